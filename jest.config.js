@@ -1,0 +1,14 @@
+// Sources are ESM TypeScript that Node 24 runs as they are; jest only needs the types stripped.
+export default {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' }, sourceMaps: 'inline' },
+    ],
+  },
+  testMatch: ['<rootDir>/{packages,apps,scripts,bench}/**/*.spec.ts'],
+  modulePathIgnorePatterns: ['<rootDir>/.herald', '<rootDir>/apps/console/dist'],
+  testTimeout: 60_000,
+}
