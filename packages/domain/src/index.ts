@@ -1,0 +1,47 @@
+export {
+  type Channel,
+  channelOfProvider,
+  channelOfPublicName,
+  channels,
+  defaultSequence,
+  providerOf,
+  publicChannelNames,
+  publicName,
+  type SequenceWord,
+  sequenceWords,
+  upsChannels,
+  type VendorChannel,
+  vendorChannels,
+} from './channel-names.ts'
+export {
+  type AndroidOptions,
+  type AndroidView,
+  androidView,
+  type Badge,
+  type Click,
+  type FlymeOptions,
+  type HonorOptions,
+  type HuaweiOptions,
+  type IosOptions,
+  type Message,
+  type MessageClass,
+  type OppoOptions,
+  replaceKey,
+  titleAndBody,
+  type VivoOptions,
+  type XiaomiOptions,
+} from './message.ts'
+export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
+export {
+  type Audience,
+  batchSize,
+  type Lane,
+  lanes,
+  type NewTask,
+  type Strategy,
+  smallAudience,
+  strategies,
+  type TaskState,
+  taskStates,
+} from './task.ts'
+export { parseVerbatim } from './verbatim-json.ts'
