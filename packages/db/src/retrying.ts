@@ -1,0 +1,52 @@
+/** Deadlock, serialization failure, and the ways a connection is lost or refused while Postgres restarts. */
+const passing = new Set([
+  '40P01',
+  '40001',
+  '57P01',
+  '57P02',
+  '57P03',
+  '08000',
+  '08003',
+  '08006',
+  '53300',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as Error & { code?: string }).code
+  if (code && passing.has(code)) return true
+  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout/i.test(
+    error.message,
+  )
+}
+
+/** Postgres cannot be reached or is restarting: nothing was done, or nobody can know. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as Error & { code?: string }).code
+  return isPassing(error) && code !== '40P01' && code !== '40001'
+}
+
+export type RetryOptions = { forMs?: number; signal?: AbortSignal }
+
+/**
+ * Repeats a verb through deadlocks and lost connections. Only for verbs that may be applied twice without harm: a lost
+ * connection does not tell whether the commit happened.
+ */
+export async function retrying<T>(verb: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
+  const until = Date.now() + (options.forMs ?? 10_000)
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await verb()
+    } catch (error) {
+      if (!isPassing(error) || Date.now() > until || options.signal?.aborted) throw error
+      await new Promise((resolve) =>
+        setTimeout(resolve, Math.min(1000, 20 * 2 ** attempt) * (0.5 + Math.random())),
+      )
+    }
+  }
+}
