@@ -1,0 +1,5 @@
+import type { VendorChannel } from '@herald/domain'
+import type { ChannelAdapter } from './channel.ts'
+
+/** Every vendor's adapter by channel name; a tenth vendor adds its line here. */
+export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> = {}

@@ -1,0 +1,23 @@
+export { adapters } from './all.ts'
+export {
+  type CallbackAnswer,
+  type CallbackReading,
+  type CallbackRequest,
+  type Certificate,
+  CertificateProblem,
+  type ChannelAdapter,
+  type CheckResult,
+  isUnsupported,
+  type Limits,
+  type MintedSession,
+  type Receipt,
+  type Recipient,
+  type SendContext,
+  type Task,
+  type Transport,
+  type TransportDeps,
+  type Unsupported,
+  type UrlName,
+  type VendorUrls,
+} from './channel.ts'
+export type { Faults, Ledger, Simulator } from './simulator.ts'

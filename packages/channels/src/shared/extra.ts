@@ -1,0 +1,128 @@
+import type { MessageClass } from '@herald/domain'
+import { CertificateProblem } from '../channel.ts'
+
+/** Reads one value of `extra`, or throws a CertificateProblem that names the key. */
+export type Reader<T> = (value: unknown, name: string) => T
+export type Readers = Record<string, Reader<unknown>>
+/** What a table of readers yields: every key optional, because blank means "not set". */
+export type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
+
+export type ExtraLimits = { requestsPerSecond?: number; devicesPerSecond?: number; dailyQuota?: number }
+
+export type CommonExtra<ClassFields> = {
+  limits: ExtraLimits
+  defaultClass?: MessageClass
+  classes: Record<MessageClass, ClassFields>
+}
+
+export const text: Reader<string> = (value, name) => {
+  if (typeof value !== 'string') throw new CertificateProblem(`${name} must be a string`)
+  return value.trim()
+}
+
+/** A string; a number is taken too, because ids of channels and templates look like numbers. */
+export const idText: Reader<string> = (value, name) => {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
+  return text(value, name)
+}
+
+export const flag: Reader<boolean> = (value, name) => {
+  if (typeof value !== 'boolean') throw new CertificateProblem(`${name} must be true or false`)
+  return value
+}
+
+export function integer(least: number, most: number): Reader<number> {
+  return (value, name) => {
+    if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most)
+      throw new CertificateProblem(`${name} must be a whole number from ${least} to ${most}`)
+    return value as number
+  }
+}
+
+export function oneOf<const T extends string | number>(...allowed: T[]): Reader<T> {
+  return (value, name) => {
+    if (!allowed.includes(value as T))
+      throw new CertificateProblem(`${name} must be one of ${allowed.join(', ')}`)
+    return value as T
+  }
+}
+
+export const texts: Reader<string[]> = (value, name) => {
+  if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || !item.trim()))
+    throw new CertificateProblem(`${name} must be a list of non-blank strings`)
+  return value.map((item: string) => item.trim())
+}
+
+/** Reads an object by a table of readers. Blank values are left out; a key without a reader is refused. */
+export function readObject<R extends Readers>(value: unknown, name: string, readers: R): Read<R> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new CertificateProblem(`${name} must be a JSON object`)
+  const read: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    const reader = Object.hasOwn(readers, key) ? readers[key] : undefined
+    if (!reader)
+      throw new CertificateProblem(
+        `${name}.${key} is not known here; ${name} may hold ${Object.keys(readers).join(', ')}`,
+      )
+    if (!isBlank(item)) read[key] = reader(item, `${name}.${key}`)
+  }
+  return read as Read<R>
+}
+
+/**
+ * Reads a certificate's `extra`: the vendor's own keys by `own`, and limits, default_class and classes, which every vendor
+ * has; `classFields` are the fields that vendor knows inside a class.
+ */
+export function readExtra<O extends Readers, C extends Readers>(
+  extra: Record<string, unknown>,
+  own: O,
+  classFields: C,
+): Read<O> & CommonExtra<Read<C>> {
+  const classReaders = {
+    service: (value: unknown, name: string) => readObject(value, name, classFields),
+    marketing: (value: unknown, name: string) => readObject(value, name, classFields),
+  }
+  const common = {
+    limits: readLimits,
+    default_class: oneOf('service', 'marketing'),
+    classes: (value: unknown, name: string) => readObject(value, name, classReaders),
+  }
+  const read = readObject(extra ?? {}, 'extra', { ...own, ...common })
+  const { limits, default_class, classes, ...rest } = read as Read<typeof common>
+  return {
+    ...(rest as Read<O>),
+    limits: limits ?? {},
+    defaultClass: default_class,
+    classes: {
+      service: (classes?.service ?? {}) as Read<C>,
+      marketing: (classes?.marketing ?? {}) as Read<C>,
+    },
+  }
+}
+
+/** One of the five fields, trimmed; blank is a CertificateProblem that says what belongs there. */
+export function requireField(value: string, field: string, what: string): string {
+  const trimmed = (value ?? '').trim()
+  if (!trimmed) throw new CertificateProblem(`${field} is missing: it holds ${what}`)
+  return trimmed
+}
+
+const readLimits: Reader<ExtraLimits> = (value, name) => {
+  const read = readObject(value, name, {
+    requests_per_s: integer(1, 1_000_000),
+    devices_per_s: integer(1, 10_000_000),
+    daily_quota: integer(0, 1_000_000_000_000),
+  })
+  return {
+    requestsPerSecond: read.requests_per_s,
+    devicesPerSecond: read.devices_per_s,
+    dailyQuota: read.daily_quota,
+  }
+}
+
+function isBlank(value: unknown): boolean {
+  if (value === undefined || value === null) return true
+  if (typeof value === 'string') return value.trim() === ''
+  if (Array.isArray(value)) return value.length === 0
+  return typeof value === 'object' && Object.keys(value).length === 0
+}

@@ -1,0 +1,332 @@
+import type { Message, Outcome } from '@herald/domain'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import {
+  type Certificate,
+  type ChannelAdapter,
+  isUnsupported,
+  type Recipient,
+  type Transport,
+  type UrlName,
+} from '../src/channel.ts'
+import type { Simulator } from '../src/simulator.ts'
+import { sampleDeps, sampleTask, sampleUrls } from './samples.ts'
+
+export type ContractHarness<Settings, Payload> = {
+  adapter: ChannelAdapter<Settings, Payload>
+  /** Starts the vendor's simulator; the certificate it returns is known there, `bad` has a wrong secret. */
+  start(): Promise<ContractBench>
+  /** A well-formed vendor token, a different one for each number. */
+  token(index: number): string
+  /** The vendor hands out a pass that expires (OAuth, signed token). */
+  expiringAuth: boolean
+  /** Message fields that no cutting of texts makes fit. */
+  oversize: Partial<Message>
+  /** Message fields every good send needs, e.g. a class. */
+  message?: Partial<Message>
+}
+
+export type ContractBench = {
+  simulator: Simulator
+  certificate: Certificate
+  bad: Certificate
+  urls: Partial<Record<UrlName, string>>
+  ca?: string
+  kill(tokens: string[]): void
+}
+
+type Sent = { outcomes: (Outcome | undefined)[]; reports: number[]; error: unknown }
+
+/**
+ * What every vendor channel must do, told once. Each adapter's contract.spec.ts is a harness and one call of this.
+ */
+export function describeContract<Settings, Payload>(
+  name: string,
+  harness: ContractHarness<Settings, Payload>,
+): void {
+  const { adapter } = harness
+  const several = Math.min(adapter.tokensPerCall, 5)
+
+  describe(`${name} keeps the channel contract`, () => {
+    let bench: ContractBench
+    let opened: Transport<Payload>[]
+    let heard: string[]
+
+    beforeEach(async () => {
+      bench = await harness.start()
+      opened = []
+      heard = []
+    })
+
+    afterEach(async () => {
+      await Promise.all(opened.map((transport) => transport.close()))
+      await bench.simulator.close()
+      const secrets = [bench.certificate, bench.bad]
+        .flatMap((certificate) => [certificate.appSecret, certificate.certificate])
+        .filter((secret) => secret.length > 3)
+      for (const text of heard) {
+        for (const secret of secrets) expect(text).not.toContain(secret)
+        for (let i = 0; i < several; i++) expect(text).not.toContain(harness.token(i))
+      }
+    })
+
+    const open = (
+      over: { certificate?: Certificate; timeoutMs?: number; urls?: Partial<Record<UrlName, string>> } = {},
+    ) => {
+      const settings = adapter.readSettings(over.certificate ?? bench.certificate)
+      const deps = sampleDeps({
+        urls: sampleUrls(over.urls ?? bench.urls),
+        ca: bench.ca,
+        timeoutMs: over.timeoutMs ?? 5000,
+      })
+      const transport = adapter.open(settings, deps)
+      opened.push(transport)
+      return { settings, deps, transport }
+    }
+
+    const map = (settings: Settings, taskId = 7001, message: Partial<Message> = {}) =>
+      adapter.mapPayload(
+        sampleTask({ ...harness.message, ...message }, { taskId, now: Math.floor(Date.now() / 1000) }),
+        settings,
+      )
+
+    const payloadOf = (settings: Settings, taskId?: number): Payload => {
+      const payload = map(settings, taskId)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      return payload
+    }
+
+    const recipientsOf = (count: number): Recipient[] =>
+      Array.from({ length: count }, (_, i) => ({ deviceId: i + 1, token: harness.token(i), badge: 1 }))
+
+    const send = async (
+      transport: Transport<Payload>,
+      payload: Payload,
+      recipients: Recipient[],
+      signal = new AbortController().signal,
+    ): Promise<Sent> => {
+      const sent: Sent = {
+        outcomes: recipients.map(() => undefined),
+        reports: recipients.map(() => 0),
+        error: undefined,
+      }
+      try {
+        await transport.send(payload, recipients, {
+          signal,
+          report(index, outcome) {
+            sent.outcomes[index] = outcome
+            sent.reports[index]!++
+            if ('reason' in outcome) heard.push(outcome.reason)
+          },
+        })
+      } catch (error) {
+        sent.error = error
+        heard.push(error instanceof Error ? `${error.message} ${error.stack}` : String(error))
+      }
+      return sent
+    }
+
+    const kinds = (sent: Sent) => sent.outcomes.map((outcome) => outcome?.kind)
+    /** As the runner reads it: what a throwing transport left unreported is unknown, hence unavailable. */
+    const folded = (sent: Sent) =>
+      sent.outcomes.map((outcome) => outcome?.kind ?? (sent.error ? 'unavailable' : undefined))
+    const all = (count: number, kind: string) => Array.from({ length: count }, () => kind)
+
+    it('reports every recipient once as accepted, and the vendor has each under the task id', async () => {
+      const { settings, transport } = open()
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(sent.error).toBeUndefined()
+      expect(kinds(sent)).toEqual(all(several, 'accepted'))
+      expect(sent.reports).toEqual(all(several, '').map(() => 1))
+      expect(bench.simulator.ledger(7001)).toEqual({ accepted: several, distinct: several, duplicates: 0 })
+    })
+
+    it('takes as many recipients in one call as it promises', async () => {
+      const { settings, transport } = open()
+      const count = adapter.tokensPerCall
+      const sent = await send(transport, payloadOf(settings), recipientsOf(count))
+      expect(sent.error).toBeUndefined()
+      expect(new Set(kinds(sent))).toEqual(new Set(['accepted']))
+      expect(bench.simulator.ledger(7001)).toEqual({ accepted: count, distinct: count, duplicates: 0 })
+    })
+
+    it('tells the dead from the living inside one call', async () => {
+      const { settings, transport } = open()
+      bench.kill([harness.token(1)])
+      const count = Math.max(2, several)
+      const sent: Sent =
+        adapter.tokensPerCall >= count
+          ? await send(transport, payloadOf(settings), recipientsOf(count))
+          : await sendOneByOne(transport, payloadOf(settings), recipientsOf(count))
+      const expected = all(count, 'accepted')
+      expected[1] = 'gone'
+      expect(kinds(sent)).toEqual(expected)
+      expect(sent.reports.every((times) => times === 1)).toBe(true)
+      expect(bench.simulator.ledger(7001).distinct).toBe(count - 1)
+    })
+
+    const sendOneByOne = async (
+      transport: Transport<Payload>,
+      payload: Payload,
+      recipients: Recipient[],
+    ): Promise<Sent> => {
+      const parts: Sent[] = []
+      for (const recipient of recipients) parts.push(await send(transport, payload, [recipient]))
+      return {
+        outcomes: parts.flatMap((part) => part.outcomes),
+        reports: parts.flatMap((part) => part.reports),
+        error: parts.find((part) => part.error)?.error,
+      }
+    }
+
+    it('reports gone when every token of the call is dead', async () => {
+      const { settings, transport } = open()
+      const recipients = recipientsOf(several)
+      bench.kill(recipients.map((recipient) => recipient.token))
+      const sent = await send(transport, payloadOf(settings), recipients)
+      expect(kinds(sent)).toEqual(all(several, 'gone'))
+      expect(sent.reports.every((times) => times === 1)).toBe(true)
+      expect(bench.simulator.ledger(7001).accepted).toBe(0)
+    })
+
+    it('reports gone for a call with one dead token', async () => {
+      const { settings, transport } = open()
+      bench.kill([harness.token(0)])
+      expect(kinds(await send(transport, payloadOf(settings), recipientsOf(1)))).toEqual(['gone'])
+    })
+
+    it('reads the vendor’s “slow down” as throttled', async () => {
+      const { settings, transport } = open()
+      await send(transport, payloadOf(settings, 7000), recipientsOf(1))
+      bench.simulator.setFaults({ throttle: 1 })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(kinds(sent)).toEqual(all(several, 'throttled'))
+      expect(bench.simulator.ledger(7001).accepted).toBe(0)
+    })
+
+    it('reads the vendor’s 5xx as unavailable', async () => {
+      const { settings, transport } = open()
+      bench.simulator.setFaults({ unavailable: 1 })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(folded(sent)).toEqual(all(several, 'unavailable'))
+    })
+
+    it('gives up at the time limit when the vendor never answers', async () => {
+      const { settings, transport } = open({ timeoutMs: 300 })
+      bench.simulator.setFaults({ hang: 1 })
+      const begun = Date.now()
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(folded(sent)).toEqual(all(several, 'unavailable'))
+      expect(Date.now() - begun).toBeLessThan(4000)
+    })
+
+    it('calls a lost answer unavailable, never accepted or dead', async () => {
+      const { settings, transport } = open()
+      await send(transport, payloadOf(settings, 7000), recipientsOf(1))
+      bench.simulator.setFaults({ cut: 1 })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(folded(sent)).toEqual(all(several, 'unavailable'))
+      bench.simulator.setFaults({})
+      const again = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(kinds(again)).toEqual(all(several, 'accepted'))
+      expect(bench.simulator.ledger(7001).distinct).toBe(several)
+    })
+
+    it('calls an unreachable vendor unavailable', async () => {
+      const { settings, transport } = open({ urls: {} })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(folded(sent)).toEqual(all(several, 'unavailable'))
+      expect(await transport.check(new AbortController().signal)).toMatchObject({
+        ok: false,
+        temporary: true,
+      })
+    })
+
+    if (harness.expiringAuth) {
+      it('refreshes an expired pass once and sends again, also under parallel calls', async () => {
+        const { settings, deps, transport } = open()
+        await send(transport, payloadOf(settings, 7000), recipientsOf(1))
+        expect(deps.mints()).toBe(1)
+        bench.simulator.setFaults({ expireAuth: true })
+        const sent = await Promise.all(
+          [7001, 7002, 7003].map((taskId) =>
+            send(transport, payloadOf(settings, taskId), recipientsOf(several)),
+          ),
+        )
+        for (const one of sent) expect(kinds(one)).toEqual(all(several, 'accepted'))
+        expect(deps.mints()).toBe(2)
+        for (const taskId of [7001, 7002, 7003])
+          expect(bench.simulator.ledger(taskId)).toEqual({
+            accepted: several,
+            distinct: several,
+            duplicates: 0,
+          })
+      })
+    }
+
+    it('calls refused credentials misconfigured', async () => {
+      const { settings, deps, transport } = open()
+      bench.simulator.setFaults({ refuseAuth: true })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(kinds(sent)).toEqual(all(several, 'misconfigured'))
+      expect(deps.mints()).toBeLessThanOrEqual(2)
+      expect(bench.simulator.ledger().accepted).toBe(0)
+    })
+
+    it('calls a wrong secret misconfigured, and check says so', async () => {
+      const { settings, transport } = open({ certificate: bench.bad })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(kinds(sent)).toEqual(all(several, 'misconfigured'))
+      const checked = await transport.check(new AbortController().signal)
+      expect(checked).toMatchObject({ ok: false, temporary: false })
+      if (!checked.ok) heard.push(checked.problem)
+    })
+
+    it('finds good credentials good without pushing', async () => {
+      const { transport } = open()
+      expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
+      expect(bench.simulator.ledger().accepted).toBe(0)
+    })
+
+    it('says before sending that an oversized message does not fit', async () => {
+      const { settings, transport } = open()
+      const payload = map(settings, 7001, harness.oversize)
+      if (isUnsupported(payload)) {
+        expect(payload.unsupported.length).toBeGreaterThan(10)
+        return
+      }
+      const sent = await send(transport, payload, recipientsOf(1))
+      expect(['unsupported', 'rejected']).toContain(kinds(sent)[0])
+    })
+
+    it('stops promptly in mid-send and leaves the rest unreported', async () => {
+      const { settings, transport } = open({ timeoutMs: 30_000 })
+      await send(transport, payloadOf(settings, 7000), recipientsOf(1))
+      bench.simulator.setFaults({ hang: 1 })
+      const stop = new AbortController()
+      const begun = Date.now()
+      const sending = send(transport, payloadOf(settings), recipientsOf(several), stop.signal)
+      setTimeout(() => stop.abort(), 50)
+      const sent = await sending
+      expect(sent.error).toBeDefined()
+      expect(kinds(sent)).toEqual(all(several, '').map(() => undefined))
+      expect(Date.now() - begun).toBeLessThan(2000)
+    })
+
+    it('closes with a call under way without hanging', async () => {
+      const { settings, transport } = open({ timeoutMs: 30_000 })
+      await send(transport, payloadOf(settings, 7000), recipientsOf(1))
+      bench.simulator.setFaults({ hang: 1 })
+      const begun = Date.now()
+      const sending = send(transport, payloadOf(settings), recipientsOf(several))
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      await transport.close()
+      expect(folded(await sending)).toEqual(all(several, 'unavailable'))
+      expect(Date.now() - begun).toBeLessThan(5000)
+    })
+
+    it('takes its own sample tokens for well-formed and refuses a blank one', () => {
+      for (let i = 0; i < several; i++) expect(adapter.checkToken(harness.token(i))).toBeUndefined()
+      expect(adapter.checkToken('')).toBeDefined()
+    })
+  })
+}
