@@ -13,11 +13,27 @@ const passing = new Set([
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
+  // Prisma's own words for the same: unreachable, timed out, connection closed, pool exhausted, write conflict.
+  'P1001',
+  'P1002',
+  'P1008',
+  'P1017',
+  'P2024',
+  'P2034',
 ])
+
+/** Prisma wraps the driver's error; the SQLSTATE is inside. */
+export function codeOf(error: unknown): string | undefined {
+  const { code, meta } = error as {
+    code?: string
+    meta?: { driverAdapterError?: { cause?: { originalCode?: string } } }
+  }
+  return meta?.driverAdapterError?.cause?.originalCode ?? code
+}
 
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const code = (error as Error & { code?: string }).code
+  const code = codeOf(error)
   if (code && passing.has(code)) return true
   return /Connection terminated|timeout exceeded when trying to connect|Query read timeout/i.test(
     error.message,
@@ -27,8 +43,8 @@ export function isPassing(error: unknown): boolean {
 /** Postgres cannot be reached or is restarting: nothing was done, or nobody can know. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const code = (error as Error & { code?: string }).code
-  return isPassing(error) && code !== '40P01' && code !== '40001'
+  const code = codeOf(error)
+  return isPassing(error) && code !== '40P01' && code !== '40001' && code !== 'P2034'
 }
 
 export type RetryOptions = { forMs?: number; signal?: AbortSignal }
