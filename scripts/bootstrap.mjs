@@ -1,0 +1,26 @@
+// The one door to every task: brings node_modules and the Prisma client into step, then runs the task on the pinned
+// Node. Plain JavaScript without dependencies, because it must run on whatever Node a fresh machine has.
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { installDependencies, isInstalled } from './install.mjs'
+import { withLock } from './lock.mjs'
+import { generatePrismaClient, isGenerated } from './prisma-client.mjs'
+import { fail } from './progress.mjs'
+import { runTask } from './run-task.mjs'
+import { taskNames, tasks } from './tasks.mjs'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const [name = '', ...args] = process.argv.slice(2)
+
+if (Number.parseInt(process.versions.node, 10) < 18) {
+  fail(`Herald needs Node 18 or newer to start; this is Node ${process.versions.node}.`)
+}
+if (!Object.hasOwn(tasks, name)) fail(`There is no task "${name}". Tasks: ${taskNames.join(', ')}.`)
+
+if (!isInstalled(root) || !isGenerated(root)) {
+  await withLock(root, async (lock) => {
+    if (!isInstalled(root)) await installDependencies(root, lock)
+    if (!isGenerated(root)) await generatePrismaClient(root, lock)
+  })
+}
+runTask(root, [...tasks[name], ...args])

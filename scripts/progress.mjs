@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+
+/** Says one sentence and ends with 1. */
+export function fail(sentence) {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(1)
+}
+
+export function say(sentence) {
+  process.stderr.write(`herald: ${sentence}\n`)
+}
+
+/**
+ * Runs a program that may take minutes, showing how long it has been running; its own output is shown only when it fails.
+ * `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails.
+ */
+export async function runWithProgress(label, command, args, { cwd, env, onSpawn }) {
+  const began = Date.now()
+  const seconds = () => Math.round((Date.now() - began) / 1000)
+  const live = process.stderr.isTTY
+  if (!live) say(`${label} …`)
+  const child = spawn(command, args, {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: process.platform === 'win32',
+  })
+  if (child.pid) onSpawn?.(child.pid)
+  const output = []
+  child.stdout.on('data', (chunk) => output.push(chunk))
+  child.stderr.on('data', (chunk) => output.push(chunk))
+  const timer = setInterval(
+    () =>
+      live ? process.stderr.write(`\rherald: ${label} … ${seconds()} s `) : say(`${label} … ${seconds()} s`),
+    live ? 1000 : 10_000,
+  )
+  // A Ctrl-C reaches the child by itself; a SIGTERM is sent to this process alone.
+  const passOn = () => child.kill('SIGTERM')
+  process.on('SIGTERM', passOn)
+  const end = await new Promise((resolve) => {
+    child.on('error', (error) => resolve(error.message))
+    child.on('close', (code, signal) =>
+      resolve(code === 0 ? undefined : signal ? `stopped by ${signal}` : `exit code ${code}`),
+    )
+  })
+  clearInterval(timer)
+  process.off('SIGTERM', passOn)
+  if (live) process.stderr.write('\r')
+  if (end !== undefined) {
+    process.stderr.write(Buffer.concat(output))
+    fail(`herald: ${label} failed (${end}); run the same command again to repair.`)
+  }
+  say(`${label}: done in ${seconds()} s`)
+}

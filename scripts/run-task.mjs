@@ -1,0 +1,16 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { nodeBinary } from './install.mjs'
+import { fail } from './progress.mjs'
+
+/** Runs the task on the pinned Node, as if it were this process: same terminal, same signals, same exit code. */
+export function runTask(root, args) {
+  const env = { ...process.env, PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter) }
+  const child = spawn(nodeBinary(root), args, { cwd: root, env, stdio: 'inherit' })
+  // A Ctrl-C or a closed terminal reaches the whole group, so passing it on would count as the second one and force the end.
+  for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {})
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  child.on('error', (error) => fail(`herald: the task did not start: ${error.message}`))
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)))
+}

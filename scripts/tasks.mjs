@@ -1,0 +1,11 @@
+/** What each task runs, as arguments to the pinned Node. */
+export const tasks = {
+  start: ['apps/standalone/src/main.ts'],
+  test: ['scripts/test.ts'],
+  typecheck: ['scripts/check.ts', 'check:types'],
+  lint: ['scripts/check.ts', 'check:lint', 'check:fences'],
+  bench: ['bench/main.ts'],
+  prepare: ['--eval', ''],
+}
+
+export const taskNames = Object.keys(tasks)
