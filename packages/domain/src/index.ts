@@ -33,6 +33,24 @@ export {
 } from './message.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
 export {
+  type NewBatch,
+  type Plan,
+  type PlanBinding,
+  type PlanDevice,
+  planDevices,
+  routeOf,
+  targetsOf,
+} from './plan.ts'
+export {
+  type Passed,
+  type Route,
+  type RouteBinding,
+  type RouteDevice,
+  type RouteRules,
+  route,
+  type Way,
+} from './route.ts'
+export {
   type Audience,
   batchSize,
   type Lane,
@@ -45,3 +63,4 @@ export {
   taskStates,
 } from './task.ts'
 export { parseVerbatim } from './verbatim-json.ts'
+export { judge, patience, type Trouble, type Verdict } from './verdict.ts'

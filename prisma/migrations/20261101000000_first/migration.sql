@@ -272,6 +272,8 @@ CREATE TABLE batch (
   state          text NOT NULL CHECK (state IN ('ready', 'paced', 'held', 'released', 'sending', 'awaiting_ack', 'settled')),
   version        integer NOT NULL DEFAULT 0,
   attempts       integer NOT NULL DEFAULT 0,
+  -- Number of recipients.
+  size           integer NOT NULL,
   -- Device ids in ascending order; never changed after the insert.
   recipients     bigint[] NOT NULL,
   -- One letter a recipient: . pending, s sent, f failed, m moved, x expired, c cancelled.

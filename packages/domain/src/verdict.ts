@@ -1,0 +1,59 @@
+import type { Outcome } from './outcome.ts'
+
+/** Seconds a channel may be in trouble before the next one gets its turn. */
+export const patience = 300
+
+/** What the runner does with one recipient after an attempt, before it knows whether another channel is left. */
+export type Verdict =
+  /** Done. */
+  | { do: 'sent' }
+  /** Another channel now; without one the recipient has failed. */
+  | { do: 'next'; reason: string; elseWait?: undefined }
+  /** Another channel now; without one the same again after `elseWait` seconds. */
+  | { do: 'next'; reason: string; elseWait: number }
+  /** The same channel again after `wait` seconds. */
+  | { do: 'again'; reason: string; wait: number }
+
+export type Trouble = {
+  /** Attempts of this batch so far, this one included. */
+  attempts: number
+  /** Seconds since the first answer of the present trouble; 0 at the first. */
+  troubledFor: number
+  /** Unix ms. */
+  now: number
+  /** 0..1, spreads retries. */
+  jitter: number
+}
+
+/** The outcome table of the pipeline. */
+export function judge(outcome: Outcome, trouble: Trouble): Verdict {
+  switch (outcome.kind) {
+    case 'accepted':
+      return { do: 'sent' }
+    case 'gone':
+    case 'rejected':
+    case 'unsupported':
+      return { do: 'next', reason: outcome.reason }
+    case 'throttled':
+    case 'unavailable': {
+      const wait = outcome.retryAfter ?? backoff(trouble)
+      return trouble.troubledFor >= patience
+        ? { do: 'next', reason: outcome.reason, elseWait: wait }
+        : { do: 'again', reason: outcome.reason, wait }
+    }
+    case 'quota':
+      return {
+        do: 'next',
+        reason: outcome.reason,
+        elseWait: Math.max(1, (outcome.until - trouble.now) / 1000),
+      }
+    case 'misconfigured':
+      // The certificate is closed by now: waiting costs nothing, the feeder holds the batch until it is mended.
+      return { do: 'next', reason: outcome.reason, elseWait: 0 }
+  }
+}
+
+/** 1 s doubling to 60 s, half of it jitter. */
+function backoff({ attempts, jitter }: Trouble): number {
+  return Math.min(60, 2 ** Math.min(10, attempts - 1)) * (0.5 + jitter / 2)
+}
