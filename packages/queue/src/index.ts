@@ -1,0 +1,7 @@
+export { InvalidJob, QueueUnavailable, QueueUrlError } from './errors.ts'
+export type { QueueLog } from './log.ts'
+export { nativeQueue, pushQueue, type QueueName } from './names.ts'
+export { openQueues, type PushQueues, type QueueCounts } from './open-queue.ts'
+export type { BatchRef, PushJob } from './push-job.ts'
+export { parseQueueUrl, type QueueAddress } from './queue-url.ts'
+export type { PushHandler, QueueWorker, WorkOptions } from './queue-worker.ts'

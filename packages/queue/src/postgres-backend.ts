@@ -1,0 +1,185 @@
+import {
+  assertSchemaCompatibility,
+  type BackendFactory,
+  createPostgresBackend,
+  LATEST_SCHEMA_VERSION,
+  type PgPool,
+  type PostgresConnectionOptions,
+  type PostgresQueueBackend,
+  Queue,
+  runMigrations,
+  SchemaMigrationRequiredError,
+  Worker,
+} from 'bullmq'
+import pg from 'pg'
+import {
+  type Backend,
+  type BullQueue,
+  type BullWorker,
+  eventsKept,
+  finishedKept,
+  slowDownOnError,
+  workerTimes,
+} from './backend.ts'
+import { QueueUnavailable, reasonOf } from './errors.ts'
+import { type QueueLog, seldom } from './log.ts'
+import { asConnectionError, isTransient } from './postgres-errors.ts'
+
+/** Connections for questions; each worker adds one that it holds for LISTEN. */
+const questionConnections = 4
+
+/** Opens the one pool of this process and brings BullMQ's schema up to date. */
+export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10_000): Promise<Backend> {
+  const pool = openPool(url)
+  const complain = seldom(log.warn.bind(log))
+  pool.on('error', (error) =>
+    complain({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'),
+  )
+  // A connection lost while lent out raises an error event that no one else listens to, which would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  try {
+    await migrate(pool, performance.now() + openWithinMs)
+  } catch (error) {
+    await pool.end()
+    throw new QueueUnavailable(`the queue in Postgres cannot be opened: ${reasonOf(error)}`, { cause: error })
+  }
+
+  const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) =>
+    slowDownOnError(createPostgresBackend(...args))
+  const closed = new AbortController()
+  const forQueues = lend(pool, closed.signal)
+
+  return {
+    kind: 'postgres',
+    openQueue: (name) => {
+      const queue = new Queue(
+        name,
+        { connection: forQueues, streams: { events: { maxLen: eventsKept } } },
+        createPostgresBackend,
+      )
+      queue.on('error', () => {})
+      return queue as unknown as BullQueue
+    },
+    openWorker: (name, { concurrency }, process) => {
+      const abandoned = new AbortController()
+      pool.options.max += 1
+      const worker = new Worker(
+        name,
+        process,
+        {
+          ...workerTimes,
+          connection: lend(pool, AbortSignal.any([closed.signal, abandoned.signal])),
+          concurrency,
+          // NOTIFY wakes the worker; this is only how long a lost one goes unnoticed. Each round is four queries.
+          drainDelay: 15,
+        },
+        createWorkerBackend,
+      )
+      const complainOfWorker = seldom(log.warn.bind(log))
+      worker.on('error', (error) =>
+        complainOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot ask Postgres'),
+      )
+      worker.once('closed', () => {
+        pool.options.max -= 1
+      })
+      return { worker: worker as unknown as BullWorker, abandon: () => abandoned.abort() }
+    },
+    ping: () => pool.query('SELECT 1'),
+    close: async () => {
+      closed.abort()
+      await pool.end()
+    },
+  }
+}
+
+function openPool(url: string): pg.Pool {
+  const address = new URL(url)
+  // Jobs can be rebuilt from the rows they name, so their commits need not wait for the disk.
+  const options = [address.searchParams.get('options'), '-c search_path=bullmq -c synchronous_commit=off']
+  address.searchParams.set('options', options.filter(Boolean).join(' '))
+  return new pg.Pool({
+    connectionString: address.href,
+    application_name: 'herald-queue',
+    max: questionConnections,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 20_000,
+    idleTimeoutMillis: 30_000,
+  })
+}
+
+async function migrate(pool: pg.Pool, deadline: number): Promise<void> {
+  for (;;) {
+    try {
+      const client = await pool.connect()
+      try {
+        const version = await assertSchemaCompatibility(client).catch((error) => {
+          if (error instanceof SchemaMigrationRequiredError) return 0
+          throw error
+        })
+        // Processes that start together take turns behind BullMQ's advisory lock.
+        if (version < LATEST_SCHEMA_VERSION) await runMigrations(client)
+        return
+      } finally {
+        client.release(true)
+      }
+    } catch (error) {
+      if (!isTransient(error) || performance.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 250))
+    }
+  }
+}
+
+/**
+ * What BullMQ sees of the pool. Named statements spare Postgres the parsing. Errors of the connection look like those
+ * that BullMQ waits out and repeats; as they come it would take them for failures of the job. And a connection is waited
+ * for: BullMQ remembers its first failure to connect for good.
+ */
+function lend(pool: pg.Pool, givenUp: AbortSignal): PgPool {
+  const lent: PgPool & { options: { keepAlive: true } } = {
+    options: { keepAlive: true },
+    query: (text, values) =>
+      pool.query({ name: nameOf(text), text, values: values as unknown[] }).catch((error) => {
+        throw asConnectionError(error)
+      }),
+    connect: async () => {
+      for (;;) {
+        givenUp.throwIfAborted()
+        try {
+          return await pool.connect()
+        } catch (error) {
+          if (!isTransient(error)) throw error
+          await new Promise((resolve) => setTimeout(resolve, 250))
+        }
+      }
+    },
+    on: () => lent,
+    removeAllListeners: () => lent,
+    end: async () => {},
+  }
+  return lent
+}
+
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  let name = names.get(text)
+  if (!name) {
+    name = `herald_queue_${names.size}`
+    names.set(text, name)
+  }
+  return name
+}
+
+/**
+ * BullMQ's own limit on finished jobs lets workers that finish at the same time delete the same old rows, which makes
+ * them wait for each other and deadlock. So they keep all, and this removes the old ones now and then.
+ */
+export async function removeOldFinished(queue: BullQueue): Promise<void> {
+  const counts = await queue.getJobCounts('completed', 'failed')
+  for (const kind of ['completed', 'failed'] as const) {
+    const excess = (counts[kind] ?? 0) - finishedKept
+    if (excess > 0) await queue.clean(0, excess, kind)
+  }
+}
