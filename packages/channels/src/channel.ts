@@ -5,6 +5,8 @@ export type Certificate = {
   id: number
   /** The application it belongs to. */
   application: string
+  /** The application's own package name, used where `extra` names none. */
+  packageName?: string
   channel: VendorChannel
   environment: 'production' | 'development'
   name: string
@@ -90,7 +92,9 @@ export type TransportDeps = {
 /** Times in Unix ms. Between `renewAt` and `expiresAt` the old value still serves while one caller mints. */
 export type MintedSession = { value: string; renewAt: number; expiresAt: number }
 
-export type VendorUrls = Readonly<Record<UrlName, string>>
+export type VendorUrls = Readonly<Record<UrlName, string> & Partial<Record<RegionUrlName, string>>>
+/** Hosts of another region; a certificate with that region falls back to the vendor's usual one where they are unset. */
+export type RegionUrlName = 'oppoIntl'
 export type UrlName =
   | 'apns'
   | 'apnsSandbox'
@@ -154,6 +158,11 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   limits(settings: Settings, messageClass: MessageClass): Limits
   /** Pure. The class of messages that name none: extra.default_class, else marketing. */
   defaultClass(settings: Settings): MessageClass
+  /**
+   * Pure. The class the vendor will count the message under, where the message's own vendor fields can say otherwise than
+   * its task (vivo.classification); `limits` hold for this class. Absent = the task's own.
+   */
+  classOf?(task: Pick<Task, 'message' | 'messageClass'>, settings: Settings): MessageClass
   /** Pure. The same for all recipients of a task; the transport fills in token and badge. */
   mapPayload(task: Task, settings: Settings): Payload | Unsupported
   /** Pure. Whether a vendor token has the vendor's shape; undefined = fine, else one sentence. */

@@ -14,3 +14,13 @@ export function clientData(task: Task, fields: Readonly<Record<string, unknown>>
 function withoutUndefined(fields: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
+
+/** For vendors that carry string to string only: scalars as their text, nested values as JSON. */
+export function asStrings(data: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  )
+}
