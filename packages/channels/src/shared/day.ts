@@ -4,5 +4,16 @@ const dayMs = 86_400_000
 
 /** Unix ms of the next 00:00 in Asia/Shanghai, where the Chinese vendors reset their daily quotas. */
 export function nextShanghaiMidnight(nowMs: number): number {
-  return Math.floor((nowMs + shanghaiOffsetMs) / dayMs) * dayMs + dayMs - shanghaiOffsetMs
+  return nextShanghaiHour(nowMs, 0)
+}
+
+/** Unix ms of the next time that clocks in Asia/Shanghai show `hour`:00, for vendors with closed hours. */
+export function nextShanghaiHour(nowMs: number, hour: number): number {
+  const today = Math.floor((nowMs + shanghaiOffsetMs) / dayMs) * dayMs - shanghaiOffsetMs + hour * 3_600_000
+  return today > nowMs ? today : today + dayMs
+}
+
+/** 0 to 23, as clocks in Asia/Shanghai show it. */
+export function shanghaiHour(nowMs: number): number {
+  return Math.floor(((nowMs + shanghaiOffsetMs) % dayMs) / 3_600_000)
 }

@@ -32,6 +32,12 @@ export function cutCodePoints(text: string, most: number): string {
   return text.slice(0, end)
 }
 
+/** The same, with “…” as the last character when something was cut, for vendors whose notices show no sign of it. */
+export function ellipsizeCodePoints(text: string, most: number): string {
+  const cut = cutCodePoints(text, most)
+  return cut === text ? text : `${cutCodePoints(cut, most - 1).trimEnd()}…`
+}
+
 export function countCodePoints(text: string): number {
   let count = 0
   for (const _ of text) count++
