@@ -1,0 +1,97 @@
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { Binaries } from './binaries.ts'
+import type { ServerUser } from './server-user.ts'
+
+/** A place for one server: its data, its password and its log below one folder. */
+export type Cluster = { folder: string; dataDir: string; logFile: string; password: string }
+
+export const userName = 'herald'
+
+export const dataDirOf = (folder: string) => join(folder, 'data')
+
+/** The one folder that server programs are started in. */
+export function inDataDir(dataDir: string, user: ServerUser | undefined) {
+  // Another user may not be allowed to pass the directories above the data. We are, and Node changes directory before it
+  // changes user; the link in /proc leads to the working directory itself and asks no directory above it.
+  const path = user && process.platform === 'linux' ? '/proc/self/cwd' : dataDir
+  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+  return { path, spawn: { ...user, cwd: dataDir, env } }
+}
+
+/** Creates the cluster unless it exists. A run that is killed leaves a folder that the next one removes. */
+export function openCluster(options: {
+  folder: string
+  binaries: Binaries
+  user: ServerUser | undefined
+  durable: boolean
+  log: (sentence: string) => void
+}): Cluster {
+  const { folder, user } = options
+  const dataDir = dataDirOf(folder)
+  const passwordFile = join(folder, 'password')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (user) chownSync(folder, user.uid, user.gid)
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith('data.new'))
+      rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
+  }
+  if (!existsSync(dataDir)) {
+    options.log('creating the database')
+    writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 })
+    if (user) chownSync(passwordFile, user.uid, user.gid)
+    createData(options, dataDir)
+  }
+  const version = readFileSync(join(dataDir, 'PG_VERSION'), 'utf8').trim()
+  if (version !== '18') {
+    throw new Error(
+      `The data in ${dataDir} was written by PostgreSQL ${version}, and this Herald brings PostgreSQL 18.`,
+    )
+  }
+  return {
+    folder,
+    dataDir,
+    logFile: join(folder, 'postgres.log'),
+    password: readFileSync(passwordFile, 'utf8').trim(),
+  }
+}
+
+function createData(
+  {
+    folder,
+    binaries,
+    user,
+    durable,
+  }: { folder: string; binaries: Binaries; user: ServerUser | undefined; durable: boolean },
+  dataDir: string,
+): void {
+  const work = mkdtempSync(join(folder, 'data.new'))
+  if (user) chownSync(work, user.uid, user.gid)
+  const { path, spawn } = inDataDir(work, user)
+  const args = [
+    `--pgdata=${path}`,
+    `--username=${userName}`,
+    '--auth=scram-sha-256',
+    '--pwfile=../password',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    ...(durable ? [] : ['--no-sync']),
+  ]
+  const { status, error, stderr } = spawnSync(binaries.initdb, args, { ...spawn, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`initdb failed in ${folder}: ${(error?.message ?? stderr).trim()}`)
+  renameSync(work, dataDir)
+}

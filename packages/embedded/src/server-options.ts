@@ -1,0 +1,39 @@
+/** Settings of the server, fit for a machine of two cores and a few gigabytes that it shares with Herald itself. */
+export function serverOptions(options: { port: number; dataDir: string; durable: boolean }): string[] {
+  const settings: Record<string, string> = {
+    port: String(options.port),
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '100',
+    shared_buffers: '256MB',
+    effective_cache_size: '1GB',
+    work_mem: '16MB',
+    maintenance_work_mem: '128MB',
+    random_page_cost: '1.1',
+    // Compiling a statement costs more than any of ours takes.
+    jit: 'off',
+    // No replica hangs on this server, so the log need not carry what only a replica reads.
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    max_wal_size: '2GB',
+    checkpoint_timeout: '15min',
+    autovacuum_naptime: '15s',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    log_checkpoints: 'off',
+    // Of no use to the server: it makes `ps` tell whose server this is.
+    'herald.data_dir': options.dataDir,
+    ...(options.durable ? {} : disposable),
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** For tests: everything may be lost, many processes connect. */
+const disposable = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+  shared_buffers: '128MB',
+  max_wal_size: '4GB',
+}

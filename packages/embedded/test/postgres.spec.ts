@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { type Postgres, type PostgresOptions, processStart, startPostgres } from '../src/index.ts'
+import { serversOf } from '../src/processes.ts'
+
+let top: string
+let dir: string
+const opened: Postgres[] = []
+
+beforeEach(() => {
+  top = mkdtempSync(join(tmpdir(), 'herald-embedded-'))
+  dir = join(top, 'postgres')
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((server) => server.stop()))
+  expect(existsSync(join(dir, 'data')) ? serversOf(join(dir, 'data')) : []).toEqual([])
+  rmSync(top, { recursive: true })
+})
+
+async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> {
+  const server = await startPostgres({ dir, durable: false, ...options })
+  opened.push(server)
+  return server
+}
+
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url)
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Another process that has started a server here, as Herald would. */
+async function startElsewhere(): Promise<{ child: ChildProcess; pid: number; url: string }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(child.stdout!, 'data')
+  return { child, ...JSON.parse(String(line)) }
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+describe('startPostgres', () => {
+  it('keeps what was written over a stop and a start', async () => {
+    const first = await start()
+    await query(first.url, 'CREATE TABLE thing AS SELECT 7 AS n')
+    await first.stop()
+    expect(processStart(first.pid)).toBeUndefined()
+    const second = await start()
+    expect(await query(second.url, 'SELECT n FROM thing')).toEqual([{ n: 7 }])
+  })
+
+  it('listens on the loopback address alone and wants its password', async () => {
+    const { url } = await start()
+    expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
+    const wrong = new URL(url)
+    wrong.password = 'guess'
+    await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed')
+    expect(statSync(join(dir, 'password')).mode & 0o077).toBe(0)
+  })
+
+  it('is durable unless told otherwise', async () => {
+    const { url } = await start({ durable: true })
+    const [row] = await query(
+      url,
+      `SELECT current_setting('fsync') f, current_setting('synchronous_commit') s`,
+    )
+    expect(row).toEqual({ f: 'on', s: 'on' })
+  })
+
+  it('takes over from a server whose Herald was killed', async () => {
+    const { child, pid, url } = await startElsewhere()
+    await query(url, 'CREATE TABLE thing AS SELECT 7 AS n')
+    await killed(child)
+    expect(processStart(pid)).toBeDefined()
+    const second = await start()
+    expect(processStart(pid)).toBeUndefined()
+    expect(await query(second.url, 'SELECT n FROM thing')).toEqual([{ n: 7 }])
+  })
+
+  it('starts right after its own process was killed, and on the same port', async () => {
+    const { child, pid, url } = await startElsewhere()
+    // The killed server stays a zombie until its parent takes notice, and its sessions may outlive it.
+    const session = query(url, 'SELECT pg_sleep(30)').catch(() => [])
+    process.kill(pid, 'SIGKILL')
+    await killed(child)
+    const port = Number(new URL(url).port)
+    expect((await start({ port })).port).toBe(port)
+    await session
+  })
+
+  it('does not take a stranger for its server', async () => {
+    await (await start()).stop()
+    writeFileSync(join(dir, 'data', 'postmaster.pid'), `${process.pid}\n/somewhere\n`)
+    const { url } = await start()
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
+  })
+
+  it('repairs what a first start left half done', async () => {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
+      stdio: 'ignore',
+    })
+    while (!(existsSync(dir) && readdirSync(dir).some((name) => name.startsWith('data.new')))) await sleep(2)
+    await killed(child)
+    expect(existsSync(join(dir, 'data'))).toBe(false)
+    const { url } = await start()
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
+    expect(readdirSync(dir).sort()).toEqual(['data', 'password', 'postgres.log'])
+  })
+
+  it('reports a server that ends by itself, and not one that was stopped', async () => {
+    const reports: string[] = []
+    const server = await start({ onExit: (sentence) => reports.push(sentence) })
+    await server.stop()
+    expect(reports).toEqual([])
+    const other = await start({ onExit: (sentence) => reports.push(sentence) })
+    process.kill(other.pid, 'SIGKILL')
+    while (reports.length === 0) await sleep(5)
+    expect(reports).toEqual([expect.stringContaining('SIGKILL')])
+  })
+
+  it('says in one sentence that the data are of another version', async () => {
+    await (await start()).stop()
+    writeFileSync(join(dir, 'data', 'PG_VERSION'), '17\n')
+    await expect(start()).rejects.toThrow(
+      'was written by PostgreSQL 17, and this Herald brings PostgreSQL 18',
+    )
+  })
+
+  it('says why the server did not start', async () => {
+    await (await start()).stop()
+    writeFileSync(join(dir, 'data', 'postgresql.conf'), 'nonsense here\n')
+    await expect(start()).rejects.toThrow(/did not start in .*postgresql.conf.* contains errors/)
+  })
+
+  it('runs below a directory that only its owner may enter', async () => {
+    chmodSync(top, 0o700)
+    mkdirSync(join(top, 'deeper'), { mode: 0o700 })
+    dir = join(top, 'deeper', 'postgres')
+    const { url } = await start()
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
+    expect(existsSync(join(dir, 'data', 'PG_VERSION'))).toBe(true)
+  })
+})
