@@ -12,7 +12,7 @@ function places(folder: string, name: string): string[] {
   const folders = parts.map((_, i) => parts.slice(0, parts.length - i).join('/')).concat('')
   return folders
     .filter((at) => !at.endsWith('node_modules'))
-    .map((at) => (at === '' ? '' : `${at}/`) + `node_modules/${name}`)
+    .map((at) => `${at === '' ? '' : `${at}/`}node_modules/${name}`)
 }
 
 describe('package-lock.json', () => {

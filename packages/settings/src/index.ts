@@ -1,0 +1,7 @@
+export { describeSettings } from './describe-settings.ts'
+export { SettingsError } from './kinds.ts'
+export { loadSettings } from './load-settings.ts'
+export { type ReadResult, readSettings } from './read-settings.ts'
+export { requireSetting } from './require-setting.ts'
+export { settingsDocument } from './settings-document.ts'
+export type { Settings, VendorUrls } from './settings-table.ts'

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { type Setting, SettingsError } from './kinds.ts'
+import { allSettings, type Settings, settingsTable, vendorUrlTable } from './settings-table.ts'
+
+export type ReadResult = {
+  settings: Settings
+  /** Sentences about HERALD_* variables that nobody reads, which are likely typing errors. */
+  warnings: string[]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+type ReadFile = (path: string) => string
+
+/** Pure but for the files that variables name. Blank means unset. Throws SettingsError. */
+export function readSettings(
+  env: Environment,
+  readFile: ReadFile = (path) => readFileSync(path, 'utf8'),
+): ReadResult {
+  const read = (table: Record<string, Setting<unknown>>) =>
+    Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, readOne(setting, env, readFile)]))
+  const values = read(settingsTable) as Omit<Settings, 'vendorUrls' | 'vendorCa'>
+  const { operatorKey, vendorCaFile } = values
+  if (operatorKey !== undefined && operatorKey.length < 16) {
+    throw new SettingsError('HERALD_OPERATOR_KEY must have 16 characters or more.')
+  }
+  const vendorCa =
+    vendorCaFile === undefined ? undefined : readNamedFile('HERALD_VENDOR_CA', vendorCaFile, readFile)
+  const settings = { ...values, vendorUrls: read(vendorUrlTable), vendorCa } as Settings
+  return { settings, warnings: findUnknown(env) }
+}
+
+function readOne(setting: Setting<unknown>, env: Environment, readFile: ReadFile): unknown {
+  const value = rawValue(setting, env, readFile)
+  if (value === '') return setting.fallback
+  try {
+    return setting.parse(value)
+  } catch (error) {
+    const shown = setting.secret ? '' : `, not ${JSON.stringify(value)}`
+    throw new SettingsError(`${setting.name} ${(error as Error).message}${shown}.`)
+  }
+}
+
+function rawValue({ name, secret }: Setting<unknown>, env: Environment, readFile: ReadFile): string {
+  const value = env[name]?.trim() ?? ''
+  const file = secret ? (env[`${name}_FILE`]?.trim() ?? '') : ''
+  if (file === '') return value
+  if (value !== '') throw new SettingsError(`${name} and ${name}_FILE are both set; one of them must go.`)
+  return readNamedFile(`${name}_FILE`, file, readFile).trim()
+}
+
+function readNamedFile(name: string, path: string, readFile: ReadFile): string {
+  try {
+    return readFile(path)
+  } catch (error) {
+    throw new SettingsError(
+      `${name} names the file ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+    )
+  }
+}
+
+function findUnknown(env: Environment): string[] {
+  const known = new Set(allSettings.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name])))
+  return Object.keys(env)
+    .filter((name) => name.startsWith('HERALD_') && !known.has(name))
+    .sort()
+    .map((name) => `${name} is set, but Herald has no such setting.`)
+}
