@@ -21,3 +21,5 @@ export {
   type VendorUrls,
 } from './channel.ts'
 export type { Faults, Ledger, Simulator } from './simulator.ts'
+export { xiaomi } from './xiaomi/channel.ts'
+export { startXiaomiSimulator, type XiaomiSimApp, type XiaomiSimulator } from './xiaomi/simulator.ts'

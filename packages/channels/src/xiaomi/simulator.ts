@@ -1,0 +1,271 @@
+import { parseObject } from '../shared/http.ts'
+import { openMeter, type SimMeter } from '../shared/sim-meter.ts'
+import { openReceiptPoster } from '../shared/sim-receipts.ts'
+import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
+import type { Simulator } from '../simulator.ts'
+import { subscribedTypes, writeReceipts, type XiaomiReceipt } from './simulator-receipts.ts'
+import {
+  checkMessage,
+  descriptions,
+  flattenMessage,
+  type Refusal,
+  type XiaomiSimApp,
+  type XiaomiSimSwitches,
+} from './simulator-rules.ts'
+import { checkToken } from './token.ts'
+
+export type { XiaomiSimApp, XiaomiSimSwitches }
+
+export type XiaomiSimulatorOptions = {
+  port?: number
+  /** Applications of the console; absent: secret `sim-secret` for `com.example.app`. */
+  apps?: readonly XiaomiSimApp[]
+  /** Any secret is an application of any package, for load tests. */
+  acceptAnyCredentials?: boolean
+  /** The only regids alive; absent: every well-formed one is. */
+  registry?: Iterable<string>
+}
+
+export type XiaomiSimulator = Simulator & {
+  kill(tokens: Iterable<string>): void
+  /** Replaces the switches of one application, or of all. */
+  setSwitches(switches: XiaomiSimSwitches, appSecret?: string): void
+  /** Accepted, then this receipt instead of “delivered”; 2 (clicked) follows a delivery. */
+  setReceipt(tokens: Iterable<string>, type: number): void
+  /** Resolves when all receipts so far were posted. */
+  receiptsSent(): Promise<void>
+}
+
+/** Kept for trace; older messages are forgotten. */
+const mostTraced = 1000
+const mostTargets = 1000
+
+type AppState = { app: XiaomiSimApp; meter: SimMeter }
+type Traced = { at: number; resolved: number; invalid: number; ttl: string }
+
+export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {}): Promise<XiaomiSimulator> {
+  const states = new Map<string, AppState>()
+  for (const app of options.apps ?? [{ appSecret: 'sim-secret', packageName: 'com.example.app' }])
+    states.set(app.appSecret, newState(app))
+  const fates = new Map<string, number>()
+  const traced = new Map<string, Traced>()
+  const poster = openReceiptPoster<XiaomiReceipt>({ write: writeReceipts, most: mostTargets })
+  let serial = 0
+
+  const nextId = (prefix: string) => `${prefix}${Date.now()}${String(serial++).padStart(7, '0')}b1`
+  const ok = (data: unknown, info?: string): SimReply => ({
+    body: { result: 'ok', trace_id: nextId('Xdm'), code: 0, data, description: '成功', info },
+  })
+  const error = ({ code, reason }: Refusal): SimReply => ({
+    body: {
+      result: 'error',
+      reason,
+      trace_id: nextId('Xcm'),
+      code,
+      description: descriptions[code] ?? '请求失败',
+    },
+  })
+
+  function stateOf(request: SimRequest, frame: SimFrame): AppState | undefined {
+    const [, secret] = /^key=(.+)$/.exec(request.headers.authorization ?? '') ?? []
+    if (!secret || frame.faults.refuseAuth) return undefined
+    const known = states.get(secret)
+    if (known || !options.acceptAnyCredentials) return known
+    const state = newState({ appSecret: secret })
+    states.set(secret, state)
+    return state
+  }
+
+  function answer(request: SimRequest, frame: SimFrame): SimReply {
+    const isSend = sendPaths.has(request.path)
+    if (!isSend && !tracePaths.has(request.path)) return { status: 404, body: 'Not Found' }
+    if (request.method !== (isSend ? 'POST' : 'GET'))
+      return { status: 405, headers: { allow: isSend ? 'POST' : 'GET' }, body: 'Method Not Allowed' }
+    const state = stateOf(request, frame)
+    if (!state) return error({ code: 21301, reason: 'Invalid application secret.' })
+    if (!isSend) return trace(request, state)
+    if (request.mediaType !== 'application/x-www-form-urlencoded')
+      return error({ code: 10012, reason: 'Illegal request: a form is expected' })
+    const limited = checkLimits(state)
+    if (limited) return error(limited)
+    return request.path === '/v2/multi_messages/regids'
+      ? sendMany(request, state, frame)
+      : sendOne(request, state, frame)
+  }
+
+  function checkLimits(state: AppState): Refusal | undefined {
+    const { forceCode, requestsPerSecond, dailyQuota } = state.app.switches ?? {}
+    if (forceCode !== undefined) return { code: forceCode, reason: 'forced by the simulator' }
+    if (state.meter.isOverRate(requestsPerSecond)) return { code: 200002, reason: 'QPS limit exceeded' }
+    const acked = state.meter.today()
+    if (dailyQuota !== undefined && acked >= dailyQuota)
+      return { code: 200001, reason: `exceed quota, quota: ${dailyQuota}, have acked: ${acked}` }
+    return undefined
+  }
+
+  function sendOne(request: SimRequest, state: AppState, frame: SimFrame): SimReply {
+    const fields = new Map(request.form())
+    const targets = (fields.get('registration_id') ?? '').split(',').filter(Boolean)
+    const refusal = checkTargets(targets) ?? checkMessage(fields, state.app, Date.now())
+    if (refusal) return error(refusal)
+    const id = nextId('scm')
+    const bad = targets.filter((token) => !accept(id, token, fields, state, frame))
+    return sent(id, targets.length, bad, state, fields.get('time_to_live'))
+  }
+
+  function sendMany(request: SimRequest, state: AppState, frame: SimFrame): SimReply {
+    const entries = readEntries(request.form().get('messages'))
+    if (!entries) return error({ code: 10016, reason: 'messages is missing or not a JSON array' })
+    const refusal =
+      checkTargets(entries.map((entry) => entry.target)) ??
+      entries.reduce<Refusal | undefined>(
+        (found, entry) => found ?? checkMessage(entry.fields, state.app, Date.now()),
+        undefined,
+      )
+    if (refusal) return error(refusal)
+    const id = nextId('scm')
+    const bad = entries
+      .filter(({ target, fields }) => !accept(id, target, fields, state, frame))
+      .map(({ target }) => target)
+    return sent(id, entries.length, bad, state, undefined)
+  }
+
+  function sent(id: string, count: number, bad: string[], state: AppState, ttl?: string): SimReply {
+    const good = count - bad.length
+    if (good === 0) return error({ code: 20301, reason: 'No valid targets!' })
+    traced.set(id, { at: Date.now(), resolved: good, invalid: bad.length, ttl: ttl ?? '86400000' })
+    if (traced.size > mostTraced) traced.delete(traced.keys().next().value!)
+    const { dailyQuota } = state.app.switches ?? {}
+    return ok(
+      {
+        id,
+        bad_regids: bad.length > 0 ? bad.join(',') : undefined,
+        day_quota: dailyQuota === undefined ? undefined : String(dailyQuota),
+        day_acked: dailyQuota === undefined ? undefined : String(state.meter.today()),
+      },
+      `Received push messages for ${good} REGID`,
+    )
+  }
+
+  function accept(
+    messageId: string,
+    token: string,
+    fields: ReadonlyMap<string, string>,
+    state: AppState,
+    frame: SimFrame,
+  ): boolean {
+    if (checkToken(token) !== undefined || !frame.isAlive(token)) return false
+    frame.book.record(taskIdOf(fields), token)
+    state.meter.add(1)
+    const url = fields.get('extra.callback')
+    const isTimed = fields.has('time_to_send')
+    if (url && !isTimed && !frame.faults.silentReceipts) {
+      const wanted = subscribedTypes(fields.get('extra.callback.type'))
+      const fate = fates.get(token) ?? 1
+      for (const type of fate === 2 ? [1, 2] : [fate])
+        if (wanted & type)
+          poster.push(url, {
+            messageId,
+            type,
+            token,
+            param: fields.get('extra.callback.param'),
+            jobkey: fields.get('extra.jobkey'),
+            at: Date.now(),
+          })
+    }
+    return true
+  }
+
+  function trace(request: SimRequest, state: AppState): SimReply {
+    if (request.path === '/v1/trace/quota/get') {
+      const quota = state.app.switches?.dailyQuota ?? 0
+      return ok({ data: { day_quota: String(quota), day_acked: String(state.meter.today()) } })
+    }
+    const id = request.query.get('msg_id') ?? ''
+    const message = traced.get(id)
+    if (!message) return error({ code: 10017, reason: 'Invalid parameter value: msg_id' })
+    return ok({
+      data: {
+        id,
+        create_timestamp: message.at,
+        msg_type: 'Common',
+        time_to_live: `${Math.floor(Number(message.ttl) / 1000)}s`,
+        resolved: message.resolved,
+        delivered: message.resolved,
+        delivery_rate: '100%',
+        click: 0,
+        click_rate: '0%',
+        invalid_target: message.invalid,
+      },
+    })
+  }
+
+  const frame = await startSimServer({
+    port: options.port,
+    registry: options.registry,
+    answer,
+    throttled: (request) =>
+      sendPaths.has(request.path) ? error({ code: 200002, reason: 'QPS limit exceeded' }) : undefined,
+    unavailable: () => ({ status: 500, headers: { 'content-type': 'text/html' }, body: '<h1>500</h1>' }),
+    onReset() {
+      fates.clear()
+      for (const state of states.values()) state.meter.clear()
+    },
+    onClose: () => poster.close(),
+  })
+  return Object.assign(frame, {
+    setSwitches(switches: XiaomiSimSwitches, appSecret?: string) {
+      for (const state of states.values())
+        if (appSecret === undefined || state.app.appSecret === appSecret)
+          state.app = { ...state.app, switches }
+    },
+    setReceipt(tokens: Iterable<string>, type: number) {
+      for (const token of tokens) fates.set(token, type)
+    },
+    receiptsSent: () => poster.drained(),
+  })
+}
+
+const sendPaths: ReadonlySet<string> = new Set([
+  '/v2/message/regid',
+  '/v3/message/regid',
+  '/v4/message/regid',
+  '/v2/multi_messages/regids',
+])
+const tracePaths: ReadonlySet<string> = new Set(['/v1/trace/quota/get', '/v1/trace/message/status'])
+
+function newState(app: XiaomiSimApp): AppState {
+  return { app, meter: openMeter() }
+}
+
+function checkTargets(targets: readonly string[]): Refusal | undefined {
+  if (targets.length === 0) return { code: 10016, reason: 'registration_id is missing' }
+  if (targets.length > mostTargets)
+    return { code: 10017, reason: `at most ${mostTargets} registration ids in one request` }
+  return undefined
+}
+
+function readEntries(text: string | null): { target: string; fields: Map<string, string> }[] | undefined {
+  const wrapped = parseObject(`{"messages":${text ?? 'null'}}`)
+  if (!Array.isArray(wrapped?.messages)) return undefined
+  const entries: { target: string; fields: Map<string, string> }[] = []
+  for (const entry of wrapped.messages as { target?: unknown; message?: unknown }[]) {
+    if (typeof entry?.target !== 'string' || typeof entry.message !== 'object' || entry.message === null)
+      return undefined
+    entries.push({ target: entry.target, fields: flattenMessage(entry.message as Record<string, unknown>) })
+  }
+  return entries
+}
+
+/** Read once a message, not once a target. */
+const taskIds = new WeakMap<ReadonlyMap<string, string>, { id: string | undefined }>()
+
+function taskIdOf(fields: ReadonlyMap<string, string>): string | undefined {
+  let read = taskIds.get(fields)
+  if (!read) {
+    const id = parseObject(fields.get('payload') ?? '')?.task_id ?? fields.get('extra.callback.param')
+    read = { id: typeof id === 'string' && /^\d+$/.test(id) ? id : undefined }
+    taskIds.set(fields, read)
+  }
+  return read.id
+}
