@@ -1,9 +1,9 @@
 import type { VendorChannel } from '@herald/domain'
-import type pg from 'pg'
+
 import type { Environment } from './certificates.ts'
 import type { Database } from './database.ts'
 import { codeOf, retrying } from './retrying.ts'
-import { inTransaction } from './transaction.ts'
+import { inTransaction, type Runner } from './statement.ts'
 
 export type Platform = 'ios' | 'android' | 'harmony'
 
@@ -34,7 +34,7 @@ export async function bind(db: Database, binding: NewBinding): Promise<void> {
   }
 }
 
-async function bindOnce(client: pg.PoolClient, binding: NewBinding): Promise<void> {
+async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   const { appId, deviceId, channel, token } = binding
   await client.query(
     `UPDATE device SET platform = COALESCE($3::text, CASE WHEN $4 = 'apns' THEN 'ios' END, platform, 'android')
@@ -82,7 +82,7 @@ export async function unbind(
 
 /** Deletes a binding and keeps its token for 30 days, so that late receipts find their device. */
 async function retire(
-  client: pg.PoolClient,
+  client: Runner,
   appId: string,
   deviceId: number,
   channel: VendorChannel,
@@ -98,4 +98,13 @@ async function retire(
     [deviceId, channel, appId, reason],
   )
   return rowCount === 1
+}
+
+/** For a device that is removed. */
+export async function retireAllBindings(client: Runner, appId: string, deviceId: number): Promise<void> {
+  const { rows } = await client.query<{ channel: VendorChannel }>(
+    'SELECT channel FROM binding WHERE device_id = $1 AND app_id = $2 ORDER BY channel FOR UPDATE',
+    [deviceId, appId],
+  )
+  for (const { channel } of rows) await retire(client, appId, deviceId, channel, 'unbound')
 }

@@ -1,0 +1,180 @@
+import { type Audience, type NewTask, type Plan, smallAudience, targetsOf } from '@herald/domain'
+import type { Database } from './database.ts'
+import { type BatchRow, batchRecord, batchRow, idList, type ReleasedBatch } from './plan-rows.ts'
+import { retrying } from './retrying.ts'
+import { run } from './statement.ts'
+
+export type TaskToAccept = {
+  task: NewTask
+  /** Undefined: the planner resolves the audience later (large, or not begun). */
+  plan?: Plan
+  /** Whether a batch may go to its queue at once: false for closed certificates. */
+  mayRelease(batch: Plan['batches'][number]): boolean
+}
+
+export type AcceptedTask = {
+  taskId: number
+  /** False: the request id was used before, and this is the first task's id. */
+  fresh: boolean
+  released: ReleasedBatch[]
+}
+
+/**
+ * Commits tasks and the batches of small audiences in one statement, hence one fsync for all of them. Batches are born
+ * released; the caller adds their jobs, and the feeder does if the caller dies first. Answers in the order given.
+ */
+export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promise<AcceptedTask[]> {
+  // Ordered by request id: two commits that share several ids then wait for each other instead of deadlocking.
+  const order = entries
+    .map((entry, ord) => ({ entry, ord }))
+    .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
+  const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
+  const answers: AcceptedTask[] = new Array(entries.length)
+  const inserted = await run<[ord: number, id: number, released: ReleasedJson[] | null]>(
+    db.pool,
+    'accept',
+    acceptSql,
+    [JSON.stringify(rows)],
+  )
+  for (const [ord, taskId, released] of inserted) {
+    answers[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
+  }
+  const missing = order.filter(({ ord }) => !answers[ord])
+  if (missing.length > 0) {
+    const found = await retrying(() =>
+      findRequests(
+        db,
+        missing.map(({ entry }) => entry.task),
+      ),
+    )
+    missing.forEach(({ ord }, i) => {
+      const taskId = found[i]
+      if (taskId === undefined) throw new Error('A task was neither inserted nor found under its request id')
+      answers[ord] = { taskId, fresh: false, released: [] }
+    })
+  }
+  return answers
+}
+
+type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
+
+const acceptSql = `
+WITH input AS MATERIALIZED (
+  SELECT r.*, next_task_id() AS id, now() + make_interval(secs => r.begin_in) AS begin_at,
+    to_timestamp(r.show_end) AS show_end_at
+  FROM jsonb_to_recordset($1::jsonb) AS r (ord int, app_id text, group_id bigint, request_id text, state text, audience text,
+    strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
+    begin_in double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+), timed AS (
+  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + make_interval(secs => ttl), show_end_at) END AS deadline FROM input
+), inserted AS (
+  INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
+    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)
+  SELECT id, app_id, group_id, request_id, state, audience::json, strategy, sequence::text[], message::json, message_class,
+    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state = 'sending' THEN now() END, unreachable, now()
+  FROM timed
+  ON CONFLICT (app_id, request_id) WHERE request_id IS NOT NULL DO NOTHING
+  RETURNING id
+), fresh AS (
+  SELECT t.* FROM timed t JOIN inserted USING (id)
+), batches AS (
+  INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
+    deadline, released_at)
+  SELECT f.id, f.app_id, b.channel, b.certificate_id, b.topic, b.node, f.lane, b.state, b.size, b.recipients::bigint[],
+    repeat('.', b.size), b.tried::text[], f.deadline, CASE WHEN b.state = 'released' THEN now() END
+  FROM fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})
+  RETURNING task_id, id, channel, certificate_id, node, lane, size, state
+), boxed AS (
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
+  SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
+), counted AS (
+  INSERT INTO counter (task_id, channel, target)
+  SELECT f.id, t.key, t.value::bigint FROM fresh f, jsonb_each_text(f.targets) t
+)
+SELECT f.ord, f.id, (
+  SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
+    'lane', b.lane, 'size', b.size))
+  FROM batches b WHERE b.task_id = f.id AND b.state = 'released')
+FROM fresh f`
+
+function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
+  return {
+    ord,
+    app_id: task.appId,
+    group_id: task.groupId ?? null,
+    request_id: task.requestId ?? null,
+    state: plan ? 'sending' : 'accepted',
+    audience: encodeAudience(task.audience),
+    strategy: task.strategy,
+    sequence: idList(task.sequence),
+    message: JSON.stringify(task.message),
+    message_class: task.messageClass ?? null,
+    lane: task.lane ?? (plan && sizeOf(plan) <= smallAudience ? 'high' : 'normal'),
+    lane_fixed: task.lane !== undefined,
+    speed: task.speed ?? null,
+    ttl: task.ttl,
+    begin_in: Math.max(0, (task.message.showBegin ?? 0) - Date.now() / 1000),
+    show_end: task.message.showEnd ?? null,
+    unreachable: plan?.unreachable ?? 0,
+    batches: (plan?.batches ?? []).map((batch): BatchRow & { state: string } => ({
+      ...batchRow(batch),
+      state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
+    })),
+    inbox: idList(plan?.inbox ?? []),
+    targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
+  }
+}
+
+function sizeOf(plan: Plan): number {
+  return plan.inbox.length + plan.batches.reduce((sum, batch) => sum + batch.recipients.length, 0)
+}
+
+function requestKey(task: NewTask): string {
+  return task.requestId === undefined ? '' : `${task.appId}\0${task.requestId}`
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+async function findRequests(db: Database, tasks: NewTask[]): Promise<(number | undefined)[]> {
+  const rows = await run<[ord: number, id: number]>(
+    db.pool,
+    'find-requests',
+    `SELECT r.ord::int, t.id FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS r (app_id, request_id, ord)
+     JOIN task t ON t.app_id = r.app_id AND t.request_id = r.request_id`,
+    [tasks.map((task) => task.appId), tasks.map((task) => task.requestId ?? null)],
+  )
+  const found: (number | undefined)[] = tasks.map(() => undefined)
+  for (const [ord, id] of rows) found[ord - 1] = id
+  return found
+}
+
+/** The task that used this request id, looked up before checks that depend on the clock. */
+export async function findByRequestId(
+  db: Database,
+  appId: string,
+  requestId: string,
+): Promise<number | undefined> {
+  const [row] = await run<[number]>(
+    db.pool,
+    'find-request',
+    'SELECT id FROM task WHERE app_id = $1 AND request_id = $2',
+    [appId, requestId],
+  )
+  return row?.[0]
+}
+
+/** User ids are int64 and so are kept as text. */
+function encodeAudience(audience: Audience): string {
+  return JSON.stringify(
+    audience.kind === 'user_id' ? { ...audience, userIds: audience.userIds.map(String) } : audience,
+  )
+}
+
+export function decodeAudience(stored: unknown): Audience {
+  const audience = stored as Audience
+  return audience.kind === 'user_id'
+    ? { kind: 'user_id', userIds: audience.userIds.map((id) => BigInt(id)) }
+    : audience
+}

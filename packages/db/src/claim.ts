@@ -1,0 +1,166 @@
+import type { Channel, Lane } from '@herald/domain'
+import type { Database } from './database.ts'
+import { type Runner, run } from './statement.ts'
+
+/** A batch under lease. `version` is the key to settle it; whoever holds an older one can no longer write. */
+export type ClaimedBatch = {
+  taskId: number
+  id: number
+  version: number
+  appId: string
+  channel: Channel
+  certificateId: number | null
+  topic: string | null
+  node: string | null
+  lane: Lane
+  attempts: number
+  recipients: number[]
+  status: string
+  badges: number[] | null
+  tried: Channel[]
+  /** Seconds until the message expires. */
+  remaining: number
+  /** Seconds since the first answer of the present trouble. */
+  troubledFor: number
+  /** Unix ms by the database's clock. */
+  plannedAt: number
+  claimedAt: number
+}
+
+export type BatchKey = readonly [taskId: number, id: number]
+
+type ClaimRow = [
+  taskId: number,
+  id: number,
+  version: number,
+  appId: string,
+  channel: Channel,
+  certificateId: number | null,
+  topic: string | null,
+  node: string | null,
+  lane: Lane,
+  attempts: number,
+  recipients: number[],
+  status: string,
+  badges: number[] | null,
+  tried: Channel[],
+  remaining: number,
+  troubledFor: number,
+  plannedAt: number,
+  claimedAt: number,
+]
+
+/**
+ * The only door to the vendor: released → sending under a lease by the database's clock. Batches that somebody else holds,
+ * that are settled, paused, cancelled or expired are left out.
+ */
+export async function claimBatches(
+  runner: Runner,
+  keys: readonly BatchKey[],
+  lease: { seconds: number; worker: string },
+): Promise<ClaimedBatch[]> {
+  const rows = await run<ClaimRow>(
+    runner,
+    'claim',
+    `WITH k AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS k (task_id, id) ORDER BY 1, 2),
+     held AS MATERIALIZED (
+       SELECT b.task_id, b.id FROM k CROSS JOIN LATERAL (
+         SELECT task_id, id FROM batch
+         WHERE task_id = k.task_id AND id = k.id AND state = 'released' AND deadline > now() FOR UPDATE SKIP LOCKED
+       ) b JOIN task t ON t.id = k.task_id WHERE NOT t.paused AND NOT t.cancelling
+     )
+     UPDATE batch b SET state = 'sending', version = b.version + 1, attempts = b.attempts + 1,
+       lease_until = now() + make_interval(secs => $3), worker = $4
+     FROM held WHERE b.task_id = held.task_id AND b.id = held.id
+     RETURNING b.task_id, b.id, b.version, b.app_id, b.channel, b.certificate_id, b.topic, b.node, b.lane, b.attempts,
+       b.recipients, b.status, b.badges, b.tried,
+       extract(epoch FROM b.deadline - now())::float8, coalesce(extract(epoch FROM now() - b.trouble_since), 0)::float8,
+       (extract(epoch FROM b.planned_at) * 1000)::float8, (extract(epoch FROM now()) * 1000)::float8`,
+    [keys.map((key) => key[0]), keys.map((key) => key[1]), lease.seconds, lease.worker],
+  )
+  return rows.map(
+    ([
+      taskId,
+      id,
+      version,
+      appId,
+      channel,
+      certificateId,
+      topic,
+      node,
+      lane,
+      attempts,
+      recipients,
+      status,
+      badges,
+      tried,
+      remaining,
+      troubledFor,
+      plannedAt,
+      claimedAt,
+    ]) => ({
+      taskId,
+      id,
+      version,
+      appId,
+      channel,
+      certificateId,
+      topic,
+      node,
+      lane,
+      attempts,
+      recipients,
+      status,
+      badges,
+      tried,
+      remaining,
+      troubledFor,
+      plannedAt,
+      claimedAt,
+    }),
+  )
+}
+
+/** Extends leases; answers the keys that are still held. A worker stops sending what is missing from the answer. */
+export async function renewLeases(
+  db: Database,
+  held: readonly { taskId: number; id: number; version: number }[],
+  seconds: number,
+): Promise<Set<string>> {
+  const rows = await run<[number, number]>(
+    db.pool,
+    'renew',
+    `UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
+     FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS h (task_id, id, version)
+     WHERE b.task_id = h.task_id AND b.id = h.id AND b.version = h.version AND b.state = 'sending' AND b.lease_until > now()
+     RETURNING b.task_id, b.id`,
+    [held.map((h) => h.taskId), held.map((h) => h.id), held.map((h) => h.version), seconds],
+  )
+  return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
+}
+
+export function batchName(taskId: number, id: number): string {
+  return `${taskId}/${id}`
+}
+
+/** Present tokens of recipients on a channel, and when (Unix ms) the device last changed its user. */
+export async function tokensOf(
+  runner: Runner,
+  channel: Channel,
+  recipients: readonly number[],
+): Promise<Map<number, { token: string; environment: number; bundleId: string | null; movedAt: number }>> {
+  const rows = await run<[number, string, number, string | null, number]>(
+    runner,
+    'tokens',
+    `SELECT b.device_id, b.token, b.environment, b.bundle_id, (extract(epoch FROM d.moved_at) * 1000)::float8
+     FROM binding b JOIN device d ON d.id = b.device_id
+     WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2`,
+    [recipients, channel],
+  )
+  return new Map(
+    rows.map(([id, token, environment, bundleId, movedAt]) => [
+      id,
+      { token, environment, bundleId, movedAt },
+    ]),
+  )
+}

@@ -1,0 +1,101 @@
+import type { Database } from './database.ts'
+
+const DAY_MS = 86_400_000
+const EPOCH_MS = 1_735_689_600_000
+const IDS_PER_MS = 4096
+
+/** Tables cut into days of task ids. */
+export const partitioned = ['batch', 'receipt', 'inbox'] as const
+
+/** How far ahead partitions exist: as long as every process may be down before an insert finds none. */
+const DAYS_AHEAD = 7
+
+/** First task id that can be made at or after this time. */
+export function firstTaskIdAt(ms: number): number {
+  return (ms - EPOCH_MS) * IDS_PER_MS
+}
+
+export function timeOfTaskId(id: number): number {
+  return Math.floor(id / IDS_PER_MS) + EPOCH_MS
+}
+
+function partitionName(table: string, dayMs: number): string {
+  return `${table}_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS
+}
+
+/**
+ * Creates missing partitions for yesterday to a week ahead. Every process calls it at its start and the feeder every hour.
+ * A partition is built apart and attached, which does not block running inserts as `PARTITION OF` would.
+ */
+export async function ensurePartitions(db: Database, now = Date.now()): Promise<void> {
+  const wanted: { table: string; day: number }[] = []
+  for (const table of partitioned) {
+    for (let day = dayOf(now) - DAY_MS; day <= dayOf(now) + DAYS_AHEAD * DAY_MS; day += DAY_MS)
+      wanted.push({ table, day })
+  }
+  const names = wanted.map(({ table, day }) => partitionName(table, day))
+  const present = await db.pool.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+     WHERE c.relname = ANY($1) AND c.relnamespace = current_schema()::regnamespace`,
+    [names],
+  )
+  const existing = new Set(present.rows.map((row) => row.name))
+  const missing = wanted.filter((_, i) => !existing.has(names[i]!))
+  if (missing.length === 0) return
+  const client = await db.pool.connect()
+  try {
+    await client.query('BEGIN')
+    await client.query(`SELECT pg_advisory_xact_lock(hashtext('herald partitions'))`)
+    for (const { table, day } of missing) {
+      const name = partitionName(table, day)
+      const taken = await client.query(
+        `SELECT 1 FROM pg_class WHERE relname = $1 AND relnamespace = current_schema()::regnamespace`,
+        [name],
+      )
+      if (taken.rowCount) continue
+      await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`)
+      await client.query(
+        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${firstTaskIdAt(day)}) TO (${firstTaskIdAt(day + DAY_MS)})`,
+      )
+    }
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+/** Days whose partitions exist, oldest first, as [first task id, first task id of the next day). */
+export async function partitionDays(db: Database): Promise<{ day: number; from: number; to: number }[]> {
+  const found = await db.pool.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+     WHERE i.inhparent = 'batch'::regclass ORDER BY c.relname`,
+  )
+  return found.rows.map(({ name }) => {
+    const stamp = name.slice('batch_'.length)
+    const day = Date.parse(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}T00:00:00Z`)
+    return { day, from: firstTaskIdAt(day), to: firstTaskIdAt(day + DAY_MS) }
+  })
+}
+
+/** Drops a day from every partitioned table. Fails rather than waits when somebody reads it. */
+export async function dropPartitions(db: Database, day: number): Promise<void> {
+  const client = await db.pool.connect()
+  try {
+    await client.query('BEGIN')
+    await client.query(`SET LOCAL lock_timeout = '2s'`)
+    for (const table of partitioned) await client.query(`DROP TABLE IF EXISTS ${partitionName(table, day)}`)
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  } finally {
+    client.release()
+  }
+}

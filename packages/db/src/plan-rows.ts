@@ -1,0 +1,67 @@
+import type { Channel, NewBatch } from '@herald/domain'
+
+/** A batch as it travels inside a JSON parameter; lists are Postgres array literals, which cast faster than JSON arrays. */
+export type BatchRow = {
+  channel: Channel
+  certificate_id: number | null
+  topic: string | null
+  node: string | null
+  tried: string
+  recipients: string
+  size: number
+}
+
+export function batchRow(batch: NewBatch): BatchRow {
+  return {
+    channel: batch.channel,
+    certificate_id: batch.certificateId ?? null,
+    topic: batch.topic ?? null,
+    node: batch.node ?? null,
+    tried: idList(batch.tried),
+    recipients: idList(batch.recipients),
+    size: batch.recipients.length,
+  }
+}
+
+/** Numbers and channel names need no quoting. */
+export function idList(values: readonly (number | string)[]): string {
+  return `{${values.join(',')}}`
+}
+
+/** Column list of `jsonb_to_recordset` for BatchRow. */
+export const batchRecord =
+  'channel text, certificate_id bigint, topic text, node text, tried text, recipients text, size int'
+
+/** A batch that a job can name. */
+export type ReleasedBatch = {
+  taskId: number
+  id: number
+  channel: Channel
+  certificateId: number | null
+  node: string | null
+  lane: 'high' | 'normal'
+  size: number
+}
+
+export type ReleasedRow = [
+  taskId: number,
+  id: number,
+  channel: Channel,
+  certificateId: number | null,
+  node: string | null,
+  lane: 'high' | 'normal',
+  size: number,
+]
+export const releasedColumns = 'task_id, id, channel, certificate_id, node, lane, size'
+
+export function releasedBatch([
+  taskId,
+  id,
+  channel,
+  certificateId,
+  node,
+  lane,
+  size,
+]: ReleasedRow): ReleasedBatch {
+  return { taskId, id, channel, certificateId, node, lane, size }
+}

@@ -1,0 +1,225 @@
+import {
+  type Lane,
+  type Message,
+  type MessageClass,
+  type Plan,
+  type SequenceWord,
+  type Strategy,
+  targetsOf,
+} from '@herald/domain'
+import { decodeAudience } from './accept.ts'
+import { type AudienceScope, deviceIdBounds } from './audience.ts'
+import type { Database } from './database.ts'
+import { batchRecord, batchRow, idList } from './plan-rows.ts'
+import { inTransaction, type Runner, run } from './statement.ts'
+
+/** What planning and sending need to know of a task; none of it changes after the accept but the lane. */
+export type PlannedTask = AudienceScope & {
+  taskId: number
+  strategy: Strategy
+  sequence: SequenceWord[]
+  message: Message
+  messageClass?: MessageClass
+  lane: Lane
+  speed?: number
+  ttl: number
+}
+
+type TaskRow = [
+  id: number,
+  appId: string,
+  groupId: number | null,
+  audience: unknown,
+  strategy: Strategy,
+  sequence: SequenceWord[],
+  message: Message,
+  messageClass: MessageClass | null,
+  lane: Lane,
+  speed: number | null,
+  ttl: number,
+]
+const taskColumns =
+  't.id, t.app_id, t.group_id, t.audience, t.strategy, t.sequence, t.message, t.message_class, t.lane, t.speed, t.ttl'
+
+function plannedTask(row: TaskRow): PlannedTask {
+  const [taskId, appId, groupId, audience, strategy, sequence, message, messageClass, lane, speed, ttl] = row
+  return {
+    taskId,
+    appId,
+    groupId: groupId ?? undefined,
+    audience: decodeAudience(audience),
+    strategy,
+    sequence,
+    message,
+    messageClass: messageClass ?? undefined,
+    lane,
+    speed: speed ?? undefined,
+    ttl,
+  }
+}
+
+export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
+  const rows = await run<TaskRow>(
+    runner,
+    'tasks-by-id',
+    `SELECT ${taskColumns} FROM task t WHERE t.id = ANY($1::bigint[])`,
+    [ids],
+  )
+  return rows.map(plannedTask)
+}
+
+/** Slices of one broadcast: as many planners can work on it at once. */
+const SLICES = 8
+const FIRST_WIDTH = 4096
+const MOST_WIDTH = 4_194_304
+
+/**
+ * Takes one task whose time has come and lets `decide` plan it: a plan (small audience) is committed with the beginning,
+ * undefined cuts the application's devices into slices. Nobody else sees the task meanwhile; a crash leaves it as it was.
+ * Returns false when nothing is due.
+ */
+export async function beginDueTask(
+  db: Database,
+  decide: (task: PlannedTask) => Promise<Plan | undefined>,
+): Promise<boolean> {
+  return inTransaction(db, async (runner) => {
+    const [row] = await run<TaskRow>(
+      runner,
+      'due-task',
+      `SELECT ${taskColumns} FROM task t
+       WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling
+       ORDER BY t.begin_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+      [],
+    )
+    if (!row) return false
+    const task = plannedTask(row)
+    const plan = await decide(task)
+    const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
+    const deadline = `LEAST(now() + make_interval(secs => ttl), show_end)`
+    if (plan) {
+      await run(
+        runner,
+        'begin-small',
+        `UPDATE task SET state = 'sending', lane = ${lane}, deadline = ${deadline}, planned_at = now(), speed_at = now()
+         WHERE id = $1`,
+        [task.taskId, 'high'],
+      )
+      await insertPlan(runner, task.taskId, plan)
+      return true
+    }
+    await run(
+      runner,
+      'begin-large',
+      `UPDATE task SET state = 'planning', lane = ${lane}, deadline = ${deadline}, speed_at = now() WHERE id = $1`,
+      [task.taskId, 'normal'],
+    )
+    const { lo, hi } = await deviceIdBounds(runner, task.appId)
+    const span = Math.max(1, Math.ceil((hi - lo) / SLICES))
+    const starts = Array.from({ length: SLICES }, (_, i) => lo + i * span).filter((start) => start < hi)
+    await run(
+      runner,
+      'slices',
+      `INSERT INTO slice (task_id, no, hi, cursor, width)
+       SELECT $1, s.no, LEAST(s.lo + $3, $4), s.lo, ${FIRST_WIDTH} FROM unnest($2::bigint[]) WITH ORDINALITY AS s (lo, no)`,
+      [task.taskId, starts, span, hi],
+    )
+    return true
+  })
+}
+
+export type SlicePage = { task: PlannedTask; lo: number; hi: number }
+
+/**
+ * Takes one open slice, lets `plan` route the devices of its next page, and commits batches, targets and the cursor
+ * together. `plan` answers undefined when the page held too many devices; the page is then halved. The row lock keeps other
+ * planners off the slice; they skip it. Slices of different tasks are taken at random, so that no broadcast waits for
+ * another's end. Returns false when no slice is open.
+ */
+export async function planPage(
+  db: Database,
+  plan: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
+): Promise<boolean> {
+  return inTransaction(db, async (runner) => {
+    const [row] = await run<[...TaskRow, no: number, cursor: number, hi: number, width: number]>(
+      runner,
+      'open-slice',
+      `SELECT ${taskColumns}, s.no, s.cursor, s.hi, s.width FROM slice s JOIN task t ON t.id = s.task_id
+       WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling
+       ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED`,
+      [],
+    )
+    if (!row) return false
+    const [no, cursor, hi, width] = row.slice(-4) as [number, number, number, number]
+    const task = plannedTask(row.slice(0, -4) as TaskRow)
+    const end = Math.min(hi, cursor + width)
+    const planned = await plan({ task, lo: cursor, hi: end }, runner)
+    if (!planned) {
+      await run(
+        runner,
+        'narrow-slice',
+        `UPDATE slice SET width = GREATEST(1, width / 2) WHERE task_id = $1 AND no = $2`,
+        [task.taskId, no],
+      )
+      return true
+    }
+    const wider = planned.devices < 1000 ? Math.min(MOST_WIDTH, width * 2) : width
+    await insertPlan(runner, task.taskId, planned.plan)
+    await run(
+      runner,
+      'move-cursor',
+      `UPDATE slice SET cursor = $3, width = $4 WHERE task_id = $1 AND no = $2`,
+      [task.taskId, no, end, wider],
+    )
+    return true
+  })
+}
+
+/**
+ * Batches, inbox rows and targets of a plan, in the caller's transaction. The key share lock keeps the task from being
+ * finished or cancelled before the batches are visible; if it is already, nothing is inserted.
+ */
+async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<void> {
+  await run(
+    runner,
+    'insert-plan',
+    `WITH t AS MATERIALIZED (SELECT * FROM task WHERE id = $1 AND state IN ('planning', 'sending') FOR KEY SHARE),
+     batches AS (
+       INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried, deadline)
+       SELECT t.id, t.app_id, b.channel, b.certificate_id, b.topic, b.node, t.lane,
+         CASE WHEN t.paused THEN 'held' WHEN t.speed IS NOT NULL THEN 'paced' ELSE 'ready' END,
+         b.size, b.recipients::bigint[], repeat('.', b.size), b.tried::text[], t.deadline
+       FROM t, jsonb_to_recordset($2::jsonb) AS b (${batchRecord})
+     ), boxed AS (
+       INSERT INTO inbox (task_id, device_id, app_id, expires_at)
+       SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($3::bigint[]) AS d (id)
+     ), lost AS (
+       UPDATE task SET unreachable = unreachable + $5 WHERE id IN (SELECT id FROM t) AND $5 > 0
+     )
+     INSERT INTO counter AS c (task_id, channel, target)
+     SELECT t.id, n.key, n.value::bigint FROM t, jsonb_each_text($4::jsonb) n ORDER BY n.key
+     ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target`,
+    [
+      taskId,
+      JSON.stringify(plan.batches.map(batchRow)),
+      idList(plan.inbox),
+      JSON.stringify(Object.fromEntries(targetsOf(plan))),
+      plan.unreachable,
+    ],
+  )
+}
+
+/** Tasks whose last slice is planned go on to sending. */
+export async function closePlanning(db: Database): Promise<number> {
+  const rows = await run(
+    db.pool,
+    'close-planning',
+    `WITH done AS (
+       SELECT t.id FROM task t WHERE t.state = 'planning'
+         AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
+       FOR UPDATE SKIP LOCKED
+     ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done))
+     UPDATE task SET state = 'sending', planned_at = now(), check_at = now() WHERE id IN (SELECT id FROM done) RETURNING id`,
+    [],
+  )
+  return rows.length
+}

@@ -1,0 +1,67 @@
+import type { Channel } from '@herald/domain'
+import type { Database } from './database.ts'
+import { retrying } from './retrying.ts'
+import { run } from './statement.ts'
+
+export type ReceiptToRecord = {
+  appId: string
+  taskId: number
+  deviceId: number
+  /** The channel that reports; undefined for a client's word: the channel the device was last sent on. */
+  channel?: Channel
+  event: 'received' | 'clicked'
+}
+
+/**
+ * Records receipts, each device and task once, and raises `received` by the number that is new. Receipts of devices that are
+ * no recipients of the task on that channel are ignored; a receipt may come before its batch is settled. Sorted throughout:
+ * unsorted groups deadlock on each other. Answers how many were new.
+ */
+export async function recordReceipts(db: Database, receipts: readonly ReceiptToRecord[]): Promise<number> {
+  if (receipts.length === 0) return 0
+  const [row] = await retrying(() =>
+    run<[number]>(db.pool, 'record-receipts', recordSql, [
+      receipts.map((r) => r.appId),
+      receipts.map((r) => r.taskId),
+      receipts.map((r) => r.deviceId),
+      receipts.map((r) => r.channel ?? null),
+      receipts.map((r) => r.event === 'clicked'),
+    ]),
+  )
+  return row![0]
+}
+
+// The native channel's recipients are in the inbox until they acknowledge, others in the batch whose id range holds them.
+const recordSql = `
+WITH input AS MATERIALIZED (
+  SELECT app_id, task_id, device_id, channel, bool_or(clicked) AS clicked
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[]) AS r (app_id, task_id, device_id, channel, clicked)
+  GROUP BY 1, 2, 3, 4
+), known AS MATERIALIZED (
+  SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND t.app_id = i.app_id
+), matched AS MATERIALIZED (
+  SELECT k.task_id, k.device_id, b.channel, b.sent, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
+    SELECT c.channel, substr(b.status, array_position(b.recipients, k.device_id), 1) = 's' AS sent, b.id
+    FROM (SELECT channel FROM counter WHERE task_id = k.task_id AND channel = coalesce(k.channel, channel)) c
+    JOIN batch b ON b.task_id = k.task_id AND b.channel = c.channel AND b.recipients[1] <= k.device_id
+      AND b.recipients[array_upper(b.recipients, 1)] >= k.device_id
+    WHERE b.recipients @> ARRAY[k.device_id]
+    UNION ALL
+    SELECT 'native', n.sent_at IS NOT NULL, 0 FROM inbox n
+    WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native'
+  ) b
+), chosen AS (
+  SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked FROM matched
+  ORDER BY task_id, device_id, sent DESC, id DESC
+), inserted AS (
+  INSERT INTO receipt AS r (task_id, device_id, channel, clicked_at)
+  SELECT task_id, device_id, channel, CASE WHEN clicked THEN now() END FROM chosen ORDER BY task_id, device_id
+  ON CONFLICT (task_id, device_id) DO UPDATE SET clicked_at = coalesce(r.clicked_at, excluded.clicked_at)
+    WHERE r.clicked_at IS NULL AND excluded.clicked_at IS NOT NULL
+  RETURNING task_id, channel, xmax = 0 AS fresh
+), counted AS (
+  UPDATE counter c SET received = c.received + n.fresh FROM (
+    SELECT task_id, channel, count(*) AS fresh FROM inserted WHERE fresh GROUP BY 1, 2 ORDER BY 1, 2
+  ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
+)
+SELECT count(*)::int FROM inserted WHERE fresh`
