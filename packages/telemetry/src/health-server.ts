@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Registry } from './registry.ts'
+
+export type HealthDeps = {
+  /** Names of what is not ready yet; an empty list means ready. */
+  waiting: () => string[] | Promise<string[]>
+  registry: Registry
+}
+
+export type HealthServer = { port: number; close(): Promise<void> }
+
+/** Answers /healthz, /readyz and /metrics; false when the request is for something else. */
+export async function answerHealth(
+  deps: HealthDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  switch (request.url?.split('?')[0]) {
+    case '/healthz':
+      send(response, 200, { alive: true })
+      return true
+    case '/readyz': {
+      const waiting = await deps.waiting()
+      send(response, waiting.length === 0 ? 200 : 503, { ready: waiting.length === 0, waiting })
+      return true
+    }
+    case '/metrics':
+      response
+        .writeHead(200, { 'content-type': deps.registry.contentType })
+        .end(await deps.registry.metrics())
+      return true
+    default:
+      return false
+  }
+}
+
+/** For programs that have no HTTP interface of their own. */
+export async function startHealthServer(
+  options: HealthDeps & { host: string; port: number },
+): Promise<HealthServer> {
+  const server = createServer((request, response) => {
+    answerHealth(options, request, response).then(
+      (answered) =>
+        answered ||
+        send(response, 404, { message: 'There is nothing here but /healthz, /readyz and /metrics.' }),
+      () => send(response, 500, { message: 'The state of this program could not be read.' }),
+    )
+  })
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(options.port, options.host, resolve),
+  )
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  if (response.headersSent) return
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(JSON.stringify(body))
+}

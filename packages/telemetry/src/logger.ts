@@ -1,0 +1,38 @@
+import pino, { type DestinationStream, type Logger } from 'pino'
+import { redact, redactLine } from './redact.ts'
+
+export type { Logger } from 'pino'
+
+export type LoggerOptions = {
+  /** The program's name, on every line. */
+  name: string
+  level?: string
+  /** Stderr when not given: what a program prints for people goes to stdout. */
+  destination?: DestinationStream
+}
+
+/** One line of JSON an event, with secrets hidden (see redact.ts). A message must not quote a secret. */
+export function createLogger({ name, level = 'info', destination }: LoggerOptions): Logger {
+  return pino(
+    {
+      name,
+      level,
+      base: { name, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        bindings: (fields) => redact(fields) as Record<string, unknown>,
+        log: (fields) => redact(fields) as Record<string, unknown>,
+      },
+      hooks: { streamWrite: redactLine },
+      serializers: { err: serializeError, error: serializeError },
+    },
+    destination ?? pino.destination({ fd: 2, sync: true }),
+  )
+}
+
+function serializeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { type, message, stack, ...rest } = pino.stdSerializers.err(error)
+  return { ...(redact(rest) as object), type, message, stack }
+}

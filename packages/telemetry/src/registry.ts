@@ -1,0 +1,11 @@
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** The metrics of one program: memory, event loop and garbage collection of the process, and what the program adds. */
+export function createRegistry(program: string): Registry {
+  const registry = new Registry()
+  registry.setDefaultLabels({ program })
+  collectDefaultMetrics({ register: registry })
+  return registry
+}

@@ -1,0 +1,43 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { Counter, createRegistry, type HealthServer, startHealthServer } from '../src/index.ts'
+
+let server: HealthServer | undefined
+afterEach(() => server?.close())
+
+async function ask(path: string, waiting: () => string[] | Promise<string[]> = () => []) {
+  const registry = createRegistry('spec')
+  new Counter({ name: 'spec_sent_total', help: 'Sent.', registers: [registry] }).inc(3)
+  server = await startHealthServer({ host: '127.0.0.1', port: 0, registry, waiting })
+  const answer = await fetch(`http://127.0.0.1:${server.port}${path}`)
+  return { status: answer.status, text: await answer.text() }
+}
+
+describe('the health server', () => {
+  it('is alive even when not ready', async () => {
+    expect(await ask('/healthz', () => ['postgres'])).toEqual({ status: 200, text: '{"alive":true}' })
+  })
+
+  it('names what is not ready', async () => {
+    expect(await ask('/readyz', async () => ['postgres'])).toEqual({
+      status: 503,
+      text: '{"ready":false,"waiting":["postgres"]}',
+    })
+  })
+
+  it('is ready when nothing is waited for', async () => {
+    expect(await ask('/readyz?x=1')).toEqual({ status: 200, text: '{"ready":true,"waiting":[]}' })
+  })
+
+  it('shows metrics of the process and of the program', async () => {
+    const { status, text } = await ask('/metrics')
+    expect(status).toBe(200)
+    expect(text).toContain('spec_sent_total{program="spec"} 3')
+    expect(text).toContain('process_resident_memory_bytes')
+  })
+
+  it('answers 404 for the rest and 500 when it cannot tell', async () => {
+    expect((await ask('/')).status).toBe(404)
+    await server?.close()
+    expect((await ask('/readyz', () => Promise.reject(new Error('no')))).status).toBe(500)
+  })
+})

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals'
+import { createLogger } from '../src/index.ts'
+
+function logged(work: (logger: ReturnType<typeof createLogger>) => void, level = 'info') {
+  const lines: string[] = []
+  work(createLogger({ name: 'spec', level, destination: { write: (line: string) => void lines.push(line) } }))
+  return lines.map((line) => JSON.parse(line))
+}
+
+describe('createLogger', () => {
+  it('writes one line of JSON with name, level and time', () => {
+    const [line] = logged((logger) => logger.info({ task: 7 }, 'planned'))
+    expect(line).toMatchObject({
+      name: 'spec',
+      level: 'info',
+      task: 7,
+      msg: 'planned',
+      time: expect.stringMatching(/Z$/),
+    })
+  })
+
+  it('is silent below its level', () => {
+    expect(logged((logger) => logger.debug('detail'))).toEqual([])
+  })
+
+  it.each([
+    'token',
+    'device_token',
+    'deviceToken',
+    'push_token',
+    'tokens',
+    'access-token',
+    'password',
+    'passphrase',
+    'app_secret',
+    'appSecret',
+    'authorization',
+    'certificate',
+    'masterKey',
+    'private_key',
+    'cookie',
+  ])('hides the value of %s at any depth', (name) => {
+    const text = JSON.stringify(
+      logged((logger) =>
+        logger.child({ part: 'a', [name]: 'hush' }).info({ [name]: 'hush', a: [{ b: { [name]: 'hush' } }] }),
+      ),
+    )
+    expect(text).not.toContain('hush')
+    expect(text.match(/\[hidden\]/g)).toHaveLength(3)
+  })
+
+  it('keeps what only sounds like a secret', () => {
+    const [line] = logged((logger) =>
+      logger.info({ task_id: 1, tokenCount: 3, url: 'http://host:80', mail: 'a@b' }),
+    )
+    expect(line).toMatchObject({ task_id: 1, tokenCount: 3, url: 'http://host:80', mail: 'a@b' })
+  })
+
+  it('hides passwords in addresses, in errors too', () => {
+    const text = JSON.stringify(
+      logged((logger) => {
+        logger.info({ url: 'redis://user:hush@host:6379/0' })
+        logger.error({
+          err: Object.assign(new Error('no way to postgres://u:hush@host/db'), {
+            config: { password: 'hush' },
+          }),
+        })
+        logger.error({ error: new Error('sent Authorization: Bearer hush.hush') })
+      }),
+    )
+    expect(text).not.toContain('hush')
+    expect(text).toContain('redis://user:[hidden]@host:6379/0')
+  })
+
+  it('keeps the kind and the stack of an error', () => {
+    const [line] = logged((logger) => logger.error({ err: new RangeError('too far') }))
+    expect(line.err).toMatchObject({
+      type: 'RangeError',
+      message: 'too far',
+      stack: expect.stringContaining('logger.spec'),
+    })
+  })
+})
