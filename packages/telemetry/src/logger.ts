@@ -13,7 +13,7 @@ export type LoggerOptions = {
 
 /** One line of JSON an event, with secrets hidden (see redact.ts). A message must not quote a secret. */
 export function createLogger({ name, level = 'info', destination }: LoggerOptions): Logger {
-  return pino(
+  const logger = pino(
     {
       name,
       level,
@@ -21,7 +21,6 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),
-        bindings: (fields) => redact(fields) as Record<string, unknown>,
         log: (fields) => redact(fields) as Record<string, unknown>,
       },
       hooks: { streamWrite: redactLine },
@@ -29,6 +28,12 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
     },
     destination ?? pino.destination({ fd: 2, sync: true }),
   )
+  // pino formats the fields of a child as they are; children inherit this method, so theirs are covered, too.
+  const { child } = logger
+  logger.child = function (this: Logger, fields: object, ...rest: []) {
+    return child.call(this, redact(fields) as Record<string, unknown>, ...rest)
+  } as Logger['child']
+  return logger
 }
 
 function serializeError(error: unknown): unknown {
