@@ -1,0 +1,78 @@
+/** A 64-bit hash taken along the way, as two independent multiplicative hashes. */
+export class Fingerprint {
+  high = 0
+  low = 0
+
+  restart(text: string): void {
+    let high = 0xdeadbeef | 0
+    let low = 0x41c6ce57
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      high = Math.imul(high ^ code, 2654435761)
+      low = Math.imul(low ^ code, 1597334677)
+    }
+    this.high = high
+    this.low = low
+  }
+
+  add(bytes: Uint8Array, start: number, end: number): void {
+    let { high, low } = this
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at]!
+      high = Math.imul(high ^ byte, 2654435761)
+      low = Math.imul(low ^ byte, 1597334677)
+    }
+    this.high = high
+    this.low = low
+  }
+}
+
+/**
+ * Counts distinct things by 64-bit fingerprint, without keeping the things: open addressing over two arrays. At a million
+ * entries the chance that two share a fingerprint is below one in ten million.
+ */
+export class DistinctSet {
+  size = 0
+  private high: Uint32Array
+  private low: Uint32Array
+  private mask: number
+
+  constructor(slots = 1 << 16) {
+    this.high = new Uint32Array(slots)
+    this.low = new Uint32Array(slots)
+    this.mask = slots - 1
+  }
+
+  /** Returns whether it is new. */
+  add(print: { high: number; low: number }): boolean {
+    // Multiplying carries differences upwards only; folded down, they reach the bits that choose a slot.
+    const high = (print.high ^ (print.high >>> 15) ^ (print.low >>> 7)) >>> 0
+    const low = (print.low ^ (print.low >>> 16)) >>> 0
+    return this.insert(high, low)
+  }
+
+  private insert(high: number, lowBits: number): boolean {
+    // A slot of two zeros is an empty one.
+    const low = lowBits === 0 && high === 0 ? 1 : lowBits
+    let at = (low ^ high) & this.mask
+    while (this.low[at] !== 0 || this.high[at] !== 0) {
+      if (this.low[at] === low && this.high[at] === high) return false
+      at = (at + 1) & this.mask
+    }
+    this.high[at] = high
+    this.low[at] = low
+    this.size += 1
+    if (this.size * 2 > this.mask) this.grow()
+    return true
+  }
+
+  private grow(): void {
+    const bigger = new DistinctSet((this.mask + 1) * 2)
+    for (let at = 0; at <= this.mask; at++) {
+      if (this.low[at] !== 0 || this.high[at] !== 0) bigger.insert(this.high[at]!, this.low[at]!)
+    }
+    this.high = bigger.high
+    this.low = bigger.low
+    this.mask = bigger.mask
+  }
+}

@@ -1,0 +1,135 @@
+import type { Socket } from 'node:net'
+import {
+  clientPreface,
+  Flag,
+  FrameReader,
+  FrameType,
+  frameHeaderBytes,
+  HeaderBlocks,
+  pingFrame,
+  putFrameHeader,
+  Setting,
+  settingsAck,
+  settingsFrame,
+  windowUpdateFrame,
+} from '@herald/http2'
+import { type DistinctSet, Fingerprint } from './distinct-set.ts'
+
+export type SinkCounts = { requests: number; distinct: DistinctSet }
+
+const window = 16 * 1024 * 1024
+const outBytes = 65_536
+/** Streams whose path is remembered until their body has come; far more than are ever open. */
+const slots = 1 << 16
+
+/** `:status: 200`, then a field written out: no table is touched, so every answer is the same bytes. */
+const accepted = Buffer.concat([
+  Buffer.from([0x88]),
+  literal('apns-id', 'eabeae54-14a8-11e5-b60b-1697f925ec7b'),
+])
+const acceptedJson = Buffer.concat([Buffer.from([0x88]), literal('content-type', 'application/json')])
+const messageName = Buffer.from('{"name":"projects/bench/messages/0:1500415314455276%31bd1c9631bd1c96"}')
+
+/**
+ * Takes HTTP/2 requests as fast as it can, answers each with 200 (paths below /v1/ with a JSON body) and counts the distinct
+ * pairs of path and body. Flow control is generous, nothing is checked beyond what counting needs.
+ */
+export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number): void {
+  const blocks = new HeaderBlocks(65_536)
+  const prints = Array.from({ length: slots }, () => new Fingerprint())
+  const json = new Uint8Array(slots)
+  let out = Buffer.allocUnsafeSlow(outBytes)
+  let at = 0
+  let unacknowledged = 0
+  let preface = 0
+
+  const reader = new FrameReader((type, flags, stream, bytes, start, end) => {
+    const slot = (stream >> 1) & (slots - 1)
+    if (type === FrameType.headers || type === FrameType.continuation) {
+      const block =
+        type === FrameType.headers
+          ? blocks.headers(flags, stream, bytes, start, end)
+          : blocks.continuation(flags, bytes, start, end)
+      if (block === undefined) return true
+      const path = valueOf(block.list.fields, ':path')
+      prints[slot]!.restart(path)
+      json[slot] = path.startsWith('/v1/') ? 1 : 0
+      if (block.endStream) answer(stream, slot)
+    } else if (type === FrameType.data) {
+      unacknowledged += end - start
+      prints[slot]!.add(bytes, start, end)
+      if (flags & Flag.endStream) answer(stream, slot)
+    } else if (type === FrameType.settings && (flags & Flag.ack) === 0) put(settingsAck())
+    else if (type === FrameType.ping && (flags & Flag.ack) === 0)
+      put(pingFrame(bytes.subarray(start, end), true))
+    return true
+  })
+
+  function answer(stream: number, slot: number): void {
+    counts.requests += 1
+    counts.distinct.add(prints[slot]!)
+    if (json[slot] === 0) {
+      frame(FrameType.headers, Flag.endHeaders | Flag.endStream, stream, accepted)
+    } else {
+      frame(FrameType.headers, Flag.endHeaders, stream, acceptedJson)
+      frame(FrameType.data, Flag.endStream, stream, messageName)
+    }
+  }
+
+  function frame(type: number, flags: number, stream: number, payload: Buffer): void {
+    if (out.length - at < frameHeaderBytes + payload.length) flush()
+    putFrameHeader(out, at, payload.length, type, flags, stream)
+    out.set(payload, at + frameHeaderBytes)
+    at += frameHeaderBytes + payload.length
+  }
+
+  function put(bytes: Buffer): void {
+    if (out.length - at < bytes.length) flush()
+    out.set(bytes, at)
+    at += bytes.length
+  }
+
+  function flush(): void {
+    if (at === 0) return
+    socket.write(out.subarray(0, at))
+    out = Buffer.allocUnsafeSlow(outBytes)
+    at = 0
+  }
+
+  socket.on('data', (chunk: Buffer) => {
+    let from = 0
+    if (preface < clientPreface.length) {
+      from = Math.min(clientPreface.length - preface, chunk.length)
+      preface += from
+    }
+    reader.push(chunk.subarray(from))
+    if (unacknowledged * 2 > window) {
+      put(windowUpdateFrame(0, unacknowledged))
+      unacknowledged = 0
+    }
+    flush()
+  })
+  socket.on('error', () => socket.destroy())
+  put(
+    settingsFrame([
+      [Setting.maxConcurrentStreams, maxStreams],
+      [Setting.initialWindowSize, 1024 * 1024],
+    ]),
+  )
+  put(windowUpdateFrame(0, window - 65_535))
+  flush()
+}
+
+function literal(name: string, value: string): Buffer {
+  return Buffer.concat([
+    Buffer.from([0, name.length]),
+    Buffer.from(name),
+    Buffer.from([value.length]),
+    Buffer.from(value),
+  ])
+}
+
+function valueOf(fields: readonly string[], name: string): string {
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return fields[at + 1]!
+  return ''
+}

@@ -1,0 +1,233 @@
+import { FloodGuard } from './flood-guard.ts'
+import {
+  ConnectionError,
+  ErrorCode,
+  errorName,
+  Flag,
+  maxWindow,
+  readUint32,
+  rstStreamFrame,
+  windowUpdateFrame,
+} from './frames.ts'
+import type { HeaderBlock } from './header-blocks.ts'
+import type { Job } from './job.ts'
+import type { Failure, Goaway } from './multicast.ts'
+import { ReceiveWindow } from './receive-window.ts'
+import { finishReply, takeData, takeHeaders } from './reply-reader.ts'
+import type { Sender } from './sender.ts'
+import { Stream } from './stream.ts'
+
+export type ExchangeLimits = {
+  maxReplyBytes: number
+  maxHeaderListBytes: number
+  /** Bytes of unfinished answers held at most, over all streams. */
+  receiveWindow: number
+}
+
+/** Called for what the server certainly did not process. */
+export type OnUnsent = (job: Job, index: number, failure: Failure) => void
+
+/** The requests under way on one connection and everything the server says about them. */
+export class Exchanges {
+  readonly window: ReceiveWindow
+  readonly floods = new FloodGuard()
+  answered = 0
+  timeoutsSinceAnswer = 0
+  /** The id the next request gets. */
+  nextId = 1
+  private readonly streams = new Map<number, Stream>()
+  private readonly sender: Sender
+  private readonly limits: ExchangeLimits
+  private readonly onUnsent: OnUnsent
+
+  constructor(sender: Sender, limits: ExchangeLimits, onUnsent: OnUnsent) {
+    this.sender = sender
+    this.limits = limits
+    this.onUnsent = onUnsent
+    this.window = new ReceiveWindow(limits.receiveWindow)
+  }
+
+  get live(): number {
+    return this.streams.size
+  }
+
+  all(): Iterable<Stream> {
+    return this.streams.values()
+  }
+
+  /** Sends one request, or throws with nothing sent. */
+  open(job: Job, index: number, now: number): void {
+    const deadline = Math.min(now + job.timeoutMs, job.deadline)
+    const stream = new Stream(this.nextId, job, index, deadline, this.sender.peer.initialWindowSize)
+    this.sender.start(stream, job.shape)
+    this.streams.set(stream.id, stream)
+    this.nextId += 2
+  }
+
+  requireOpened(id: number, what: string): void {
+    if ((id & 1) === 1 && id < this.nextId) return
+    throw new ConnectionError(
+      ErrorCode.protocolError,
+      `${what} came for stream ${id}, which was never opened`,
+    )
+  }
+
+  data(flags: number, id: number, bytes: Buffer, start: number, end: number, now: number): void {
+    let from = start
+    let to = end
+    if (flags & Flag.padded) {
+      if (start === end || start + 1 + bytes[start]! > end) {
+        throw new ConnectionError(ErrorCode.protocolError, 'DATA is shorter than its padding')
+      }
+      to = end - bytes[start]!
+      from = start + 1
+    }
+    this.window.take(end - start)
+    const stream = this.streams.get(id)
+    const padding = end - start - (to - from)
+    this.window.release(stream === undefined ? end - start : padding)
+    if (stream === undefined || (from === to && (flags & Flag.endStream) === 0)) this.floods.count(now)
+    if (stream === undefined) return
+    if (!this.takeBody(stream, bytes, from, to)) return
+    if (flags & Flag.endStream) this.finish(stream)
+    // Padding eats the stream's window but not our memory: given back, it cannot choke an answer that we would take.
+    else if (padding > 0) this.sender.outbox.put(windowUpdateFrame(id, padding))
+  }
+
+  headers(block: HeaderBlock, now: number): void {
+    const stream = this.streams.get(block.stream)
+    if (stream === undefined) {
+      this.floods.count(now)
+    } else if (block.list.tooLarge) {
+      const message = `the answer's headers are larger than ${this.limits.maxHeaderListBytes} bytes`
+      this.fail(stream, 'oversize', message)
+    } else {
+      const wrong = takeHeaders(stream, block.list, block.endStream)
+      if (wrong !== undefined) this.fail(stream, 'malformed', wrong)
+      else if (block.endStream) this.finish(stream)
+    }
+  }
+
+  reset(id: number, code: number, now: number): void {
+    const stream = this.streams.get(id)
+    if (stream === undefined) {
+      this.floods.count(now)
+      return
+    }
+    this.remove(stream)
+    const message = `the server reset the stream with ${errorName(code)}`
+    if (code === ErrorCode.refusedStream && stream.status === 0) {
+      this.onUnsent(stream.job, stream.index, { kind: 'unsent', reason: 'refused', message, code })
+    } else {
+      const status = stream.status || undefined
+      stream.job.fail(stream.index, { kind: 'unknown', reason: 'reset', message, code, status })
+    }
+  }
+
+  widen(id: number, increment: number, now: number): void {
+    const stream = this.streams.get(id)
+    if (stream === undefined) {
+      this.floods.count(now)
+      return
+    }
+    stream.sendWindow += increment
+    if (increment === 0) this.fail(stream, 'malformed', 'WINDOW_UPDATE is for no bytes')
+    else if (stream.sendWindow > maxWindow) {
+      this.fail(stream, 'malformed', "the stream's window overflows", ErrorCode.flowControlError)
+    }
+  }
+
+  /** Gives up requests whose time is over. */
+  sweep(now: number, goaway: Goaway | undefined): void {
+    for (const stream of this.streams.values()) {
+      const { job } = stream
+      if (now < stream.deadline && now < job.deadline) continue
+      this.timeoutsSinceAnswer += 1
+      this.cancel(stream, ErrorCode.cancel)
+      const late: Failure = { kind: 'unknown', reason: 'timeout', message: 'no answer came in time', goaway }
+      const why: Failure = job.stopped === undefined ? late : { ...job.stopped, kind: 'unknown' }
+      job.fail(stream.index, stream.status === 0 ? why : { ...why, status: stream.status })
+    }
+  }
+
+  /** Hands back the requests the server's farewell excludes. */
+  handBackAbove(lastStream: number, failure: Failure): void {
+    for (const stream of this.streams.values()) {
+      if (stream.id <= lastStream) continue
+      this.remove(stream)
+      this.onUnsent(stream.job, stream.index, failure)
+    }
+  }
+
+  /** The connection is over. */
+  failAll(failure: Failure): void {
+    for (const stream of this.streams.values()) {
+      this.remove(stream)
+      stream.job.fail(stream.index, stream.status === 0 ? failure : { ...failure, status: stream.status })
+    }
+  }
+
+  private takeBody(stream: Stream, bytes: Buffer, from: number, to: number): boolean {
+    const { maxReplyBytes } = this.limits
+    if (stream.status === 0) {
+      this.window.release(to - from)
+      this.fail(stream, 'malformed', 'DATA came before the headers')
+      return false
+    }
+    if (stream.bodyLength + to - from > maxReplyBytes) {
+      this.window.release(to - from)
+      this.fail(stream, 'oversize', `the answer is larger than ${maxReplyBytes} bytes`)
+      return false
+    }
+    takeData(stream, bytes, from, to)
+    return true
+  }
+
+  private finish(stream: Stream): void {
+    const reply = finishReply(stream)
+    if (typeof reply === 'string') {
+      this.fail(stream, 'malformed', reply)
+      return
+    }
+    this.answered += 1
+    this.timeoutsSinceAnswer = 0
+    this.floods.reset()
+    // The server may answer before it has read all; the rest of the body is then not wanted (RFC 9113 section 8.1).
+    if (stream.unsent === undefined) this.remove(stream)
+    else this.cancel(stream, ErrorCode.cancel)
+    stream.job.reply(stream.index, reply)
+  }
+
+  private fail(
+    stream: Stream,
+    reason: 'malformed' | 'oversize',
+    message: string,
+    code: number = reason === 'oversize' ? ErrorCode.cancel : ErrorCode.protocolError,
+  ): void {
+    this.cancel(stream, code)
+    stream.job.fail(stream.index, { kind: 'unknown', reason, message, status: stream.status || undefined })
+  }
+
+  private cancel(stream: Stream, code: number): void {
+    this.sender.outbox.put(rstStreamFrame(stream.id, code))
+    this.remove(stream)
+  }
+
+  private remove(stream: Stream): void {
+    this.streams.delete(stream.id)
+    this.sender.forget(stream)
+    this.window.release(stream.bodyLength)
+  }
+}
+
+/** The payload of a frame that is one 32-bit number. */
+export function readNumber(what: string, bytes: Buffer, start: number, end: number): number {
+  requireLength(what, end - start, 4)
+  return readUint32(bytes, start)
+}
+
+export function requireLength(what: string, actual: number, wanted: number): void {
+  if (actual !== wanted) {
+    throw new ConnectionError(ErrorCode.frameSizeError, `${what} has ${actual} bytes instead of ${wanted}`)
+  }
+}

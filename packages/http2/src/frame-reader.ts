@@ -1,0 +1,76 @@
+import { ConnectionError, defaultFrameSize, ErrorCode, frameHeaderBytes, readUint32 } from './frames.ts'
+
+/**
+ * One whole frame; its payload is `bytes` from `start` to `end`, valid only during the call. Returning false stops the
+ * reader for good: the connection ended in the middle of what was received.
+ */
+export type OnFrame = (
+  type: number,
+  flags: number,
+  stream: number,
+  bytes: Buffer,
+  start: number,
+  end: number,
+) => boolean
+
+/** Cuts a byte stream, however split, into frames. Frames that lie whole in one chunk are not copied. */
+export class FrameReader {
+  private readonly onFrame: OnFrame
+  /** The beginning of a frame whose end has not come yet. */
+  private readonly partial = Buffer.allocUnsafeSlow(frameHeaderBytes + defaultFrameSize)
+  private held = 0
+  private stopped = false
+
+  constructor(onFrame: OnFrame) {
+    this.onFrame = onFrame
+  }
+
+  push(chunk: Buffer): void {
+    let at = this.held > 0 ? this.completePartial(chunk) : 0
+    const end = chunk.length
+    while (!this.stopped && end - at >= frameHeaderBytes) {
+      const next = at + frameHeaderBytes + frameLength(chunk, at)
+      if (next > end) break
+      this.emit(chunk, at, next)
+      at = next
+    }
+    if (this.stopped || at >= end) return
+    this.partial.set(chunk.subarray(at, end), 0)
+    this.held = end - at
+  }
+
+  /** Returns how much of the chunk belonged to the frame begun before. */
+  private completePartial(chunk: Buffer): number {
+    let at = 0
+    for (const part of ['header', 'payload'] as const) {
+      const wanted = part === 'header' ? frameHeaderBytes : frameHeaderBytes + frameLength(this.partial, 0)
+      const taken = Math.min(Math.max(wanted - this.held, 0), chunk.length - at)
+      this.partial.set(chunk.subarray(at, at + taken), this.held)
+      at += taken
+      this.held += taken
+      if (this.held < wanted) return at
+    }
+    const length = this.held
+    this.held = 0
+    this.emit(this.partial, 0, length)
+    return at
+  }
+
+  private emit(bytes: Buffer, at: number, next: number): void {
+    // The highest bit of the stream id is reserved and ignored.
+    const stream = readUint32(bytes, at + 5) & 0x7fffffff
+    const more = this.onFrame(bytes[at + 3]!, bytes[at + 4]!, stream, bytes, at + frameHeaderBytes, next)
+    if (!more) this.stopped = true
+  }
+}
+
+function frameLength(bytes: Buffer, at: number): number {
+  const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!
+  if (length > defaultFrameSize) {
+    throw new ConnectionError(
+      ErrorCode.frameSizeError,
+      `a frame of ${length} bytes is larger than ${defaultFrameSize}`,
+    )
+  }
+  return length
+}

@@ -1,0 +1,132 @@
+import { DynamicTable, defaultTableSize } from './dynamic-table.ts'
+import { findStaticField, findStaticName, makeEntry, staticCount } from './static-table.ts'
+
+export type Field = { readonly name: string; readonly value: string; readonly neverIndex: boolean }
+
+/**
+ * The shared part of a header block as bytes, in two halves: between them goes what each request adds (its path, which as a
+ * pseudo field must stand before the ordinary ones).
+ */
+export type CompiledBlock = {
+  readonly head: Buffer
+  readonly tail: Buffer
+  /** The bytes change the peer's table: they must be sent exactly once, before any other block. */
+  readonly once: boolean
+  readonly version: number
+}
+
+/**
+ * Turns shared fields into bytes. The first block puts them into the peer's dynamic table, every later one is an index a
+ * field. Strings go out without Huffman coding: it would save some twenty bytes a request and cost more than their cipher.
+ */
+export class HpackEncoder {
+  private readonly table = new DynamicTable(defaultTableSize)
+  /** Smallest table size the peer allowed since the last block, when it must still be announced. */
+  private lowestSize = defaultTableSize
+  private announcedSize = defaultTableSize
+
+  get version(): number {
+    return this.table.version
+  }
+
+  /** The peer's SETTINGS_HEADER_TABLE_SIZE; more than 4096 bytes is not used. */
+  setPeerTableSize(size: number): void {
+    const wanted = Math.min(size, defaultTableSize)
+    this.lowestSize = Math.min(this.lowestSize, wanted)
+    this.table.resize(wanted)
+  }
+
+  compile(pseudo: readonly Field[], ordinary: readonly Field[]): CompiledBlock {
+    const out: number[] = []
+    const versionBefore = this.table.version
+    const resized = this.writeSizeUpdates(out)
+    // What one request's fields may take up in the table. Inserting more would push out the request's own fields, and every
+    // block would insert them again.
+    const budget = { room: this.table.maxSize }
+    for (const field of pseudo) this.writeField(out, field, budget)
+    const head = Buffer.from(out)
+    out.length = 0
+    for (const field of ordinary) this.writeField(out, field, budget)
+    const once = resized || this.table.version !== versionBefore
+    return { head, tail: Buffer.from(out), once, version: this.table.version }
+  }
+
+  private writeSizeUpdates(out: number[]): boolean {
+    const size = this.table.maxSize
+    if (this.lowestSize === this.announcedSize && size === this.announcedSize) return false
+    if (this.lowestSize < size) writeInteger(out, 0x20, 5, this.lowestSize)
+    writeInteger(out, 0x20, 5, size)
+    this.announcedSize = size
+    this.lowestSize = size
+    return true
+  }
+
+  private writeField(out: number[], field: Field, budget: { room: number }): void {
+    const { name, value, neverIndex } = field
+    const fixed = neverIndex ? 0 : findStaticField(name, value)
+    if (fixed > 0) {
+      writeInteger(out, 0x80, 7, fixed)
+      return
+    }
+    const entry = makeEntry(name, value)
+    if (neverIndex || entry.size > budget.room) {
+      writeLiteral(out, neverIndex ? 0x10 : 0x00, 4, this.nameIndex(name), name, value)
+      return
+    }
+    budget.room -= entry.size
+    const known = this.table.find(name, value)
+    if (known >= 0) {
+      writeInteger(out, 0x80, 7, staticCount + 1 + known)
+      return
+    }
+    writeLiteral(out, 0x40, 6, this.nameIndex(name), name, value)
+    this.table.insert(entry)
+  }
+
+  private nameIndex(name: string): number {
+    const fixed = findStaticName(name)
+    if (fixed > 0) return fixed
+    const known = this.table.findName(name)
+    return known < 0 ? 0 : staticCount + 1 + known
+  }
+}
+
+/** A field that is never put in a table, for what one request alone carries. Independent of the encoder's state. */
+export function encodeLoneField(name: string, value: string): Buffer {
+  const out: number[] = []
+  writeLiteral(out, 0x10, 4, findStaticName(name), name, value)
+  return Buffer.from(out)
+}
+
+function writeLiteral(
+  out: number[],
+  pattern: number,
+  prefix: number,
+  index: number,
+  name: string,
+  value: string,
+): void {
+  writeInteger(out, pattern, prefix, index)
+  if (index === 0) writeString(out, name)
+  writeString(out, value)
+}
+
+function writeString(out: number[], text: string): void {
+  writeInteger(out, 0x00, 7, text.length)
+  for (let at = 0; at < text.length; at++) out.push(text.charCodeAt(at) & 0xff)
+}
+
+function writeInteger(out: number[], pattern: number, prefix: number, value: number): void {
+  const mask = (1 << prefix) - 1
+  if (value < mask) {
+    out.push(pattern | value)
+    return
+  }
+  out.push(pattern | mask)
+  let rest = value - mask
+  while (rest >= 0x80) {
+    out.push((rest & 0x7f) | 0x80)
+    rest >>>= 7
+  }
+  out.push(rest)
+}

@@ -1,0 +1,97 @@
+/** One header field as a table holds it. `malformed` marks names or values that HTTP/2 forbids but HPACK can carry. */
+export type Entry = {
+  readonly name: string
+  readonly value: string
+  readonly size: number
+  readonly malformed: boolean
+}
+
+/** RFC 7541 section 4.1: what a field counts for in a table and in a header list. */
+export const entryOverhead = 32
+
+export function makeEntry(name: string, value: string, malformed = false): Entry {
+  return { name, value, size: name.length + value.length + entryOverhead, malformed }
+}
+
+/** RFC 7541 appendix A, index 1 first. A `|` parts name and value. */
+const rows = `:authority
+:method|GET
+:method|POST
+:path|/
+:path|/index.html
+:scheme|http
+:scheme|https
+:status|200
+:status|204
+:status|206
+:status|304
+:status|400
+:status|404
+:status|500
+accept-charset
+accept-encoding|gzip, deflate
+accept-language
+accept-ranges
+accept
+access-control-allow-origin
+age
+allow
+authorization
+cache-control
+content-disposition
+content-encoding
+content-language
+content-length
+content-location
+content-range
+content-type
+cookie
+date
+etag
+expect
+expires
+from
+host
+if-match
+if-modified-since
+if-none-match
+if-range
+if-unmodified-since
+last-modified
+link
+location
+max-forwards
+proxy-authenticate
+proxy-authorization
+range
+referer
+refresh
+retry-after
+server
+set-cookie
+strict-transport-security
+transfer-encoding
+user-agent
+vary
+via
+www-authenticate`
+
+export const staticEntries: readonly Entry[] = rows.split('\n').map((row) => {
+  const [name = '', value = ''] = row.split('|')
+  return makeEntry(name, value)
+})
+
+export const staticCount = staticEntries.length
+
+const byName = new Map<string, number>()
+const byField = new Map<string, number>()
+staticEntries.forEach((entry, at) => {
+  if (!byName.has(entry.name)) byName.set(entry.name, at + 1)
+  byField.set(`${entry.name}\0${entry.value}`, at + 1)
+})
+
+/** Index of the first static entry with this name, or 0. */
+export const findStaticName = (name: string): number => byName.get(name) ?? 0
+
+/** Index of the static entry with this name and value, or 0. */
+export const findStaticField = (name: string, value: string): number => byField.get(`${name}\0${value}`) ?? 0

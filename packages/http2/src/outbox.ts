@@ -1,0 +1,56 @@
+const chunkBytes = 65_536
+const keptChunks = 8
+
+/** Bytes on their way to the socket, in chunks large enough to carry hundreds of requests in one write. */
+export class Outbox {
+  /** The chunk being filled; write at `at` after `reserve`, then move `at`. */
+  chunk: Buffer = Buffer.alloc(0)
+  at = 0
+  private full: Buffer[] = []
+  private fullBytes = 0
+  private readonly spare: Buffer[] = []
+
+  get pendingBytes(): number {
+    return this.fullBytes + this.at
+  }
+
+  /** Makes room for `bytes` in one piece. */
+  reserve(bytes: number): void {
+    if (this.chunk.length - this.at >= bytes) return
+    this.seal()
+    this.chunk =
+      bytes > chunkBytes
+        ? Buffer.allocUnsafeSlow(bytes)
+        : (this.spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes))
+  }
+
+  put(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.chunk.set(bytes, this.at)
+    this.at += bytes.length
+  }
+
+  /** What is to be written now. Give each piece back with `recycle` once the socket is done with it. */
+  take(): Buffer[] {
+    this.seal()
+    const taken = this.full
+    this.full = []
+    this.fullBytes = 0
+    return taken
+  }
+
+  recycle(piece: Buffer): void {
+    if (piece.buffer.byteLength === chunkBytes && this.spare.length < keptChunks) {
+      this.spare.push(Buffer.from(piece.buffer))
+    }
+  }
+
+  private seal(): void {
+    if (this.at > 0) {
+      this.full.push(this.chunk.subarray(0, this.at))
+      this.fullBytes += this.at
+      this.chunk = Buffer.alloc(0)
+    }
+    this.at = 0
+  }
+}

@@ -1,0 +1,36 @@
+/** Literal, never indexed, name at static index 4: `:path`. */
+const pathField = 0x14
+
+/** Writes the path as a header field and returns where it ends; takes at most six bytes more than the path. */
+export function putPath(target: Buffer, start: number, path: string): number {
+  let at = start
+  target[at++] = pathField
+  const { length } = path
+  if (length < 127) target[at++] = length
+  else {
+    target[at++] = 127
+    let rest = length - 127
+    for (; rest >= 128; rest >>>= 7) target[at++] = (rest & 127) | 128
+    target[at++] = rest
+  }
+  for (let i = 0; i < length; i++) target[at++] = path.charCodeAt(i)
+  return at
+}
+
+/** Plain characters one by one, which for short texts is cheaper than a call into the runtime; others by the runtime. */
+export function putText(target: Buffer, start: number, text: string): number {
+  const { length } = text
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    if (code > 127) return start + target.write(text, start)
+    target[start + i] = code
+  }
+  return start + length
+}
+
+export function copyInto(target: Buffer, at: number, source: Buffer): number {
+  const { length } = source
+  if (length > 64) target.set(source, at)
+  else for (let i = 0; i < length; i++) target[at + i] = source[i]!
+  return at + length
+}

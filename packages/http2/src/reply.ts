@@ -1,0 +1,47 @@
+/** A whole answer. Header names are lower case; a name that came more than once has its values joined by a comma. */
+export class Reply {
+  readonly status: number
+  readonly body: Buffer
+  private readonly fields: readonly string[]
+  private readonly trailerFields: readonly string[]
+
+  constructor(status: number, fields: readonly string[], trailers: readonly string[], body: Buffer) {
+    this.status = status
+    this.fields = fields
+    this.trailerFields = trailers
+    this.body = body
+  }
+
+  /** Cheaper than `headers`, which builds an object at each call: most answers are told by their status alone. */
+  header(name: string): string | undefined {
+    return lookUp(this.fields, name)
+  }
+
+  get headers(): Record<string, string> {
+    return gather(this.fields)
+  }
+
+  get trailers(): Record<string, string> {
+    return gather(this.trailerFields)
+  }
+}
+
+function lookUp(fields: readonly string[], name: string): string | undefined {
+  let found: string | undefined
+  for (let at = 0; at < fields.length; at += 2) {
+    if (fields[at] === name) found = found === undefined ? fields[at + 1] : `${found}, ${fields[at + 1]}`
+  }
+  return found
+}
+
+function gather(fields: readonly string[]): Record<string, string> {
+  // Without a prototype, so that no header name can be mistaken for an inherited member.
+  const headers: Record<string, string> = Object.create(null)
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at]!
+    if (name.charCodeAt(0) === 58) continue
+    const value = fields[at + 1]!
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value
+  }
+  return headers
+}

@@ -1,0 +1,105 @@
+import type { Field } from './hpack/encoder.ts'
+import { entryOverhead } from './hpack/static-table.ts'
+import type { HeaderMap, Multicast, RequestBody } from './multicast.ts'
+
+/** A multicast's request, checked and brought into the form the sender writes from. */
+export type RequestShape = {
+  readonly method: string
+  readonly pseudo: readonly Field[]
+  readonly ordinary: readonly Field[]
+  /** Size of the shared header list, as RFC 9113 section 6.5.2 counts it. */
+  readonly listBytes: number
+  /** Absent when the path is shared and stands among `pseudo`. */
+  readonly pathOf?: (index: number) => string
+  readonly headersOf?: (index: number) => HeaderMap | undefined
+  readonly body: BodyShape
+}
+
+export type BodyShape =
+  | { readonly each: (index: number) => Uint8Array | string }
+  | {
+      readonly each?: undefined
+      readonly before: Buffer
+      readonly slot?: (index: number) => string
+      readonly after: Buffer
+    }
+
+/** The caller's input cannot be sent; the message is one sentence that names the cause. */
+export class InvalidRequest extends Error {}
+
+const empty = Buffer.alloc(0)
+
+export function shapeRequest(
+  request: Multicast,
+  origin: { scheme: string; authority: string },
+): RequestShape {
+  const pseudo = new Map<string, string>([
+    [':method', 'POST'],
+    [':scheme', origin.scheme],
+    [':authority', origin.authority],
+  ])
+  const ordinary: [string, string][] = []
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (!name.startsWith(':')) ordinary.push(checkHeader(name, value))
+    else if (pseudo.has(name)) pseudo.set(name, checkValue(name, value))
+    else throw new InvalidRequest(`the pseudo header ${JSON.stringify(name)} cannot be set`)
+  }
+  if (typeof request.path === 'string') pseudo.set(':path', checkPath(request.path))
+  const secret = new Set(request.neverIndex?.map((name) => name.toLowerCase()))
+  const field = ([name, value]: [string, string]): Field => ({ name, value, neverIndex: secret.has(name) })
+  const fields = [...pseudo, ...ordinary]
+  return {
+    method: pseudo.get(':method')!,
+    pseudo: [...pseudo].map(field),
+    ordinary: ordinary.map(field),
+    listBytes: fields.reduce((sum, [name, value]) => sum + name.length + value.length + entryOverhead, 0),
+    pathOf: typeof request.path === 'string' ? undefined : request.path,
+    headersOf: request.headersFor,
+    body: shapeBody(request.body),
+  }
+}
+
+function shapeBody(body: RequestBody | undefined): BodyShape {
+  if (body === undefined) return { before: empty, after: empty }
+  if (typeof body === 'function') return { each: body }
+  if (typeof body === 'string' || body instanceof Uint8Array) return { before: toBuffer(body), after: empty }
+  return { before: toBuffer(body.before), slot: body.slot, after: toBuffer(body.after) }
+}
+
+export function toBuffer(part: Uint8Array | string): Buffer {
+  if (typeof part === 'string') return Buffer.from(part)
+  if (Buffer.isBuffer(part)) return part
+  if (part instanceof Uint8Array) return Buffer.from(part.buffer, part.byteOffset, part.byteLength)
+  throw new InvalidRequest('a body is neither text nor bytes')
+}
+
+const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
+
+export function checkHeader(name: string, value: string): [string, string] {
+  const lower = name.toLowerCase()
+  if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(lower))
+    throw new InvalidRequest(`${JSON.stringify(name)} is no header name`)
+  if (forbidden.has(lower)) throw new InvalidRequest(`the header ${lower} is not allowed in HTTP/2`)
+  return [lower, checkValue(lower, value)]
+}
+
+function checkValue(name: string, value: string): string {
+  if (typeof value !== 'string') throw new InvalidRequest(`the header ${name} is not text`)
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value) || /^[\t ]|[\t ]$/.test(value)) {
+    throw new InvalidRequest(`the header ${name} has a character that cannot be sent`)
+  }
+  return value
+}
+
+function checkPath(path: string): string {
+  const problem = pathProblem(path)
+  if (problem !== undefined) throw new InvalidRequest(problem)
+  return path
+}
+
+export function pathProblem(path: unknown): string | undefined {
+  if (typeof path !== 'string') return 'a path is not text'
+  return /^\/[\x21-\x7e]*$/.test(path)
+    ? undefined
+    : 'a path does not begin with / or has a character that cannot be sent'
+}

@@ -1,0 +1,236 @@
+import {
+  defaultFrameSize,
+  defaultWindow,
+  Flag,
+  FrameType,
+  frameHeaderBytes,
+  maxWindow,
+  putFrameHeader,
+} from './frames.ts'
+import { type CompiledBlock, encodeLoneField, HpackEncoder } from './hpack/encoder.ts'
+import { entryOverhead } from './hpack/static-table.ts'
+import { Outbox } from './outbox.ts'
+import { initialPeerSettings, type PeerSettings } from './peer-settings.ts'
+import { copyInto, putPath, putText } from './put-bytes.ts'
+import {
+  type BodyShape,
+  checkHeader,
+  InvalidRequest,
+  pathProblem,
+  type RequestShape,
+  toBuffer,
+} from './request-shape.ts'
+import type { Stream } from './stream.ts'
+
+const pathOverhead = ':path'.length + entryOverhead
+type Extra = { readonly bytes: Buffer; readonly listBytes: number }
+const noExtra: Extra = { bytes: Buffer.alloc(0), listBytes: 0 }
+/** Bodies held back by flow control are framed until so much waits for the socket. */
+const enoughPending = 262_144
+
+/** Writes requests: header blocks from the compiled shared part, bodies within the peer's flow control. */
+export class Sender {
+  readonly outbox = new Outbox()
+  peer: PeerSettings = initialPeerSettings
+  /** The connection's window; a peer that lowers nothing else can still let it run dry. */
+  window = defaultWindow
+  private readonly encoder = new HpackEncoder()
+  private compiled: CompiledBlock | undefined
+  private compiledShape: RequestShape | undefined
+  private readonly heldBack = new Set<Stream>()
+
+  /** Whether a new request could send at least the beginning of its body. */
+  get mayStart(): boolean {
+    return this.window > 0 && !this.blockedByConnection
+  }
+
+  private blockedByConnection = false
+
+  /** Writes the request, or throws InvalidRequest with nothing written. */
+  start(stream: Stream, shape: RequestShape): void {
+    const { index } = stream
+    const path = shape.pathOf?.(index)
+    const extra = shape.headersOf === undefined ? noExtra : this.encodeExtra(shape, index)
+    const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
+    if (shape.body.each !== undefined) {
+      const body = toBuffer(shape.body.each(index))
+      this.writeHeaders(stream, shape, path, extra, body.length === 0)
+      if (body.length > 0) this.sendBody(stream, body)
+      return
+    }
+    if (slot !== undefined && typeof slot !== 'string')
+      throw new InvalidRequest('the slot of a body is not text')
+    const { before, after } = shape.body
+    const most = before.length + after.length + (slot === undefined ? 0 : slot.length * 3)
+    this.writeHeaders(stream, shape, path, extra, most === 0)
+    if (most === 0) return
+    if (most <= this.window && most <= stream.sendWindow && most <= defaultFrameSize)
+      this.writeSlotted(stream, shape.body, slot)
+    else this.sendBody(stream, Buffer.concat([before, Buffer.from(slot ?? ''), after]))
+  }
+
+  /** Adopts new SETTINGS; `streams` are those whose windows the change moves. Returns the id of one that overflowed, or 0. */
+  adopt(settings: PeerSettings, streams: Iterable<Stream>): number {
+    const shift = settings.initialWindowSize - this.peer.initialWindowSize
+    if (settings.headerTableSize !== this.peer.headerTableSize)
+      this.encoder.setPeerTableSize(settings.headerTableSize)
+    this.peer = settings
+    if (shift === 0) return 0
+    for (const stream of streams) {
+      stream.sendWindow += shift
+      if (stream.sendWindow > maxWindow) return stream.id
+    }
+    return 0
+  }
+
+  /** Sends what flow control has released since. */
+  resume(): void {
+    this.blockedByConnection = false
+    for (const stream of this.heldBack) {
+      this.sendSome(stream)
+      if (this.window <= 0 || this.outbox.pendingBytes > enoughPending) break
+    }
+    this.blockedByConnection = this.window <= 0 && this.heldBack.size > 0
+  }
+
+  get holdsBack(): boolean {
+    return this.heldBack.size > 0
+  }
+
+  forget(stream: Stream): void {
+    if (stream.unsent === undefined) return
+    stream.unsent = undefined
+    this.heldBack.delete(stream)
+  }
+
+  private encodeExtra(shape: RequestShape, index: number): Extra {
+    const headers = shape.headersOf!(index)
+    if (headers === undefined) return noExtra
+    const parts: Buffer[] = []
+    let listBytes = 0
+    for (const [name, value] of Object.entries(headers)) {
+      parts.push(encodeLoneField(...checkHeader(name, value)))
+      listBytes += name.length + value.length + entryOverhead
+    }
+    return { bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), listBytes }
+  }
+
+  private writeHeaders(
+    stream: Stream,
+    shape: RequestShape,
+    path: string | undefined,
+    extra: Extra,
+    endStream: boolean,
+  ): void {
+    const listBytes =
+      shape.listBytes + extra.listBytes + (path === undefined ? 0 : path.length + pathOverhead)
+    if (listBytes > this.peer.maxHeaderListSize) {
+      throw new InvalidRequest(
+        `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
+      )
+    }
+    if (path !== undefined && pathProblem(path) !== undefined) throw new InvalidRequest(pathProblem(path)!)
+    // From here on nothing may throw: compiling moves the table that the peer is to mirror.
+    const { head, tail } = this.compile(shape)
+    const { outbox } = this
+    outbox.reserve(
+      frameHeaderBytes +
+        head.length +
+        tail.length +
+        extra.bytes.length +
+        (path === undefined ? 0 : path.length + 6),
+    )
+    const { chunk, at: start } = outbox
+    let at = copyInto(chunk, start + frameHeaderBytes, head)
+    if (path !== undefined) at = putPath(chunk, at, path)
+    at = copyInto(chunk, at, tail)
+    at = copyInto(chunk, at, extra.bytes)
+    const length = at - start - frameHeaderBytes
+    const flags = endStream ? Flag.endStream : 0
+    if (length > defaultFrameSize)
+      this.writeSplit(stream.id, flags, Buffer.from(chunk.subarray(at - length, at)))
+    else {
+      putFrameHeader(chunk, start, length, FrameType.headers, flags | Flag.endHeaders, stream.id)
+      outbox.at = at
+    }
+  }
+
+  private writeSplit(id: number, flags: number, block: Buffer): void {
+    for (let from = 0; from < block.length; from += defaultFrameSize) {
+      const part = block.subarray(from, from + defaultFrameSize)
+      const last = from + part.length === block.length ? Flag.endHeaders : 0
+      const type = from === 0 ? FrameType.headers : FrameType.continuation
+      this.outbox.reserve(frameHeaderBytes + part.length)
+      putFrameHeader(
+        this.outbox.chunk,
+        this.outbox.at,
+        part.length,
+        type,
+        (from === 0 ? flags : 0) | last,
+        id,
+      )
+      this.outbox.at = copyInto(this.outbox.chunk, this.outbox.at + frameHeaderBytes, part)
+    }
+  }
+
+  private compile(shape: RequestShape): CompiledBlock {
+    const known = this.compiled
+    if (
+      known !== undefined &&
+      this.compiledShape === shape &&
+      !known.once &&
+      known.version === this.encoder.version
+    ) {
+      return known
+    }
+    this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
+    this.compiledShape = shape
+    return this.compiled
+  }
+
+  /** The usual case: the whole body fits every limit and goes out as one DATA frame, written in place. */
+  private writeSlotted(
+    stream: Stream,
+    body: Extract<BodyShape, { before: Buffer }>,
+    slot: string | undefined,
+  ): void {
+    const { before, after } = body
+    const { outbox } = this
+    outbox.reserve(
+      frameHeaderBytes + before.length + after.length + (slot === undefined ? 0 : slot.length * 3),
+    )
+    const { chunk, at: start } = outbox
+    let at = copyInto(chunk, start + frameHeaderBytes, before)
+    if (slot !== undefined) at = putText(chunk, at, slot)
+    at = copyInto(chunk, at, after)
+    const length = at - start - frameHeaderBytes
+    putFrameHeader(chunk, start, length, FrameType.data, Flag.endStream, stream.id)
+    outbox.at = at
+    this.window -= length
+    stream.sendWindow -= length
+  }
+
+  private sendBody(stream: Stream, body: Buffer): void {
+    stream.unsent = body
+    this.heldBack.add(stream)
+    this.sendSome(stream)
+    if (stream.unsent !== undefined && this.window <= 0) this.blockedByConnection = true
+  }
+
+  private sendSome(stream: Stream): void {
+    while (stream.unsent !== undefined) {
+      const room = Math.min(this.window, stream.sendWindow, defaultFrameSize)
+      if (room <= 0) return
+      const part = stream.unsent.subarray(0, room)
+      const last = part.length === stream.unsent.length
+      this.outbox.reserve(frameHeaderBytes + part.length)
+      const { chunk, at } = this.outbox
+      putFrameHeader(chunk, at, part.length, FrameType.data, last ? Flag.endStream : 0, stream.id)
+      this.outbox.at = copyInto(chunk, at + frameHeaderBytes, part)
+      this.window -= part.length
+      stream.sendWindow -= part.length
+      if (last) this.forget(stream)
+      else stream.unsent = stream.unsent.subarray(room)
+    }
+  }
+}
