@@ -12,6 +12,7 @@ export {
   type MintedSession,
   type Receipt,
   type Recipient,
+  type RegionUrlName,
   type SendContext,
   type Task,
   type Transport,
@@ -20,6 +21,8 @@ export {
   type UrlName,
   type VendorUrls,
 } from './channel.ts'
+export { oppo } from './oppo/channel.ts'
+export { type OppoSimApp, type OppoSimulator, startOppoSimulator } from './oppo/simulator.ts'
 export type { Faults, Ledger, Simulator } from './simulator.ts'
 export { xiaomi } from './xiaomi/channel.ts'
 export { startXiaomiSimulator, type XiaomiSimApp, type XiaomiSimulator } from './xiaomi/simulator.ts'

@@ -1,0 +1,145 @@
+import { androidView, type Badge, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
+import type { Task, Unsupported } from '../channel.ts'
+import { asStrings, clientData } from '../shared/client-data.ts'
+import { timeLeft } from '../shared/time-left.ts'
+import { cutCodePoints } from '../shared/truncate.ts'
+import type { OppoSettings } from './settings.ts'
+
+/** What all recipients share; the transport adds target and app_message_id. */
+export type OppoPayload = {
+  taskId: number
+  notification: OppoNotification
+  /** The same without its picture, for when OPPO refuses the picture. */
+  plain?: OppoNotification
+  /** A refused class or a missing template is the message's fault or the certificate's. */
+  classFrom: 'message' | 'certificate'
+}
+
+/** https://open.oppomobile.com/new/developmentDoc/info?id=11236, but for app_message_id. */
+export type OppoNotification = {
+  style: 1 | 2 | 3
+  title: string
+  content: string
+  big_picture_url?: string
+  click_action_type: 0 | 5
+  click_action_url?: string
+  action_parameters: string
+  off_line: boolean
+  off_line_ttl?: number
+  notify_id: number
+  channel_id?: string
+  category?: string
+  notify_level?: number
+  private_msg_template_id?: string
+  private_title_parameters?: unknown
+  private_content_parameters?: unknown
+  badge_operation_type?: 0 | 1
+  badge_message_count?: number
+  call_back_url?: string
+  call_back_parameter?: string
+}
+
+/** In characters, of which an emoji is one. */
+const mostTitle = 50
+const mostLongText = 128
+const mostPictureText = 50
+const mostPictureUrl = 300
+const mostClickUrl = 2000
+const mostParameters = 4000
+const mostCallbackUrl = 200
+const tenDaysS = 864_000
+
+export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Unsupported {
+  const { message } = task
+  if (message.type === 'cmd') return { unsupported: 'OPPO has no pass-through messages' }
+  const texts = titleAndBody(message, task.applicationName)
+  if (!texts?.title.trim() || !texts.body.trim())
+    return { unsupported: 'OPPO needs a title and a content, and every text is blank' }
+  const { click } = androidView(message, 'oppo')
+  if (click.kind === 'intent' && click.intent.length > mostClickUrl)
+    return { unsupported: `OPPO takes an intent of at most ${mostClickUrl} characters` }
+  const parameters = JSON.stringify(asStrings(clientData(task, { attachment_url: message.attachmentUrl })))
+  if (parameters.length > mostParameters)
+    return { unsupported: `OPPO takes at most ${mostParameters} characters of ext` }
+
+  const common = {
+    title: cutCodePoints(texts.title, mostTitle),
+    ...clickOf(click),
+    action_parameters: parameters,
+    ...lifetime(task),
+    notify_id: replaceKey(task.taskId),
+    ...classFields(task, settings),
+    ...badgeOf(message.badge),
+    ...receipts(task),
+  }
+  const plain: OppoNotification = message.bigText
+    ? { style: 2, content: cutCodePoints(message.bigText, mostLongText), ...common }
+    : { style: 1, content: cutCodePoints(texts.body, settings.contentLimit), ...common }
+  const picture = pictureOf(task, settings)
+  const base = { taskId: task.taskId, classFrom: classSource(task) }
+  if (!picture) return { ...base, notification: plain }
+  const content = cutCodePoints(texts.body, mostPictureText)
+  return { ...base, notification: { style: 3, content, big_picture_url: picture, ...common }, plain }
+}
+
+function pictureOf({ message }: Task, settings: OppoSettings): string | undefined {
+  const url = message.type === 'image' ? message.attachmentUrl : undefined
+  return url && settings.pictureUrl && url.length <= mostPictureUrl ? url : undefined
+}
+
+function clickOf(click: Click): Pick<OppoNotification, 'click_action_type' | 'click_action_url'> {
+  return click.kind === 'intent'
+    ? { click_action_type: 5, click_action_url: click.intent }
+    : { click_action_type: 0 }
+}
+
+function lifetime(task: Task): Pick<OppoNotification, 'off_line' | 'off_line_ttl'> {
+  const seconds = timeLeft(task, { least: 0, most: tenDaysS })
+  return seconds === 0 ? { off_line: false } : { off_line: true, off_line_ttl: seconds }
+}
+
+/** The message's own class fields, each over the certificate's for its class. */
+function classFields({ message, messageClass }: Task, settings: OppoSettings): Partial<OppoNotification> {
+  const own = message.oppo
+  const forClass = settings.classes[messageClass]
+  const category = own.category ?? forClass.category
+  // A level belongs to a category; the certificate's level says nothing about the message's own category.
+  const level = own.notifyLevel ?? (own.category === undefined ? forClass.notifyLevel : undefined)
+  const templateId = own.privateMsgTemplateId ?? forClass.privateMsgTemplateId
+  return withoutUndefined({
+    channel_id: own.channelId ?? forClass.channelId ?? settings.channelId,
+    category,
+    notify_level: category === undefined ? undefined : level,
+    private_msg_template_id: templateId,
+    private_title_parameters: parameters(templateId, own.privateTitleParameters),
+    private_content_parameters: parameters(templateId, own.privateContentParameters),
+  })
+}
+
+function classSource({ message }: Task): OppoPayload['classFrom'] {
+  const { category, notifyLevel, privateMsgTemplateId } = message.oppo
+  return (category ?? notifyLevel ?? privateMsgTemplateId) ? 'message' : 'certificate'
+}
+
+function parameters(templateId: string | undefined, text: string | undefined): unknown {
+  return templateId === undefined || text === undefined ? undefined : asStrings(parseVerbatim(text) as object)
+}
+
+/** OPPO shows “99+” above 99, so a larger number says nothing more. */
+function badgeOf(badge: Badge): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
+  if (badge.kind === 'add' && badge.count === 0) return {}
+  return {
+    badge_operation_type: badge.kind === 'set' ? 0 : 1,
+    badge_message_count: Math.min(badge.count, 99),
+  }
+}
+
+function receipts({ callbackUrl, taskId }: Task): Partial<OppoNotification> {
+  // A longer address would fail the whole push; without it only the receipts are missing.
+  if (!callbackUrl || callbackUrl.length > mostCallbackUrl) return {}
+  return { call_back_url: callbackUrl, call_back_parameter: String(taskId) }
+}
+
+function withoutUndefined(fields: Partial<OppoNotification>): Partial<OppoNotification> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

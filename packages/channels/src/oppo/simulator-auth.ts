@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import type { Faults } from '../simulator.ts'
+import { signAuth } from './auth.ts'
+import { type OppoSimApp, type Refusal, refusal } from './simulator-rules.ts'
+
+export type IssuedToken = { auth_token: string; create_time: number }
+
+export type AuthDesk<App> = {
+  issue(form: URLSearchParams, faults: Readonly<Faults>): IssuedToken | Refusal
+  /** The application a token belongs to. */
+  admit(token: string | undefined, faults: Readonly<Faults>): App | Refusal
+}
+
+type Session<App> = { app: App; until: number; issuedWhileExpiring: boolean }
+
+const tenMinutesMs = 600_000
+/** More live tokens than this means a client that authenticates for every call; the oldest are forgotten. */
+const mostSessions = 1000
+
+/** Hands out auth tokens for signed requests and knows them again until they run out. */
+export function openAuthDesk<App extends { app: OppoSimApp }>(options: {
+  find(appKey: string): App | undefined
+  /** Load tests: the signature is not checked. */
+  acceptAnySignature: boolean
+  tokenLifeMs: number
+  /** One source claims that a new token ends the old one. */
+  newTokenVoidsOld: boolean
+}): AuthDesk<App> {
+  const sessions = new Map<string, Session<App>>()
+
+  function check(form: URLSearchParams, faults: Readonly<Faults>): App | Refusal {
+    const appKey = form.get('app_key')
+    const timestamp = form.get('timestamp')
+    const sign = form.get('sign')
+    if (!appKey) return refusal(15)
+    if (!timestamp) return refusal(19)
+    if (!sign) return refusal(17)
+    const app = options.find(appKey)
+    if (!app) return refusal(14)
+    if (!/^\d{13}$/.test(timestamp) || Math.abs(Date.now() - Number(timestamp)) > tenMinutesMs)
+      return refusal(18)
+    const isSigned = sign === signAuth(appKey, timestamp, app.app.masterSecret)
+    return faults.refuseAuth || !(isSigned || options.acceptAnySignature) ? refusal(16) : app
+  }
+
+  return {
+    issue(form, faults) {
+      const app = check(form, faults)
+      if ('code' in app) return app
+      if (options.newTokenVoidsOld)
+        for (const [token, session] of sessions) if (session.app === app) sessions.delete(token)
+      if (sessions.size >= mostSessions) sessions.delete(sessions.keys().next().value!)
+      const token = randomBytes(12).toString('hex')
+      const now = Date.now()
+      sessions.set(token, {
+        app,
+        until: now + options.tokenLifeMs,
+        issuedWhileExpiring: faults.expireAuth === true,
+      })
+      return { auth_token: token, create_time: now }
+    },
+    admit(token, faults) {
+      if (!token) return refusal(29)
+      const session = sessions.get(token)
+      const isExpired = faults.expireAuth && !session?.issuedWhileExpiring
+      if (!session || isExpired || faults.refuseAuth || Date.now() >= session.until) return refusal(11)
+      return session.app
+    },
+  }
+}
