@@ -16,9 +16,20 @@ export type Device = {
   alias: string | null
 }
 
-/** 144 random bits, URL-safe. */
-export function newPushToken(): string {
-  return randomBytes(18).toString('base64url')
+const TOKEN_BYTES = 18
+const TOKEN_LENGTH = 24
+
+/**
+ * URL-safe, 144 random bits each, behind the present second: tokens made together then lie together in their index, which
+ * at ten million devices no longer fits into memory.
+ */
+export function newPushTokens(count: number): string[] {
+  const second = Math.floor(Date.now() / 1000).toString(36)
+  const text = randomBytes(TOKEN_BYTES * count).toString('base64url')
+  return Array.from(
+    { length: count },
+    (_, i) => second + text.slice(i * TOKEN_LENGTH, (i + 1) * TOKEN_LENGTH),
+  )
 }
 
 /**
@@ -85,7 +96,7 @@ async function findOrMake(
     const made = await runner.query<Found>(
       `INSERT INTO device (app_id, guid, user_id, push_token, platform) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (app_id, guid) DO NOTHING RETURNING ${returned}`,
-      [appId, guid, wanted.userId ?? null, newPushToken(), wanted.platform ?? null],
+      [appId, guid, wanted.userId ?? null, newPushTokens(1)[0], wanted.platform ?? null],
     )
     if (made.rows[0]) return { device: made.rows[0], made: true }
   }

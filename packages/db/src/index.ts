@@ -5,15 +5,34 @@ export {
   type TaskToAccept,
 } from './accept.ts'
 export {
+  type Application,
+  createApplication,
+  findApplication,
+  isApplicationSecret,
+  listApplications,
+  type NewApplication,
+  revokeAdminTokens,
+} from './applications.ts'
+export {
   type AudienceScope,
   deviceIdBounds,
   devicePage,
   devicesById,
   resolveSmallAudiences,
 } from './audience.ts'
+export { type AuditEntry, type AuditRecord, listAudit, recordAudit } from './audit.ts'
 export { assignBadges, type BadgeWish } from './badges.ts'
 export { balanceSql, findImbalances, type Imbalance } from './balance.ts'
 export { bind, type NewBinding, type Platform, unbind } from './bindings.ts'
+export {
+  callbackKeys,
+  devicesOfTokens,
+  forgetCallbacks,
+  leaseCallbacks,
+  type NewCallback,
+  type StoredCallback,
+  storeCallbacks,
+} from './callbacks.ts'
 export {
   type CertificatePlace,
   type CertificateState,
@@ -32,6 +51,26 @@ export {
 export { type BatchKey, batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 export {
+  type DeviceImport,
+  type ImportBinding,
+  type ImportDevice,
+  type ImportResult,
+  importSeparator,
+  openDeviceImport,
+} from './device-import.ts'
+export {
+  claimDevice,
+  type Device,
+  type DeviceDetails,
+  type DeviceFilter,
+  findDevice,
+  listDevices,
+  registerDevice,
+  removeDevice,
+  setAlias,
+  setBadge,
+} from './devices.ts'
+export {
   alignPaused,
   channelsWithUnclaimed,
   closeCancelledAccepted,
@@ -46,6 +85,20 @@ export {
   unclaimed,
 } from './feeder.ts'
 export { type GovernorView, governorOf, type PermitAnswer, type Permits, takePermits } from './governor.ts'
+export {
+  addMembers,
+  createGroup,
+  type Group,
+  isGroup,
+  listGroups,
+  listMembers,
+  removeGroup,
+  removeMembers,
+} from './groups.ts'
+export { sharedKey } from './instance-keys.ts'
+export { countLogin, forgiveLogin, loginLimit, sweepLoginFailures } from './login-failures.ts'
+export { type MigrateOptions, migrate } from './migrate.ts'
+export { MigrationError } from './migrations.ts'
 export { ensurePartitions, timeOfTaskId } from './partitions.ts'
 export type { ReleasedBatch } from './plan-rows.ts'
 export {
@@ -58,16 +111,16 @@ export {
 } from './planning.ts'
 export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention, type RetentionReport } from './retention.ts'
-export { isPassing, isUnreachable, type RetryOptions, retrying } from './retrying.ts'
+export { codeOf, isPassing, isUnreachable, type RetryOptions, retrying } from './retrying.ts'
 export { createSealer, SealBroken, type Sealer } from './seal.ts'
 export {
   batchVersion,
   type SettleAnswer,
   type Settlement,
   settleBatches,
-  statusLetters,
   unretireWindow,
 } from './settle.ts'
+export { addTags, removeTags, tagsOf, tagsPerDevice } from './tags.ts'
 export {
   type ControlAnswer,
   cancelTask,
@@ -82,4 +135,20 @@ export {
   taskDetails,
   taskFailures,
 } from './tasks.ts'
+export {
+  changePassword,
+  createUser,
+  findUserById,
+  findUserByLogin,
+  findUserByName,
+  listUsers,
+  type NewUser,
+  removeUser,
+  revokeUserTokens,
+  type User,
+  type UserField,
+  type UserScope,
+  type UserWithPassword,
+  userTokenVersion,
+} from './users.ts'
 export { type Minted, taskMemory, vendorSession } from './vendor-sessions.ts'

@@ -1,0 +1,371 @@
+import type { VendorChannel } from '@herald/domain'
+import type { Platform } from './bindings.ts'
+import type { Database } from './database.ts'
+import { clearPersonal, newPushTokens } from './devices.ts'
+import { codeOf, retrying } from './retrying.ts'
+import { inTransaction, type Runner } from './statement.ts'
+
+/** One line of an import. Absent fields leave a known device's own as they are; `tags` replaces them. */
+export type ImportDevice = {
+  guid: string
+  userId?: string
+  platform: Platform
+  alias?: string
+  tags?: string[]
+  bindings: ImportBinding[]
+}
+export type ImportBinding = { channel: VendorChannel; token: string; environment: 0 | 1; bundleId?: string }
+
+export type ImportResult = {
+  created: number
+  updated: number
+  /** Positions of devices that were left out because their user does not exist. */
+  unknownUser: number[]
+}
+
+/** No text of a line may contain it: columns travel as one text each, which costs a fraction of array literals. */
+export const importSeparator = '\u001f'
+const column = (n: number) => `string_to_array($${n}, E'\\x1f', '')`
+
+export type DeviceImport = {
+  /**
+   * Upserts one batch in one commit. Everything that locks goes in one order (devices by guid, bindings by device id), and
+   * a batch that lost a race is repeated whole, so any number may run at once, of this import and of others. Of two lines
+   * with one guid, or one vendor token, the later wins.
+   */
+  add(devices: ImportDevice[]): Promise<ImportResult>
+}
+
+export function openDeviceImport(db: Database, appId: string): DeviceImport {
+  // Looking for known devices and tokens costs a third of the import. While nothing is known, not looking is right, and a
+  // wrong guess costs one batch: its insert fails and is repeated with a look.
+  let lookFirst = false
+  return {
+    async add(devices) {
+      const unknownUser = await findUnknownUsers(db, appId, devices)
+      const left = new Set(unknownUser)
+      const lines = lastOfEach(
+        left.size === 0 ? devices : devices.filter((_, index) => !left.has(index)),
+        (device) => device.guid,
+      )
+      lines.sort((a, b) => (a.guid < b.guid ? -1 : 1))
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const looked = lookFirst
+          const counts = await retrying(() =>
+            inTransaction(db, (runner) => importOnce(runner, appId, lines, looked)),
+          )
+          lookFirst = counts.updated > 0
+          return { ...counts, unknownUser }
+        } catch (error) {
+          // A guid or vendor token that is known, or that another transaction inserted meanwhile.
+          if (codeOf(error) !== '23505' || attempt === 8) throw error
+          lookFirst = true
+        }
+      }
+    },
+  }
+}
+
+async function findUnknownUsers(db: Database, appId: string, devices: ImportDevice[]): Promise<number[]> {
+  const named = new Set<string>()
+  for (const { userId } of devices) if (userId !== undefined) named.add(userId)
+  if (named.size === 0) return []
+  const { rows } = await db.pool.query<{ id: string }>(
+    'SELECT id::text FROM app_user WHERE app_id = $1 AND id = ANY($2::bigint[])',
+    [appId, [...named]],
+  )
+  const known = new Set(rows.map((row) => row.id))
+  return devices.flatMap(({ userId }, index) => (userId === undefined || known.has(userId) ? [] : [index]))
+}
+
+type Line = ImportDevice & { id: number; known: boolean }
+
+async function importOnce(
+  runner: Runner,
+  appId: string,
+  devices: ImportDevice[],
+  look: boolean,
+): Promise<{ created: number; updated: number }> {
+  const known = look ? await lockKnown(runner, appId, devices) : new Map<string, Known>()
+  const fresh = known.size === 0 ? devices : devices.filter((device) => !known.has(device.guid))
+  const made = await insertDevices(runner, appId, fresh)
+  const lines: Line[] = []
+  let f = 0
+  for (const device of devices) {
+    const old = known.get(device.guid)
+    lines.push(Object.assign({ id: old ? old.id : made[f++]!, known: old !== undefined }, device))
+  }
+  if (known.size > 0) await updateDevices(runner, lines, known)
+  await importBindings(runner, appId, lines, look)
+  await importTags(runner, appId, lines)
+  return { created: fresh.length, updated: known.size }
+}
+
+type Known = { id: number; userId: string | null }
+
+async function lockKnown(
+  runner: Runner,
+  appId: string,
+  devices: ImportDevice[],
+): Promise<Map<string, Known>> {
+  const { rows } = await runner.query<[number, string, string | null]>({
+    name: 'import-known',
+    text: `SELECT id, guid, user_id::text FROM device WHERE app_id = $1 AND guid = ANY(${column(2)})
+      ORDER BY guid FOR UPDATE`,
+    values: [appId, joined(devices, (device) => device.guid)],
+    rowMode: 'array',
+  } as never)
+  return new Map(rows.map(([id, guid, userId]) => [guid, { id, userId }]))
+}
+
+/** Answers ids in the order given. */
+async function insertDevices(runner: Runner, appId: string, devices: ImportDevice[]): Promise<number[]> {
+  if (devices.length === 0) return []
+  const { rows } = await runner.query<[number]>({
+    name: 'import-insert',
+    text: `INSERT INTO device (app_id, guid, push_token, user_id, platform, alias)
+      SELECT $1, guid, push_token, user_id::bigint, platform, alias
+      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
+        AS line (guid, push_token, user_id, platform, alias)
+      RETURNING id`,
+    values: [
+      appId,
+      joined(devices, (device) => device.guid),
+      newPushTokens(devices.length).join(importSeparator),
+      joined(devices, (device) => device.userId),
+      joined(devices, (device) => device.platform),
+      joined(devices, (device) => device.alias),
+    ],
+    rowMode: 'array',
+  } as never)
+  return rows.map(([id]) => id)
+}
+
+async function updateDevices(runner: Runner, lines: Line[], known: Map<string, Known>): Promise<void> {
+  const old = lines.filter((line) => line.known)
+  const moved = new Set(
+    old
+      .filter((line) => {
+        const owner = known.get(line.guid)!.userId
+        return owner !== null && line.userId !== undefined && owner !== line.userId
+      })
+      .map((line) => line.id),
+  )
+  await clearPersonal(
+    runner,
+    [...moved].sort((a, b) => a - b),
+  )
+  await runner.query(
+    `UPDATE device d SET user_id = COALESCE(line.user_id::bigint, d.user_id), platform = line.platform,
+       alias = COALESCE(line.alias, d.alias), moved_at = CASE WHEN line.moved <> '' THEN clock_timestamp() ELSE d.moved_at END
+     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}, string_to_array($5, E'\\x1f'))
+       AS line (id, user_id, platform, alias, moved)
+     WHERE d.id = line.id AND (line.moved <> '' OR (d.user_id, d.platform, d.alias) IS DISTINCT FROM
+       (COALESCE(line.user_id::bigint, d.user_id), line.platform, COALESCE(line.alias, d.alias)))`,
+    [
+      old.map((line) => line.id),
+      joined(old, (line) => line.userId),
+      joined(old, (line) => line.platform),
+      joined(old, (line) => line.alias),
+      joined(old, (line) => (moved.has(line.id) ? 'm' : undefined)),
+    ],
+  )
+}
+
+type Bound = ImportBinding & { deviceId: number }
+
+async function importBindings(runner: Runner, appId: string, lines: Line[], look: boolean): Promise<void> {
+  const all: Bound[] = []
+  const old: Bound[] = []
+  for (const line of lines) {
+    for (const binding of line.bindings) {
+      const bound = Object.assign({ deviceId: line.id }, binding)
+      all.push(bound)
+      if (line.known) old.push(bound)
+    }
+  }
+  if (all.length === 0) return
+  const wanted = lastOfEach(all, (bound) => `${bound.channel}/${bound.token}`)
+  const present = look ? await lockBindings(runner, appId, wanted, old) : []
+  const { retired, renewed, kept } = compare(wanted, present)
+  if (retired.length > 0) await retireBindings(runner, retired)
+  if (renewed.length > 0) await renewBindings(runner, renewed)
+  const fresh = kept.size === 0 ? wanted : wanted.filter((bound) => !kept.has(keyOf(bound)))
+  if (fresh.length === 0) return
+  fresh.sort((a, b) => a.deviceId - b.deviceId || (a.channel < b.channel ? -1 : 1))
+  if (old.length > 0) await forgetRetired(runner, appId, fresh)
+  await insertBindings(runner, appId, fresh)
+  const icons = fresh.filter((bound) => bound.channel === 'apns')
+  // A new APNs token is a new installation, whose icon shows nothing.
+  if (icons.length > 0)
+    await runner.query(
+      `INSERT INTO badge (device_id, value) SELECT id, 0 FROM unnest($1::bigint[]) id
+       ON CONFLICT (device_id) DO UPDATE SET value = 0`,
+      [icons.map((bound) => bound.deviceId)],
+    )
+}
+
+/** What has to happen to the bindings that are there. Pure. */
+function compare(wanted: Bound[], present: Present[]) {
+  const heirs = new Map(wanted.map((bound) => [`${bound.channel}/${bound.token}`, bound]))
+  const retired: (Present & { reason: string })[] = []
+  const renewed: Bound[] = []
+  const kept = new Set<string>()
+  if (present.length === 0) return { retired, renewed, kept }
+  for (const row of present) {
+    const heir = heirs.get(`${row.channel}/${row.token}`)
+    if (!heir) retired.push({ ...row, reason: 'replaced' })
+    else if (heir.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
+    else {
+      kept.add(keyOf(row))
+      if (heir.environment !== row.environment || (heir.bundleId ?? null) !== row.bundleId) renewed.push(heir)
+    }
+  }
+  return { retired, renewed, kept }
+}
+
+async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
+  await runner.query({
+    name: 'import-bindings',
+    text: `INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id)
+      SELECT device_id::bigint, channel, $1, token, environment::smallint, bundle_id
+      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
+        AS line (device_id, channel, token, environment, bundle_id)`,
+    values: [
+      appId,
+      joined(rows, (row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.token),
+      joined(rows, (row) => row.environment),
+      joined(rows, (row) => row.bundleId),
+    ],
+  })
+}
+
+async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
+  await runner.query(
+    `UPDATE binding b SET environment = line.environment::smallint, bundle_id = line.bundle_id, registered_at = now()
+     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}) AS line (device_id, channel, environment, bundle_id)
+     WHERE b.device_id = line.device_id AND b.channel = line.channel`,
+    [
+      rows.map((row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.environment),
+      joined(rows, (row) => row.bundleId),
+    ],
+  )
+}
+
+function keyOf(row: { deviceId: number; channel: string }): string {
+  return `${row.deviceId}/${row.channel}`
+}
+
+type Present = {
+  deviceId: number
+  channel: VendorChannel
+  token: string
+  environment: number
+  bundleId: string | null
+}
+
+/** The bindings this batch touches: whoever holds one of its tokens, and what its known devices have on its channels. */
+async function lockBindings(
+  runner: Runner,
+  appId: string,
+  wanted: Bound[],
+  old: Bound[],
+): Promise<Present[]> {
+  const { rows } = await runner.query<Present>({
+    name: 'import-lock-bindings',
+    text: `SELECT device_id AS "deviceId", channel, token, environment, bundle_id AS "bundleId" FROM binding
+      WHERE (device_id, channel) IN (
+        SELECT b.device_id, b.channel FROM unnest(${column(2)}, ${column(3)}) AS line (channel, token)
+          JOIN binding b ON b.app_id = $1 AND b.channel = line.channel AND b.token = line.token
+        UNION SELECT device_id::bigint, channel FROM unnest(${column(4)}, ${column(5)}) AS line (device_id, channel))
+      ORDER BY device_id, channel FOR UPDATE`,
+    values: [
+      appId,
+      joined(wanted, (bound) => bound.channel),
+      joined(wanted, (bound) => bound.token),
+      joined(old, (bound) => bound.deviceId),
+      joined(old, (bound) => bound.channel),
+    ],
+  })
+  return rows
+}
+
+async function retireBindings(
+  runner: Runner,
+  retired: { deviceId: number; channel: string; reason: string }[],
+): Promise<void> {
+  await runner.query(
+    `WITH gone AS (
+       DELETE FROM binding b USING unnest($1::bigint[], ${column(2)}, ${column(3)}) AS line (device_id, channel, reason)
+       WHERE b.device_id = line.device_id AND b.channel = line.channel RETURNING b.*, line.reason
+     )
+     INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
+     SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, reason FROM gone
+     ORDER BY channel, token
+     ON CONFLICT (app_id, channel, token) DO UPDATE
+     SET device_id = excluded.device_id, environment = excluded.environment, bundle_id = excluded.bundle_id,
+         registered_at = excluded.registered_at, retired_at = now(), reason = excluded.reason`,
+    [
+      retired.map((row) => row.deviceId),
+      joined(retired, (row) => row.channel),
+      joined(retired, (row) => row.reason),
+    ],
+  )
+}
+
+async function forgetRetired(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
+  await runner.query(
+    `DELETE FROM retired_token r USING unnest($2::bigint[], ${column(3)}, ${column(4)}) AS line (device_id, channel, token)
+     WHERE r.app_id = $1 AND r.channel = line.channel AND r.token = line.token AND r.device_id = line.device_id`,
+    [
+      appId,
+      rows.map((row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.token),
+    ],
+  )
+}
+
+async function importTags(runner: Runner, appId: string, lines: Line[]): Promise<void> {
+  const tagged = lines.filter((line) => line.tags !== undefined)
+  if (tagged.length === 0) return
+  const pairs = tagged
+    .flatMap((line) => [...new Set(line.tags)].map((tag) => ({ id: line.id, tag })))
+    .sort((a, b) => (a.tag < b.tag ? -1 : a.tag > b.tag ? 1 : a.id - b.id))
+  const old = tagged.filter((line) => line.known).map((line) => line.id)
+  const values = [appId, joined(pairs, (pair) => pair.id), joined(pairs, (pair) => pair.tag)]
+  const wanted = `unnest(${column(2)}, ${column(3)}) AS line (device_id, tag)`
+  if (old.length > 0)
+    await runner.query(
+      `DELETE FROM device_tag t WHERE t.app_id = $1 AND t.device_id = ANY($4)
+         AND (t.device_id, t.tag) NOT IN (SELECT line.device_id::bigint, line.tag FROM ${wanted})`,
+      [...values, old],
+    )
+  await runner.query({
+    name: old.length > 0 ? 'import-tags-again' : 'import-tags',
+    text: `INSERT INTO device_tag (app_id, tag, device_id) SELECT $1, tag, device_id::bigint FROM ${wanted}
+      ${old.length > 0 ? 'ON CONFLICT DO NOTHING' : ''}`,
+    values,
+  })
+}
+
+function joined<T>(rows: T[], field: (row: T) => string | number | undefined): string {
+  let text = ''
+  for (let i = 0; i < rows.length; i++) {
+    if (i > 0) text += importSeparator
+    const value = field(rows[i]!)
+    if (value !== undefined) text += value
+  }
+  return text
+}
+
+function lastOfEach<T>(rows: T[], keyOf: (row: T) => string): T[] {
+  const last = new Map<string, T>()
+  for (const row of rows) last.set(keyOf(row), row)
+  return last.size === rows.length ? rows : [...last.values()]
+}
