@@ -10,6 +10,8 @@ const packages = [
   'db',
   'queue',
   'channels',
+  'plan',
+  'program',
   'worker',
   'testkit',
 ]
@@ -26,7 +28,9 @@ const mayImport: Record<string, string[]> = {
   db: ['domain', 'settings'],
   queue: ['domain', 'settings'],
   channels: ['domain', 'http2'],
-  worker: ['domain', 'db', 'queue', 'settings', 'telemetry', 'channels'],
+  plan: ['domain', 'db', 'queue', 'channels'],
+  program: ['db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
+  worker: ['domain', 'program', 'db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
   testkit: packages,
 }
 

@@ -150,6 +150,8 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   readonly tokensPerCall: number
   /** The vendor takes one request a device, so the runner settles in parts while a batch is under way. */
   readonly onePerDevice: boolean
+  /** The vendor shows the number it is told and cannot add: the runner keeps a count per device for `Recipient.badge`. */
+  readonly absoluteBadge?: boolean
   /** Pure. Throws CertificateProblem. */
   readSettings(certificate: Certificate): Settings
   /** When the credential itself ends (Unix ms), if it does. Pure. */

@@ -211,12 +211,3 @@ export async function batchVersion(
   )
   return row && { version: row[0], worker: row[1], status: row[2] }
 }
-
-export const statusLetters = {
-  pending: '.',
-  sent: 's',
-  failed: 'f',
-  moved: 'm',
-  expired: 'x',
-  cancelled: 'c',
-} as const

@@ -14,6 +14,15 @@ export {
   vendorChannels,
 } from './channel-names.ts'
 export {
+  type Answer,
+  type Fold,
+  foldAttempt,
+  letters,
+  type Sorted,
+  sortAnswers,
+  triedAfter,
+} from './fold.ts'
+export {
   type AndroidOptions,
   type AndroidView,
   androidView,

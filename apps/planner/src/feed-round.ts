@@ -1,0 +1,34 @@
+import {
+  type Database,
+  pacedTasks,
+  type ReleasedBatch,
+  readyOutlets,
+  releasePaced,
+  releaseReady,
+} from '@herald/db'
+import { enqueue } from '@herald/plan'
+import type { PushQueues } from '@herald/queue'
+
+export type FeedDeps = { db: Database; queues: PushQueues; onQueueFailure(error: unknown): void }
+
+/** Most recipients in flight per certificate or node: the queue holds a window, so that an urgent push is never far behind. */
+const WINDOW = 20_000
+
+/**
+ * One turn of releasing: a window's worth from every certificate that has ready batches, each in its turn, so that no tenant
+ * can starve another; then what the buckets of tasks with a speed allow. Answers the number of batches released.
+ */
+export async function feedRound(deps: FeedDeps): Promise<number> {
+  const outlets = await readyOutlets(deps.db)
+  const paced = await pacedTasks(deps.db)
+  const counts = await Promise.all([
+    ...outlets.map(async (outlet) => hand(deps, await releaseReady(deps.db, outlet, WINDOW))),
+    ...paced.map(async (taskId) => hand(deps, await releasePaced(deps.db, taskId))),
+  ])
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+async function hand(deps: FeedDeps, released: ReleasedBatch[]): Promise<number> {
+  await enqueue(deps.queues, released, deps.onQueueFailure)
+  return released.length
+}

@@ -1,0 +1,4 @@
+import { runProgram } from '@herald/program'
+import { planner } from './planner.ts'
+
+await runProgram(planner)

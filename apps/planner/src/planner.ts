@@ -1,0 +1,66 @@
+import { applyRetention } from '@herald/db'
+import type { Service } from '@herald/program'
+import { feedRound } from './feed-round.ts'
+import { startLoop } from './loop.ts'
+import { planRound } from './plan-round.ts'
+import { sweepRound } from './sweep-round.ts'
+
+/** How soon an idle planner notices new work: one cheap query each. */
+const PLAN_IDLE_MS = 250
+const FEED_IDLE_MS = 250
+const FEED_BUSY_MS = 25
+const SWEEP_MS = 500
+const RETENTION_MS = 3_600_000
+
+/** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
+export const planner: Service = {
+  name: 'planner',
+  start({ db, queues, certificates, settings, log }) {
+    let queueDown = false
+    const feed = {
+      db,
+      queues,
+      onQueueFailure(error: unknown) {
+        if (!queueDown)
+          log.warn({ err: error }, 'jobs cannot be added to the queue; their batches are named again later')
+        queueDown = true
+      },
+    }
+    const onError = (error: unknown, passing: boolean) =>
+      passing
+        ? log.warn({ err: error }, 'Postgres is not available')
+        : log.error({ err: error }, 'a round failed')
+
+    const feeding = startLoop({
+      idleMs: FEED_IDLE_MS,
+      onError,
+      round: async () => {
+        queueDown = false
+        return (await feedRound(feed)) > 0 ? FEED_BUSY_MS : false
+      },
+    })
+    const planning = startLoop({
+      idleMs: PLAN_IDLE_MS,
+      onError,
+      round: async () => {
+        const more = await planRound({ db, certificates })
+        if (more) feeding.wake()
+        return more
+      },
+    })
+    const sweeping = startLoop({ idleMs: SWEEP_MS, onError, round: () => sweepRound(feed) })
+    const retaining = startLoop({
+      idleMs: RETENTION_MS,
+      onError,
+      round: async () => {
+        await applyRetention(db, settings.retentionDays)
+        return false
+      },
+    })
+    return {
+      async stop() {
+        await Promise.all([planning.stop(), feeding.stop(), sweeping.stop(), retaining.stop()])
+      },
+    }
+  },
+}

@@ -1,0 +1,47 @@
+import {
+  alignPaused,
+  channelsWithUnclaimed,
+  closeCancelledAccepted,
+  closeDone,
+  finishTasks,
+  freeDeadLeases,
+  unclaimed,
+} from '@herald/db'
+import type { Channel } from '@herald/domain'
+import { enqueue } from '@herald/plan'
+import { pushQueue } from '@herald/queue'
+import type { FeedDeps } from './feed-round.ts'
+
+/** A released batch that nobody claimed for so long is named again if its queue is empty: the queue was lost. */
+const LOST_SECONDS = 3
+/** ... and after so long even if the queue is not empty: its job alone was lost. */
+const STRAY_SECONDS = 60
+const AT_ONCE = 1000
+
+/**
+ * Puts right what waiting, dying and changing one's mind left behind: dead leases, lost jobs, paused, expired and cancelled
+ * batches, finished tasks. Answers whether there may be more to do at once.
+ */
+export async function sweepRound(deps: FeedDeps): Promise<boolean> {
+  const { db } = deps
+  const counts = [
+    await freeDeadLeases(db),
+    await alignPaused(db),
+    await closeDone(db),
+    await closeCancelledAccepted(db),
+    await finishTasks(db),
+  ]
+  for (const channel of await channelsWithUnclaimed(db, LOST_SECONDS))
+    counts.push(await nameAgain(deps, channel))
+  return counts.some((count) => count >= 200)
+}
+
+async function nameAgain(deps: FeedDeps, channel: Channel): Promise<number> {
+  // Gateways read their own queues; a job they lost with the queue is found by its age alone.
+  const waiting =
+    channel === 'native' ? 0 : await deps.queues.depth(pushQueue(channel)).catch(() => undefined)
+  if (waiting === undefined) return 0
+  const lost = await unclaimed(deps.db, channel, waiting === 0 ? LOST_SECONDS : STRAY_SECONDS, AT_ONCE)
+  await enqueue(deps.queues, lost, deps.onQueueFailure)
+  return lost.length
+}

@@ -1,0 +1,116 @@
+import {
+  type AcceptedTask,
+  acceptTasks,
+  type Database,
+  isUnreachable,
+  resolveSmallAudiences,
+  type TaskToAccept,
+} from '@herald/db'
+import { type NewTask, planDevices } from '@herald/domain'
+import type { PushQueues } from '@herald/queue'
+import type { CertificateBook } from './certificate-book.ts'
+import { enqueue } from './jobs.ts'
+import { rulesFor } from './rules.ts'
+
+export type Acceptor = {
+  /** Resolves after the commit, with the first task's id when the request id was used before. */
+  accept(task: NewTask): Promise<{ taskId: number }>
+  /** Waits for what is under way. */
+  close(): Promise<void>
+}
+
+/** Requests that share one commit at most; more would make the first wait for the planning of the last. */
+const GROUP = 64
+/** Groups under way at once: one plans while another waits for its fsync. */
+const GROUPS = 3
+
+type Waiting = { task: NewTask; resolve(answer: { taskId: number }): void; reject(error: unknown): void }
+
+/**
+ * Accepts tasks in groups: whatever arrived while earlier groups were being committed shares the next commit, so a single
+ * request waits for nobody and a thousand concurrent ones cost a few fsyncs.
+ */
+export function createAcceptor(deps: {
+  db: Database
+  queues: PushQueues
+  certificates: CertificateBook
+  onQueueFailure(error: unknown): void
+}): Acceptor {
+  const waiting: Waiting[] = []
+  const running = new Set<Promise<void>>()
+
+  function startGroups(): void {
+    while (waiting.length > 0 && running.size < GROUPS) {
+      const group = waiting.splice(0, GROUP)
+      const work = acceptGroup(group).finally(() => {
+        running.delete(work)
+        startGroups()
+      })
+      running.add(work)
+    }
+  }
+
+  async function acceptGroup(group: Waiting[]): Promise<void> {
+    try {
+      const accepted = await commit(group.map(({ task }) => task))
+      group.forEach(({ resolve }, i) => {
+        resolve({ taskId: accepted[i]!.taskId })
+      })
+      void enqueue(
+        deps.queues,
+        accepted.flatMap((task) => task.released),
+        deps.onQueueFailure,
+      )
+    } catch (error) {
+      if (group.length === 1 || isUnreachable(error)) for (const { reject } of group) reject(error)
+      // One request's trouble must not become another's error.
+      else await Promise.all(group.map((one) => acceptGroup([one])))
+    }
+  }
+
+  async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
+    return acceptTasks(deps.db, await planSmall(tasks))
+  }
+
+  async function planSmall(tasks: NewTask[]): Promise<TaskToAccept[]> {
+    const begun = tasks.map((task) => (task.message.showBegin ?? 0) * 1000 <= Date.now())
+    const now = tasks.filter((_, i) => begun[i])
+    const audiences = await resolveSmallAudiences(deps.db, now)
+    let next = 0
+    return Promise.all(
+      tasks.map(async (task, i): Promise<TaskToAccept> => {
+        const devices = begun[i] ? audiences[next++] : undefined
+        if (!devices) return { task, mayRelease: () => false }
+        const rules = rulesFor(task, await deps.certificates.of(task.appId))
+        const plan = planDevices(devices, rules, task.speed)
+        const closed = closedCertificates(devices, rules)
+        return { task, plan, mayRelease: (batch) => !closed.has(batch.certificateId ?? -1) }
+      }),
+    )
+  }
+
+  return {
+    accept: (task) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ task, resolve, reject })
+        startGroups()
+      }),
+    async close() {
+      while (running.size > 0) await Promise.all(running)
+    },
+  }
+}
+
+function closedCertificates(
+  devices: Parameters<typeof planDevices>[0],
+  rules: ReturnType<typeof rulesFor>,
+): Set<number> {
+  const closed = new Set<number>()
+  for (const { bindings } of devices) {
+    for (const { channel, environment } of bindings) {
+      const way = rules.way(channel, environment)
+      if (way.closed && way.certificateId !== undefined) closed.add(way.certificateId)
+    }
+  }
+  return closed
+}

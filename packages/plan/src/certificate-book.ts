@@ -1,0 +1,114 @@
+import { CertificateProblem, type ChannelAdapter } from '@herald/channels'
+import {
+  certificateById,
+  certificatesOf,
+  type Database,
+  findApplication,
+  type Sealer,
+  type StoredCertificate,
+} from '@herald/db'
+import { publicName, type VendorChannel } from '@herald/domain'
+
+/** A certificate ready for use: its adapter and its settings as the adapter read them. */
+export type ReadCertificate = {
+  stored: StoredCertificate
+  adapter: ChannelAdapter
+  settings: unknown
+  /** Where the vendor sends receipts; undefined without a public URL. */
+  callbackUrl?: string
+}
+
+export type ApplicationCertificates = {
+  applicationName: string
+  /**
+   * The certificate that serves a binding of this environment, or why none does. A missing development certificate falls
+   * back to production, but for apns, whose tokens belong to exactly one environment.
+   */
+  serving(channel: VendorChannel, environment: number): ReadCertificate | { problem: string }
+}
+
+export type CertificateBook = {
+  of(appId: string): Promise<ApplicationCertificates>
+  byId(id: number): Promise<ReadCertificate | { problem: string }>
+}
+
+/** How long a change of a certificate may go unnoticed by this process. */
+const FRESH_MS = 1000
+
+/** Reads certificates through a short cache, one read at a time for each application however many ask. */
+export function createCertificateBook(deps: {
+  db: Database
+  sealer: Sealer
+  adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
+  publicUrl?: string
+}): CertificateBook {
+  const applications = createCache<string, ApplicationCertificates>((appId) => readApplication(appId))
+  const single = createCache<number, ReadCertificate | { problem: string }>(async (id) => {
+    const stored = await certificateById(deps.db, deps.sealer, id)
+    return stored ? readOne(stored) : { problem: 'the certificate was removed' }
+  })
+
+  function readOne(stored: StoredCertificate): ReadCertificate | { problem: string } {
+    const adapter = deps.adapters[stored.channel]
+    if (!adapter) return { problem: `${publicName(stored.channel)} is not part of this installation` }
+    try {
+      return {
+        stored,
+        adapter,
+        settings: adapter.readSettings(stored),
+        callbackUrl: callbackUrlOf(stored, deps.publicUrl),
+      }
+    } catch (error) {
+      if (error instanceof CertificateProblem) return { problem: error.message }
+      throw error
+    }
+  }
+
+  async function readApplication(appId: string): Promise<ApplicationCertificates> {
+    const [application, certificates] = await Promise.all([
+      findApplication(deps.db, appId),
+      certificatesOf(deps.db, deps.sealer, appId),
+    ])
+    const read = new Map(
+      certificates.map((stored) => [`${stored.channel}:${stored.environment}`, readOne(stored)] as const),
+    )
+    return {
+      applicationName: application?.name ?? '',
+      serving(channel, environment) {
+        const wanted = environment === 0 ? 'development' : 'production'
+        const found =
+          read.get(`${channel}:${wanted}`) ??
+          (channel === 'apns' ? undefined : read.get(`${channel}:production`))
+        return found ?? { problem: `${publicName(channel)} has no ${wanted} certificate` }
+      },
+    }
+  }
+
+  return { of: applications, byId: single }
+}
+
+/** Undefined without a public URL, or when a vendor would refuse the address for its length. */
+export function callbackUrlOf(
+  stored: Pick<StoredCertificate, 'channel' | 'application' | 'callbackKey'>,
+  publicUrl: string | undefined,
+): string | undefined {
+  if (!publicUrl) return undefined
+  const url = `${publicUrl.replace(/\/+$/, '')}/callback/${publicName(stored.channel)}/${stored.application}/${stored.callbackKey}`
+  return Buffer.byteLength(url) <= 128 ? url : undefined
+}
+
+function createCache<Key, Value>(read: (key: Key) => Promise<Value>): (key: Key) => Promise<Value> {
+  const entries = new Map<Key, { value: Promise<Value>; until: number }>()
+  return (key) => {
+    const now = Date.now()
+    const entry = entries.get(key)
+    if (entry && entry.until > now) return entry.value
+    const value = read(key)
+    entries.delete(key)
+    entries.set(key, { value, until: now + FRESH_MS })
+    // A failed read must not be remembered.
+    value.catch(() => entries.delete(key))
+    if (entries.size > 10_000) for (const [old, { until }] of entries) if (until <= now) entries.delete(old)
+    return value
+  }
+}

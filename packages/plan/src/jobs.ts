@@ -1,0 +1,56 @@
+import type { ReleasedBatch } from '@herald/db'
+import { batchSize } from '@herald/domain'
+import { nativeQueue, type PushQueues, pushQueue, type QueueName } from '@herald/queue'
+
+/** Most batches of one job: tiny batches are claimed and settled together, but a job must stay short. */
+const BATCHES_PER_JOB = 200
+
+type Job = {
+  queue: QueueName
+  lane: 'high' | 'normal'
+  certificateId: string | null
+  batches: Ref[]
+  size: number
+}
+type Ref = { taskId: number; batchId: number }
+
+/** Gathers released batches into jobs: one certificate (or node) and lane each, at most 1000 recipients together. */
+export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
+  const open = new Map<string, Job>()
+  const jobs: Job[] = []
+  for (const batch of released) {
+    const queue = batch.channel === 'native' ? nativeQueue(batch.node ?? '') : pushQueue(batch.channel)
+    const key = `${queue}|${batch.certificateId}|${batch.lane}`
+    let job = open.get(key)
+    if (!job || job.size + batch.size > batchSize || job.batches.length >= BATCHES_PER_JOB) {
+      job = {
+        queue,
+        lane: batch.lane,
+        certificateId: batch.certificateId?.toString() ?? null,
+        batches: [],
+        size: 0,
+      }
+      open.set(key, job)
+      jobs.push(job)
+    }
+    job.batches.push({ taskId: batch.taskId, batchId: batch.id })
+    job.size += batch.size
+  }
+  return jobs
+}
+
+/**
+ * Adds the jobs of released batches. A queue that is down loses nothing: the batches stay released in Postgres, and the
+ * feeder names them again.
+ */
+export async function enqueue(
+  queues: PushQueues,
+  released: readonly ReleasedBatch[],
+  onFailure: (error: unknown) => void,
+): Promise<void> {
+  await Promise.all(
+    jobsOf(released).map(({ queue, lane, certificateId, batches }) =>
+      queues.add(queue, { certificateId, batches }, { lane }).catch(onFailure),
+    ),
+  )
+}

@@ -1,0 +1,57 @@
+import { adapters } from '@herald/channels'
+import { createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db'
+import { createCertificateBook } from '@herald/plan'
+import { openQueues } from '@herald/queue'
+import { requireSetting, type Settings } from '@herald/settings'
+import type { Logger, Registry } from '@herald/telemetry'
+import type { Context } from './service.ts'
+
+export type OpenContext = Context & { close(): Promise<void> }
+
+/** Migrates, opens Postgres and the queue, and gathers what services share. */
+export async function openContext(options: {
+  settings: Settings
+  log: Logger
+  registry: Registry
+  die(reason: string): void
+  /** Most Postgres connections beside those of the queue. */
+  connections?: number
+  certificateAdapters?: typeof adapters
+}): Promise<OpenContext> {
+  const { settings, log, registry, die } = options
+  const databaseUrl = requireSetting(settings, 'databaseUrl')
+  const sealer = createSealer(requireSetting(settings, 'masterKey'))
+  await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
+  const db = openDatabase(databaseUrl, {
+    max: options.connections ?? 10,
+    name: `herald ${settings.nodeId}`,
+    onIdleError: (error) => log.warn({ err: error }, 'a Postgres connection was lost'),
+  })
+  try {
+    await ensurePartitions(db)
+    const queues = await openQueues({ url: settings.queueUrl ?? databaseUrl, log })
+    const certificates = createCertificateBook({
+      db,
+      sealer,
+      adapters: options.certificateAdapters ?? adapters,
+      publicUrl: settings.publicUrl,
+    })
+    return {
+      settings,
+      log,
+      registry,
+      db,
+      queues,
+      sealer,
+      certificates,
+      die,
+      async close() {
+        await queues.close()
+        await db.close()
+      },
+    }
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}

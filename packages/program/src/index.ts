@@ -1,0 +1,3 @@
+export { type OpenContext, openContext } from './context.ts'
+export { DRAIN_MS, runProgram } from './run-program.ts'
+export type { Context, Running, Service } from './service.ts'

@@ -1,0 +1,61 @@
+import { loadSettings, SettingsError } from '@herald/settings'
+import { createLogger, createRegistry, startHealthServer } from '@herald/telemetry'
+import { openContext } from './context.ts'
+import type { Running, Service } from './service.ts'
+
+/** What is in flight may take this long after SIGTERM. */
+export const DRAIN_MS = 30_000
+
+/** The whole `main` of an app: start, answer health, drain on a signal. A wrong setting is one sentence and exit code 1. */
+export async function runProgram(service: Service): Promise<void> {
+  const { settings, warnings } = loadSettings()
+  const log = createLogger({ name: service.name, level: settings.logLevel })
+  for (const warning of warnings) log.warn(warning)
+  const registry = createRegistry(service.name)
+  let running: Running | undefined
+
+  const die = (reason: string) => {
+    log.fatal(reason)
+    process.exit(1)
+  }
+  const health =
+    settings.metricsPort === 0
+      ? undefined
+      : await startHealthServer({
+          host: settings.host,
+          port: settings.metricsPort,
+          registry,
+          waiting: async () => {
+            if (!running) return [service.name]
+            const waiting = await running.waiting?.()
+            return waiting === undefined ? [] : [waiting]
+          },
+        }).catch(
+          (error: Error) =>
+            die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,
+        )
+
+  const context = await openContext({ settings, log, registry, die }).catch((error: Error) => {
+    if (error instanceof SettingsError) {
+      process.stderr.write(`${error.message}\n`)
+      process.exit(1)
+    }
+    return die(`${service.name} cannot start: ${error.message}`) as never
+  })
+  running = await service.start(context)
+  log.info(`${service.name} is running`)
+
+  let stopping = false
+  const stop = async (signal: string) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info(`${signal}: draining`)
+    setTimeout(() => die(`${service.name} did not drain within ${DRAIN_MS / 1000} s`), DRAIN_MS).unref()
+    await running!.stop()
+    await context.close()
+    await health?.close()
+    process.exit(0)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}

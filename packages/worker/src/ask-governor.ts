@@ -1,0 +1,63 @@
+import type { ChannelAdapter } from '@herald/channels'
+import { type Database, retrying, takePermits } from '@herald/db'
+import type { Answer, MessageClass } from '@herald/domain'
+import { classOf, type ReadCertificate } from '@herald/plan'
+import type { Attempt } from './attempt.ts'
+import { closedUntil } from './hours.ts'
+
+/** Takes permits for a whole job, class by class; whom the governor does not let through is answered without a call. */
+export async function askGovernor(
+  db: Database,
+  attempts: Attempt[],
+  certificate: ReadCertificate,
+): Promise<void> {
+  const { adapter, settings, stored } = certificate
+  for (const [messageClass, some] of byClass(attempts, certificate)) {
+    const limits = adapter.limits(settings, messageClass)
+    const until = closedUntil(limits, Date.now())
+    if (until !== undefined) {
+      for (const attempt of some)
+        refuse(attempt, 0, { kind: 'quota', reason: 'outside the hours the vendor allows', until })
+      continue
+    }
+    const devices = some.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    const want = { requests: requestsOf(some, adapter), devices }
+    const { granted, short, wait } = await retrying(() =>
+      takePermits(db, stored.id, messageClass, want, limits),
+    )
+    let left = granted
+    for (const attempt of some) {
+      const allowed = Math.min(left, attempt.recipients.length)
+      left -= allowed
+      if (allowed === attempt.recipients.length) continue
+      refuse(
+        attempt,
+        allowed,
+        short === 'quota'
+          ? { kind: 'quota', reason: "the day's quota is used up", until: Date.now() + wait * 1000 }
+          : { kind: 'held', wait },
+      )
+    }
+  }
+}
+
+function byClass(attempts: Attempt[], certificate: ReadCertificate): Map<MessageClass, Attempt[]> {
+  const groups = new Map<MessageClass, Attempt[]>()
+  for (const attempt of attempts) {
+    if (attempt.recipients.length === 0) continue
+    const messageClass = classOf(attempt.task, certificate)
+    const group = groups.get(messageClass)
+    if (group) group.push(attempt)
+    else groups.set(messageClass, [attempt])
+  }
+  return groups
+}
+
+function refuse(attempt: Attempt, from: number, answer: Answer): void {
+  for (const { index } of attempt.recipients.splice(from)) attempt.answers.set(index, answer)
+}
+
+function requestsOf(attempts: Attempt[], { onePerDevice, tokensPerCall }: ChannelAdapter): number {
+  const perCall = onePerDevice ? 1 : tokensPerCall
+  return attempts.reduce((sum, { recipients }) => sum + Math.ceil(recipients.length / perCall), 0)
+}

@@ -1,0 +1,47 @@
+import { assignBadges, batchName, type Database, retrying, tokensOf } from '@herald/db'
+import type { CertificateBook, ReadCertificate } from '@herald/plan'
+import { type Attempt, forPending } from './attempt.ts'
+
+/** Present tokens and badges of everyone pending; who cannot be sent to any more is answered here. */
+export async function loadRecipients(
+  deps: { db: Database; certificates: CertificateBook },
+  attempts: Attempt[],
+  { adapter, stored }: ReadCertificate,
+): Promise<void> {
+  const pending: number[] = []
+  for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
+  const [tokens, badges, application] = await Promise.all([
+    retrying(() => tokensOf(deps.db.pool, adapter.name, pending)),
+    adapter.absoluteBadge ? badgesOf(deps.db, attempts) : undefined,
+    deps.certificates.of(stored.application),
+  ])
+  const serves = (environment: number) => {
+    const found = application.serving(adapter.name, environment)
+    return 'stored' in found && found.stored.id === stored.id
+  }
+  for (const { batch, answers, recipients } of attempts) {
+    const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
+    forPending(batch, (index, deviceId) => {
+      const binding = tokens.get(deviceId)
+      if (!binding)
+        answers.set(index, { kind: 'rejected', reason: 'the device has no token on this channel any more' })
+      else if (binding.movedAt > batch.plannedAt) answers.set(index, { kind: 'left' })
+      else if (!serves(binding.environment)) {
+        answers.set(index, { kind: 'rejected', reason: 'the token belongs to another environment now' })
+      } else {
+        const { token, bundleId } = binding
+        recipients.push({
+          index,
+          recipient: { deviceId, token, badge: numbers?.[index], bundleId: bundleId ?? undefined },
+        })
+      }
+    })
+  }
+}
+
+function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
+  const wishes = attempts
+    .filter(({ batch, task }) => !batch.badges && task.message.type !== 'cmd')
+    .map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
+  return wishes.length > 0 ? retrying(() => assignBadges(db.pool, wishes)) : Promise.resolve(new Map())
+}

@@ -1,0 +1,86 @@
+import type { Transport } from '@herald/channels'
+import type { Outcome } from '@herald/domain'
+import { type Attempt, answerRest } from './attempt.ts'
+
+export type SendLimits = {
+  tokensPerCall: number
+  /** Calls of one batch under way at once. */
+  parallelCalls: number
+  timeoutMs: number
+}
+
+/**
+ * Sends one batch in calls of the vendor's size. Afterwards every recipient has an answer: whoever the transport did not
+ * report, because it threw, hung or was aborted, is `unavailable`.
+ */
+export async function sendBatch(
+  attempt: Attempt,
+  payload: unknown,
+  transport: Transport<unknown>,
+  limits: SendLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const { recipients } = attempt
+  const starts = Array.from(
+    { length: Math.ceil(recipients.length / limits.tokensPerCall) },
+    (_, i) => i * limits.tokensPerCall,
+  )
+  const queue = starts.values()
+  const lane = async () => {
+    for (const start of queue) {
+      const call = recipients.slice(start, start + limits.tokensPerCall)
+      await sendCall(
+        attempt,
+        call,
+        payload,
+        transport,
+        AbortSignal.any([signal, AbortSignal.timeout(limits.timeoutMs)]),
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(limits.parallelCalls, starts.length) }, lane))
+  answerRest(attempt, { kind: 'unavailable', reason: 'the vendor did not answer' })
+}
+
+async function sendCall(
+  { answers }: Attempt,
+  call: Attempt['recipients'],
+  payload: unknown,
+  transport: Transport<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  const report = (at: number, outcome: Outcome) => {
+    // Too late: the time limit has answered for it.
+    if (signal.aborted) return
+    const index = call[at]?.index
+    if (index === undefined || answers.has(index))
+      throw new Error('a recipient was reported twice or out of range')
+    answers.set(index, outcome)
+  }
+  let reason = 'the vendor did not answer'
+  try {
+    signal.throwIfAborted()
+    await Promise.race([
+      transport.send(
+        payload,
+        call.map(({ recipient }) => recipient),
+        { signal, report },
+      ),
+      rejectOnAbort(signal),
+    ])
+  } catch (error) {
+    reason = signal.aborted ? 'no answer within the time limit' : `the call failed: ${messageOf(error)}`
+  }
+  for (const { index } of call) if (!answers.has(index)) answers.set(index, { kind: 'unavailable', reason })
+}
+
+/** A transport that ignores its signal must not keep the worker. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 200)
+}
