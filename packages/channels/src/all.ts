@@ -1,10 +1,14 @@
 import type { VendorChannel } from '@herald/domain'
+import { apns } from './apns/channel.ts'
 import type { ChannelAdapter } from './channel.ts'
+import { fcm } from './fcm/channel.ts'
 import { oppo } from './oppo/channel.ts'
 import { xiaomi } from './xiaomi/channel.ts'
 
 /** Every vendor's adapter by channel name; a tenth vendor adds its line here. */
 export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> = {
+  apns,
+  fcm,
   oppo,
   xiaomi,
 }

@@ -1,4 +1,11 @@
 export { adapters } from './all.ts'
+export { apns } from './apns/channel.ts'
+export {
+  type ApnsSimKey,
+  type ApnsSimulator,
+  type ApnsSimulatorOptions,
+  startApnsSimulator,
+} from './apns/simulator.ts'
 export {
   type CallbackAnswer,
   type CallbackReading,
@@ -21,8 +28,17 @@ export {
   type UrlName,
   type VendorUrls,
 } from './channel.ts'
+export { fcm } from './fcm/channel.ts'
+export {
+  type FcmSimAccount,
+  type FcmSimulator,
+  type FcmSimulatorOptions,
+  startFcmSimulator,
+} from './fcm/simulator.ts'
 export { oppo } from './oppo/channel.ts'
 export { type OppoSimApp, type OppoSimulator, startOppoSimulator } from './oppo/simulator.ts'
 export type { Faults, Ledger, Simulator } from './simulator.ts'
+export { stubChannel } from './stub/channel.ts'
+export { type StubEntry, type StubServer, startStubServer } from './stub/server.ts'
 export { xiaomi } from './xiaomi/channel.ts'
 export { startXiaomiSimulator, type XiaomiSimApp, type XiaomiSimulator } from './xiaomi/simulator.ts'

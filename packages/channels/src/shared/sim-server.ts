@@ -8,6 +8,7 @@ import {
   type SimRequest,
   type SimState,
   type SimStateOptions,
+  simRequestOf,
 } from './sim-state.ts'
 
 export type { SimReply, SimRequest } from './sim-state.ts'
@@ -88,30 +89,7 @@ async function readBody(request: IncomingMessage, most: number): Promise<string 
 }
 
 function simRequest(incoming: IncomingMessage, body: string): SimRequest {
-  const url = new URL(incoming.url ?? '/', 'http://simulator')
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(incoming.headers))
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
-  let form: URLSearchParams | undefined
-  return {
-    method: incoming.method ?? 'GET',
-    path: url.pathname,
-    query: url.searchParams,
-    headers,
-    body,
-    mediaType: (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase(),
-    form() {
-      form ??= new URLSearchParams(body)
-      return form
-    },
-    json() {
-      try {
-        return JSON.parse(body)
-      } catch {
-        return undefined
-      }
-    },
-  }
+  return simRequestOf(incoming.method ?? 'GET', incoming.url ?? '/', incoming.headers, body)
 }
 
 function write(response: ServerResponse, reply: SimReply): void {

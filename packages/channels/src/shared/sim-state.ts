@@ -19,6 +19,38 @@ export type SimRequest = {
 /** `body` that is not a string is written as JSON. */
 export type SimReply = { status?: number; headers?: Record<string, string>; body: unknown }
 
+export function simRequestOf(
+  method: string,
+  target: string,
+  given: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+): SimRequest {
+  const url = new URL(target, 'http://simulator')
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  let form: URLSearchParams | undefined
+  return {
+    method,
+    path: url.pathname,
+    query: url.searchParams,
+    headers,
+    body,
+    mediaType: (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase(),
+    form() {
+      form ??= new URLSearchParams(body)
+      return form
+    },
+    json() {
+      try {
+        return JSON.parse(body)
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
 export type SimStateOptions = {
   /** The only tokens alive; absent: any well-formed token is. */
   registry?: Iterable<string>

@@ -1,0 +1,4 @@
+import { apns } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(apns)

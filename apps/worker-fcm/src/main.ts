@@ -1,0 +1,4 @@
+import { fcm } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(fcm)

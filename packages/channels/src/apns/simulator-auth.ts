@@ -1,0 +1,166 @@
+import { createPublicKey, type KeyObject, verify, X509Certificate } from 'node:crypto'
+import type { TLSSocket } from 'node:tls'
+import type { Faults } from '../simulator.ts'
+import { readMarks } from './push-certificate.ts'
+
+export type Environment = 'production' | 'development'
+
+/** A signing key the simulated Apple knows. */
+export type ApnsSimKey = {
+  keyId: string
+  teamId: string
+  /** PEM, public or private. */
+  key: string
+  /** Absent: good for both environments. */
+  environment?: Environment
+  /** Absent: every topic of the team. */
+  topics?: string[]
+}
+
+/** What is remembered of one connection: APNs binds it to its first good token. */
+export type ApnsLine = {
+  certificate?: LineCertificate
+  bound?: { teamId: string; keyId: string }
+  jwt?: string
+  /** Unix ms of the last change of the token. */
+  jwtChangedAt: number
+  earlyChanges: number
+  /** It has carried an expired token, and stays useless. */
+  expired: boolean
+  /** Streams it may open now. */
+  streams: number
+  setStreams(count: number): void
+}
+
+type LineCertificate = { trusted: boolean; topics: string[]; environments: Environment[] }
+
+export type ApnsSimAuthOptions = {
+  environment: Environment
+  keys: readonly ApnsSimKey[]
+  /** PEM of authorities whose client certificates are taken for Apple's. */
+  certificateAuthorities: readonly string[]
+  acceptAnyCredentials: boolean
+  /** New tokens inside 20 minutes that a connection forgives. */
+  tokenUpdateGrace: number
+  now(): number
+}
+
+export type AuthProblem = { status: number; reason: string }
+/** `topics` undefined: any. */
+export type Authorised = { topics?: readonly string[]; byCertificate: boolean }
+
+type Claims = { known: ApnsSimKey; issuedAt: number } | 'invalid'
+
+const hourMs = 3_600_000
+const leastAgeMs = 20 * 60_000
+const problem = (status: number, reason: string): AuthProblem => ({ status, reason })
+
+export type ApnsSimAuth = {
+  readCertificate(socket: TLSSocket): LineCertificate | undefined
+  check(authorization: string | undefined, line: ApnsLine, faults: Faults): Authorised | AuthProblem
+}
+
+export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
+  const keys = new Map(
+    options.keys.map((one) => [one.keyId, { ...one, publicKey: createPublicKey(one.key) }]),
+  )
+  const authorities = options.certificateAuthorities.map((pem) => new X509Certificate(pem))
+  // Verifying a signature costs more than all the rest of a request.
+  const verified = new Map<string, Claims>()
+  const refused = new Set<string>()
+  let seenFaults: Faults | undefined
+
+  function readClaims(jwt: string): Claims {
+    let claims = verified.get(jwt)
+    if (claims === undefined) {
+      claims = verifyJwt(jwt, (keyId) => keys.get(keyId))
+      verified.set(jwt, claims)
+    }
+    return claims
+  }
+
+  /** Every token known when the fault is switched on has run out; later ones are good. */
+  function noteFaults(faults: Faults): void {
+    if (faults === seenFaults) return
+    seenFaults = faults
+    if (faults.expireAuth) for (const jwt of verified.keys()) refused.add(jwt)
+  }
+
+  function checkToken(jwt: string, line: ApnsLine): Authorised | AuthProblem {
+    const claims = readClaims(jwt)
+    if (claims === 'invalid') return problem(403, 'InvalidProviderToken')
+    const { known } = claims
+    const nowMs = options.now()
+    if (line.expired || refused.has(jwt) || nowMs - claims.issuedAt > hourMs) {
+      line.expired = true
+      return problem(403, 'ExpiredProviderToken')
+    }
+    if (line.bound && line.bound.teamId !== known.teamId) return problem(403, 'Forbidden')
+    if (line.bound && line.bound.keyId !== known.keyId) return problem(403, 'UnrelatedKeyIdInToken')
+    if (known.environment && known.environment !== options.environment)
+      return problem(403, 'BadEnvironmentKeyInToken')
+    if (!noteUpdate(jwt, line, nowMs)) return problem(429, 'TooManyProviderTokenUpdates')
+    line.bound ??= { teamId: known.teamId, keyId: known.keyId }
+    return { topics: known.topics, byCertificate: false }
+  }
+
+  function noteUpdate(jwt: string, line: ApnsLine, nowMs: number): boolean {
+    if (jwt === line.jwt) return true
+    if (line.jwt !== undefined && nowMs - line.jwtChangedAt < leastAgeMs) {
+      if (line.earlyChanges >= options.tokenUpdateGrace) return false
+      line.earlyChanges++
+    }
+    line.jwt = jwt
+    line.jwtChangedAt = nowMs
+    return true
+  }
+
+  function checkCertificate(certificate: LineCertificate, faults: Faults): Authorised | AuthProblem {
+    if (!certificate.trusted || faults.refuseAuth) return problem(403, 'BadCertificate')
+    return { topics: certificate.topics, byCertificate: true }
+  }
+
+  return {
+    readCertificate(socket) {
+      const presented = socket.getPeerX509Certificate()
+      if (!presented) return undefined
+      const trusted = authorities.some((one) => presented.checkIssued(one) && presented.verify(one.publicKey))
+      return { trusted: trusted || options.acceptAnyCredentials, ...readMarks(presented) }
+    },
+    check(authorization, line, faults) {
+      if (line.certificate) return checkCertificate(line.certificate, faults)
+      if (!authorization?.startsWith('bearer ')) return problem(403, 'MissingProviderToken')
+      if (faults.refuseAuth) return problem(403, 'InvalidProviderToken')
+      if (options.acceptAnyCredentials) return { byCertificate: false }
+      noteFaults(faults)
+      return checkToken(authorization.slice('bearer '.length), line)
+    },
+  }
+}
+
+function verifyJwt(
+  jwt: string,
+  find: (keyId: string) => (ApnsSimKey & { publicKey: KeyObject }) | undefined,
+): Claims {
+  const [head, body, signature, ...more] = jwt.split('.')
+  if (!head || !body || !signature || more.length > 0) return 'invalid'
+  const header = parsePart(head)
+  const claims = parsePart(body)
+  const key = typeof header?.kid === 'string' ? find(header.kid) : undefined
+  if (header?.alg !== 'ES256' || !key || claims?.iss !== key.teamId || typeof claims.iat !== 'number')
+    return 'invalid'
+  const bytes = Buffer.from(signature, 'base64url')
+  // Apple takes both forms; its own sample code makes DER.
+  const dsaEncoding = bytes.length === 64 ? 'ieee-p1363' : 'der'
+  const good = verify('sha256', Buffer.from(`${head}.${body}`), { key: key.publicKey, dsaEncoding }, bytes)
+  return good ? { known: key, issuedAt: claims.iat * 1000 } : 'invalid'
+}
+
+function parsePart(part: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString())
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

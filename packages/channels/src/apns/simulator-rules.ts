@@ -1,0 +1,117 @@
+import type { IncomingHttpHeaders } from 'node:http2'
+
+export type Refusal = { status: number; reason: string }
+
+const refuse = (reason: string, status = 400): Refusal => ({ status, reason })
+
+/** Push types and what each adds to the topic. */
+const topicSuffixes: Readonly<Record<string, string>> = {
+  alert: '',
+  background: '',
+  voip: '.voip',
+  complication: '.complication',
+  fileprovider: '.pushkit.fileprovider',
+  location: '.location-query',
+  pushtotalk: '.voip-ptt',
+  controls: '.push-type.controls',
+  liveactivity: '.push-type.liveactivity',
+  widgets: '.push-type.widgets',
+  mdm: '',
+}
+
+const devicePath = '/3/device/'
+
+/** The token of a request, or what is wrong with method and path. */
+export function readToken(method: string, target: string): string | Refusal {
+  if (!target.startsWith(devicePath)) return refuse('BadPath', 404)
+  if (method !== 'POST') return refuse('MethodNotAllowed', 405)
+  return target.slice(devicePath.length) || refuse('MissingDeviceToken')
+}
+
+/** The topic of a request. A certificate with one topic may leave the header out. */
+export function readTopic(
+  headers: IncomingHttpHeaders,
+  allowed: readonly string[] | undefined,
+  byCertificate: boolean,
+): string | Refusal {
+  const given = headers['apns-topic']
+  const topic = typeof given === 'string' && given ? given : undefined
+  if (!topic) return byCertificate && allowed?.length === 1 ? allowed[0]! : refuse('MissingTopic')
+  const suffix = topicSuffixes[String(headers['apns-push-type'] ?? 'alert')] ?? ''
+  const app = suffix && topic.endsWith(suffix) ? topic.slice(0, -suffix.length) : topic
+  if (!allowed || allowed.includes(topic) || allowed.includes(app)) return topic
+  return refuse(byCertificate ? 'BadTopic' : 'TopicDisallowed')
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function checkHeaders(headers: IncomingHttpHeaders, raw: readonly string[]): Refusal | undefined {
+  if (hasRepeated(raw)) return refuse('DuplicateHeaders')
+  const value = (name: string) => headers[name] as string | undefined
+  const id = value('apns-id')
+  if (id !== undefined && !uuid.test(id)) return refuse('BadMessageId')
+  const expiration = value('apns-expiration')
+  if (expiration !== undefined && !/^\d{1,10}$/.test(expiration)) return refuse('BadExpirationDate')
+  const collapse = value('apns-collapse-id')
+  if (collapse !== undefined && Buffer.byteLength(collapse, 'latin1') > 64) return refuse('BadCollapseId')
+  const type = value('apns-push-type')
+  if (type !== undefined && !Object.hasOwn(topicSuffixes, type)) return refuse('InvalidPushType')
+  const priority = value('apns-priority')
+  if (priority !== undefined && !['1', '5', '10'].includes(priority)) return refuse('BadPriority')
+  if (type === 'background' && priority === '10') return refuse('BadPriority')
+  return undefined
+}
+
+function hasRepeated(raw: readonly string[]): boolean {
+  for (let at = 0; at < raw.length; at += 2)
+    if (raw[at]!.startsWith('apns-') && raw.indexOf(raw[at]!, at + 2) >= 0) return true
+  return false
+}
+
+/** Device tokens are hex without a promised length. */
+export function isToken(token: string): boolean {
+  return token.length >= 64 && token.length % 2 === 0 && /^[0-9a-fA-F]+$/.test(token)
+}
+
+export type Notification = { aps?: unknown; task_id?: unknown }
+
+/** The notification, or what is wrong with the body. */
+export function readBody(body: string, pushType: string | undefined): Notification | Refusal {
+  if (body === '') return refuse('PayloadEmpty')
+  if (Buffer.byteLength(body) > (pushType === 'voip' ? 5120 : 4096)) return refuse('PayloadTooLarge', 413)
+  try {
+    const value: unknown = JSON.parse(body)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // Apple publishes no reason for broken JSON.
+  }
+  return refuse('PayloadEmpty')
+}
+
+/** Faults that APNs itself swallows and the device then does not show; refused where the simulator is told to be strict. */
+export function findSilentFault(
+  notification: Notification,
+  pushType: string | undefined,
+): string | undefined {
+  const { aps } = notification
+  if (typeof aps !== 'object' || aps === null) return 'aps is missing'
+  const { badge, alert, sound } = aps as Record<string, unknown>
+  if (badge !== undefined && !Number.isSafeInteger(badge)) return 'badge is no whole number'
+  if (pushType === 'background' && (badge ?? alert ?? sound) !== undefined)
+    return 'a background push carries alert, badge or sound'
+  return undefined
+}
+
+/** Tokens whose beginning decides the answer, for demos and drills. */
+const fates: readonly [beginning: string, Refusal][] = [
+  ['0000000000000000', refuse('BadDeviceToken')],
+  ['badbadbadbadbad0', refuse('BadDeviceToken')],
+  ['deaddeaddeaddead', refuse('Unregistered', 410)],
+  ['4290429042904290', refuse('TooManyRequests', 429)],
+  ['5000500050005000', refuse('InternalServerError', 500)],
+  ['5030503050305030', refuse('ServiceUnavailable', 503)],
+]
+
+export function fateOf(token: string): Refusal | undefined {
+  return fates.find(([beginning]) => token.startsWith(beginning))?.[1]
+}

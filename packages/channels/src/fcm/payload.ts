@@ -1,0 +1,141 @@
+import { androidView, type Message } from '@herald/domain'
+import type { Task, Unsupported } from '../channel.ts'
+import { fitTexts } from '../shared/fit-texts.ts'
+import { readIntentUri } from './intent-uri.ts'
+import type { FcmSettings } from './settings.ts'
+
+/** The JSON text of a send request, around the place of the token. */
+export type FcmPayload = { beforeToken: string; afterToken: string }
+
+/** The fields Herald uses of https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages */
+export type FcmMessage = {
+  notification?: { title?: string; body?: string }
+  data: Record<string, string>
+  android: {
+    priority: 'HIGH' | 'NORMAL'
+    ttl: string
+    restricted_package_name?: string
+    notification?: AndroidNotification
+  }
+}
+export type AndroidNotification = {
+  sound?: string
+  channel_id?: string
+  image?: string
+  click_action?: string
+  tag: string
+  notification_count?: number
+}
+
+const mostTtl = 28 * 86_400
+/** Google documents 4096 bytes of keys and values but not what it counts; this leaves it some room. */
+const mostBytes = 4000
+
+export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
+  const texts = textsOf(task)
+  if (task.message.type !== 'cmd' && !texts.title && !texts.body)
+    return { unsupported: 'FCM shows nothing for a message without title and body' }
+  const cuts = (['body', 'title'] as const).map((field) => ({ field, needed: texts[field] !== '' }))
+  const size = (candidate: Texts) => sizeOf(writeMessage(task, settings, candidate))
+  const fitted = fitTexts(texts, cuts, size, mostBytes)
+  if (!fitted)
+    return { unsupported: `the message is over ${mostBytes} bytes on FCM, even with its texts cut` }
+  return {
+    beforeToken: '{"message":{"token":',
+    afterToken: `,${JSON.stringify(writeMessage(task, settings, fitted)).slice(1)}}`,
+  }
+}
+
+/** The whole body for one recipient. */
+export function bodyOf(payload: FcmPayload, token: string): string {
+  return payload.beforeToken + JSON.stringify(token) + payload.afterToken
+}
+
+/** Blank where there is none. */
+type Texts = Readonly<Record<'title' | 'body', string>>
+
+function textsOf({ message, applicationName }: Task): Texts {
+  const { title = '' } = message
+  const body = message.body ?? message.bigText ?? ''
+  // A picture needs a notification to be shown in.
+  const nameless = message.type === 'image' && !title && !body
+  return { title: nameless ? applicationName : title, body }
+}
+
+function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessage {
+  const { message } = task
+  const silent = message.type === 'cmd'
+  return {
+    notification: silent ? undefined : visibleOf(texts),
+    data: dataOf(task, texts),
+    android: {
+      priority: silent ? 'NORMAL' : 'HIGH',
+      ttl: ttlOf(task),
+      restricted_package_name: settings.packageName,
+      notification: silent ? undefined : notificationOf(task),
+    },
+  }
+}
+
+function notificationOf({ taskId, message }: Task): AndroidNotification {
+  const { sound, channelId, click } = androidView(message, 'fcm')
+  return {
+    sound,
+    channel_id: channelId,
+    image: message.type === 'image' ? message.attachmentUrl : undefined,
+    click_action: click.kind === 'intent' ? readIntentUri(click.intent).action : undefined,
+    tag: `t${taskId}`,
+    // 0 means "the launcher counts" to FCM, so clearing travels in the data instead.
+    notification_count:
+      message.badge.kind === 'set' && message.badge.count > 0 ? message.badge.count : undefined,
+  }
+}
+
+/** Every value is a string. An intent's own extras come first, so that they cannot take the place of ours. */
+function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string> {
+  const { click } = androidView(message, 'fcm')
+  const data: Record<string, string> = {}
+  if (click.kind === 'intent') {
+    for (const [key, value] of Object.entries(readIntentUri(click.intent).extras))
+      data[unreserved(key)] = value
+    data.intent = click.intent
+  }
+  data.task_id = String(taskId)
+  if (message.type === 'cmd') Object.assign(data, { type: 'cmd' }, visibleOf(texts))
+  else if (clearsBadge(message)) data.badge = '0'
+  if (message.attachmentUrl) data.attachment_url = message.attachmentUrl
+  if (message.ext !== undefined) data.ext = message.ext
+  if (message.showEnd !== undefined) data.show_end_time = String(message.showEnd)
+  return data
+}
+
+const reserved = /^(from|message_type)$|^google|^gcm/
+
+/** FCM refuses messages with a reserved key, so an extra of such a name gets a prefix. */
+function unreserved(key: string): string {
+  return reserved.test(key) ? `x_${key}` : key
+}
+
+function clearsBadge({ badge }: Message): boolean {
+  return badge.kind === 'set' && badge.count === 0
+}
+
+function visibleOf(texts: Texts): { title?: string; body?: string } {
+  return { ...(texts.title ? { title: texts.title } : {}), ...(texts.body ? { body: texts.body } : {}) }
+}
+
+function ttlOf({ ttl, now, message }: Task): string {
+  const untilEnd = message.showEnd === undefined ? ttl : Math.max(0, message.showEnd - now)
+  return `${Math.min(ttl, untilEnd, mostTtl)}s`
+}
+
+/** UTF-8 bytes of data keys and values and of what the notification says. */
+function sizeOf(message: FcmMessage): number {
+  let bytes = 0
+  for (const [key, value] of Object.entries(message.data))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value)
+  for (const part of [message.notification, message.android.notification])
+    for (const value of Object.values(part ?? {}))
+      if (value !== undefined) bytes += Buffer.byteLength(String(value))
+  return bytes
+}

@@ -1,0 +1,142 @@
+import type { Outcome } from '@herald/domain'
+import type { Multicast, Reply } from '@herald/http2'
+import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
+import { openHttpClient, outcomeOfFailure, retryAfterSeconds } from '../shared/http.ts'
+import { openVendorPool } from '../shared/vendor-pool.ts'
+import { mintAccessToken, NoAccessToken } from './access-token.ts'
+import { classify, type FcmReply } from './classify.ts'
+import type { FcmPayload } from './payload.ts'
+import type { FcmSettings } from './settings.ts'
+
+const sessionKey = 'access-token'
+
+/** Bodies of a call, by their place in it. */
+type Bodies = { count: number; write(places: readonly number[]): Multicast['body'] }
+
+export function openTransport(settings: FcmSettings, deps: TransportDeps): Transport<FcmPayload> {
+  const base = new URL(deps.urls.fcm)
+  const path = `${base.pathname.replace(/\/+$/, '')}/v1/projects/${settings.projectId}/messages:send`
+  const pool = openVendorPool({ origin: base.origin, deps })
+  const http = openHttpClient(deps)
+  let projectKnown = false
+
+  const takeToken = (stale?: string) =>
+    deps.session(sessionKey, () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now()), stale)
+
+  /** One request a body. Answers those whose access token was refused; `last` reports them instead. */
+  async function round(
+    bodies: Bodies,
+    places: readonly number[],
+    token: string,
+    context: SendContext,
+    last: boolean,
+  ): Promise<number[]> {
+    const again: number[] = []
+    const stop = new AbortController()
+    let stoppedBy: Outcome | undefined
+    await pool.multicast({
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json; charset=UTF-8',
+      },
+      count: places.length,
+      path,
+      body: bodies.write(places),
+      signal: AbortSignal.any([context.signal, stop.signal]),
+      onReply(at, reply) {
+        const { outcome, refresh, fromProject } = classify(readReply(reply))
+        projectKnown ||= fromProject === true
+        if (refresh && !last) {
+          again.push(places[at]!)
+          return
+        }
+        // Everybody else would be told the same, and Google counts refusals against the quota.
+        if (outcome.kind === 'misconfigured' && !stoppedBy) {
+          stoppedBy = outcome
+          stop.abort()
+        }
+        context.report(places[at]!, outcome)
+      },
+      onFailure(at, failure) {
+        // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
+        if (context.signal.aborted) return
+        context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason: failure.reason })
+      },
+    })
+    return again
+  }
+
+  function readReply(reply: Reply): FcmReply {
+    if (reply.status === 200) return { status: 200, body: '', projectKnown }
+    const retryAfter = retryAfterSeconds(reply.headers, deps.now())
+    return { status: reply.status, body: reply.body.toString(), projectKnown, retryAfter }
+  }
+
+  async function sendBodies(bodies: Bodies, context: SendContext): Promise<void> {
+    const { signal } = context
+    let places = Array.from({ length: bodies.count }, (_, place) => place)
+    try {
+      const token = await unlessAborted(takeToken(), signal)
+      places = await round(bodies, places, token, context, false)
+      signal.throwIfAborted()
+      if (places.length === 0) return
+      const fresh = await unlessAborted(takeToken(token), signal)
+      places = await round(bodies, places, fresh, context, true)
+    } catch (error) {
+      signal.throwIfAborted()
+      const outcome = error instanceof NoAccessToken ? error.outcome : outcomeOfFailure(error)
+      for (const place of places) context.report(place, outcome)
+    }
+    signal.throwIfAborted()
+  }
+
+  async function check(signal: AbortSignal): Promise<CheckResult> {
+    let outcome: Outcome = { kind: 'unavailable', reason: 'no answer' }
+    const report = (_index: number, reported: Outcome) => {
+      outcome = reported
+    }
+    try {
+      await sendBodies({ count: 1, write: () => probe }, { signal, report })
+    } catch {
+      return { ok: false, problem: 'the check was stopped before FCM answered', temporary: true }
+    }
+    return readProbe(outcome)
+  }
+
+  return {
+    send(payload, recipients, context) {
+      const write: Bodies['write'] = (places) => ({
+        before: payload.beforeToken,
+        slot: (at) => JSON.stringify(recipients[places[at]!]!.token),
+        after: payload.afterToken,
+      })
+      return sendBodies({ count: recipients.length, write }, context)
+    },
+    check,
+    async close() {
+      await Promise.all([pool.close(), http.close()])
+    },
+  }
+}
+
+/** A dry run to a topic: Google checks everything and delivers nothing. */
+const probe = JSON.stringify({
+  validate_only: true,
+  message: { topic: 'herald-check', data: { check: '1' } },
+})
+
+function readProbe(outcome: Outcome): CheckResult {
+  if (outcome.kind === 'accepted') return { ok: true }
+  const temporary = outcome.kind === 'unavailable' || outcome.kind === 'throttled'
+  return { ok: false, problem: `FCM: ${outcome.reason}`, temporary }
+}
+
+/** The session is shared with others who wait for it, so an abort leaves it alone and only stops waiting. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
