@@ -69,7 +69,7 @@ const urlNames: UrlName[] = [
   'meizu',
 ]
 
-export function sampleUrls(over: Partial<Record<UrlName, string>> = {}): VendorUrls {
+export function sampleUrls(over: Partial<VendorUrls> = {}): VendorUrls {
   return { ...(Object.fromEntries(urlNames.map((name) => [name, nowhere])) as VendorUrls), ...over }
 }
 

@@ -1,0 +1,287 @@
+import type { Message } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { mapPayload, type OppoNotification, type OppoPayload } from '../../src/oppo/payload.ts'
+import { openWriter } from '../../src/oppo/request.ts'
+import { readSettings } from '../../src/oppo/settings.ts'
+import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
+
+// Held against https://open.oppomobile.com/new/developmentDoc/info?id=11236 (message body).
+
+const taskId = 4503599627370497
+const settingsOf = (extra: Record<string, unknown> = {}) =>
+  readSettings(sampleCertificate('oppo', { appKey: 'k', appSecret: 's', extra }))
+
+type Case = {
+  name: string
+  message?: Partial<Message>
+  task?: Partial<Omit<Task, 'message'>>
+  extra?: Record<string, unknown>
+  /** Fields that differ from the plain message; undefined = the field is absent. */
+  fields: Partial<OppoNotification>
+}
+
+const plain: OppoNotification = {
+  style: 1,
+  title: 'Order shipped',
+  content: 'Parcel 123 is on its way',
+  click_action_type: 0,
+  action_parameters: `{"task_id":"${taskId}"}`,
+  off_line: true,
+  off_line_ttl: 3600,
+  notify_id: 2097154,
+  badge_operation_type: 1,
+  badge_message_count: 1,
+}
+
+const intent = 'intent:#Intent;component=com.example.app/.ChatActivity;S.chatId=123;end'
+
+const cases: Case[] = [
+  { name: 'a text', fields: {} },
+  { name: 'a title only', message: { body: undefined }, fields: { content: 'Order shipped' } },
+  { name: 'a body only', message: { title: undefined }, fields: { title: 'Parcel Post' } },
+  {
+    name: 'texts cut at 50 characters, of which an emoji is one',
+    message: { title: '😀'.repeat(51), body: '文'.repeat(51) },
+    fields: { title: '😀'.repeat(50), content: '文'.repeat(50) },
+  },
+  {
+    name: 'a body of up to 200 where the operator says so',
+    message: { body: 'b'.repeat(201) },
+    extra: { content_limit: 200 },
+    fields: { content: 'b'.repeat(200) },
+  },
+  {
+    name: 'big text as long text',
+    message: { bigText: 'b'.repeat(129) },
+    fields: { style: 2, content: 'b'.repeat(128) },
+  },
+  {
+    name: 'an image: as text, its address among the parameters',
+    message: { type: 'image', attachmentUrl: 'https://img.example.com/a.png' },
+    fields: {
+      action_parameters: `{"attachment_url":"https://img.example.com/a.png","task_id":"${taskId}"}`,
+    },
+  },
+  {
+    name: 'an image with the paid add-on',
+    message: {
+      type: 'image',
+      attachmentUrl: 'https://img.example.com/a.png',
+      body: 'b'.repeat(60),
+      bigText: 'long',
+    },
+    extra: { picture_url: true, content_limit: 200 },
+    fields: {
+      style: 3,
+      content: 'b'.repeat(50),
+      big_picture_url: 'https://img.example.com/a.png',
+      action_parameters: `{"attachment_url":"https://img.example.com/a.png","task_id":"${taskId}"}`,
+    },
+  },
+  {
+    name: 'a picture address above 300 characters: as text',
+    message: { type: 'image', attachmentUrl: `https://img.example.com/${'x'.repeat(300)}.png` },
+    extra: { picture_url: true },
+    fields: {
+      action_parameters: `{"attachment_url":"https://img.example.com/${'x'.repeat(300)}.png","task_id":"${taskId}"}`,
+    },
+  },
+  {
+    name: 'ext with every value as a string, numbers with their digits',
+    message: { ext: '{"chatId":9007199254740993,"on":true,"a":{"b":[1.50]},"s":"x","n":null,"task_id":1}' },
+    fields: {
+      action_parameters: `{"chatId":"9007199254740993","on":"true","a":"{\\"b\\":[1.50]}","s":"x","n":"null","task_id":"${taskId}"}`,
+    },
+  },
+  {
+    name: 'a badge to set',
+    message: { badge: { kind: 'set', count: 5 } },
+    fields: { badge_operation_type: 0, badge_message_count: 5 },
+  },
+  {
+    name: 'a badge to clear',
+    message: { badge: { kind: 'set', count: 0 } },
+    fields: { badge_operation_type: 0, badge_message_count: 0 },
+  },
+  {
+    name: 'a badge above 99',
+    message: { badge: { kind: 'set', count: 1000 } },
+    fields: { badge_operation_type: 0, badge_message_count: 99 },
+  },
+  {
+    name: 'a badge to add',
+    message: { badge: { kind: 'add', count: 3 } },
+    fields: { badge_operation_type: 1, badge_message_count: 3 },
+  },
+  {
+    name: 'a badge to add nothing',
+    message: { badge: { kind: 'add', count: 0 } },
+    fields: { badge_operation_type: undefined, badge_message_count: undefined },
+  },
+  {
+    name: 'an intent',
+    message: { oppo: { clickAction: 'intent', intent } },
+    fields: { click_action_type: 5, click_action_url: intent },
+  },
+  {
+    name: 'an intent inherited from android',
+    message: { android: { clickAction: 'intent', intent } },
+    fields: { click_action_type: 5, click_action_url: intent },
+  },
+  {
+    name: 'its own click over android’s',
+    message: { android: { clickAction: 'intent', intent }, oppo: { clickAction: 'open_app' } },
+    fields: {},
+  },
+  { name: 'a sound: the channel decides', message: { oppo: { sound: 'ding' } }, fields: {} },
+  { name: 'android’s channel is not OPPO’s', message: { android: { channelId: 'x' } }, fields: {} },
+  { name: 'the certificate’s channel', extra: { channel_id: 'chat' }, fields: { channel_id: 'chat' } },
+  {
+    name: 'the class over the certificate',
+    extra: {
+      channel_id: 'chat',
+      classes: {
+        service: { category: 'IM', notify_level: 2, channel_id: 'im', private_msg_template_id: 'T1' },
+        marketing: { category: 'MARKETING' },
+      },
+    },
+    fields: { category: 'IM', notify_level: 2, channel_id: 'im', private_msg_template_id: 'T1' },
+  },
+  {
+    name: 'the class of the message',
+    task: { messageClass: 'marketing' },
+    extra: {
+      classes: { service: { category: 'IM' }, marketing: { category: 'MARKETING', notify_level: 1 } },
+    },
+    fields: { category: 'MARKETING', notify_level: 1 },
+  },
+  {
+    name: 'the message over the class',
+    message: {
+      oppo: {
+        category: 'ORDER',
+        notifyLevel: 16,
+        channelId: 'own',
+        privateMsgTemplateId: 'T2',
+        privateTitleParameters: '{"name":"Anna"}',
+        privateContentParameters: '{"count":9007199254740993}',
+      },
+    },
+    extra: { classes: { service: { category: 'IM', notify_level: 2, private_msg_template_id: 'T1' } } },
+    fields: {
+      category: 'ORDER',
+      notify_level: 16,
+      channel_id: 'own',
+      private_msg_template_id: 'T2',
+      private_title_parameters: { name: 'Anna' },
+      private_content_parameters: { count: '9007199254740993' },
+    },
+  },
+  {
+    name: 'a category of its own without the class’s level',
+    message: { oppo: { category: 'ORDER' } },
+    extra: { classes: { service: { category: 'IM', notify_level: 16 } } },
+    fields: { category: 'ORDER' },
+  },
+  {
+    name: 'a level without any category is left out, because OPPO refuses it',
+    message: { oppo: { notifyLevel: 2 } },
+    fields: {},
+  },
+  {
+    name: 'template parameters without a template are left out',
+    message: { oppo: { privateTitleParameters: '{"a":"b"}' } },
+    fields: {},
+  },
+  { name: 'a ttl above ten days', task: { ttl: 2_592_000 }, fields: { off_line_ttl: 864_000 } },
+  {
+    name: 'the end of the show window; its beginning is no vendor timer',
+    message: { showBegin: sampleNow - 60, showEnd: sampleNow + 600 },
+    fields: { off_line_ttl: 600 },
+  },
+  {
+    name: 'ttl 0: online devices only',
+    task: { ttl: 0 },
+    fields: { off_line: false, off_line_ttl: undefined },
+  },
+  {
+    name: 'a receipt address',
+    task: { callbackUrl: 'https://push.example.com/callback/oppo/demo/9f2c' },
+    fields: {
+      call_back_url: 'https://push.example.com/callback/oppo/demo/9f2c',
+      call_back_parameter: String(taskId),
+    },
+  },
+  {
+    name: 'a receipt address above 200 characters is left out',
+    task: { callbackUrl: `https://push.example.com/${'x'.repeat(200)}` },
+    fields: {},
+  },
+]
+
+describe('oppo payload', () => {
+  it.each(cases)('maps $name', ({ message, task, extra, fields }) => {
+    const payload = mapPayload(sampleTask(message, task), settingsOf(extra)) as OppoPayload
+    expect(JSON.parse(JSON.stringify(payload.notification))).toEqual(
+      JSON.parse(JSON.stringify({ ...plain, ...fields })),
+    )
+  })
+
+  const refused: [string, Partial<Message>][] = [
+    ['a command', { type: 'cmd', ext: '{"n":1}' }],
+    ['a message without any text', { title: undefined, body: undefined, ext: '{"n":1}' }],
+    ['ext above 4000 characters', { ext: JSON.stringify({ note: 'x'.repeat(3961) }) }],
+    [
+      'an intent above 2000 characters',
+      { oppo: { clickAction: 'intent', intent: `intent:${'x'.repeat(2000)}` } },
+    ],
+  ]
+  it.each(refused)('cannot carry %s', (_, message) => {
+    expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
+  })
+
+  it('keeps the text form at hand for when a picture is refused', () => {
+    const message: Partial<Message> = { type: 'image', attachmentUrl: 'https://img.example.com/a.png' }
+    const payload = mapPayload(sampleTask(message), settingsOf({ picture_url: true })) as OppoPayload
+    expect(payload.plain).toMatchObject({ style: 1, content: 'Parcel 123 is on its way' })
+    expect(payload.plain).not.toHaveProperty('big_picture_url')
+    expect(mapPayload(sampleTask(), settingsOf({ picture_url: true }))).not.toHaveProperty('plain')
+  })
+
+  it('knows whose class it is, so that a refused one blames the right side', () => {
+    const from = (message: Partial<Message>) =>
+      (mapPayload(sampleTask(message), settingsOf()) as OppoPayload).classFrom
+    expect(from({})).toBe('certificate')
+    expect(from({ oppo: { channelId: 'x' } })).toBe('certificate')
+    expect(from({ oppo: { category: 'IM' } })).toBe('message')
+    expect(from({ oppo: { privateMsgTemplateId: 'T' } })).toBe('message')
+  })
+})
+
+describe('oppo request', () => {
+  const nasty = { ...plain, title: 'a+b&c=ü😀', content: 'half \ud800 pair' }
+  const entryOf = (token: string, deviceId: number) => ({
+    target_type: 2,
+    target_value: token,
+    notification: { app_message_id: `42-${deviceId}`, ...nasty },
+  })
+  const writer = openWriter(42, nasty)
+
+  it('writes one message as JSON inside a form field', () => {
+    const form = new URLSearchParams(writer.unicast({ deviceId: 7, token: 'T"&1' }))
+    expect([...form.keys()]).toEqual(['message'])
+    expect(JSON.parse(form.get('message')!)).toEqual(entryOf('T"&1', 7))
+  })
+
+  it('writes a batch that reads the same as a plain JSON array', () => {
+    const form = new URLSearchParams(
+      writer.batch([
+        { deviceId: 1, token: 'T1' },
+        { deviceId: 2, token: 'T2' },
+      ]),
+    )
+    expect([...form.keys()]).toEqual(['messages'])
+    expect(JSON.parse(form.get('messages')!)).toEqual([entryOf('T1', 1), entryOf('T2', 2)])
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from '@jest/globals'
+import { readCallback } from '../../src/oppo/receipt.ts'
+import { readSettings } from '../../src/oppo/settings.ts'
+import { sampleCertificate } from '../samples.ts'
+
+const settingsOf = (appId: string) =>
+  readSettings(sampleCertificate('oppo', { appId, appKey: 'k', appSecret: 's' }))
+const read = (body: unknown, appId = '3000001') =>
+  readCallback(
+    {
+      headers: { 'content-type': 'application/json' },
+      query: {},
+      body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      now: 0,
+    },
+    settingsOf(appId),
+  )
+const event = (over: Record<string, unknown> = {}) => ({
+  messageId: '3000001-1-1-622ff7cfae27668d2ed3afec',
+  appId: '3000001',
+  taskId: '3000001-1-1-622ff7cfae27668d2ed3afec',
+  registrationIds: 'T1',
+  eventTime: '1760000003000',
+  param: '42',
+  eventType: 'push_arrive',
+  ...over,
+})
+
+describe('oppo receipts', () => {
+  it('reads several events of one post, blanks between ids included', () => {
+    expect(
+      read([
+        event({ registrationIds: 'T1, T2' }),
+        event({ registrationIds: 'T3', eventType: 'regid_invalid' }),
+      ]),
+    ).toEqual({
+      ok: true,
+      receipts: [
+        { taskId: 42, token: 'T1', event: 'received' },
+        { taskId: 42, token: 'T2', event: 'received' },
+        { taskId: 42, token: 'T3', event: 'gone', reason: 'regid_invalid' },
+      ],
+      answer: { status: 200, contentType: 'text/plain', body: '' },
+    })
+  })
+
+  it('reads the daily cap of a device as dropped', () => {
+    expect(read([event({ eventType: 'user_daily_limit' })])).toMatchObject({
+      receipts: [{ event: 'dropped', reason: 'user_daily_limit' }],
+    })
+  })
+
+  it('takes numbers where text is documented, and any application when the certificate names none', () => {
+    expect(read([event({ appId: 3000001, eventTime: 1, param: 42 })])).toMatchObject({
+      receipts: [{ taskId: 42, token: 'T1' }],
+    })
+    expect(read([event({ appId: '9' })], '')).toMatchObject({ receipts: [{ taskId: 42 }] })
+  })
+
+  it.each([
+    ['of another application', event({ appId: '9' })],
+    ['of somebody else’s send', event({ param: 'job-42' })],
+    ['of an unknown type', event({ eventType: 'toString' })],
+    ['without ids', event({ registrationIds: undefined })],
+    ['that are no object', 7],
+  ])('passes over items %s', (_, item) => {
+    expect(read([item, event()])).toMatchObject({ ok: true, receipts: [{ token: 'T1' }] })
+  })
+
+  it.each(['', '{}', '[', 'x=1'])('refuses the body %j', (body) => {
+    expect(read(body)).toMatchObject({ ok: false, answer: { status: 400 } })
+  })
+})

@@ -1,0 +1,124 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Outcome } from '@herald/domain'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { isUnsupported } from '../../src/channel.ts'
+import { mapPayload } from '../../src/oppo/payload.ts'
+import { readSettings } from '../../src/oppo/settings.ts'
+import { openOppo } from '../../src/oppo/transport.ts'
+import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+
+type Sent = { target_value: string; notification: { style: number; app_message_id: string } }
+
+let server: Server
+let url: string
+let calls: { path: string; messages: Sent[] }[]
+let answer: (messages: Sent[]) => unknown
+
+beforeEach(async () => {
+  calls = []
+  server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const form = new URLSearchParams(body)
+    if (request.url === '/server/v1/auth')
+      return response.end(JSON.stringify({ code: 0, data: { auth_token: 'pass', create_time: Date.now() } }))
+    expect(form.get('auth_token')).toBe('pass')
+    const messages = form.has('message')
+      ? [JSON.parse(form.get('message')!)]
+      : JSON.parse(form.get('messages')!)
+    calls.push({ path: request.url!.split('/').at(-1)!, messages })
+    return response.end(JSON.stringify(answer(messages)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterEach(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const open = (extra: Record<string, unknown> = {}, urls = sampleUrls({ oppo: url })) => {
+  const settings = readSettings(sampleCertificate('oppo', { appKey: 'k', appSecret: 's', extra }))
+  const message = { type: 'image' as const, attachmentUrl: 'https://img.example.com/a.png' }
+  const payload = mapPayload(sampleTask(message, { taskId: 42 }), settings)
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  const transport = openOppo(settings, sampleDeps({ urls }))
+  return async (tokens: string[]): Promise<string[]> => {
+    const outcomes: Outcome[] = []
+    await transport.send(
+      payload,
+      tokens.map((token, i) => ({ deviceId: i + 1, token })),
+      {
+        signal: new AbortController().signal,
+        report(index, outcome) {
+          expect(outcomes[index]).toBeUndefined()
+          outcomes[index] = outcome
+        },
+      },
+    )
+    await transport.close()
+    return outcomes.map((outcome) => outcome.kind)
+  }
+}
+
+describe('oppo transport', () => {
+  it('calls unicast for one and unicast_batch for many, each device with its own message id', async () => {
+    answer = () => ({ code: 0 })
+    await open()(['A'])
+    await open()(['A', 'B'])
+    expect(calls.map(({ path }) => path)).toEqual(['unicast', 'unicast_batch'])
+    expect(calls[1]!.messages.map((one) => [one.target_value, one.notification.app_message_id])).toEqual([
+      ['A', '42-1'],
+      ['B', '42-2'],
+    ])
+  })
+
+  it('asks apart when a whole batch is refused over one bad id', async () => {
+    answer = (messages) =>
+      messages.some((one) => one.target_value === 'C')
+        ? { code: 41, message: 'invalid registration_id' }
+        : { code: 0 }
+    expect(await open()(['A', 'B', 'C', 'D'])).toEqual(['accepted', 'accepted', 'gone', 'accepted'])
+  })
+
+  it('sends the text alone when the picture is refused, whole or for some', async () => {
+    answer = (messages) =>
+      messages.some((one) => one.notification.style === 3)
+        ? { code: 51, message: 'bad picture' }
+        : { code: 0 }
+    expect(await open({ picture_url: true })(['A', 'B'])).toEqual(['accepted', 'accepted'])
+    expect(calls.map(({ messages }) => messages[0]!.notification.style)).toEqual([3, 1])
+
+    calls = []
+    answer = (messages) => ({
+      code: 0,
+      data: messages.map((one) =>
+        one.target_value === 'B' && one.notification.style === 3
+          ? { registrationId: 'B', errorCode: 34 }
+          : { registrationId: one.target_value },
+      ),
+    })
+    expect(await open({ picture_url: true })(['A', 'B'])).toEqual(['accepted', 'accepted'])
+    expect(calls.map(({ messages }) => messages.map((one) => one.target_value))).toEqual([['A', 'B'], ['B']])
+  })
+
+  it('reports a picture that is refused even as text, instead of asking for ever', async () => {
+    answer = () => ({ code: 51 })
+    expect(await open({ picture_url: true })(['A'])).toEqual(['rejected'])
+    expect(calls).toHaveLength(2)
+  })
+
+  it('reaches overseas devices at their own host where the settings name one', async () => {
+    answer = () => ({ code: 0 })
+    expect(await open({ region: 'intl' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['accepted'])
+    expect(await open({ region: 'intl' }, sampleUrls({ oppo: url }))(['A'])).toEqual(['accepted'])
+    expect(await open({ region: 'cn' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['unavailable'])
+  })
+
+  it('calls a token that stays refused unavailable, after one fresh one', async () => {
+    answer = () => ({ code: 11, message: 'Invalid AuthToken' })
+    expect(await open()(['A', 'B'])).toEqual(['unavailable', 'unavailable'])
+    expect(calls).toHaveLength(2)
+  })
+})
