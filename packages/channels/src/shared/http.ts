@@ -148,9 +148,14 @@ function plainHeaders(headers: Record<string, string | string[] | undefined>): R
 }
 
 function errorCode(error: unknown): string {
-  for (let e = error; e instanceof Error; e = e.cause) {
-    const code = (e as { code?: unknown }).code
-    if (typeof code === 'string') return code
+  let name = 'unknown'
+  for (
+    let e = error as { code?: unknown; name?: unknown; cause?: unknown } | undefined;
+    e;
+    e = e.cause as typeof e
+  ) {
+    if (typeof e.code === 'string') return e.code
+    if (typeof e.name === 'string') name = e.name
   }
-  return error instanceof Error ? error.name : 'unknown'
+  return name
 }

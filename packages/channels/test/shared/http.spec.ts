@@ -1,0 +1,196 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import {
+  type HttpClient,
+  type HttpClientOptions,
+  joinUrl,
+  openHttpClient,
+  outcomeOfFailure,
+  parseObject,
+  retryAfterSeconds,
+  TransportFailure,
+} from '../../src/shared/http.ts'
+import { createAuthority } from '../../src/shared/sim-authority.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return (server.address() as AddressInfo).port
+}
+const serve = async (listener: RequestListener) => `http://127.0.0.1:${await listen(createServer(listener))}`
+
+function open(options: Partial<HttpClientOptions> = {}): HttpClient {
+  const client = openHttpClient({ timeoutMs: 5000, ...options })
+  closing.push(() => client.close())
+  return client
+}
+const failureOf = async (call: Promise<unknown>): Promise<TransportFailure> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof TransportFailure)) throw new Error(`no TransportFailure but ${error}`)
+  return error
+}
+
+describe('the HTTP client of the vendor channels', () => {
+  it('posts a body and returns whatever the vendor answered', async () => {
+    const url = await serve(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      response.writeHead(418, { 'x-two': ['a', 'b'] })
+      response.end(`${request.method} ${request.url} ${request.headers['x-own']} ${body}`)
+    })
+    const reply = await open().call({ url: `${url}/p?q=1`, headers: { 'x-own': 'v' }, body: 'ü' })
+    expect(reply).toMatchObject({ status: 418, text: 'POST /p?q=1 v ü', headers: { 'x-two': 'a, b' } })
+  })
+
+  it('keeps connections for the next call', async () => {
+    const ports = new Set<number | undefined>()
+    const url = await serve((request, response) => {
+      ports.add(request.socket.remotePort)
+      response.end('ok')
+    })
+    const client = open()
+    for (let i = 0; i < 20; i++) await client.call({ url })
+    // The next call may begin a tick before the last one's connection counts as free.
+    expect(ports.size).toBeLessThanOrEqual(2)
+  })
+
+  it('gives up when the answer has not ended at the time limit, however it trickles', async () => {
+    const silent = await serve(() => {})
+    expect(await failureOf(open({ timeoutMs: 100 }).call({ url: silent }))).toMatchObject({ kind: 'timeout' })
+    const trickling = await serve((_, response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('x'), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    expect(await failureOf(open({ timeoutMs: 200 }).call({ url: trickling }))).toMatchObject({
+      kind: 'timeout',
+    })
+  })
+
+  it('stops at once when aborted, before and during the call', async () => {
+    const url = await serve(() => {})
+    expect(await failureOf(open().call({ url, signal: AbortSignal.abort() }))).toMatchObject({
+      kind: 'aborted',
+    })
+    const stop = new AbortController()
+    const begun = Date.now()
+    const call = failureOf(open().call({ url, signal: stop.signal }))
+    setTimeout(() => stop.abort(), 20)
+    expect(await call).toMatchObject({ kind: 'aborted' })
+    expect(Date.now() - begun).toBeLessThan(1000)
+  })
+
+  it('names a cut or refused connection by its code, without the address', async () => {
+    const cut = await serve((request) => request.socket.destroy())
+    expect(await failureOf(open().call({ url: cut }))).toMatchObject({ kind: 'network' })
+    const failure = await failureOf(open().call({ url: 'http://127.0.0.1:9/secret' }))
+    expect([failure.kind, failure.message]).toEqual(['network', 'connection failed (ECONNREFUSED)'])
+    expect(`${failure.message} ${failure.stack}`).not.toContain('secret')
+  })
+
+  it('does not read answers without end', async () => {
+    const url = await serve((_, response) => response.end('x'.repeat(5000)))
+    expect(await failureOf(open({ mostBytes: 4000 }).call({ url }))).toMatchObject({ kind: 'oversized' })
+    expect((await open({ mostBytes: 5000 }).call({ url })).text).toHaveLength(5000)
+  })
+
+  it('closes although a call is under way', async () => {
+    const url = await serve(() => {})
+    const client = openHttpClient({ timeoutMs: 30_000 })
+    const call = failureOf(client.call({ url }))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await client.close()
+    expect(await call).toMatchObject({ kind: 'network' })
+  })
+
+  it('goes through a proxy, to plain and to encrypted vendors', async () => {
+    const asked: string[] = []
+    const proxy = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      response.end('by proxy')
+    })
+    proxy.on('connect', (request, socket) => {
+      asked.push(`CONNECT ${request.url}`)
+      const [host, port] = request.url!.split(':')
+      const target = connect(Number(port), host, () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        target.pipe(socket).pipe(target)
+      })
+      target.on('error', () => socket.destroy())
+      socket.on('error', () => target.destroy())
+    })
+    const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`
+    const plain = await serve((_, response) => response.end('plain'))
+    const { url, ca } = await serveTls()
+    const client = open({ proxy: proxyUrl, ca })
+    expect(['plain', 'by proxy']).toContain((await client.call({ url: plain })).text)
+    expect(asked[0]).toContain(new URL(plain).host)
+    expect((await client.call({ url })).text).toBe('encrypted')
+    expect(asked.at(-1)).toBe(`CONNECT ${new URL(url).host}`)
+  })
+
+  it('trusts an extra authority and nobody unknown', async () => {
+    const { url, ca } = await serveTls()
+    expect((await open({ ca }).call({ url })).text).toBe('encrypted')
+    expect(await failureOf(open().call({ url }))).toMatchObject({ kind: 'network' })
+  })
+})
+
+async function serveTls(): Promise<{ url: string; ca: string }> {
+  const authority = createAuthority('Test authority')
+  const server = createTlsServer(
+    authority.issue({ subject: { CN: 'vendor' }, hosts: ['127.0.0.1'] }),
+    (_, response) => response.end('encrypted'),
+  )
+  return { url: `https://127.0.0.1:${await listen(server)}`, ca: authority.cert }
+}
+
+describe('what a missing answer means', () => {
+  it('is unavailable, but an abort or a bug is thrown on', () => {
+    expect(outcomeOfFailure(new TransportFailure('timeout', 'no answer'))).toEqual({
+      kind: 'unavailable',
+      reason: 'timeout: no answer',
+    })
+    expect(() => outcomeOfFailure(new TransportFailure('aborted', 'stopped'))).toThrow('stopped')
+    expect(() => outcomeOfFailure(new TypeError('bug'))).toThrow('bug')
+  })
+})
+
+describe('small readings of an answer', () => {
+  const now = Date.parse('2025-10-09T08:00:00Z')
+  const cases: [string | undefined, number | undefined][] = [
+    ['0', 0],
+    [' 120 ', 120],
+    ['Thu, 09 Oct 2025 08:01:30 GMT', 90],
+    ['Thu, 09 Oct 2025 07:00:00 GMT', 0],
+    ['soon', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ]
+  it.each(cases)('reads Retry-After %j as %j seconds', (value, seconds) => {
+    expect(retryAfterSeconds(value === undefined ? {} : { 'retry-after': value }, now)).toBe(seconds)
+  })
+
+  it('takes JSON objects only', () => {
+    expect(parseObject('{"a":1}')).toEqual({ a: 1 })
+    for (const text of ['[]', 'null', '1', '<html>', '']) expect(parseObject(text)).toBeUndefined()
+  })
+
+  it('joins a base with or without a slash', () => {
+    expect(joinUrl('https://a.example', '/p')).toBe('https://a.example/p')
+    expect(joinUrl('https://a.example/base/', '/p')).toBe('https://a.example/base/p')
+  })
+})

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type SimFrame, startSimServer } from '../../src/shared/sim-server.ts'
+
+let frame: SimFrame
+let resets: number
+
+beforeEach(async () => {
+  resets = 0
+  frame = await startSimServer({
+    answer(request, { book, isAlive }) {
+      const token = request.form().get('token')!
+      if (!isAlive(token)) return { body: { dead: true } }
+      book.record(request.query.get('task') ?? undefined, token)
+      return { status: 201, body: { taken: token, type: request.mediaType } }
+    },
+    throttled: (request) => (request.path === '/auth' ? undefined : { body: 'slow down' }),
+    unavailable: () => ({ status: 503, body: 'out of order' }),
+    onReset() {
+      resets++
+    },
+    mostBytes: 1000,
+  })
+})
+afterEach(() => frame.close())
+
+const send = (token: string, path = '/send?task=7') =>
+  fetch(frame.url + path, { method: 'POST', body: new URLSearchParams({ token }) })
+const sim = async (path: string, body?: unknown) => {
+  const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const reply = await fetch(`${frame.url}/_sim/${path}`, init)
+  return { status: reply.status, body: (await reply.json()) as Record<string, unknown> }
+}
+
+describe('the frame of the simulators', () => {
+  it('lets the vendor answer and keeps a ledger by task', async () => {
+    const reply = await send('A')
+    expect(reply.status).toBe(201)
+    expect(await reply.json()).toEqual({ taken: 'A', type: 'application/x-www-form-urlencoded' })
+    await send('A')
+    await send('B')
+    await send('C', '/send')
+    expect(await sim('ledger?task_id=7')).toMatchObject({ body: { accepted: 3, distinct: 2, duplicates: 1 } })
+    expect(await sim('ledger?task_id=8')).toMatchObject({ body: { accepted: 0, distinct: 0, duplicates: 0 } })
+    expect(await sim('ledger')).toMatchObject({ body: { accepted: 4, distinct: 3, duplicates: 1 } })
+    expect(await sim('ledger/devices?task_id=7')).toMatchObject({ body: { tokens: ['A', 'B'] } })
+    expect(frame.ledger(7)).toEqual({ accepted: 3, distinct: 2, duplicates: 1 })
+  })
+
+  it('puts tokens on the dead list and forgets everything on reset', async () => {
+    expect(await sim('dead', { tokens: ['A'], since: 5 })).toMatchObject({ status: 200 })
+    expect(frame.deadSince('A')).toBe(5)
+    expect(await (await send('A')).json()).toEqual({ dead: true })
+    await send('B')
+    await sim('faults', { unavailable: 1 })
+    await sim('reset', {})
+    expect(resets).toBe(1)
+    expect((await send('A')).status).toBe(201)
+    expect(frame.ledger()).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
+  })
+
+  it('answers faults in the vendor’s words, auth apart', async () => {
+    frame.setFaults({ throttle: 1 })
+    expect(await (await send('A')).text()).toBe('slow down')
+    expect((await send('A', '/auth')).status).toBe(201)
+    frame.setFaults({ unavailable: 1 })
+    expect((await send('A')).status).toBe(503)
+    expect(frame.ledger(7).accepted).toBe(0)
+  })
+
+  it('cuts the connection after doing the work', async () => {
+    frame.setFaults({ cut: 1 })
+    await expect(send('A')).rejects.toThrow()
+    expect(frame.ledger(7).accepted).toBe(1)
+  })
+
+  it('never answers when it hangs, and still closes', async () => {
+    frame.setFaults({ hang: 1 })
+    const hanging = send('A').then(
+      () => 'answered',
+      () => 'cut',
+    )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await frame.close()
+    expect(await hanging).toBe('cut')
+  })
+
+  it('waits before answering when told so', async () => {
+    frame.setFaults({ latencyMs: 80 })
+    const begun = performance.now()
+    await send('A')
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(75)
+  })
+
+  it.each([
+    ['faults', [], 'faults must be a JSON object'],
+    ['faults', { throtle: 1 }, 'throtle is not a known fault'],
+    ['faults', { cut: 2 }, 'cut must be a share from 0 to 1'],
+    ['faults', { refuseAuth: 1 }, 'refuseAuth must be true or false'],
+    ['faults', { latencyMs: -1 }, 'latencyMs must be a number, 0 or more'],
+    ['dead', { tokens: [1] }, 'tokens must be a list of strings'],
+    ['dead', { tokens: [], since: 'now' }, 'since must be Unix ms'],
+  ])('refuses %s %j with a sentence', async (path, body, error) => {
+    expect(await sim(path, body)).toEqual({ status: 400, body: { error } })
+  })
+
+  it('has no other routes, and refuses bodies without end', async () => {
+    expect(await sim('nothing')).toMatchObject({ status: 404 })
+    expect((await send('x'.repeat(2000))).status).toBe(413)
+  })
+
+  it('takes a fixed port and says when it is taken', async () => {
+    const port = Number(new URL(frame.url).port)
+    const start = startSimServer({
+      port,
+      answer: () => ({ body: '' }),
+      throttled: () => undefined,
+      unavailable: () => ({ body: '' }),
+    })
+    await expect(start).rejects.toThrow('EADDRINUSE')
+  })
+
+  it('keeps a closed registry', async () => {
+    await frame.close()
+    frame = await startSimServer({
+      registry: ['A'],
+      answer: (_, { isAlive }) => ({ body: [isAlive('A'), isAlive('B')] }),
+      throttled: () => undefined,
+      unavailable: () => ({ body: '' }),
+    })
+    expect(await (await send('A')).json()).toEqual([true, false])
+  })
+})
