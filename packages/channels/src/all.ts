@@ -2,6 +2,7 @@ import type { VendorChannel } from '@herald/domain'
 import { apns } from './apns/channel.ts'
 import type { ChannelAdapter } from './channel.ts'
 import { fcm } from './fcm/channel.ts'
+import { huawei } from './huawei/channel.ts'
 import { oppo } from './oppo/channel.ts'
 import { xiaomi } from './xiaomi/channel.ts'
 
@@ -9,6 +10,7 @@ import { xiaomi } from './xiaomi/channel.ts'
 export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> = {
   apns,
   fcm,
+  huawei,
   oppo,
   xiaomi,
 }

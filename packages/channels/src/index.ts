@@ -35,6 +35,12 @@ export {
   type FcmSimulatorOptions,
   startFcmSimulator,
 } from './fcm/simulator.ts'
+export { huawei } from './huawei/channel.ts'
+export {
+  type HuaweiSimulator,
+  type HuaweiSimulatorOptions,
+  startHuaweiSimulator,
+} from './huawei/simulator.ts'
 export { oppo } from './oppo/channel.ts'
 export { type OppoSimApp, type OppoSimulator, startOppoSimulator } from './oppo/simulator.ts'
 export type { Faults, Ledger, Simulator } from './simulator.ts'

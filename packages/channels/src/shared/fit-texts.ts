@@ -1,11 +1,11 @@
-import { countCodePoints, cutCodePoints } from './truncate.ts'
+import { longestFitting } from './fit.ts'
 
-/** A text that may be shortened, and the fewest characters it may be cut to; with 0 it may vanish. */
-export type Cut<K extends string> = { field: K; least: number }
+/** A text that may be shortened; one that is not `needed` may vanish. */
+export type Cut<K extends string> = { field: K; needed: boolean }
 
 /**
  * For vendors that bound the whole request and not its texts: shortens texts in the order of `cuts`, each no more than
- * needed, until `size` is at most `most`. Undefined when the shortest forms are still too large.
+ * it takes, until `size` is at most `most`. Undefined when the shortest forms are still too large.
  */
 export function fitTexts<K extends string>(
   texts: Readonly<Record<K, string>>,
@@ -14,19 +14,11 @@ export function fitTexts<K extends string>(
   most: number,
 ): Readonly<Record<K, string>> | undefined {
   let fitted = texts
-  for (const { field, least } of cuts) {
+  for (const { field, needed } of cuts) {
     if (size(fitted) <= most) return fitted
-    const whole = fitted[field]
-    const cutTo = (characters: number) => ({ ...fitted, [field]: cutCodePoints(whole, characters) })
-    // Escapes make a character cost one to twelve bytes, so the place of the cut is searched, not computed.
-    let low = Math.min(least, countCodePoints(whole))
-    let high = countCodePoints(whole)
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      if (size(cutTo(middle)) <= most) low = middle
-      else high = middle - 1
-    }
-    fitted = cutTo(low)
+    const rest = fitted
+    const cut = longestFitting(rest[field], (text) => size({ ...rest, [field]: text }) <= most)
+    fitted = { ...rest, [field]: cut ?? (needed ? '…' : '') }
   }
   return size(fitted) <= most ? fitted : undefined
 }

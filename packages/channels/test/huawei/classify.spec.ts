@@ -1,0 +1,160 @@
+import { describe, expect, it } from '@jest/globals'
+import { classifyAuth, classifySend } from '../../src/huawei/classify.ts'
+
+const now = 1_760_000_000_000
+const reply = (status: number, body: unknown = '', headers: Record<string, string> = {}) => ({
+  status,
+  headers,
+  text: typeof body === 'string' ? body : JSON.stringify(body),
+})
+const coded = (code: unknown, msg: unknown = 'words', status = 200) =>
+  classifySend(reply(status, { code, msg, requestId: 'r' }), now)
+
+describe('huawei send answers', () => {
+  const codes: [code: string, kind: string][] = [
+    ['80000000', 'accepted'],
+    ['80100001', 'rejected'],
+    ['80100002', 'rejected'],
+    ['80100003', 'rejected'],
+    ['80100004', 'rejected'],
+    ['80100013', 'rejected'],
+    ['80100016', 'rejected'],
+    ['80100017', 'throttled'],
+    ['80100018', 'rejected'],
+    ['80100022', 'rejected'],
+    ['80200001', 'misconfigured'],
+    ['80200003', 'misconfigured'],
+    ['80200005', 'misconfigured'],
+    ['80300002', 'misconfigured'],
+    ['80300007', 'gone'],
+    ['80300008', 'rejected'],
+    ['80300010', 'rejected'],
+    ['80300011', 'misconfigured'],
+    ['80300013', 'misconfigured'],
+    ['80300029', 'throttled'],
+    ['80300030', 'rejected'],
+    ['80300036', 'misconfigured'],
+    ['80300037', 'misconfigured'],
+    ['80600003', 'unavailable'],
+    ['81000001', 'unavailable'],
+    ['82000001', 'rejected'],
+    ['82000013', 'rejected'],
+    ['89999999', 'unavailable'],
+  ]
+  it.each(codes)('reads %s as %s', (code, kind) => {
+    const verdict = coded(code)
+    expect(verdict.outcomeOf('t').kind).toBe(kind)
+    expect(verdict.refresh).toBe(['80200001', '80200003', '80200005', '80600003'].includes(code))
+    expect(verdict.urgencyRefused).toBe(code === '80300011')
+  })
+
+  it('decides by the code at any HTTP status, also when it is a number', () => {
+    expect(coded('80000000', 'Success', 503).outcomeOf('t').kind).toBe('accepted')
+    expect(coded(80300002, '', 200).outcomeOf('t')).toEqual({
+      kind: 'misconfigured',
+      reason: '80300002 app may not push',
+    })
+  })
+
+  const statuses: [number, string, boolean][] = [
+    [400, 'rejected', false],
+    [401, 'misconfigured', true],
+    [403, 'misconfigured', false],
+    [404, 'misconfigured', false],
+    [413, 'rejected', false],
+    [418, 'rejected', false],
+    [429, 'throttled', false],
+    [500, 'unavailable', false],
+    [502, 'unavailable', false],
+    [503, 'throttled', false],
+    [200, 'unavailable', false],
+  ]
+  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, refresh) => {
+    const verdict = classifySend(reply(status, '<html>'), now)
+    expect(verdict.outcomeOf('t').kind).toBe(kind)
+    expect(verdict.refresh).toBe(refresh)
+  })
+
+  it('honours Retry-After', () => {
+    expect(classifySend(reply(503, '', { 'retry-after': '7' }), now).outcomeOf('t')).toEqual({
+      kind: 'throttled',
+      reason: 'HTTP 503 flow control',
+      retryAfter: 7,
+    })
+  })
+
+  it('finds the refused tokens of v1 and v2 in the JSON inside msg', () => {
+    const msg = '{"success":3,"failure":1,"illegal_tokens":["t1"]}'
+    const { outcomeOf } = coded('80100000', msg)
+    expect(outcomeOf('t1')).toEqual({ kind: 'gone', reason: '80100000 illegal token' })
+    expect(outcomeOf('t2').kind).toBe('accepted')
+  })
+
+  it('takes a partial answer it cannot read for accepted, so that nothing is shown twice', () => {
+    for (const msg of ['half of them', undefined, 5, '[]'])
+      expect(coded('80100000', msg).outcomeOf('t1').kind).toBe('accepted')
+  })
+
+  const reasons: [string, string][] = [
+    ['tokenFormatError', 'gone'],
+    ['tokenPlatformNotSupport', 'gone'],
+    ['noRight', 'rejected'],
+    ['noPushTypeRight', 'misconfigured'],
+    ['disableSendHuaweiMsgBecauseOfPenalty', 'misconfigured'],
+    ['appinfoError', 'misconfigured'],
+    ['somethingNew', 'rejected'],
+  ]
+  it.each(reasons)('reads the v3 reason %s as %s', (reason, kind) => {
+    const msg = JSON.stringify({ illegalTokens: { [reason]: ['t1'] }, success: 1, failure: 1 })
+    const { outcomeOf } = coded('80100000', msg)
+    expect(outcomeOf('t1')).toEqual({ kind, reason: `80100000 ${reason}` })
+    expect(outcomeOf('t2').kind).toBe('accepted')
+  })
+
+  it('lets a reason outweigh "all tokens invalid"', () => {
+    const { outcomeOf } = coded('80300007', '{"illegalTokens":{"noRight":["t1"]}}')
+    expect(outcomeOf('t1').kind).toBe('rejected')
+    expect(outcomeOf('t2').kind).toBe('gone')
+  })
+
+  it('never repeats what the vendor wrote', () => {
+    for (const code of ['80100001', '89999999', '80200001'])
+      expect(JSON.stringify(coded(code, 'token IQAAAACy0secret').outcomeOf('t'))).not.toContain('secret')
+    const hostile = '{"illegalTokens":{"IQAAAACy0-is bad":["t1"]}}'
+    expect(coded('80100000', hostile).outcomeOf('t1')).toEqual({
+      kind: 'rejected',
+      reason: '80100000 illegal token',
+    })
+  })
+})
+
+describe('huawei token answers', () => {
+  const refusals: [number, string][] = [
+    [12304, 'client_secret wrong'],
+    [20002, 'client_id malformed'],
+    [20171, 'client_secret missing'],
+    [20172, 'client_secret malformed'],
+    [20182, 'grant_type wrong'],
+    [99999, 'token request refused'],
+  ]
+  it.each(refusals)('reads 1101 / %d as misconfigured', (sub_error, words) => {
+    const body = { error: 1101, sub_error, error_description: 'secret text' }
+    expect(classifyAuth(reply(400, body), now)).toEqual({
+      kind: 'misconfigured',
+      reason: `oauth ${sub_error} ${words}`,
+    })
+  })
+
+  it.each([400, 403, 404, 405])('reads HTTP %d as misconfigured', (status) => {
+    expect(classifyAuth(reply(status), now).kind).toBe('misconfigured')
+  })
+
+  it.each([500, 502, 504, 590, 200])('reads HTTP %d without a token as unavailable', (status) => {
+    expect(classifyAuth(reply(status), now).kind).toBe('unavailable')
+  })
+
+  it('waits at least a minute after 503, longer when told', () => {
+    expect(classifyAuth(reply(503), now)).toMatchObject({ kind: 'throttled', retryAfter: 60 })
+    expect(classifyAuth(reply(503, '', { 'retry-after': '120' }), now)).toMatchObject({ retryAfter: 120 })
+  })
+})

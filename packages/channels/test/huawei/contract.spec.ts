@@ -1,0 +1,60 @@
+import { huawei } from '../../src/huawei/channel.ts'
+import { startHuaweiSimulator } from '../../src/huawei/simulator.ts'
+import { describeContract } from '../contract.ts'
+import { sampleCertificate } from '../samples.ts'
+import { makeServiceAccount } from './service-account.ts'
+
+const clientId = '100200300'
+const account = makeServiceAccount('388421841222000001')
+const credentials = [
+  {
+    clientId,
+    clientSecret: 's3cr3t-of-the-app',
+    projectId: account.projectId,
+    serviceAccount: account.known,
+  },
+]
+const token = (index: number) => `IQAAAACy0${String(index).padStart(121, 'x')}`
+const oversize = { ext: JSON.stringify({ blob: 'x'.repeat(5000) }) }
+
+async function bench(
+  certificate: { appKey?: string; appSecret?: string; certificate?: string },
+  bad: object,
+) {
+  const simulator = await startHuaweiSimulator({ credentials })
+  const good = sampleCertificate('huawei', { appId: clientId, ...certificate })
+  return {
+    simulator,
+    certificate: good,
+    bad: { ...good, ...bad },
+    urls: { huawei: simulator.url, huaweiAuth: simulator.url },
+    kill: simulator.kill,
+  }
+}
+
+const wrongSecret = { appSecret: 'not-the-secret' }
+
+describeContract('huawei v1', {
+  adapter: huawei,
+  start: () => bench({ appSecret: 's3cr3t-of-the-app' }, wrongSecret),
+  token,
+  expiringAuth: true,
+  oversize,
+})
+
+describeContract('huawei v2', {
+  adapter: huawei,
+  start: () => bench({ appSecret: 's3cr3t-of-the-app', appKey: account.projectId }, wrongSecret),
+  token,
+  expiringAuth: true,
+  oversize,
+})
+
+describeContract('huawei v3', {
+  adapter: huawei,
+  start: () =>
+    bench({ certificate: account.json }, { certificate: makeServiceAccount(account.projectId).json }),
+  token: (index) => `MAMzLg${String(index).padStart(106, 'x')}`,
+  expiringAuth: true,
+  oversize,
+})

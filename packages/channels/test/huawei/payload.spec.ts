@@ -1,0 +1,294 @@
+import { describe, expect, it } from '@jest/globals'
+import { isUnsupported } from '../../src/channel.ts'
+import { mapHuaweiPayload } from '../../src/huawei/payload.ts'
+import type { ClassicAndroid, ClassicBody, ClassicNotification } from '../../src/huawei/payload-classic.ts'
+import { readHuaweiSettings } from '../../src/huawei/settings.ts'
+import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
+
+type Extra = Record<string, unknown>
+type MessageOver = Parameters<typeof sampleTask>[0]
+type TaskOver = Parameters<typeof sampleTask>[1]
+
+const settingsOf = (extra: Extra = {}) =>
+  readHuaweiSettings(sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t', extra }))
+
+function classic(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): ClassicBody {
+  const payload = mapHuaweiPayload(sampleTask(message, over), settingsOf(extra))
+  if (isUnsupported(payload) || !payload.classic || isUnsupported(payload.classic))
+    throw new Error(`unsupported: ${JSON.stringify(payload)}`)
+  return JSON.parse(JSON.stringify(payload.classic)) as ClassicBody
+}
+
+const bytesOf = (body: object) => Buffer.byteLength(JSON.stringify(body))
+
+const intent = 'intent:#Intent;component=com.a/.Main;S.order=77;end'
+const badgeClass = { badge_class: 'com.a.Main' }
+
+describe('huawei payload, v1 and v2', () => {
+  it('writes a text message whole', () => {
+    const body = classic(
+      {
+        bigText: 'Long text',
+        ext: '{"order":"77"}',
+        android: { sound: 'shake.mp3', channelId: 'orders', clickAction: 'intent', intent },
+      },
+      {},
+      {
+        ...badgeClass,
+        receipt_id: 'RCP1',
+        target_user_type: 1,
+        classes: { service: { category: 'EXPRESS', importance: 'NORMAL' } },
+      },
+    )
+    expect(body).toEqual({
+      validate_only: false,
+      message: {
+        data: '{"order":"77","task_id":"4503599627370497"}',
+        android: {
+          category: 'EXPRESS',
+          ttl: '3600s',
+          bi_tag: '4503599627370497',
+          receipt_id: 'RCP1',
+          target_user_type: 1,
+          notification: {
+            title: 'Order shipped',
+            body: 'Parcel 123 is on its way',
+            click_action: { type: 1, intent },
+            style: 1,
+            big_title: 'Order shipped',
+            big_body: 'Long text',
+            channel_id: 'orders',
+            sound: '/raw/shake',
+            default_sound: false,
+            importance: 'NORMAL',
+            badge: { class: 'com.a.Main', add_num: 1 },
+            notify_id: 2097154,
+          },
+        },
+      },
+    })
+  })
+
+  it('writes the least of a text message', () => {
+    expect(classic()).toEqual({
+      validate_only: false,
+      message: {
+        data: '{"task_id":"4503599627370497"}',
+        android: {
+          ttl: '3600s',
+          bi_tag: '4503599627370497',
+          notification: {
+            title: 'Order shipped',
+            body: 'Parcel 123 is on its way',
+            click_action: { type: 3 },
+            notify_id: 2097154,
+          },
+        },
+      },
+    })
+  })
+
+  it('writes cmd as pass-through: data alone, with every text in it, and no badge', () => {
+    const body = classic(
+      { type: 'cmd', ext: '{"cmd":"sync"}', huawei: { urgency: 'HIGH', category: 'PLAY_VOICE' } },
+      { ttl: 600 },
+      { ...badgeClass, classes: { service: { category: 'IM' } } },
+    )
+    expect(body).toEqual({
+      validate_only: false,
+      message: {
+        data: '{"title":"Order shipped","body":"Parcel 123 is on its way","cmd":"sync","task_id":"4503599627370497"}',
+        android: { category: 'PLAY_VOICE', urgency: 'HIGH', ttl: '600s', bi_tag: '4503599627370497' },
+      },
+    })
+  })
+
+  const pictures = [
+    ['shows an https picture', 'image', 'https://img.example/a.png', 'https://img.example/a.png', undefined],
+    [
+      'carries an http picture in the data',
+      'image',
+      'http://img.example/a.png',
+      undefined,
+      'http://img.example/a.png',
+    ],
+    [
+      'carries what is attached to a text in the data',
+      'text',
+      'https://v.example/a.mp4',
+      undefined,
+      'https://v.example/a.mp4',
+    ],
+  ] as const
+  it.each(pictures)('%s', (_name, type, attachmentUrl, image, inData) => {
+    const { message } = classic({ type, attachmentUrl })
+    expect(message.android.notification?.image).toBe(image)
+    expect(JSON.parse(message.data).attachment_url).toBe(inData)
+  })
+
+  const badges = [
+    ['sets', { kind: 'set', count: 5 }, badgeClass, { class: 'com.a.Main', set_num: 5 }],
+    ['sets to zero', { kind: 'set', count: 0 }, badgeClass, { class: 'com.a.Main', set_num: 0 }],
+    ['sets at most 99', { kind: 'set', count: 500 }, badgeClass, { class: 'com.a.Main', set_num: 99 }],
+    ['adds', { kind: 'add', count: 2 }, badgeClass, { class: 'com.a.Main', add_num: 2 }],
+    ['adds at most 99', { kind: 'add', count: 100 }, badgeClass, { class: 'com.a.Main', add_num: 99 }],
+    ['adds nothing for +0', { kind: 'add', count: 0 }, badgeClass, undefined],
+    ['has no badge without a class', { kind: 'set', count: 5 }, {}, undefined],
+  ] as const
+  it.each(badges)('%s the badge', (_name, badge, extra, expected) => {
+    expect(classic({ badge }, {}, extra).message.android.notification?.badge).toEqual(expected)
+  })
+
+  it('prefers the badge class of the message', () => {
+    const badge = classic({ huawei: { badgeClass: 'com.b.Main' } }, {}, badgeClass).message.android
+      .notification?.badge
+    expect(badge).toEqual({ class: 'com.b.Main', add_num: 1 })
+  })
+
+  const ttls = [
+    ['keeps a ttl in range', 7200, undefined, '7200s'],
+    ['caps ttl at 15 days', 30 * 86_400, undefined, '1296000s'],
+    ['sends "only now" as one second', 0, undefined, '1s'],
+    ['ends with the show window', 86_400, sampleNow + 60, '60s'],
+    ['lets ttl end before the show window', 30, sampleNow + 60, '30s'],
+    ['asks for one second when the window has just closed', 30, sampleNow - 5, '1s'],
+  ] as const
+  it.each(ttls)('%s', (_name, ttl, showEnd, expected) => {
+    expect(classic({ showEnd }, { ttl }).message.android.ttl).toBe(expected)
+  })
+
+  const notifications: [string, MessageOver, Extra, Partial<ClassicNotification>][] = [
+    [
+      'takes the vendor object before android',
+      { android: { sound: 'a', channelId: 'a' }, huawei: { sound: 'b', channelId: 'b' } },
+      {},
+      { sound: '/raw/b', channel_id: 'b' },
+    ],
+    [
+      'inherits channel and sound from android',
+      { android: { sound: '/raw/a', channelId: 'a' } },
+      {},
+      { sound: '/raw/a', channel_id: 'a', default_sound: false },
+    ],
+    [
+      'leaves the default sound to the phone',
+      { android: { sound: 'default' } },
+      {},
+      { sound: undefined, default_sound: undefined },
+    ],
+    [
+      'keeps click and intent a pair',
+      { android: { clickAction: 'intent', intent }, huawei: { clickAction: 'open_app' } },
+      {},
+      { click_action: { type: 3 } },
+    ],
+    [
+      'opens the vendor’s own page',
+      { huawei: { clickAction: 'intent', intent } },
+      {},
+      { click_action: { type: 1, intent } },
+    ],
+    ['takes the application’s name for a missing title', { title: undefined }, {}, { title: 'Parcel Post' }],
+    [
+      'takes big_text for a missing body',
+      { body: undefined, bigText: 'B' },
+      {},
+      { body: 'B', style: 1, big_body: 'B' },
+    ],
+    ['takes the title for a missing body', { body: undefined }, {}, { body: 'Order shipped' }],
+    [
+      'takes importance from the class',
+      {},
+      { classes: { service: { importance: 'LOW' } } },
+      { importance: 'LOW' },
+    ],
+    [
+      'lets the message win over the class',
+      { huawei: { importance: 'NORMAL' } },
+      { classes: { service: { importance: 'LOW' } } },
+      { importance: 'NORMAL' },
+    ],
+    [
+      'leaves the other class’s fields alone',
+      {},
+      { classes: { marketing: { importance: 'LOW' } } },
+      { importance: undefined },
+    ],
+  ]
+  it.each(notifications)('%s', (_name, message, extra, expected) => {
+    expect({ ...classic(message, {}, extra).message.android.notification }).toMatchObject(
+      Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)),
+    )
+    for (const [field, value] of Object.entries(expected))
+      if (value === undefined)
+        expect(classic(message, {}, extra).message.android.notification).not.toHaveProperty(field)
+  })
+
+  const androids: [string, MessageOver, TaskOver, Extra, Partial<ClassicAndroid>][] = [
+    [
+      'takes the category of the class',
+      {},
+      { messageClass: 'marketing' },
+      { classes: { marketing: { category: 'MARKETING' } } },
+      { category: 'MARKETING' },
+    ],
+    [
+      'lets the message’s category win',
+      { huawei: { category: 'IM' } },
+      {},
+      { classes: { service: { category: 'WORK' } } },
+      { category: 'IM' },
+    ],
+    ['tags receipts with the task', {}, { taskId: 12 }, {}, { bi_tag: '12' }],
+  ]
+  it.each(androids)('%s', (_name, message, over, extra, expected) => {
+    expect(classic(message, over, extra).message.android).toMatchObject(expected)
+  })
+
+  it('keeps urgency to pass-through', () => {
+    expect(classic({ huawei: { urgency: 'HIGH' } }).message.android).not.toHaveProperty('urgency')
+  })
+
+  it('keeps the digits of numbers in ext and its own task_id', () => {
+    const { data } = classic({ ext: '{"id":9007199254740993,"price":1.10,"task_id":"spoof"}' }).message
+    expect(data).toBe('{"id":9007199254740993,"price":1.10,"task_id":"4503599627370497"}')
+  })
+
+  it('gives every attempt of a task the same replace-key, within 31 bits', () => {
+    const key = classic({}, { taskId: Number.MAX_SAFE_INTEGER }).message.android.notification!.notify_id
+    expect(key).toBe((Number.MAX_SAFE_INTEGER % 2147483647) + 1)
+    expect(key).toBeLessThanOrEqual(2147483647)
+  })
+
+  it('cuts big text first, to the last byte that fits', () => {
+    const body = classic({ bigText: '包裹"'.repeat(1000) })
+    const shown = body.message.android.notification!
+    expect(shown.body).toBe('Parcel 123 is on its way')
+    expect(shown.big_body).toMatch(/^(包裹")*包?裹?…$/)
+    const size = bytesOf({ ...body, message: { ...body.message, token: [] } })
+    expect(size).toBeLessThanOrEqual(4096)
+    expect(size).toBeGreaterThan(4096 - 6)
+  })
+
+  it('drops big text and cuts the body when ext leaves little room', () => {
+    const ext = JSON.stringify({ blob: 'x'.repeat(3400) })
+    const body = classic({ ext, bigText: 'B'.repeat(2000), body: '😀'.repeat(500) })
+    const shown = body.message.android.notification!
+    expect(shown).not.toHaveProperty('style')
+    expect(shown.body).toMatch(/^(😀)+…$/u)
+    expect(shown.title).toBe('Order shipped')
+  })
+
+  it.each([
+    ['ext that leaves no room', { ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }, /4096 bytes/],
+    [
+      'a pass-through that is too large',
+      { type: 'cmd', ext: JSON.stringify({ blob: 'x'.repeat(4096) }) },
+      /4096 bytes/,
+    ],
+    ['a message without any text', { title: undefined, body: undefined }, /title or a body/],
+  ] as const)('cannot carry %s', (_name, message, sentence) => {
+    const payload = mapHuaweiPayload(sampleTask(message), settingsOf())
+    expect(payload).toEqual({ unsupported: expect.stringMatching(sentence) })
+  })
+})
