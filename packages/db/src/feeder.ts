@@ -199,16 +199,18 @@ export async function closeDone(db: Database, most = 200): Promise<number> {
 
 // The status is read from the locked row: the snapshot's may be older than what a worker settled a moment ago.
 const closeSql = `
-WITH due AS MATERIALIZED (
-  (SELECT b.task_id, b.id, b.status, 'x' AS letter FROM batch b
-   WHERE b.state IN ('ready', 'paced', 'held') AND b.deadline <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)
-  UNION ALL
-  (SELECT b.task_id, b.id, b.status, 'x' FROM batch b
-   WHERE b.state = 'released' AND b.deadline <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)
-  UNION ALL
-  (SELECT b.task_id, b.id, b.status, 'c' FROM task t JOIN batch b ON b.task_id = t.id
-   WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') AND b.state IN ('ready', 'paced', 'held', 'released')
-     AND b.deadline > now() LIMIT $1 FOR UPDATE OF b SKIP LOCKED)
+WITH waiting AS MATERIALIZED (
+  SELECT b.task_id, b.id, b.status, 'x' AS letter FROM batch b
+  WHERE b.state IN ('ready', 'paced', 'held') AND b.deadline <= now() LIMIT $1 FOR UPDATE SKIP LOCKED
+), released AS MATERIALIZED (
+  SELECT b.task_id, b.id, b.status, 'x' AS letter FROM batch b
+  WHERE b.state = 'released' AND b.deadline <= now() LIMIT $1 FOR UPDATE SKIP LOCKED
+), cancelled AS MATERIALIZED (
+  SELECT b.task_id, b.id, b.status, 'c' AS letter FROM task t JOIN batch b ON b.task_id = t.id
+  WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') AND b.state IN ('ready', 'paced', 'held', 'released')
+    AND b.deadline > now() LIMIT $1 FOR UPDATE OF b SKIP LOCKED
+), due AS (
+  SELECT * FROM waiting UNION ALL SELECT * FROM released UNION ALL SELECT * FROM cancelled
 ), closed AS (
   UPDATE batch b SET state = 'settled', version = b.version + 1, status = replace(due.status, '.', due.letter)
   FROM due WHERE b.task_id = due.task_id AND b.id = due.id

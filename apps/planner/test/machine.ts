@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import { type StubEntry, startStubServer, stubChannel } from '@herald/channels'
+import { createApplication, findImbalances, type Imbalance, saveCertificate } from '@herald/db'
+import { type Message, type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
+import { type Acceptor, createAcceptor } from '@herald/plan'
+import { openContext, type Running } from '@herald/program'
+import { readSettings } from '@herald/settings'
+import { createLogger, createRegistry } from '@herald/telemetry'
+import { testDatabase, until } from '@herald/testkit'
+import { channelWorker } from '@herald/worker'
+import { planner } from '../src/index.ts'
+
+const plainMessage: Message = {
+  type: 'text',
+  title: 'Hello',
+  body: 'World',
+  badge: { kind: 'add', count: 1 },
+  ios: {},
+  android: {},
+  huawei: {},
+  honor: {},
+  xiaomi: {},
+  oppo: {},
+  vivo: {},
+  flyme: {},
+  fcm: {},
+}
+
+export type DeviceSeed = {
+  platform?: 'ios' | 'android'
+  /** Token by channel; later entries are registered later. */
+  tokens?: Partial<Record<VendorChannel, string>>
+  tag?: string
+  alias?: string
+  userId?: number
+}
+
+/** The whole machine in one process on the stub vendor: acceptor, planner, one worker a channel. */
+export async function startMachine(
+  options: {
+    queueUrl?: string
+    workers?: boolean
+    stub?: { latencyMs?: number; onePerDevice?: boolean }
+  } = {},
+) {
+  const database = await testDatabase()
+  const stub = await startStubServer(options.stub)
+  const adapters = Object.fromEntries(
+    vendorChannels.map((name) => [
+      name,
+      stubChannel(name, {
+        url: stub.url,
+        absoluteBadge: name === 'apns',
+        onePerDevice: options.stub?.onePerDevice,
+      }),
+    ]),
+  )
+  const { settings } = readSettings({
+    DATABASE_URL: database.url,
+    QUEUE_URL: options.queueUrl ?? database.url,
+    HERALD_MASTER_KEY: randomBytes(32).toString('hex'),
+    HERALD_SEND_TIMEOUT_SECONDS: '2',
+  })
+  const context = await openContext({
+    settings,
+    log: createLogger({ name: 'machine', level: 'warn' }),
+    registry: createRegistry('machine'),
+    die: (reason) => {
+      throw new Error(reason)
+    },
+    connections: 15,
+    certificateAdapters: adapters,
+  })
+  const { db, sealer } = context
+  const running: Running[] = []
+  const acceptor: Acceptor = createAcceptor({ ...context, onQueueFailure: () => {} })
+
+  async function addApplication(name: string, extra: Record<string, unknown> = {}): Promise<string> {
+    const made = await createApplication(db, { name, packageName: 'com.example' })
+    if (made === 'taken') throw new Error('taken')
+    for (const channel of vendorChannels) {
+      await saveCertificate(db, sealer, {
+        application: made.appId,
+        channel,
+        environment: 'production',
+        name: channel,
+        appId: 'a',
+        appKey: 'k',
+        appSecret: 's',
+        certificate: '',
+        extra,
+      })
+    }
+    return made.appId
+  }
+
+  async function addDevices(appId: string, seeds: DeviceSeed[]): Promise<number[]> {
+    const ids: number[] = []
+    for (let at = 0; at < seeds.length; at += 5000) {
+      const part = seeds.slice(at, at + 5000)
+      const { rows } = await db.pool.query<{ id: number }>(
+        `INSERT INTO device (app_id, guid, push_token, platform, alias, user_id, moved_at)
+         SELECT $1, gen_random_uuid()::text, gen_random_uuid()::text, d.platform, d.alias, d.user_id, now() - interval '1 hour'
+         FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS d (platform, alias, user_id, n) ORDER BY d.n RETURNING id`,
+        [
+          appId,
+          part.map((d) => d.platform ?? 'android'),
+          part.map((d) => d.alias ?? null),
+          part.map((d) => d.userId ?? null),
+        ],
+      )
+      const bindings = part.flatMap((seed, i) =>
+        Object.entries(seed.tokens ?? {}).map(([channel, token], n) => ({
+          id: rows[i]!.id,
+          channel,
+          token,
+          n,
+        })),
+      )
+      await db.pool.query(
+        `INSERT INTO binding (device_id, channel, app_id, token, registered_at)
+         SELECT b.id, b.channel, $1, b.token, now() - interval '1 hour' + b.n * interval '1 second'
+         FROM unnest($2::bigint[], $3::text[], $4::text[], $5::int[]) AS b (id, channel, token, n)`,
+        [
+          appId,
+          bindings.map((b) => b.id),
+          bindings.map((b) => b.channel),
+          bindings.map((b) => b.token),
+          bindings.map((b) => b.n),
+        ],
+      )
+      const tagged = part.flatMap((seed, i) => (seed.tag ? [{ id: rows[i]!.id, tag: seed.tag }] : []))
+      await db.pool.query(
+        `INSERT INTO device_tag (app_id, tag, device_id) SELECT $1, t.tag, t.id FROM unnest($2::text[], $3::bigint[]) AS t (tag, id)`,
+        [appId, tagged.map((t) => t.tag), tagged.map((t) => t.id)],
+      )
+      ids.push(...rows.map((row) => row.id))
+    }
+    return ids
+  }
+
+  const counters = async (taskId: number) => {
+    const { rows } = await db.pool.query(
+      `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM counter WHERE task_id = $1`,
+      [taskId],
+    )
+    return Object.fromEntries(rows.map(({ channel, ...counts }) => [channel, nonZero(counts)]))
+  }
+
+  return {
+    ...context,
+    acceptor,
+    stub,
+    addApplication,
+    addDevices,
+    counters,
+    async startPlanner() {
+      running.push(await planner.start(context))
+    },
+    async startWorkers(channels: readonly VendorChannel[] = vendorChannels) {
+      for (const channel of channels) running.push(await channelWorker(adapters[channel]!).start(context))
+    },
+    async stopServices() {
+      await Promise.all(running.splice(0).map((service) => service.stop()))
+    },
+    notify: (appId: string, task: Partial<NewTask> = {}) =>
+      acceptor
+        .accept({
+          appId,
+          audience: { kind: 'all' },
+          strategy: 'ospush_only',
+          sequence: ['ups', 'fcm'],
+          message: plainMessage,
+          ttl: 86_400,
+          ...task,
+        })
+        .then(({ taskId }) => taskId),
+    stateOf: async (taskId: number) =>
+      (await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])).rows[0]?.state as string,
+    finished: (taskId: number, seconds = 8) =>
+      until(
+        async () =>
+          ['finished', 'cancelled'].includes(
+            (await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])).rows[0]?.state,
+          ),
+        { seconds, what: `the end of task ${taskId}` },
+      ),
+    ledger: async (taskId: number): Promise<StubEntry[]> =>
+      (await fetch(`${stub.url}/ledger?task=${taskId}`)).json() as Promise<StubEntry[]>,
+    imbalances: (): Promise<Imbalance[]> => findImbalances(db),
+    async stop() {
+      await Promise.all(running.map((service) => service.stop()))
+      await acceptor.close()
+      await context.close()
+      await stub.close()
+      await database.drop()
+    },
+  }
+}
+
+export type Machine = Awaited<ReturnType<typeof startMachine>>
+export { plainMessage }
+
+function nonZero(counts: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
+}
