@@ -38,7 +38,7 @@ export function simRequestOf(
     body,
     mediaType: (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase(),
     form() {
-      form ??= new URLSearchParams(body)
+      form ??= parseForm(body)
       return form
     },
     json() {
@@ -48,6 +48,26 @@ export function simRequestOf(
         return undefined
       }
     },
+  }
+}
+
+/** What `new URLSearchParams` reads, several times faster on the large fields of batch sends. */
+function parseForm(body: string): URLSearchParams {
+  if (body.startsWith('?')) return new URLSearchParams(body)
+  const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
+  try {
+    return new URLSearchParams(
+      body
+        .split('&')
+        .filter(Boolean)
+        .map((pair) => {
+          const at = pair.indexOf('=')
+          return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
+        }),
+    )
+  } catch {
+    // Broken escapes: URLSearchParams takes them as they are.
+    return new URLSearchParams(body)
   }
 }
 

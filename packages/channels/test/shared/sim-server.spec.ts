@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
 import { type SimFrame, startSimServer } from '../../src/shared/sim-server.ts'
+import { simRequestOf } from '../../src/shared/sim-state.ts'
 
 let frame: SimFrame
 let resets: number
@@ -128,5 +130,33 @@ describe('the frame of the simulators', () => {
       unavailable: () => ({ body: '' }),
     })
     expect(await (await send('A')).json()).toEqual([true, false])
+  })
+})
+
+describe('forms', () => {
+  const read = (body: string) => [...simRequestOf('POST', '/', {}, body).form()]
+
+  it.each([
+    '',
+    'a=1',
+    'a=1&a=2&&b',
+    'a=b=c&=x&=',
+    'a+b=%2B+%20&c=%E6%96%87',
+    '?a=1',
+    'a=%',
+    'a=%FF&b=%zz',
+    'a=ü😀',
+  ])('reads %j as every form reader does', (body) => {
+    expect(read(body)).toEqual([...new URLSearchParams(body)])
+  })
+
+  it('reads any text as every form reader does', () => {
+    const piece = fc.constantFrom('a', '=', '&', '+', '%', '%41', '%e6%96%87', '%ff', '?', ' ', 'ü', '\ud800')
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        const body = pieces.join('')
+        expect(read(body)).toEqual([...new URLSearchParams(body)])
+      }),
+    )
   })
 })
