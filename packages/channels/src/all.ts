@@ -4,6 +4,7 @@ import type { ChannelAdapter } from './channel.ts'
 import { fcm } from './fcm/channel.ts'
 import { huawei } from './huawei/channel.ts'
 import { oppo } from './oppo/channel.ts'
+import { vivo } from './vivo/channel.ts'
 import { xiaomi } from './xiaomi/channel.ts'
 
 /** Every vendor's adapter by channel name; a tenth vendor adds its line here. */
@@ -12,5 +13,6 @@ export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> 
   fcm,
   huawei,
   oppo,
+  vivo,
   xiaomi,
 }

@@ -46,5 +46,7 @@ export { type OppoSimApp, type OppoSimulator, startOppoSimulator } from './oppo/
 export type { Faults, Ledger, Simulator } from './simulator.ts'
 export { stubChannel } from './stub/channel.ts'
 export { type StubEntry, type StubServer, startStubServer } from './stub/server.ts'
+export { vivo } from './vivo/channel.ts'
+export { startVivoSimulator, type VivoSimulator, type VivoSimulatorOptions } from './vivo/simulator.ts'
 export { xiaomi } from './xiaomi/channel.ts'
 export { startXiaomiSimulator, type XiaomiSimApp, type XiaomiSimulator } from './xiaomi/simulator.ts'

@@ -1,6 +1,6 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { asStrings, clientData } from '../shared/client-data.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import { ellipsizeCodePoints } from '../shared/truncate.ts'
 import { classificationOf, type VivoClass, type VivoSettings } from './settings.ts'
@@ -115,15 +115,6 @@ function customMap(task: Task): Record<string, string> | undefined {
   if (sizeOf(withPicture) <= mostCustomMap) return withPicture
   const bare = asStrings(clientData(task))
   return sizeOf(bare) <= mostCustomMap ? bare : undefined
-}
-
-function asStrings(data: object): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(data).map(([key, value]) => [
-      key,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ]),
-  )
 }
 
 function sizeOf(map: Record<string, string>): number {

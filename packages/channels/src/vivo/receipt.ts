@@ -1,5 +1,7 @@
 import { parseVerbatim } from '@herald/domain'
 import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
+import { parseObject } from '../shared/http.ts'
+import { readTaskId } from '../shared/task-id.ts'
 
 /** Reasons of a message that did not arrive which say that the token itself is dead. */
 const deadTokenCodes: ReadonlySet<string> = new Set(['2183', '20001', '20002'])
@@ -11,7 +13,7 @@ const reasonCodes: ReadonlySet<string> = new Set([
 
 /**
  * `{"<vivo's task id>": {targets, param, ackTime, ackType}}`, any number of entries. vivo does not sign receipts: the
- * unguessable address is the proof. `param` is our task id; an entry without it is not of our making.
+ * unguessable address is the proof. `param` is our task id; an entry with another text there is not of our making.
  */
 export function readCallback(request: CallbackRequest): CallbackReading {
   const entries = readEntries(request.body)
@@ -22,9 +24,9 @@ export function readCallback(request: CallbackRequest): CallbackReading {
 function readEntry(entry: unknown): Receipt[] {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return []
   const fields = entry as Record<string, unknown>
-  const taskId = readTaskId(fields.param)
+  const taskId = readTaskId(scalar(fields.param))
+  if (taskId === undefined) return []
   const verdict = readVerdict(fields)
-  if (taskId === 0 && verdict.event !== 'gone') return []
   return readTargets(fields.targets).map((token) => ({ taskId, token, ...verdict }))
 }
 
@@ -44,12 +46,6 @@ function readTargets(targets: unknown): string[] {
   return list.map((token) => token.trim()).filter((token) => token !== '')
 }
 
-function readTaskId(param: unknown): number {
-  const text = scalar(param)
-  const taskId = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0
-  return Number.isSafeInteger(taskId) ? taskId : 0
-}
-
 /** Strings and numbers as text; a regId of 23 digits keeps them all. */
 function scalar(value: unknown): string {
   if (typeof value === 'string') return value.trim()
@@ -57,14 +53,8 @@ function scalar(value: unknown): string {
 }
 
 function readEntries(body: Buffer): unknown[] | undefined {
-  try {
-    const value = parseVerbatim(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.values(value)
-      : undefined
-  } catch {
-    return undefined
-  }
+  const text = body.toString('utf8')
+  return parseObject(text) && Object.values(parseVerbatim(text) as object)
 }
 
 function answer(status: number, result: number): CallbackAnswer {

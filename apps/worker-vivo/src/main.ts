@@ -1,0 +1,4 @@
+import { vivo } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(vivo)

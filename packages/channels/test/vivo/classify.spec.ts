@@ -1,0 +1,173 @@
+import type { OutcomeKind } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import type { HttpReply } from '../../src/shared/http.ts'
+import {
+  classifyList,
+  classifySingle,
+  isReply,
+  outcomeOfResult,
+  outcomeOfStatus,
+  readReply,
+  resultCodes,
+  type VivoReply,
+} from '../../src/vivo/classify.ts'
+
+/** 2025-10-09 16:53:20 in China. */
+const now = 1_760_000_000_000
+const midnight = Date.parse('2025-10-10T00:00:00+08:00')
+const opening = Date.parse('2025-10-10T07:00:00+08:00')
+const a = '15638535410301000000001'
+const b = '15638535410301000000002'
+const c = '15638535410301000000003'
+
+const http = (text: string, status = 200, headers: Record<string, string> = {}): HttpReply => ({
+  status,
+  headers,
+  text,
+})
+function reply(text: string): VivoReply {
+  const reading = readReply(http(text), now)
+  if (!isReply(reading)) throw new Error(reading.kind)
+  return reading
+}
+const result = (code: number, desc = '') => outcomeOfResult({ result: code, desc, invalid: new Map() }, now)
+
+/** Every code of the vendor's page, by what becomes of the devices of the call. */
+const expected: Record<Exclude<OutcomeKind, 'accepted' | 'unsupported'>, number[]> = {
+  gone: [10302],
+  misconfigured: [
+    ...[10000, 10043, 10045, 10082, 10094, 10200, 10201, 10202, 10203, 10204, 10205, 10206, 10207, 10304],
+    10305,
+  ],
+  quota: [10070, 10071, 10073, 10250, 10252, 10254],
+  throttled: [10072, 10093],
+  unavailable: [10040],
+  rejected: [
+    ...[10050, 10051, 10054, 10055, 10056, 10057, 10058, 10059, 10060, 10061, 10062, 10063, 10064, 10065],
+    ...[10066, 10067, 10068, 10069, 10085, 10095, 10096, 10097, 10101, 10103, 10104, 10150, 10151, 10152],
+    ...[10153, 10154, 10155, 10301, 10306, 10307, 10311, 10352, 10353, 11000],
+  ],
+}
+
+describe('a vivo result', () => {
+  const rows = Object.entries(expected).flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const))
+  it.each(rows)('%i is %s', (code, kind) => {
+    const outcome = result(code)
+    expect(outcome.kind).toBe(kind)
+    expect('reason' in outcome && outcome.reason).toMatch(new RegExp(`^${code} \\S`))
+  })
+
+  it('is in the table for every code the page has, and for no other', () => {
+    const listed = Object.values(expected).flat()
+    expect(Object.keys(resultCodes).map(Number).sort()).toEqual(listed.sort())
+  })
+
+  it.each([10070, 10073, 10250, 10252, 10254])('%i waits for midnight in China', (code) => {
+    expect(result(code)).toMatchObject({ until: midnight })
+  })
+
+  it('10071 waits for the opening hour in China', () => {
+    expect(result(10071)).toMatchObject({ until: opening })
+  })
+
+  it('10093 waits two seconds', () => {
+    expect(result(10093)).toMatchObject({ retryAfter: 2 })
+  })
+
+  it('of an unknown code is rejected with vivo’s words, anything like a token blanked', () => {
+    expect(result(10999, `新规则 ${a}\n限制`)).toEqual({ kind: 'rejected', reason: '10999 新规则 … 限制' })
+    expect(result(10998)).toEqual({ kind: 'rejected', reason: '10998' })
+  })
+})
+
+describe('an invalid user', () => {
+  it.each([
+    [1, 'gone'],
+    [2, 'gone'],
+    [3, 'rejected'],
+    [4, 'rejected'],
+    [9, 'rejected'],
+  ])('of status %i is %s', (status, kind) => {
+    expect(outcomeOfStatus(status)).toMatchObject({
+      kind,
+      reason: expect.stringContaining(`status ${status}`),
+    })
+  })
+})
+
+describe('the answer to a single send', () => {
+  const cases: [text: string, kind: OutcomeKind][] = [
+    ['{"result":0,"desc":"请求成功","taskId":"121397329"}', 'accepted'],
+    ['{"result":"0","desc":"请求成功","taskId":121397329}', 'accepted'],
+    [`{"result":10302,"desc":"regId不合法","invalidUser":{"status":1,"userid":"${a}"}}`, 'gone'],
+    [`{"result":10302,"desc":"regId不合法","invalidUser":{"status":2,"userid":${a}}}`, 'gone'],
+    ['{"result":10302,"desc":"regId不合法","invalidUser":{"status":3}}', 'rejected'],
+    [`{"result":10302,"desc":"regId不合法","invalidUser":{"status":4,"userid":"${a}"}}`, 'rejected'],
+    ['{"result":10302,"desc":"regId不合法"}', 'gone'],
+    ['{"result":10302,"desc":"regId不合法","invalidUser":null}', 'gone'],
+    ['{"result":10072,"desc":"推送速度过快"}', 'throttled'],
+  ]
+  it.each(cases)('%s is %s', (text, kind) => {
+    expect(classifySingle(reply(text), now).kind).toBe(kind)
+  })
+})
+
+describe('the answer to a list send', () => {
+  const kinds = (text: string) => classifyList(reply(text), [a, b, c], now).map((outcome) => outcome.kind)
+
+  it('accepts everyone it does not name', () => {
+    expect(kinds('{"requestId":"r","result":0,"desc":"请求成功"}')).toEqual([
+      'accepted',
+      'accepted',
+      'accepted',
+    ])
+    expect(kinds('{"result":0,"invalidUsers":[]}')).toEqual(['accepted', 'accepted', 'accepted'])
+    expect(
+      kinds(`{"result":0,"invalidUsers":[{"status":2,"userid":"${c}"},{"status":3,"userid":"${a}"}]}`),
+    ).toEqual(['rejected', 'accepted', 'gone'])
+  })
+
+  it('reads 23 digits as a number without losing one', () => {
+    expect(kinds(`{"result":0,"invalidUsers":[{"status":1,"userid":${b}}]}`)).toEqual([
+      'accepted',
+      'gone',
+      'accepted',
+    ])
+  })
+
+  it('never retires tokens by a word about the whole list', () => {
+    expect(kinds('{"result":10302,"desc":"regId不合法"}')).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(kinds(`{"result":10302,"invalidUsers":[{"status":1,"userid":"${a}"}]}`)).toEqual([
+      'gone',
+      'rejected',
+      'rejected',
+    ])
+  })
+
+  it('says the same of everyone when the call was refused', () => {
+    expect(kinds('{"result":10070,"desc":"发送总量超出限制"}')).toEqual(['quota', 'quota', 'quota'])
+  })
+})
+
+describe('an answer that cannot be read', () => {
+  const cases: [what: string, reply: HttpReply, expected: object][] = [
+    ['plain text of a 500', http('Internal Server Error', 500), { kind: 'unavailable', reason: 'HTTP 500' }],
+    ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
+    ['a 429', http('{}', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
+    ['a page of a proxy', http('<html></html>'), { kind: 'unavailable' }],
+    ['a redirect', http('', 302), { kind: 'unavailable', reason: 'HTTP 302' }],
+    ['an empty body', http(''), { kind: 'unavailable' }],
+    ['a list', http('[]'), { kind: 'unavailable' }],
+    ['no result', http('{"desc":"?"}'), { kind: 'unavailable' }],
+    ['a result that is no number', http('{"result":"ok"}'), { kind: 'unavailable' }],
+    ['a result that is an object', http('{"result":{}}'), { kind: 'unavailable' }],
+  ]
+  it.each(cases)('%s', (_what, answer, expected) => {
+    expect(readReply(answer, now)).toMatchObject(expected)
+  })
+
+  it('does not stumble over odd lists of invalid users', () => {
+    const odd = reply('{"result":0,"invalidUsers":[null,7,"x",{"userid":null},{"status":"2","userid":"t"}]}')
+    expect(classifyList(odd, ['t', 'u'], now).map((outcome) => outcome.kind)).toEqual(['gone', 'accepted'])
+  })
+})

@@ -1,0 +1,158 @@
+import type { Message } from '@herald/domain'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
+import { startSimServer } from '../../src/shared/sim-server.ts'
+import { vivo } from '../../src/vivo/channel.ts'
+import { startVivoSimulator, type VivoSimulator } from '../../src/vivo/simulator.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+import { outcomesOf, vivoCertificate, vivoCredential, vivoToken } from './fixtures.ts'
+
+const settings = vivo.readSettings(vivoCertificate())
+const tokens = (count: number) => Array.from({ length: count }, (_, i) => vivoToken(i))
+const kindsOf = (outcomes: { kind: string }[]) => [...new Set(outcomes.map((outcome) => outcome.kind))]
+
+function payloadOf(taskId = 7001, message: Partial<Message> = {}, over: Partial<Task> = {}) {
+  const payload = vivo.mapPayload(sampleTask(message, { taskId, ...over }), settings)
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  return payload
+}
+
+describe('the vivo transport', () => {
+  let simulator: VivoSimulator
+  let asked: string[]
+  const opened: { close(): Promise<void> }[] = []
+
+  /** A way to the simulator that notes the paths it is asked for. */
+  async function open(over: Partial<TransportDeps> = {}) {
+    const relay = await startSimServer({
+      async answer({ path, body, headers }) {
+        asked.push(path)
+        const { authtoken } = headers
+        const reply = await fetch(simulator.url + path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...(authtoken ? { authToken: authtoken } : {}) },
+          body,
+        })
+        return { status: reply.status, body: await reply.text() }
+      },
+      throttled: () => undefined,
+      unavailable: () => ({ status: 500, body: '' }),
+    })
+    const deps = sampleDeps({ urls: sampleUrls({ vivo: relay.url }), ...over })
+    const transport = vivo.open(settings, deps)
+    opened.push(transport, relay)
+    return { transport, deps }
+  }
+
+  const start = async (options: Parameters<typeof startVivoSimulator>[0] = {}) => {
+    simulator = await startVivoSimulator({ credentials: [vivoCredential], ...options })
+  }
+
+  beforeEach(() => {
+    asked = []
+  })
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()))
+    await simulator.close()
+  })
+
+  it('sends to one device by /message/send, to several by a stored payload', async () => {
+    await start()
+    const { transport } = await open()
+    await outcomesOf(transport, payloadOf(), tokens(1))
+    expect(asked).toEqual(['/message/auth', '/message/send'])
+    asked.length = 0
+    await outcomesOf(transport, payloadOf(7002), tokens(2))
+    expect(asked).toEqual(['/message/saveListPayload', '/message/pushToList'])
+  })
+
+  it('stores the payload once for all chunks of a task, in all processes', async () => {
+    await start()
+    const { transport, deps } = await open()
+    const elsewhere = await open({ session: deps.session, taskMemory: deps.taskMemory })
+    for (const way of [transport, elsewhere.transport, transport])
+      await outcomesOf(way, payloadOf(7001, {}, { ttl: 3600 }), tokens(3))
+    expect(asked.filter((path) => path === '/message/saveListPayload')).toHaveLength(1)
+    expect(asked.filter((path) => path === '/message/auth')).toHaveLength(1)
+  })
+
+  it('stores it again once when vivo has forgotten it, and remembers the new one', async () => {
+    await start()
+    const { transport } = await open()
+    await outcomesOf(transport, payloadOf(), tokens(2))
+    simulator.dropListPayloads()
+    asked.length = 0
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(3)))).toEqual(['accepted'])
+    expect(asked).toEqual(['/message/pushToList', '/message/saveListPayload', '/message/pushToList'])
+    asked.length = 0
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(3)))).toEqual(['accepted'])
+    expect(asked).toEqual(['/message/pushToList'])
+  })
+
+  it('sends one by one for the rest of the day when list payloads are spent', async () => {
+    await start({ listPayloadsPerDay: 0 })
+    const { transport } = await open()
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(40)))).toEqual(['accepted'])
+    expect(simulator.ledger(7001)).toEqual({ accepted: 40, distinct: 40, duplicates: 0 })
+    asked.length = 0
+    await outcomesOf(transport, payloadOf(7002), tokens(2))
+    expect(asked).toEqual(['/message/send', '/message/send'])
+  })
+
+  it('stops sending one by one at the first word about the whole application', async () => {
+    await start({ listPayloadsPerDay: 0, messagesPerSecond: 0 })
+    const { transport } = await open()
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(100)))).toEqual(['throttled'])
+    expect(asked.filter((path) => path === '/message/send').length).toBeLessThanOrEqual(16)
+  })
+
+  it('asks once for a token that stands twice in a call, and reports both', async () => {
+    await start()
+    const { transport } = await open()
+    const token = vivoToken(1)
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), [token, token]))).toEqual(['accepted'])
+    expect(asked.at(-1)).toBe('/message/send')
+    expect(simulator.ledger(7001)).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
+  })
+
+  it('reads a refusal to store as the outcome of everyone', async () => {
+    await start()
+    const { transport } = await open()
+    simulator.forceResult(10043)
+    expect(await outcomesOf(transport, payloadOf(), tokens(2))).toEqual([
+      { kind: 'misconfigured', reason: '10043 push is turned off for the app' },
+      { kind: 'misconfigured', reason: '10043 push is turned off for the app' },
+    ])
+  })
+
+  it('signs with vivo’s own time when the clock of this server is wrong', async () => {
+    await start()
+    const { transport } = await open({ now: () => Date.now() - 3_600_000 })
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(1)))).toEqual(['accepted'])
+    expect(asked).toEqual(['/message/auth', '/message/auth', '/message/send'])
+  })
+
+  it('tells the operator of the clock when that does not help', async () => {
+    await start({ now: () => Date.now() + 86_400_000 })
+    const { transport } = await open()
+    const [outcome] = await outcomesOf(transport, payloadOf(), tokens(1))
+    expect(outcome).toMatchObject({ kind: 'misconfigured', reason: expect.stringContaining('clock') })
+    expect(asked).toEqual(['/message/auth', '/message/auth'])
+  })
+
+  it('waits out vivo’s limit on auth calls', async () => {
+    await start({ authPerSecond: 0 })
+    const { transport } = await open()
+    expect(await outcomesOf(transport, payloadOf(), tokens(1))).toEqual([
+      { kind: 'throttled', reason: '10093 auth called too fast', retryAfter: 2 },
+    ])
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+  })
+
+  it('does nothing for nobody', async () => {
+    await start()
+    const { transport } = await open()
+    expect(await outcomesOf(transport, payloadOf(), [])).toEqual([])
+    expect(asked).toEqual([])
+  })
+})
