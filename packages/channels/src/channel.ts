@@ -76,6 +76,11 @@ export type TransportDeps = {
   proxy?: string
   /** PEM of extra authorities to trust, for simulators and inspecting proxies. */
   ca?: string
+  /**
+   * `reference` sends through the library others use (`apn`, `firebase-admin`) instead of our own client, to compare the two or
+   * to rule ours out; vendors without such a library ignore it.
+   */
+  client?: 'own' | 'reference'
   /** Unix ms. */
   now(): number
   /** Time limit of one HTTP call in ms. */

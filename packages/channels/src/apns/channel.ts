@@ -1,5 +1,6 @@
 import type { ChannelAdapter } from '../channel.ts'
 import { type ApnsPayload, mapPayload } from './payload.ts'
+import { openReferenceTransport } from './reference-transport.ts'
 import { type ApnsSettings, readSettings } from './settings.ts'
 import { openTransport } from './transport.ts'
 
@@ -14,7 +15,8 @@ export const apns: ChannelAdapter<ApnsSettings, ApnsPayload> = {
   defaultClass: ({ defaultClass }) => defaultClass ?? 'marketing',
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) =>
+    deps.client === 'reference' ? openReferenceTransport(settings, deps) : openTransport(settings, deps),
 }
 
 /** Hex without a promised length; ordinary tokens have 64 digits. */

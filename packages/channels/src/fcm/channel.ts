@@ -1,7 +1,9 @@
 import type { ChannelAdapter } from '../channel.ts'
 import { type FcmPayload, mapPayload } from './payload.ts'
+import { openReferenceWire } from './reference-wire.ts'
 import { type FcmSettings, readSettings } from './settings.ts'
 import { openTransport } from './transport.ts'
+import { openMulticastWire } from './wire.ts'
 
 // https://firebase.google.com/docs/cloud-messaging/throttling-and-quotas: 600,000 messages a minute and project
 const requestsPerSecond = 10_000
@@ -19,7 +21,8 @@ export const fcm: ChannelAdapter<FcmSettings, FcmPayload> = {
   defaultClass: ({ defaultClass }) => defaultClass ?? 'marketing',
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) =>
+    openTransport(settings, deps, deps.client === 'reference' ? openReferenceWire : openMulticastWire),
 }
 
 /** `<instance id>:<rest>`; Google promises no length. */

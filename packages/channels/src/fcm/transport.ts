@@ -1,22 +1,23 @@
 import type { Outcome } from '@herald/domain'
-import type { Multicast, Reply } from '@herald/http2'
 import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { openHttpClient, outcomeOfFailure, retryAfterSeconds } from '../shared/http.ts'
-import { openVendorPool } from '../shared/vendor-pool.ts'
+import { openHttpClient, outcomeOfFailure } from '../shared/http.ts'
 import { mintAccessToken, NoAccessToken } from './access-token.ts'
-import { classify, type FcmReply } from './classify.ts'
+import { classify } from './classify.ts'
 import type { FcmPayload } from './payload.ts'
 import type { FcmSettings } from './settings.ts'
+import { type FcmCall, type OpenFcmWire, openMulticastWire } from './wire.ts'
 
 const sessionKey = 'access-token'
 
 /** Bodies of a call, by their place in it. */
-type Bodies = { count: number; write(places: readonly number[]): Multicast['body'] }
+type Bodies = { count: number; write(places: readonly number[]): FcmCall['body'] }
 
-export function openTransport(settings: FcmSettings, deps: TransportDeps): Transport<FcmPayload> {
-  const base = new URL(deps.urls.fcm)
-  const path = `${base.pathname.replace(/\/+$/, '')}/v1/projects/${settings.projectId}/messages:send`
-  const pool = openVendorPool({ origin: base.origin, deps })
+export function openTransport(
+  settings: FcmSettings,
+  deps: TransportDeps,
+  openWire: OpenFcmWire = openMulticastWire,
+): Transport<FcmPayload> {
+  const wire = openWire(settings, deps)
   const http = openHttpClient(deps)
   let projectKnown = false
 
@@ -27,24 +28,20 @@ export function openTransport(settings: FcmSettings, deps: TransportDeps): Trans
   async function round(
     bodies: Bodies,
     places: readonly number[],
-    token: string,
+    accessToken: string,
     context: SendContext,
     last: boolean,
   ): Promise<number[]> {
     const again: number[] = []
     const stop = new AbortController()
     let stoppedBy: Outcome | undefined
-    await pool.multicast({
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json; charset=UTF-8',
-      },
+    await wire.post({
+      accessToken,
       count: places.length,
-      path,
       body: bodies.write(places),
       signal: AbortSignal.any([context.signal, stop.signal]),
       onReply(at, reply) {
-        const { outcome, refresh, fromProject } = classify(readReply(reply))
+        const { outcome, refresh, fromProject } = classify({ ...reply, projectKnown })
         projectKnown ||= fromProject === true
         if (refresh && !last) {
           again.push(places[at]!)
@@ -57,19 +54,13 @@ export function openTransport(settings: FcmSettings, deps: TransportDeps): Trans
         }
         context.report(places[at]!, outcome)
       },
-      onFailure(at, failure) {
+      onFailure(at, reason) {
         // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
         if (context.signal.aborted) return
-        context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason: failure.reason })
+        context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason })
       },
     })
     return again
-  }
-
-  function readReply(reply: Reply): FcmReply {
-    if (reply.status === 200) return { status: 200, body: '', projectKnown }
-    const retryAfter = retryAfterSeconds(reply.headers, deps.now())
-    return { status: reply.status, body: reply.body.toString(), projectKnown, retryAfter }
   }
 
   async function sendBodies(bodies: Bodies, context: SendContext): Promise<void> {
@@ -96,7 +87,10 @@ export function openTransport(settings: FcmSettings, deps: TransportDeps): Trans
       outcome = reported
     }
     try {
-      await sendBodies({ count: 1, write: () => probe }, { signal, report })
+      await sendBodies(
+        { count: 1, write: () => ({ before: probe, slot: () => '', after: '' }) },
+        { signal, report },
+      )
     } catch {
       return { ok: false, problem: 'the check was stopped before FCM answered', temporary: true }
     }
@@ -114,7 +108,7 @@ export function openTransport(settings: FcmSettings, deps: TransportDeps): Trans
     },
     check,
     async close() {
-      await Promise.all([pool.close(), http.close()])
+      await Promise.all([wire.close(), http.close()])
     },
   }
 }
