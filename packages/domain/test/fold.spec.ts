@@ -1,0 +1,146 @@
+import { describe, expect, it } from '@jest/globals'
+import { type Answer, foldAttempt, judge, type Outcome, patience, sortAnswers } from '../src/index.ts'
+
+const trouble = { attempts: 1, troubledFor: 0, now: 1_000_000, jitter: 1 }
+const answersOf = (...answers: Answer[]) => new Map(answers.map((answer, index) => [index, answer]))
+const nobody = { batches: [], inbox: [], unreachable: 0 }
+
+describe('judge', () => {
+  const rows: [Outcome, object][] = [
+    [{ kind: 'accepted' }, { do: 'sent' }],
+    [
+      { kind: 'gone', reason: 'r' },
+      { do: 'next', reason: 'r' },
+    ],
+    [
+      { kind: 'rejected', reason: 'r' },
+      { do: 'next', reason: 'r' },
+    ],
+    [
+      { kind: 'unsupported', reason: 'r' },
+      { do: 'next', reason: 'r' },
+    ],
+    [
+      { kind: 'throttled', reason: 'r', retryAfter: 7 },
+      { do: 'again', reason: 'r', wait: 7 },
+    ],
+    [
+      { kind: 'unavailable', reason: 'r' },
+      { do: 'again', reason: 'r', wait: 1 },
+    ],
+    [
+      { kind: 'quota', reason: 'r', until: 1_060_000 },
+      { do: 'next', reason: 'r', elseWait: 60 },
+    ],
+    [
+      { kind: 'misconfigured', reason: 'r' },
+      { do: 'next', reason: 'r', elseWait: 0 },
+    ],
+  ]
+  it.each(rows)('%j → %j', (outcome, verdict) => {
+    expect(judge(outcome, trouble)).toEqual(verdict)
+  })
+
+  it('gives the next channel its turn once the trouble has lasted', () => {
+    expect(
+      judge({ kind: 'throttled', reason: 'r', retryAfter: 7 }, { ...trouble, troubledFor: patience }),
+    ).toEqual({
+      do: 'next',
+      reason: 'r',
+      elseWait: 7,
+    })
+  })
+
+  it('backs off from one second to a minute', () => {
+    const waits = [1, 2, 3, 6, 7, 50].map((attempts) => {
+      const verdict = judge({ kind: 'unavailable', reason: 'r' }, { ...trouble, attempts })
+      return verdict.do === 'again' && verdict.wait
+    })
+    expect(waits).toEqual([1, 2, 4, 32, 60, 60])
+  })
+})
+
+describe('foldAttempt', () => {
+  const batch = { recipients: [11, 12, 13, 14, 15], status: '.....' }
+
+  it('writes one letter a recipient and counts them', () => {
+    const sorted = sortAnswers(
+      answersOf(
+        { kind: 'accepted' },
+        { kind: 'gone', reason: 'dead' },
+        { kind: 'rejected', reason: 'bad' },
+        { kind: 'unavailable', reason: 'down' },
+        { kind: 'left' },
+      ),
+      trouble,
+    )
+    const fold = foldAttempt(batch, sorted, {
+      batches: [{ channel: 'fcm', recipients: [12], tried: ['huawei'] }],
+      inbox: [],
+      unreachable: 1,
+    })
+    expect(fold).toMatchObject({
+      status: 'smf.x',
+      pending: 1,
+      wait: 1,
+      sent: 1,
+      moved: 1,
+      failed: 1,
+      expired: 1,
+    })
+    expect(fold.reasons).toEqual([
+      { fate: 'expired', reason: 'the device belongs to another user now', count: 1, samples: [15] },
+      { fate: 'moved', reason: 'dead', count: 1, samples: [12] },
+      { fate: 'failed', reason: 'bad', count: 1, samples: [13] },
+    ])
+    expect(sorted).toMatchObject({ answered: 2, gone: [{ index: 1 }], troubled: true })
+  })
+
+  it('moves to the inbox counts as moved', () => {
+    const sorted = sortAnswers(answersOf({ kind: 'rejected', reason: 'bad' }), trouble)
+    expect(foldAttempt(batch, sorted, { batches: [], inbox: [11], unreachable: 0 })).toMatchObject({
+      status: 'm....',
+      moved: 1,
+      failed: 0,
+      inbox: [11],
+    })
+  })
+
+  it('waits instead of failing while a quota or a certificate may come back', () => {
+    const sorted = sortAnswers(
+      answersOf({ kind: 'quota', reason: 'day', until: 1_060_000 }, { kind: 'misconfigured', reason: 'key' }),
+      trouble,
+    )
+    expect(foldAttempt(batch, sorted, nobody)).toMatchObject({
+      status: '.....',
+      failed: 0,
+      pending: 5,
+      wait: 60,
+    })
+  })
+
+  it('is not in trouble when only the governor asks to wait', () => {
+    const sorted = sortAnswers(answersOf({ kind: 'held', wait: 2.5 }), trouble)
+    expect(sorted.troubled).toBe(false)
+    expect(foldAttempt(batch, sorted, nobody).wait).toBe(2.5)
+  })
+
+  it('lets a short wait go before the reset of a day', () => {
+    const sorted = sortAnswers(
+      answersOf(
+        { kind: 'quota', reason: 'day', until: 1_000_000 + 3_600_000 },
+        { kind: 'throttled', reason: 'slow', retryAfter: 3 },
+        { kind: 'throttled', reason: 'slow', retryAfter: 9 },
+      ),
+      trouble,
+    )
+    expect(foldAttempt(batch, sorted, nobody).wait).toBe(9)
+  })
+
+  it('keeps the letters of earlier attempts', () => {
+    const later = { recipients: [11, 12, 13], status: 's.f' }
+    expect(
+      foldAttempt(later, sortAnswers(new Map([[1, { kind: 'accepted' }]]), trouble), nobody).status,
+    ).toBe('ssf')
+  })
+})

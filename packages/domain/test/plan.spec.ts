@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { type PlanDevice, planDevices, type RouteRules, targetsOf } from '../src/index.ts'
+
+const rules: RouteRules = {
+  strategy: 'combined',
+  sequence: ['ups', 'fcm'],
+  tried: new Set(),
+  way: (channel) => ({ certificateId: channel.length }),
+  mayStore: true,
+}
+const device = (
+  id: number,
+  channel?: 'xiaomi' | 'fcm' | 'apns',
+  extra: Partial<PlanDevice> = {},
+): PlanDevice => ({
+  id,
+  bindings: channel ? [{ channel, environment: 1, registeredAt: '1' }] : [],
+  ...extra,
+})
+
+describe('planDevices', () => {
+  it('cuts by channel, certificate, topic and node', () => {
+    const plan = planDevices(
+      [
+        device(1, 'xiaomi'),
+        device(2, 'fcm'),
+        device(3, 'xiaomi'),
+        device(4, undefined, { node: 'n1' }),
+        device(5, undefined, { node: 'n2' }),
+        device(6),
+        { id: 7, bindings: [{ channel: 'apns', environment: 1, registeredAt: '1', bundleId: 'a' }] },
+        { id: 8, bindings: [{ channel: 'apns', environment: 1, registeredAt: '1', bundleId: 'b' }] },
+      ],
+      rules,
+    )
+    expect(
+      plan.batches.map(({ channel, topic, node, recipients }) => ({ channel, topic, node, recipients })),
+    ).toEqual([
+      { channel: 'xiaomi', recipients: [1, 3] },
+      { channel: 'fcm', recipients: [2] },
+      { channel: 'native', node: 'n1', recipients: [4] },
+      { channel: 'native', node: 'n2', recipients: [5] },
+      { channel: 'apns', topic: 'a', recipients: [7] },
+      { channel: 'apns', topic: 'b', recipients: [8] },
+    ])
+    expect(plan.inbox).toEqual([6])
+    expect(Object.fromEntries(targetsOf(plan))).toEqual({ xiaomi: 2, fcm: 1, native: 3, apns: 2 })
+  })
+
+  it('holds at most 1000 recipients, and at most one second of the speed', () => {
+    const many = Array.from({ length: 2500 }, (_, i) => device(i, 'fcm'))
+    expect(planDevices(many, rules).batches.map((batch) => batch.recipients.length)).toEqual([
+      1000, 1000, 500,
+    ])
+    expect(planDevices(many, rules, 900).batches.map((batch) => batch.recipients.length)).toEqual([
+      900, 900, 700,
+    ])
+  })
+
+  it('places every device exactly once, whatever the mixture', () => {
+    const channel = fc.constantFrom('xiaomi' as const, 'fcm' as const, 'apns' as const, undefined)
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(channel, fc.option(fc.constantFrom('n1', 'n2'), { nil: undefined }))),
+        fc.constantFrom('combined' as const, 'nativepush_only' as const, 'ospush_only' as const),
+        (seeds, strategy) => {
+          const devices = seeds.map(([binding, node], id) => device(id, binding, { node }))
+          const plan = planDevices(devices, { ...rules, strategy })
+          const placed = [...plan.batches.flatMap((batch) => batch.recipients), ...plan.inbox]
+          expect(new Set(placed).size).toBe(placed.length)
+          expect(placed.length + plan.unreachable).toBe(devices.length)
+          for (const { recipients } of plan.batches)
+            expect(recipients).toEqual([...recipients].sort((a, b) => a - b))
+        },
+      ),
+    )
+  })
+})
