@@ -1,11 +1,17 @@
 // Sources are ESM TypeScript that Node 24 runs as they are; jest only needs the types stripped.
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/packages/testkit/src/jest/leak-checking-environment.ts',
+  globalSetup: '<rootDir>/packages/testkit/src/jest/global-setup.ts',
+  globalTeardown: '<rootDir>/packages/testkit/src/jest/global-teardown.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
-      { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' }, sourceMaps: 'inline' },
+      {
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
     ],
   },
   testMatch: ['<rootDir>/{packages,apps,scripts,bench}/**/*.spec.ts'],

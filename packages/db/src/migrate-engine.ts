@@ -21,7 +21,8 @@ type Work = {
 
 /** Applies what is missing with Prisma's own engine as WebAssembly, the native one being a download. */
 export async function applyWithPrisma({ databaseUrl, folder, migrations, client }: Work): Promise<void> {
-  const { SchemaEngine } = await loadEngine()
+  loaded ??= loadEngine()
+  const { SchemaEngine } = await loaded
   let failure: unknown
   const prisma = new PrismaPg({ connectionString: databaseUrl, max: 2 })
   const { factory, close } = withScripts(prisma, async (script) => {
@@ -101,6 +102,9 @@ function withScripts(
 declare const WebAssembly: {
   instantiate(bytes: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>
 }
+
+/** The module keeps one instance's memory in its own variables, so it must never get a second instance. */
+let loaded: ReturnType<typeof loadEngine> | undefined
 
 async function loadEngine() {
   // The package's entry imports the .wasm file as a module, which Node does not do; so it is put together by hand.

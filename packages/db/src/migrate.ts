@@ -78,6 +78,8 @@ async function lock(client: pg.Client): Promise<void> {
     throw new MigrationError('Another process has been migrating this database for more than five minutes.')
   }
   await client.query('SET lock_timeout = 0')
+  // If we are killed in the middle of a script, Postgres shall give it up, and with it the lock, at once.
+  await client.query(`SET client_connection_check_interval = '1s'`)
 }
 
 async function readRecorded(client: pg.Client): Promise<Recorded[]> {

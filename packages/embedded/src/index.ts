@@ -1,2 +1,2 @@
-export { type Postgres, type PostgresOptions, startPostgres } from './postgres.ts'
+export { type Postgres, type PostgresOptions, startPostgres, stopLeftBehind } from './postgres.ts'
 export { processStart } from './processes.ts'

@@ -57,6 +57,11 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   }
 }
 
+/** Ends a server that somebody else's killed process left behind in `dir`. */
+export async function stopLeftBehind(dir: string): Promise<void> {
+  if (existsSync(dataDirOf(dir))) await endSurvivors(dataDirOf(dir), () => {})
+}
+
 function launch(options: {
   cluster: Cluster
   binaries: Binaries

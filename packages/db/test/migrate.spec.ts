@@ -1,0 +1,143 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, startApp, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { migrate } from '../src/migrate.ts'
+import { MigrationError } from '../src/migrations.ts'
+
+let database: TestDatabase
+let folder: string
+
+beforeEach(async () => {
+  database = await testDatabase({ migrated: false })
+  folder = mkdtempSync(join(tmpdir(), 'herald-migrations-'))
+  writeFileSync(join(folder, 'schema.prisma'), 'datasource db {\n  provider = "postgresql"\n}\n')
+})
+afterEach(async () => {
+  rmSync(folder, { recursive: true })
+  await database.drop()
+})
+
+function write(name: string, script: string): void {
+  mkdirSync(join(folder, 'migrations', name), { recursive: true })
+  writeFileSync(join(folder, 'migrations', name, 'migration.sql'), script)
+}
+
+async function query(sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const migrated = async () => {
+  const said: string[] = []
+  await migrate(database.url, { folder, log: (sentence) => said.push(sentence) })
+  return said
+}
+const finished = () =>
+  query(`SELECT migration_name AS name FROM _prisma_migrations
+         WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY 1`)
+
+describe('migrate', () => {
+  it('creates the tables of Herald and then has nothing to do', async () => {
+    await migrate(database.url)
+    await migrate(database.url, { log: (sentence) => expect(sentence).toBe('said nothing') })
+    expect(await query('SELECT count(*)::int AS n FROM task')).toEqual([{ n: 0 }])
+  })
+
+  it('applies what is new, in order', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    expect(await migrated()).toEqual(['applying 1 migration'])
+    write('2_second', 'ALTER TABLE a ADD m int')
+    write('3_third', 'ALTER TABLE a RENAME m TO k')
+    expect(await migrated()).toEqual(['applying 2 migrations'])
+    expect(await migrated()).toEqual([])
+    expect(await query('SELECT n, k FROM a')).toEqual([])
+    expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_second' }, { name: '3_third' }])
+  })
+
+  it('runs a script whole, semicolons in functions and a comment at the end included', async () => {
+    write(
+      '1_first',
+      `CREATE FUNCTION two() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 2; END $$; -- end`,
+    )
+    await migrated()
+    expect(await query('SELECT two()')).toEqual([{ two: 2 }])
+  })
+
+  it('may be called by many processes at once', async () => {
+    write('1_first', 'CREATE TABLE a (n int); SELECT pg_sleep(0.3); INSERT INTO a VALUES (1)')
+    write('2_second', 'INSERT INTO a VALUES (2)')
+    const runs = Array.from({ length: 4 }, () =>
+      startApp('packages/db/test/run-migrate.ts', {}, [database.url, folder]),
+    )
+    for (const run of runs) expect({ ...(await run.exited), said: run.output() }).toMatchObject({ code: 0 })
+    expect(runs.filter((run) => run.output().includes('applying'))).toHaveLength(1)
+    expect(await query('SELECT n FROM a ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
+  })
+
+  it('mends what a killed process left half done', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    write('2_second', 'CREATE TABLE b (n int); SELECT pg_sleep(60)')
+    const run = startApp('packages/db/test/run-migrate.ts', {}, [database.url, folder])
+    const asleep = () =>
+      query(`SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()`)
+    await until(async () => (await asleep()).length > 0)
+    await run.stop('SIGKILL')
+    expect(
+      await query(`SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NULL`),
+    ).toHaveLength(1)
+
+    write('2_second', 'CREATE TABLE b (n int)')
+    await migrated()
+    expect(await query('SELECT FROM a, b')).toEqual([])
+    expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_second' }])
+  })
+
+  it('says why a script failed, leaves no trace of it, and tries again', async () => {
+    write('1_first', 'CREATE TABLE a (n int); CREATE TABLE a (n int)')
+    await expect(migrated()).rejects.toThrow(
+      new MigrationError('The database could not be migrated: relation "a" already exists.'),
+    )
+    expect(await query(`SELECT to_regclass('a') AS a`)).toEqual([{ a: null }])
+    await expect(migrated()).rejects.toThrow('relation "a" already exists')
+    write('1_first', 'CREATE TABLE a (n int)')
+    await migrated()
+    expect(await query('SELECT n FROM a')).toEqual([])
+  })
+
+  it('refuses a database of a newer Herald', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    write('2_second', 'CREATE TABLE b (n int)')
+    await migrated()
+    rmSync(join(folder, 'migrations', '2_second'), { recursive: true })
+    await expect(migrated()).rejects.toThrow(
+      'The database was written by a newer Herald: it has the migration 2_second, which this one does not know.',
+    )
+  })
+
+  it('refuses a database whose migration was another', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    await migrated()
+    write('1_first', 'CREATE TABLE a (n int, m int)')
+    await expect(migrated()).rejects.toThrow('its migration 1_first differs from the one here')
+  })
+
+  it('says which database it cannot open', async () => {
+    const port = await freePort()
+    await expect(migrate(`postgres://u:hush@127.0.0.1:${port}/nowhere`)).rejects.toThrow(
+      `The database nowhere at 127.0.0.1:${port} cannot be opened: connect ECONNREFUSED 127.0.0.1:${port}.`,
+    )
+    const missing = new URL(database.url)
+    missing.pathname = '/nowhere'
+    await expect(migrate(missing.href)).rejects.toThrow(
+      /cannot be opened: database "nowhere" does not exist\.$/,
+    )
+  })
+})

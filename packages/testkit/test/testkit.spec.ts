@@ -1,0 +1,126 @@
+import { afterAll, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import {
+  describeWith,
+  freePort,
+  hasProgram,
+  startProcess,
+  testDatabase,
+  testRedis,
+  until,
+} from '../src/index.ts'
+import { openThings } from '../src/open-things.ts'
+
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+describe('testDatabase', () => {
+  const databases: Awaited<ReturnType<typeof testDatabase>>[] = []
+  afterAll(() => Promise.all(databases.map((database) => database.drop())))
+
+  it('gives databases of their own, with the tables of Herald', async () => {
+    databases.push(...(await Promise.all([testDatabase(), testDatabase(), testDatabase()])))
+    const [first, second] = databases.map(({ url }) => url)
+    await query(first!, 'CREATE TABLE mine AS SELECT 1 AS n')
+    await expect(query(second!, 'SELECT n FROM mine')).rejects.toThrow('does not exist')
+    expect(await query(second!, 'SELECT count(*)::int AS n FROM device')).toEqual([{ n: 0 }])
+  })
+
+  it('gives an empty one when asked', async () => {
+    const database = await testDatabase({ migrated: false })
+    databases.push(database)
+    expect(await query(database.url, `SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([])
+  })
+
+  it('clones fast enough for every spec file', async () => {
+    const began = Date.now()
+    databases.push(await testDatabase())
+    expect(Date.now() - began).toBeLessThan(2000)
+  })
+
+  it('tells of connections that were left open', async () => {
+    const { url, drop } = await testDatabase()
+    const client = new pg.Client({ connectionString: url, application_name: 'forgotten' })
+    client.on('error', () => {})
+    await client.connect()
+    await expect(drop()).rejects.toThrow(/1 connections .* left open: forgotten/)
+    await client.end()
+  })
+})
+
+describe('until', () => {
+  it('answers the value that the condition found', async () => {
+    let n = 0
+    expect(await until(() => (++n > 2 ? n : undefined))).toBe(3)
+  })
+
+  it('says what it waited for, with the last problem as cause', async () => {
+    const waiting = until(() => Promise.reject(new Error('not yet')), { what: 'the moon', seconds: 0.05 })
+    await expect(waiting).rejects.toMatchObject({
+      message: 'Waited 0.05 s for the moon in vain.',
+      cause: new Error('not yet'),
+    })
+  })
+})
+
+describe('startProcess', () => {
+  it('collects output, waits for it, and tells how it ended', async () => {
+    const child = startProcess(process.execPath, [
+      '-e',
+      `console.error('!'); console.log('port ' + 81); setInterval(() => {}, 1e6)`,
+    ])
+    expect((await child.prints(/port (\d+)/))[1]).toBe('81')
+    expect(await child.stop()).toEqual({ code: null, signal: 'SIGTERM' })
+    expect(child.output()).toContain('!')
+  })
+
+  it('does not wait for the output of a program that has ended', async () => {
+    const child = startProcess(process.execPath, ['-e', `console.log('oops'); process.exit(3)`])
+    await expect(child.prints(/ready/)).rejects.toThrow(/ended before it printed.*oops/s)
+    expect(await child.exited).toEqual({ code: 3, signal: null })
+  })
+
+  it('is remembered until it ends, which fails a spec file that forgets it', async () => {
+    const child = startProcess(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'])
+    expect([...openThings().values()]).toContainEqual(expect.stringContaining(`process ${child.pid}`))
+    await child.stop('SIGKILL')
+    expect([...openThings().values()].filter((name) => name.startsWith('process'))).toEqual([])
+  })
+})
+
+describe('programs of the machine', () => {
+  const { CI } = process.env
+  afterAll(() => {
+    if (CI === undefined) delete process.env.CI
+    else process.env.CI = CI
+  })
+
+  it('must be there in CI', () => {
+    process.env.CI = 'true'
+    expect(() => hasProgram('no-such-program')).toThrow('CI must have no-such-program installed.')
+    delete process.env.CI
+    expect(hasProgram('no-such-program')).toBe(false)
+  })
+})
+
+describeWith('redis-server')('testRedis', () => {
+  it('listens on its own port and ends', async () => {
+    const redis = await testRedis()
+    expect(redis.url).toBe(`redis://127.0.0.1:${redis.port}/0`)
+    await redis.stop()
+    expect(await redis.process.exited).toMatchObject({ signal: 'SIGKILL' })
+  })
+})
+
+describe('freePort', () => {
+  it('answers different ports', async () => {
+    expect(new Set(await Promise.all([freePort(), freePort(), freePort()])).size).toBe(3)
+  })
+})
