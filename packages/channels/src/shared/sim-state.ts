@@ -60,7 +60,7 @@ function parseForm(body: string): URLSearchParams {
       body
         .split('&')
         .filter(Boolean)
-        .map((pair) => {
+        .map((pair): [string, string] => {
           const at = pair.indexOf('=')
           return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
         }),
