@@ -51,7 +51,7 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
           ? blocks.headers(flags, stream, bytes, start, end)
           : blocks.continuation(flags, bytes, start, end)
       if (block === undefined) return true
-      const path = valueOf(block.list.fields, ':path')
+      const path = findValue(block.list.fields, ':path')
       prints[slot]!.restart(path)
       json[slot] = path.startsWith('/v1/') ? 1 : 0
       if (block.endStream) answer(stream, slot)
@@ -129,7 +129,7 @@ function literal(name: string, value: string): Buffer {
   ])
 }
 
-function valueOf(fields: readonly string[], name: string): string {
+function findValue(fields: readonly string[], name: string): string {
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return fields[at + 1]!
   return ''
 }

@@ -1,3 +1,4 @@
+import { ErrorCode } from './frames.ts'
 import type { Failure, Multicast } from './multicast.ts'
 import type { Reply } from './reply.ts'
 import type { RequestShape } from './request-shape.ts'
@@ -80,12 +81,12 @@ export class Job {
   takeBack(index: number, failure: Failure): boolean {
     if (this.settled[index] === 1) return false
     this.attempts ??= new Uint8Array(this.count)
-    const attempts = this.attempts[index]!
-    if (this.stopped !== undefined || attempts >= this.maxReplays) {
+    const attempts = this.attempts[index]! + (isOrderly(failure) ? 0 : 1)
+    if (this.stopped !== undefined || attempts > this.maxReplays) {
       this.fail(index, failure)
       return false
     }
-    this.attempts[index] = attempts + 1
+    this.attempts[index] = attempts
     this.totals.replays += 1
     this.again.push(index)
     return true
@@ -130,4 +131,9 @@ export class Job {
     this.remaining -= 1
     if (this.remaining === 0) this.onDone(this.callbackError)
   }
+}
+
+/** A server that served and then says goodbye in order is no reason to give up on it, however often: some do it every so many requests. */
+function isOrderly({ goaway }: Failure): boolean {
+  return goaway !== undefined && goaway.code === ErrorCode.noError && goaway.lastStream > 0
 }

@@ -44,7 +44,10 @@ export function shapeRequest(
     else if (pseudo.has(name)) pseudo.set(name, checkValue(name, value))
     else throw new InvalidRequest(`the pseudo header ${JSON.stringify(name)} cannot be set`)
   }
-  if (typeof request.path === 'string') pseudo.set(':path', checkPath(request.path))
+  if (typeof request.path === 'string') {
+    checkPath(request.path)
+    pseudo.set(':path', request.path)
+  }
   const secret = new Set(request.neverIndex?.map((name) => name.toLowerCase()))
   const field = ([name, value]: [string, string]): Field => ({ name, value, neverIndex: secret.has(name) })
   const fields = [...pseudo, ...ordinary]
@@ -91,15 +94,9 @@ function checkValue(name: string, value: string): string {
   return value
 }
 
-function checkPath(path: string): string {
-  const problem = pathProblem(path)
-  if (problem !== undefined) throw new InvalidRequest(problem)
-  return path
-}
-
-export function pathProblem(path: unknown): string | undefined {
-  if (typeof path !== 'string') return 'a path is not text'
-  return /^\/[\x21-\x7e]*$/.test(path)
-    ? undefined
-    : 'a path does not begin with / or has a character that cannot be sent'
+export function checkPath(path: unknown): asserts path is string {
+  if (typeof path !== 'string') throw new InvalidRequest('a path is not text')
+  if (!/^\/[\x21-\x7e]*$/.test(path)) {
+    throw new InvalidRequest('a path does not begin with / or has a character that cannot be sent')
+  }
 }

@@ -15,8 +15,8 @@ import { copyInto, putPath, putText } from './put-bytes.ts'
 import {
   type BodyShape,
   checkHeader,
+  checkPath,
   InvalidRequest,
-  pathProblem,
   type RequestShape,
   toBuffer,
 } from './request-shape.ts'
@@ -50,6 +50,7 @@ export class Sender {
   start(stream: Stream, shape: RequestShape): void {
     const { index } = stream
     const path = shape.pathOf?.(index)
+    if (shape.pathOf !== undefined) checkPath(path)
     const extra = shape.headersOf === undefined ? noExtra : this.encodeExtra(shape, index)
     const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
     if (shape.body.each !== undefined) {
@@ -129,7 +130,6 @@ export class Sender {
         `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
       )
     }
-    if (path !== undefined && pathProblem(path) !== undefined) throw new InvalidRequest(pathProblem(path)!)
     // From here on nothing may throw: compiling moves the table that the peer is to mirror.
     const { head, tail } = this.compile(shape)
     const { outbox } = this

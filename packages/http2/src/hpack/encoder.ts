@@ -53,8 +53,9 @@ export class HpackEncoder {
 
   private writeSizeUpdates(out: number[]): boolean {
     const size = this.table.maxSize
-    if (this.lowestSize === this.announcedSize && size === this.announcedSize) return false
-    if (this.lowestSize < size) writeInteger(out, 0x20, 5, this.lowestSize)
+    const low = this.lowestSize
+    if (low === size && size === this.announcedSize) return false
+    if (low < Math.min(size, this.announcedSize)) writeInteger(out, 0x20, 5, low)
     writeInteger(out, 0x20, 5, size)
     this.announcedSize = size
     this.lowestSize = size
