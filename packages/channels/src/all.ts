@@ -2,6 +2,7 @@ import type { VendorChannel } from '@herald/domain'
 import { apns } from './apns/channel.ts'
 import type { ChannelAdapter } from './channel.ts'
 import { fcm } from './fcm/channel.ts'
+import { honor } from './honor/channel.ts'
 import { huawei } from './huawei/channel.ts'
 import { oppo } from './oppo/channel.ts'
 import { vivo } from './vivo/channel.ts'
@@ -11,6 +12,7 @@ import { xiaomi } from './xiaomi/channel.ts'
 export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> = {
   apns,
   fcm,
+  honor,
   huawei,
   oppo,
   vivo,

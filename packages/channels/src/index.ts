@@ -35,6 +35,12 @@ export {
   type FcmSimulatorOptions,
   startFcmSimulator,
 } from './fcm/simulator.ts'
+export { honor } from './honor/channel.ts'
+export {
+  type HonorSimulator,
+  type HonorSimulatorOptions,
+  startHonorSimulator,
+} from './honor/simulator.ts'
 export { huawei } from './huawei/channel.ts'
 export {
   type HuaweiSimulator,

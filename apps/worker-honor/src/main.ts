@@ -1,0 +1,4 @@
+import { honor } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(honor)

@@ -1,0 +1,4 @@
+import { huawei } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(huawei)

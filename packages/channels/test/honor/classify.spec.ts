@@ -1,0 +1,147 @@
+import { describe, expect, it } from '@jest/globals'
+import { classifyAuth, classifySend } from '../../src/honor/classify.ts'
+
+const now = 1_760_000_000_000
+const reply = (status: number, body: unknown = '', headers: Record<string, string> = {}) => ({
+  status,
+  headers,
+  text: typeof body === 'string' ? body : JSON.stringify(body),
+})
+const coded = (code: unknown, data?: object, status = 200) =>
+  classifySend(reply(status, { code, message: 'token BAEAAAAAB-secret', data }), now)
+const lists = (failTokens: string[], expireTokens: string[], sendResult = true) => ({
+  sendResult,
+  requestId: 'r',
+  failTokens,
+  expireTokens,
+})
+
+describe('honor send answers', () => {
+  it.each([200, 0, 80000000, '200', '0', '80000000'])('takes %p for success', (code) => {
+    expect(coded(code, lists([], [])).outcomeOf('t').kind).toBe('accepted')
+    expect(coded(code).outcomeOf('t').kind).toBe('accepted')
+  })
+
+  it('does not take success when sendResult is false or HTTP is not 2xx', () => {
+    expect(coded(200, lists([], [], false)).outcomeOf('t').kind).toBe('unavailable')
+    expect(coded(200, lists([], []), 503).outcomeOf('t').kind).toBe('throttled')
+    expect(coded(200, lists([], []), 404).outcomeOf('t').kind).toBe('misconfigured')
+  })
+
+  const codes: [code: number, kind: string, refresh: boolean][] = [
+    [400, 'rejected', false],
+    [401, 'misconfigured', true],
+    [403, 'misconfigured', false],
+    [404, 'misconfigured', false],
+    [429, 'throttled', false],
+    [500, 'unavailable', false],
+    [502, 'unavailable', false],
+    [503, 'throttled', false],
+    [504, 'unavailable', false],
+    [80100000, 'accepted', false],
+    [80100001, 'rejected', false],
+    [80100003, 'rejected', false],
+    [80100004, 'rejected', false],
+    [80100016, 'rejected', false],
+    [80200001, 'misconfigured', true],
+    [80200003, 'misconfigured', true],
+    [80300002, 'misconfigured', false],
+    [80300007, 'gone', false],
+    [80300008, 'rejected', false],
+    [80300010, 'rejected', false],
+    [81000001, 'unavailable', false],
+    [89999999, 'unavailable', false],
+  ]
+  it.each(codes)('reads code %d as %s', (code, kind, refresh) => {
+    const verdict = coded(code)
+    expect(verdict.outcomeOf('t').kind).toBe(kind)
+    expect(verdict.refresh).toBe(refresh)
+    expect(JSON.stringify(verdict.outcomeOf('t'))).not.toContain('secret')
+  })
+
+  const statuses: [number, string, boolean][] = [
+    [400, 'rejected', false],
+    [401, 'misconfigured', true],
+    [403, 'misconfigured', false],
+    [404, 'misconfigured', false],
+    [413, 'rejected', false],
+    [418, 'rejected', false],
+    [429, 'throttled', false],
+    [500, 'unavailable', false],
+    [503, 'throttled', false],
+    [599, 'unavailable', false],
+    [200, 'unavailable', false],
+  ]
+  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, refresh) => {
+    const verdict = classifySend(reply(status, '<html>'), now)
+    expect(verdict.outcomeOf('t').kind).toBe(kind)
+    expect(verdict.refresh).toBe(refresh)
+  })
+
+  it('refreshes on HTTP 401 whatever the code', () => {
+    expect(coded(12345, undefined, 401)).toMatchObject({ refresh: true })
+    expect(coded(12345, undefined, 401).outcomeOf('t').kind).toBe('misconfigured')
+  })
+
+  it('honours Retry-After', () => {
+    const verdict = classifySend(reply(429, '', { 'retry-after': '9' }), now)
+    expect(verdict.outcomeOf('t')).toMatchObject({ kind: 'throttled', retryAfter: 9 })
+  })
+
+  it.each([200, 80100000])('reads both lists beside code %d', (code) => {
+    const { outcomeOf } = coded(code, lists(['f'], ['e']))
+    expect(outcomeOf('f')).toEqual({ kind: 'rejected', reason: `${code} listed in failTokens` })
+    expect(outcomeOf('e')).toEqual({ kind: 'gone', reason: `${code} listed in expireTokens` })
+    expect(outcomeOf('t').kind).toBe('accepted')
+  })
+
+  it('reads the lists also when nothing was accepted', () => {
+    const all = coded(80300007, lists(['f'], ['e'], false))
+    expect([all.outcomeOf('f').kind, all.outcomeOf('e').kind, all.outcomeOf('t').kind]).toEqual([
+      'rejected',
+      'gone',
+      'gone',
+    ])
+    const refused = coded(400, lists([], ['e'], false), 400)
+    expect([refused.outcomeOf('e').kind, refused.outcomeOf('t').kind]).toEqual(['gone', 'rejected'])
+  })
+
+  it('survives lists that are none', () => {
+    const odd = { sendResult: true, failTokens: 'all', expireTokens: [1, null, 'e'] }
+    expect(coded(200, odd).outcomeOf('e').kind).toBe('gone')
+    expect(coded(200, odd).outcomeOf('t').kind).toBe('accepted')
+  })
+})
+
+describe('honor token answers', () => {
+  it.each(['unauthorized_client', 'invalid_client', 'invalid_grant'])(
+    'reads %s as misconfigured',
+    (error) => {
+      for (const status of [400, 401])
+        expect(classifyAuth(reply(status, { error, error_description: 'words' }), now)).toEqual({
+          kind: 'misconfigured',
+          reason: `oauth ${status} ${error}`,
+        })
+    },
+  )
+
+  it('reads 404 as misconfigured, 429 as throttled, 5xx and a missing token as unavailable', () => {
+    expect(classifyAuth(reply(404), now).kind).toBe('misconfigured')
+    expect(classifyAuth(reply(429, '', { 'retry-after': '30' }), now)).toMatchObject({
+      kind: 'throttled',
+      retryAfter: 30,
+    })
+    for (const status of [500, 503, 200])
+      expect(classifyAuth(reply(status), now)).toEqual({
+        kind: 'unavailable',
+        reason: `oauth ${status} no access token`,
+      })
+  })
+
+  it('repeats no words that could hold a secret', () => {
+    expect(classifyAuth(reply(401, { error: 's3cr3t is wrong' }), now)).toEqual({
+      kind: 'misconfigured',
+      reason: 'oauth 401 no access token',
+    })
+  })
+})
