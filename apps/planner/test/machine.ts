@@ -63,7 +63,7 @@ export async function startMachine(
   })
   const context = await openContext({
     settings,
-    log: createLogger({ name: 'machine', level: 'warn' }),
+    log: createLogger({ name: 'machine', level: 'error' }),
     registry: createRegistry('machine'),
     die: (reason) => {
       throw new Error(reason)
@@ -177,7 +177,7 @@ export async function startMachine(
         .then(({ taskId }) => taskId),
     stateOf: async (taskId: number) =>
       (await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])).rows[0]?.state as string,
-    finished: (taskId: number, seconds = 8) =>
+    finished: (taskId: number, seconds = 15) =>
       until(
         async () =>
           ['finished', 'cancelled'].includes(

@@ -223,9 +223,9 @@ export async function listDevices(
   db: Database,
   scope: { appId: string; groupId?: bigint },
   filter: DeviceFilter,
-  page: { after?: number; limit: number },
+  page: { after?: bigint; limit: number },
 ): Promise<DeviceDetails[]> {
-  const values: unknown[] = [scope.appId, page.after ?? 0, page.limit]
+  const values: unknown[] = [scope.appId, page.after ?? 0n, page.limit]
   const bound = (value: unknown) => `$${values.push(value)}`
   const conditions = ['d.app_id = $1', 'd.id > $2']
   if (scope.groupId !== undefined)

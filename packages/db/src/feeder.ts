@@ -99,7 +99,7 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
          AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed')
        ORDER BY b.not_before, b.id LIMIT 100 FOR UPDATE OF b SKIP LOCKED
      ), picked AS MATERIALIZED (
-       SELECT id, size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket
+       SELECT q.id, q.size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket
        WHERE q.upto <= bucket.tokens
      ), paid AS (
        UPDATE task SET speed_tokens = bucket.tokens - (SELECT coalesce(sum(size), 0) FROM picked), speed_at = now()

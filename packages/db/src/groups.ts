@@ -51,6 +51,20 @@ export async function isGroup(db: Database, appId: string, groupId: bigint): Pro
   return rowCount === 1
 }
 
+export async function isMember(
+  db: Database,
+  appId: string,
+  groupId: bigint,
+  userId: bigint | null,
+): Promise<boolean> {
+  const { rowCount } = await db.pool.query(
+    `SELECT 1 FROM group_member m JOIN user_group g ON g.id = m.group_id
+     WHERE m.group_id = $1 AND m.user_id = $2 AND g.app_id = $3`,
+    [groupId, userId, appId],
+  )
+  return rowCount === 1
+}
+
 /** Adds the users that exist; answers how many were not members before. */
 export async function addMembers(
   db: Database,

@@ -90,6 +90,7 @@ export {
   createGroup,
   type Group,
   isGroup,
+  isMember,
   listGroups,
   listMembers,
   removeGroup,

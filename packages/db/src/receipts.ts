@@ -54,14 +54,16 @@ WITH input AS MATERIALIZED (
   SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked FROM matched
   ORDER BY task_id, device_id, sent DESC, id DESC
 ), inserted AS (
-  INSERT INTO receipt AS r (task_id, device_id, channel, clicked_at)
+  INSERT INTO receipt (task_id, device_id, channel, clicked_at)
   SELECT task_id, device_id, channel, CASE WHEN clicked THEN now() END FROM chosen ORDER BY task_id, device_id
-  ON CONFLICT (task_id, device_id) DO UPDATE SET clicked_at = coalesce(r.clicked_at, excluded.clicked_at)
-    WHERE r.clicked_at IS NULL AND excluded.clicked_at IS NOT NULL
-  RETURNING task_id, channel, xmax = 0 AS fresh
+  ON CONFLICT (task_id, device_id) DO NOTHING
+  RETURNING task_id, channel
+), clicked AS (
+  UPDATE receipt r SET clicked_at = now() FROM chosen c
+  WHERE c.clicked AND r.task_id = c.task_id AND r.device_id = c.device_id AND r.clicked_at IS NULL
 ), counted AS (
   UPDATE counter c SET received = c.received + n.fresh FROM (
-    SELECT task_id, channel, count(*) AS fresh FROM inserted WHERE fresh GROUP BY 1, 2 ORDER BY 1, 2
+    SELECT task_id, channel, count(*) AS fresh FROM inserted GROUP BY 1, 2 ORDER BY 1, 2
   ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
 )
-SELECT count(*)::int FROM inserted WHERE fresh`
+SELECT count(*)::int FROM inserted`

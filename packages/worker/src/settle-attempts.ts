@@ -84,10 +84,7 @@ async function write(deps: SettleDeps, attempts: Attempt[], settlements: Settlem
   const certificateId = attempts[0]!.batch.certificateId
   if (suspect && certificateId !== null) {
     const restored = await retrying(() => unretireWindow(deps.db, certificateId))
-    deps.log.warn(
-      { certificate: certificateId, restored },
-      'over half of the tokens are said to be dead: none is retired',
-    )
+    deps.log.warn({ certificateId, restored }, 'over half of the tokens are said to be dead: none is retired')
   }
 }
 
@@ -133,10 +130,7 @@ async function closeMisconfigured(deps: SettleDeps, attempts: Attempt[]): Promis
       if (answer.kind !== 'misconfigured' || certificateId === null) continue
       const { reason } = answer as Outcome & { reason: string }
       await retrying(() => closeCertificate(deps.db, certificateId, reason))
-      deps.log.error(
-        { certificate: certificateId, reason },
-        'the vendor refuses the certificate: its channel is closed',
-      )
+      deps.log.error({ certificateId, reason }, 'the vendor refuses the certificate: its channel is closed')
       return
     }
   }

@@ -1,0 +1,163 @@
+import { cancelTask, listTasks, pauseTask, resumeTask } from '@herald/db'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Machine, plainMessage, startMachine } from './machine.ts'
+
+describe('scheduling and control', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine({ stub: { latencyMs: 20 } })
+    await machine.startPlanner()
+    await machine.startWorkers()
+  })
+  afterAll(() => machine.stop())
+
+  const many = (count: number, step = 'accepted', channel = 'oppo') =>
+    Array.from({ length: count }, (_, i) => ({ tokens: { [channel]: `${i}:${step}` } }))
+  const accepted = async (task: number) =>
+    (await machine.ledger(task)).filter((entry) => entry.accepted > 0).length
+  const waitUntilAccepted = (task: number, count: number) =>
+    until(async () => (await accepted(task)) >= count, { seconds: 20, what: `${count} accepted` })
+  const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds
+
+  it('pauses a running broadcast within two seconds, survives it, and resumes without a burst', async () => {
+    const app = await machine.addApplication('pause')
+    await machine.addDevices(app, many(3000))
+    const task = await machine.notify(app, { speed: 300 })
+    await waitUntilAccepted(task, 300)
+    expect(await pauseTask(machine.db, { appId: app }, task)).toBe('ok')
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    const atRest = await accepted(task)
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(await accepted(task)).toBe(atRest)
+    expect(atRest).toBeLessThan(3000)
+    expect(await machine.imbalances()).toEqual([])
+    expect((await listTasks(machine.db, { appId: app }, { limit: 1 }))[0]).toMatchObject({ state: 'paused' })
+
+    await resumeTask(machine.db, { appId: app }, task)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect((await accepted(task)) - atRest).toBeLessThanOrEqual(600)
+    await machine.finished(task, 30)
+    expect(await machine.counters(task)).toEqual({ oppo: { target: 3000, sent: 3000 } })
+  })
+
+  it('cancels a running broadcast: what was sent stays sent, the rest is cancelled', async () => {
+    const app = await machine.addApplication('cancel')
+    await machine.addDevices(app, many(5000))
+    const task = await machine.notify(app, { speed: 500 })
+    await waitUntilAccepted(task, 500)
+    expect(await cancelTask(machine.db, { appId: app }, task)).toBe('ok')
+    await machine.finished(task)
+    expect(await machine.stateOf(task)).toBe('cancelled')
+    const { oppo } = await machine.counters(task)
+    expect(oppo!.sent).toBe(await accepted(task))
+    expect(oppo!.sent! + oppo!.cancelled!).toBe(oppo!.target)
+    expect(oppo!.cancelled).toBeGreaterThan(0)
+    expect(await cancelTask(machine.db, { appId: app }, task)).toBe('finished')
+    expect(await cancelTask(machine.db, { appId: 'another' }, task)).toBe('unknown')
+  })
+
+  it('holds a task until its time and resolves the audience then', async () => {
+    const app = await machine.addApplication('later')
+    const task = await machine.notify(app, { message: { ...plainMessage, showBegin: inSeconds(2) } })
+    expect(await machine.stateOf(task)).toBe('accepted')
+    await machine.addDevices(app, many(3))
+    expect(await machine.counters(task)).toEqual({})
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ oppo: { target: 3, sent: 3 } })
+  })
+
+  it('cancels a task that has not begun', async () => {
+    const app = await machine.addApplication('never')
+    const task = await machine.notify(app, { message: { ...plainMessage, showBegin: inSeconds(3600) } })
+    await cancelTask(machine.db, { appId: app }, task)
+    await machine.finished(task)
+    expect(await machine.stateOf(task)).toBe('cancelled')
+  })
+
+  it('expires what could not be handed over within the ttl', async () => {
+    const app = await machine.addApplication('expiry')
+    await machine.addDevices(app, [...many(2, 'unavailable'), ...many(1, 'accepted', 'vivo')])
+    const task = await machine.notify(app, { ttl: 2 })
+    await machine.finished(task, 20)
+    expect(await machine.counters(task)).toEqual({
+      oppo: { target: 2, expired: 2 },
+      vivo: { target: 1, sent: 1 },
+    })
+  })
+
+  it('expires at the end of the show window even when the ttl is longer', async () => {
+    const app = await machine.addApplication('window')
+    await machine.addDevices(app, many(1, 'throttled'))
+    const task = await machine.notify(app, { message: { ...plainMessage, showEnd: inSeconds(2) } })
+    await machine.finished(task, 20)
+    expect(await machine.counters(task)).toEqual({ oppo: { target: 1, expired: 1 } })
+  })
+
+  it('drops a recipient whose device was given to another user after planning', async () => {
+    const app = await machine.addApplication('moved')
+    const [moved] = await machine.addDevices(app, [
+      { tokens: { meizu: 'm:unavailable,accepted' } },
+      ...many(1),
+    ])
+    const task = await machine.notify(app)
+    await machine.db.pool.query(`UPDATE device SET moved_at = now() + interval '1 second' WHERE id = $1`, [
+      moved,
+    ])
+    await machine.finished(task)
+    expect((await machine.counters(task)).meizu).toEqual({ target: 1, expired: 1 })
+  })
+
+  it('pushes a request id once under a thousand concurrent copies, and every copy gets its id', async () => {
+    const app = await machine.addApplication('dedup')
+    await machine.addDevices(app, many(2))
+    const ids = await Promise.all(
+      Array.from({ length: 1000 }, () => machine.notify(app, { requestId: 'same' })),
+    )
+    expect(new Set(ids).size).toBe(1)
+    await machine.finished(ids[0]!)
+    expect((await machine.ledger(ids[0]!)).map((entry) => entry.attempts)).toEqual([1, 1])
+    const { rows } = await machine.db.pool.query(
+      'SELECT count(*)::int AS tasks FROM task WHERE app_id = $1',
+      [app],
+    )
+    expect(rows[0].tasks).toBe(1)
+  })
+})
+
+describe('a broadcast under way', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine({ stub: { latencyMs: 250 } })
+    await machine.startPlanner()
+    await machine.startWorkers(['oppo'])
+  })
+  afterAll(() => machine.stop())
+
+  it('is overtaken by a targeted push and does not starve a second tenant', async () => {
+    const devices = Array.from({ length: 60_000 }, (_, i) => ({ tokens: { oppo: `${i}:accepted` } }))
+    const app = await machine.addApplication('broadcaster')
+    await machine.addDevices(app, devices)
+    await machine.addDevices(app, [{ tokens: { oppo: 'urgent:accepted' }, alias: 'urgent' }])
+    const second = await machine.addApplication('second tenant')
+    await machine.addDevices(second, devices.slice(0, 2500))
+    const sent = async (task: number) => (await machine.counters(task)).oppo?.sent ?? 0
+
+    const broadcast = await machine.notify(app)
+    await until(async () => (await sent(broadcast)) > 0, { seconds: 20, what: 'the broadcast' })
+    const targeted = await machine.notify(app, { audience: { kind: 'alias', aliases: ['urgent'] } })
+    const neighbour = await machine.notify(second)
+    await until(async () => (await sent(targeted)) === 1, { seconds: 10, what: 'the targeted push' })
+    const atTargeted = await sent(broadcast)
+    await until(async () => (await sent(neighbour)) === 2500, {
+      seconds: 20,
+      what: "the neighbour's broadcast",
+    })
+    const atNeighbour = await sent(broadcast)
+    expect(atTargeted).toBeLessThan(30_000)
+    expect(atNeighbour).toBeLessThan(60_001)
+    await machine.finished(broadcast, 60)
+    expect(await machine.counters(broadcast)).toEqual({ oppo: { target: 60_001, sent: 60_001 } })
+    expect(await machine.imbalances()).toEqual([])
+  }, 120_000)
+})

@@ -1,0 +1,336 @@
+import { bind, recordReceipts, reopenCertificate, taskFailures } from '@herald/db'
+import { pushQueue } from '@herald/queue'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Machine, plainMessage, startMachine } from './machine.ts'
+
+describe("after the vendor's answer", () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine()
+    await machine.startPlanner()
+    await machine.startWorkers()
+  })
+  afterAll(() => machine.stop())
+
+  const bindings = async (app: string) =>
+    (
+      await machine.db.pool.query('SELECT token FROM binding WHERE app_id = $1 ORDER BY token', [app])
+    ).rows.map((r) => r.token)
+  const certificate = async (app: string, channel: string) =>
+    (
+      await machine.db.pool.query(
+        'SELECT id, state, last_error FROM certificate WHERE app_id = $1 AND channel = $2',
+        [app, channel],
+      )
+    ).rows[0] as { id: number; state: string; last_error: string }
+
+  it('retires a token on the word of the vendor and goes on to the next channel', async () => {
+    const app = await machine.addApplication('gone')
+    await machine.addDevices(app, [
+      { tokens: { xiaomi: 'x:gone', fcm: 'x:accepted' } },
+      { tokens: { xiaomi: 'y:accepted' } },
+    ])
+    const task = await machine.notify(app)
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({
+      xiaomi: { target: 2, sent: 1, moved: 1 },
+      fcm: { target: 1, sent: 1 },
+    })
+    expect(await bindings(app)).toEqual(['x:accepted', 'y:accepted'])
+    const retired = await machine.db.pool.query('SELECT token, reason FROM retired_token WHERE app_id = $1', [
+      app,
+    ])
+    expect(retired.rows).toEqual([{ token: 'x:gone', reason: 'gone' }])
+  })
+
+  it('keeps a token that was registered again while it was being sent', async () => {
+    const app = await machine.addApplication('again')
+    const [device] = await machine.addDevices(app, [{ tokens: { xiaomi: 'z:gone' } }])
+    const first = await machine.notify(app, { message: plainMessage, speed: 1 })
+    await machine.db.pool.query(
+      `UPDATE binding SET registered_at = now() + interval '1 minute' WHERE device_id = $1`,
+      [device],
+    )
+    await machine.finished(first)
+    expect(await bindings(app)).toEqual(['z:gone'])
+  })
+
+  it('retires nothing when over half of at least twenty tokens are said to be dead, and gives back what it took', async () => {
+    const app = await machine.addApplication('massacre')
+    await machine.addDevices(app, [
+      ...Array.from({ length: 5 }, (_, i) => ({ tokens: { vivo: `early${i}:gone` }, alias: 'early' })),
+      ...Array.from({ length: 30 }, (_, i) => ({ tokens: { vivo: `v${i}:${i % 3 ? 'gone' : 'accepted'}` } })),
+    ])
+    const early = await machine.notify(app, { audience: { kind: 'alias', aliases: ['early'] } })
+    await machine.finished(early)
+    expect((await bindings(app)).length).toBe(30)
+    const task = await machine.notify(app)
+    await machine.finished(task)
+    expect((await certificate(app, 'vivo')).state).toBe('suspect')
+    expect((await bindings(app)).length).toBe(35)
+    expect((await machine.counters(task)).vivo).toMatchObject({ target: 30, sent: 10, failed: 20 })
+  })
+
+  it('closes a channel whose credential is refused, uses the others, and resumes when it is mended', async () => {
+    const app = await machine.addApplication('refused')
+    await machine.addDevices(app, [
+      { tokens: { huawei: 'a:misconfigured,accepted' } },
+      { tokens: { huawei: 'b:misconfigured,accepted', fcm: 'b:accepted' } },
+    ])
+    const task = await machine.notify(app)
+    await until(async () => (await certificate(app, 'huawei')).state === 'closed', {
+      seconds: 5,
+      what: 'closing',
+    })
+    await until(async () => (await machine.counters(task)).fcm?.sent === 1, {
+      seconds: 5,
+      what: 'the fallback',
+    })
+    // The book of certificates is at most a second old.
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    // A task planned while it is closed goes elsewhere where it can, and is held where it cannot.
+    const second = await machine.notify(app)
+    await until(async () => (await machine.counters(second)).fcm?.sent === 1, {
+      seconds: 5,
+      what: 'the way round',
+    })
+    expect((await machine.counters(second)).huawei).toEqual({ target: 1 })
+    expect((await machine.ledger(second)).filter((entry) => entry.channel === 'huawei')).toEqual([])
+    expect(await machine.imbalances()).toEqual([])
+
+    await reopenCertificate(machine.db, (await certificate(app, 'huawei')).id)
+    await machine.finished(task)
+    expect((await machine.counters(task)).huawei).toEqual({ target: 2, sent: 1, moved: 1 })
+    // The stub's script begins anew with each task, so the second one closes the channel once more.
+    await until(async () => (await certificate(app, 'huawei')).state === 'closed', {
+      seconds: 5,
+      what: 'closing again',
+    })
+    await reopenCertificate(machine.db, (await certificate(app, 'huawei')).id)
+    await machine.finished(second)
+    expect((await machine.counters(second)).huawei).toEqual({ target: 1, sent: 1 })
+  })
+
+  it('goes on to the next channel at once when a quota is used up, and waits where there is none', async () => {
+    const app = await machine.addApplication('quota')
+    await machine.addDevices(app, [
+      { tokens: { oppo: 'a:quota', fcm: 'a:accepted' } },
+      { tokens: { oppo: 'b:quota' } },
+    ])
+    const task = await machine.notify(app)
+    await until(async () => (await machine.counters(task)).fcm?.sent === 1, {
+      seconds: 5,
+      what: 'the fallback',
+    })
+    expect((await machine.counters(task)).oppo).toEqual({ target: 2, moved: 1 })
+    expect(await machine.imbalances()).toEqual([])
+  })
+
+  it('frees the worker from a vendor that never answers, and sends again', async () => {
+    const app = await machine.addApplication('hung')
+    await machine.addDevices(app, [{ tokens: { meizu: 'h:hang,accepted' } }])
+    const task = await machine.notify(app)
+    await machine.finished(task, 20)
+    expect(await machine.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
+    expect((await machine.ledger(task))[0]).toMatchObject({ attempts: 2 })
+  })
+
+  it('sends again when the answer was lost: the one case of a second delivery', async () => {
+    const app = await machine.addApplication('lost')
+    await machine.addDevices(app, [{ tokens: { meizu: 'l:lost,accepted' } }])
+    const task = await machine.notify(app)
+    await machine.finished(task, 20)
+    expect(await machine.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
+    expect((await machine.ledger(task))[0]).toMatchObject({ accepted: 2 })
+  })
+
+  it('does not route to a channel that cannot carry the message', async () => {
+    const app = await machine.addApplication('unsupported')
+    await machine.addDevices(app, [
+      { tokens: { fcm: 'u:accepted', oppo: 'u:accepted' } },
+      { tokens: { oppo: 'w:accepted' } },
+    ])
+    const task = await machine.notify(app, { message: { ...plainMessage, title: 'not on oppo' } })
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ fcm: { target: 1, sent: 1 } })
+  })
+
+  it('groups failures by reason with sample devices', async () => {
+    const app = await machine.addApplication('reasons')
+    await machine.addDevices(app, [
+      ...Array.from({ length: 15 }, (_, i) => ({ tokens: { oppo: `${i}:rejected` } })),
+      { tokens: { oppo: 'x:rejected', fcm: 'x:accepted' } },
+    ])
+    const task = await machine.notify(app)
+    await machine.finished(task)
+    const groups = await taskFailures(machine.db, { appId: app }, task)
+    expect(
+      groups!.map(({ channel, fate, reason, count, samples }) => [
+        channel,
+        fate,
+        reason,
+        count,
+        samples.length,
+      ]),
+    ).toEqual([
+      ['oppo', 'failed', 'stub says rejected', 15, 10],
+      ['oppo', 'moved', 'stub says rejected', 1, 1],
+    ])
+    expect(groups![0]!.samples[0]!.deviceGuid).toMatch(/-/)
+    expect(await taskFailures(machine.db, { appId: 'another' }, task)).toBeUndefined()
+  })
+
+  it('keeps the devices per second of a certificate over all workers', async () => {
+    const app = await machine.addApplication('governed', { limits: { devicesPerSecond: 200 } })
+    await machine.addDevices(
+      app,
+      Array.from({ length: 900 }, (_, i) => ({ tokens: { honor: `${i}:accepted` } })),
+    )
+    const started = Date.now()
+    const tasks = await Promise.all(
+      Array.from({ length: 3 }, (_, n) =>
+        machine.notify(app, { requestId: `governed ${n}`, audience: { kind: 'all' } }),
+      ),
+    )
+    for (const task of tasks) await machine.finished(task, 40)
+    // 2700 devices at 200/s with one second's worth and one block of debt in hand.
+    expect((Date.now() - started) / 1000).toBeGreaterThan((2700 - 900 - 200) / 200)
+    for (const task of tasks)
+      expect(await machine.counters(task)).toEqual({ honor: { target: 900, sent: 900 } })
+  }, 60_000)
+
+  it("stops at the day's quota and moves the rest on", async () => {
+    const app = await machine.addApplication('daily', { limits: { dailyQuota: 30 } })
+    await machine.addDevices(
+      app,
+      Array.from({ length: 50 }, (_, i) => ({ tokens: { fcm: `f${i}:rejected`, honor: `${i}:accepted` } })),
+    )
+    const task = await machine.notify(app)
+    await until(async () => (await machine.counters(task)).fcm?.target === 20, {
+      seconds: 10,
+      what: 'the way round the quota',
+    })
+    expect((await machine.counters(task)).honor).toEqual({ target: 50, sent: 30, moved: 20 })
+  })
+
+  it('counts a receipt once per device and task, on the channel that sent it, and only for recipients', async () => {
+    const app = await machine.addApplication('receipts')
+    const [a, b, stranger] = await machine.addDevices(app, [
+      { tokens: { huawei: 'a:rejected', fcm: 'a:accepted' } },
+      { tokens: { huawei: 'b:unavailable,unavailable,accepted' } },
+      {},
+    ])
+    const task = await machine.notify(app)
+    const receipt = (deviceId: number, extra: object = {}) => ({
+      appId: app,
+      taskId: task,
+      deviceId,
+      event: 'received' as const,
+      ...extra,
+    })
+    // An early one: the batch of b is not settled yet.
+    expect(await recordReceipts(machine.db, [receipt(b!, { channel: 'huawei' })])).toBe(1)
+    await machine.finished(task)
+    expect(
+      await recordReceipts(machine.db, [
+        receipt(a!),
+        receipt(a!),
+        receipt(a!, { event: 'clicked' }),
+        receipt(b!),
+        receipt(stranger!),
+        receipt(a!, { channel: 'xiaomi' }),
+        receipt(b!, { appId: 'another' }),
+      ]),
+    ).toBe(1)
+    expect(await recordReceipts(machine.db, [receipt(a!), receipt(b!, { event: 'clicked' })])).toBe(0)
+    const counters = await machine.counters(task)
+    expect(counters.fcm).toEqual({ target: 1, sent: 1, received: 1 })
+    expect(counters.huawei).toEqual({ target: 2, sent: 1, moved: 1, received: 1 })
+    const clicks = await machine.db.pool.query(
+      'SELECT device_id FROM receipt WHERE task_id = $1 AND clicked_at IS NOT NULL ORDER BY 1',
+      [task],
+    )
+    expect(clicks.rows.map((row) => row.device_id)).toEqual([a, b])
+  })
+
+  it('shows each device its own absolute badge, once per task whatever the retries', async () => {
+    const app = await machine.addApplication('badges')
+    const ids = await machine.addDevices(app, [
+      { platform: 'ios', tokens: { apns: 'a:accepted' } },
+      { platform: 'ios', tokens: { apns: 'b:unavailable,accepted' } },
+    ])
+    const badgesOf = async (task: number) => {
+      await machine.finished(task)
+      return Object.fromEntries((await machine.ledger(task)).map((entry) => [entry.token[0], entry.badge]))
+    }
+    expect(await badgesOf(await machine.notify(app))).toEqual({ a: 1, b: 1 })
+    expect(
+      await badgesOf(
+        await machine.notify(app, { message: { ...plainMessage, badge: { kind: 'add', count: 4 } } }),
+      ),
+    ).toEqual({ a: 5, b: 5 })
+    expect(
+      await badgesOf(
+        await machine.notify(app, { message: { ...plainMessage, badge: { kind: 'set', count: 2 } } }),
+      ),
+    ).toEqual({ a: 2, b: 2 })
+    expect(await badgesOf(await machine.notify(app, { message: { ...plainMessage, type: 'cmd' } }))).toEqual({
+      a: null,
+      b: null,
+    })
+    await bind(machine.db, {
+      appId: app,
+      deviceId: ids[0]!,
+      channel: 'apns',
+      token: 'c:accepted',
+      environment: 'production',
+    })
+    expect(await badgesOf(await machine.notify(app))).toEqual({ c: 1, b: 3 })
+  })
+
+  it('adds badges of overlapping broadcasts without a deadlock', async () => {
+    const app = await machine.addApplication('overlap')
+    await machine.addDevices(
+      app,
+      Array.from({ length: 2000 }, (_, i) => ({
+        platform: 'ios' as const,
+        tokens: { apns: `${i}:accepted` },
+      })),
+    )
+    const tasks = await Promise.all(Array.from({ length: 5 }, () => machine.notify(app)))
+    for (const task of tasks) await machine.finished(task, 30)
+    const { rows } = await machine.db.pool.query(
+      `SELECT DISTINCT b.value FROM badge b JOIN device d ON d.id = b.device_id WHERE d.app_id = $1`,
+      [app],
+    )
+    expect(rows).toEqual([{ value: 5 }])
+  })
+
+  it('rebuilds a queue that was lost', async () => {
+    const app = await machine.addApplication('flush')
+    await machine.stopServices()
+    await machine.addDevices(
+      app,
+      Array.from({ length: 2500 }, (_, i) => ({ tokens: { vivo: `${i}:accepted` } })),
+    )
+    await machine.startPlanner()
+    const task = await machine.notify(app)
+    await until(
+      async () => {
+        const { rows } = await machine.db.pool.query(
+          'SELECT state, sum(size)::int AS size FROM batch WHERE task_id = $1 GROUP BY 1',
+          [task],
+        )
+        return rows.length === 1 && rows[0].state === 'released' && rows[0].size === 2500
+      },
+      { seconds: 10, what: 'the release' },
+    )
+    await machine.queues.remove(pushQueue('vivo'))
+    await machine.startWorkers()
+    await machine.finished(task, 30)
+    expect(await machine.counters(task)).toEqual({ vivo: { target: 2500, sent: 2500 } })
+    expect((await machine.ledger(task)).every((entry) => entry.attempts === 1)).toBe(true)
+    expect(await machine.imbalances()).toEqual([])
+  })
+})
