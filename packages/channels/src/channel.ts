@@ -99,7 +99,7 @@ export type MintedSession = { value: string; renewAt: number; expiresAt: number 
 
 export type VendorUrls = Readonly<Record<UrlName, string> & Partial<Record<RegionUrlName, string>>>
 /** Hosts of another region; a certificate with that region falls back to the vendor's usual one where they are unset. */
-export type RegionUrlName = 'oppoIntl'
+export type RegionUrlName = 'meizuIntl' | 'oppoIntl'
 export type UrlName =
   | 'apns'
   | 'apnsSandbox'

@@ -147,6 +147,7 @@ export const vendorUrlTable = {
   oppoIntl: vendorUrl('HERALD_OPPO_INTL_URL', 'OPPO (overseas)', 'https://api-intl.push.oppomobile.com'),
   vivo: vendorUrl('HERALD_VIVO_URL', 'vivo', 'https://api-push.vivo.com.cn'),
   meizu: vendorUrl('HERALD_MEIZU_URL', 'Meizu', 'https://server-api-push.meizu.com'),
+  meizuIntl: vendorUrl('HERALD_MEIZU_INTL_URL', 'Meizu (overseas)', 'https://server-api-push.in.meizu.com'),
 }
 
 type Values<Table> = { [Key in keyof Table]: Table[Key] extends Setting<infer T> ? T : never }
