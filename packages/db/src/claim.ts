@@ -1,4 +1,5 @@
 import type { Channel, Lane } from '@herald/domain'
+import type { Platform } from './bindings.ts'
 import type { Database } from './database.ts'
 import { type Runner, run } from './statement.ts'
 
@@ -143,24 +144,34 @@ export function batchName(taskId: number, id: number): string {
   return `${taskId}/${id}`
 }
 
-/** Present tokens of recipients on a channel, and when (Unix ms) the device last changed its user. */
+export type PresentToken = {
+  token: string
+  environment: number
+  bundleId: string | null
+  /** When (Unix ms) the device last changed its user. */
+  movedAt: number
+  platform: Platform | null
+}
+
+/** Present tokens of recipients on a channel, by device. */
 export async function tokensOf(
   runner: Runner,
   channel: Channel,
   recipients: readonly number[],
-): Promise<Map<number, { token: string; environment: number; bundleId: string | null; movedAt: number }>> {
-  const rows = await run<[number, string, number, string | null, number]>(
+): Promise<Map<number, PresentToken>> {
+  const rows = await run<[number, string, number, string | null, number, Platform | null]>(
     runner,
     'tokens',
-    `SELECT b.device_id, b.token, b.environment, b.bundle_id, (extract(epoch FROM d.moved_at) * 1000)::float8
+    `SELECT b.device_id, b.token, b.environment, b.bundle_id, (extract(epoch FROM d.moved_at) * 1000)::float8,
+       d.platform
      FROM binding b JOIN device d ON d.id = b.device_id
      WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2`,
     [recipients, channel],
   )
   return new Map(
-    rows.map(([id, token, environment, bundleId, movedAt]) => [
+    rows.map(([id, token, environment, bundleId, movedAt, platform]) => [
       id,
-      { token, environment, bundleId, movedAt },
+      { token, environment, bundleId, movedAt, platform },
     ]),
   )
 }

@@ -29,10 +29,16 @@ export async function loadRecipients(
       else if (!serves(binding.environment)) {
         answers.set(index, { kind: 'rejected', reason: 'the token belongs to another environment now' })
       } else {
-        const { token, bundleId } = binding
+        const { token, bundleId, platform } = binding
         recipients.push({
           index,
-          recipient: { deviceId, token, badge: numbers?.[index], bundleId: bundleId ?? undefined },
+          recipient: {
+            deviceId,
+            token,
+            badge: numbers?.[index],
+            bundleId: bundleId ?? undefined,
+            platform: platform ?? undefined,
+          },
         })
       }
     })
