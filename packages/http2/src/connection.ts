@@ -96,7 +96,8 @@ export class Connection {
   /** How many requests may be opened now. */
   get capacity(): number {
     if (!this.ready || this.ended !== undefined || this.draining || !this.sender.mayStart) return 0
-    return Math.max(0, this.streamLimit - this.exchanges.live)
+    const idsLeft = (this.limits.lastStreamId - this.exchanges.nextId) / 2 + 1
+    return Math.max(0, Math.min(this.streamLimit - this.exchanges.live, Math.floor(idsLeft)))
   }
 
   /** Opens no more streams; those under way end normally. */

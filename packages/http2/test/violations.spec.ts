@@ -215,7 +215,8 @@ describe('whatever a server sends', () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 25 }), fc.array(cut, { maxLength: 20 }), (frames, cuts) => {
         const bench = warmBench([[Setting.initialWindowSize, 20]])
-        const { job, recorder } = bench.job({ count: 8, body: 'a body longer than the window' }, 1)
+        const { job, recorder } = bench.job({ count: 8, body: 'a body longer than the window' })
+        bench.replays = true
         bench.send(job)
         let rest = Buffer.concat(frames)
         for (const size of [...cuts, rest.length]) {

@@ -20,13 +20,18 @@ export class BenchTop {
   readonly log = new FrameLog()
   readonly goaways: Goaway[] = []
   now = 0
+  /** Whether what was certainly not processed goes back to its job, as in a pool, instead of being reported. */
+  replays = false
 
   constructor(limits: Partial<ConnectionLimits> = {}) {
     this.connection = new Connection(
       { ...defaultLimits, ...limits },
       {
         onReady: () => {},
-        onUnsent: (job, index, failure) => job.takeBack(index, failure),
+        onUnsent: (job, index, failure) => {
+          if (this.replays) job.takeBack(index, failure)
+          else job.fail(index, failure)
+        },
         onGoaway: (goaway) => this.goaways.push(goaway),
       },
       0,
@@ -45,8 +50,8 @@ export class BenchTop {
     return this.log
   }
 
-  /** A multicast of which nothing is sent yet. `maxReplays` 0 reports at once what the pool would send again. */
-  job(request: Partial<Multicast> = {}, maxReplays = 0): { job: Job; recorder: Recorder } {
+  /** A multicast of which nothing is sent yet. */
+  job(request: Partial<Multicast> = {}): { job: Job; recorder: Recorder } {
     const recorder = new Recorder()
     const whole: Multicast = {
       count: 1,
@@ -57,7 +62,7 @@ export class BenchTop {
     }
     const shape = shapeRequest(whole, { scheme: 'https', authority: 'bench.test' })
     const totals = { replies: 0, unsent: 0, unknown: 0, replays: 0 }
-    return { job: new Job(shape, whole, this.now, maxReplays, totals, () => {}), recorder }
+    return { job: new Job(shape, whole, this.now, 1, totals, () => {}), recorder }
   }
 
   /** Sends as many of the job's requests as there is capacity for. */

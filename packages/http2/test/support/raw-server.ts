@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
-import { settingsFrame } from '../../src/frames.ts'
+import { settingsFrame, windowUpdateFrame } from '../../src/frames.ts'
 import { endsStream, FrameLog, headerOf, type Seen } from './frame-log.ts'
 
 export type RawConnection = {
@@ -12,7 +12,7 @@ export type RawConnection = {
 }
 
 export type RawScript = {
-  /** Before anything is read; by default SETTINGS without content are sent. */
+  /** Before anything is read; by default SETTINGS without content and all the window there is. */
   onConnect?: (connection: RawConnection) => void
   onFrame?: (connection: RawConnection, seen: Seen) => void
   /** A request has come whole. */
@@ -29,7 +29,7 @@ export type RawServer = {
 }
 
 /** A server that does exactly what the script says, right or wrong; over TLS when options are given. */
-export async function startRawServer(script: RawScript, tls?: TlsOptions): Promise<RawServer> {
+export async function startRawServer(script: RawScript, tls?: TlsOptions, fixedPort = 0): Promise<RawServer> {
   const connections: RawConnection[] = []
   const paths: string[] = []
   const onSocket = (socket: Socket) => {
@@ -53,12 +53,13 @@ export async function startRawServer(script: RawScript, tls?: TlsOptions): Promi
     connections.push(connection)
     socket.on('error', () => {})
     socket.on('data', (chunk) => log.push(chunk))
-    if (script.onConnect === undefined) connection.send(settingsFrame([]))
+    if (script.onConnect === undefined)
+      connection.send(settingsFrame([]), windowUpdateFrame(0, 0x7fffffff - 65_535))
     else script.onConnect(connection)
   }
   const server: Server =
     tls === undefined ? createServer({ noDelay: true }, onSocket) : createTlsServer(tls, onSocket)
-  const port = await listen(server)
+  const port = await listen(server, fixedPort)
   return {
     port,
     origin: `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
@@ -71,8 +72,8 @@ export async function startRawServer(script: RawScript, tls?: TlsOptions): Promi
   }
 }
 
-export async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
+export async function listen(server: Server, port = 0): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(port, 'localhost', resolve))
   return (server.address() as { port: number }).port
 }
 

@@ -1,0 +1,155 @@
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { readEndpoint } from '../src/endpoint.ts'
+import { ca, server as certificate } from './support/certificates.ts'
+import { makePools, multicast } from './support/pools.ts'
+import { listen, startRawServer } from './support/raw-server.ts'
+import { answer } from './support/reply-frames.ts'
+
+const pools = makePools()
+afterEach(() => pools.closeAll())
+
+const tls = { ...certificate, ALPNProtocols: ['h2'] }
+const echo = {
+  onRequest: ({ send }: { send(frame: Uint8Array): void }, stream: number) => send(answer(stream)),
+}
+
+/** A proxy that knows CONNECT; `refuse` is the status it answers instead. */
+async function startProxy(refuse?: string) {
+  const asked: { target: string; authorization: string | undefined }[] = []
+  const sockets: Socket[] = []
+  const server = createHttpServer()
+  server.on('connect', (request: IncomingMessage, near: Socket, head: Buffer) => {
+    asked.push({ target: request.url!, authorization: request.headers['proxy-authorization'] })
+    sockets.push(near)
+    near.on('error', () => {})
+    if (refuse !== undefined) return near.end(`HTTP/1.1 ${refuse}\r\n\r\n`)
+    const [host, port] = request.url!.split(':')
+    const far = connect(Number(port), host)
+    sockets.push(far)
+    far.on('error', () => near.destroy())
+    near.write('HTTP/1.1 200 Connection Established\r\nx-proxy: yes\r\n\r\n')
+    if (head.length > 0) far.write(head)
+    far.pipe(near).pipe(far)
+  })
+  const port = await listen(server)
+  pools.keep({
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  })
+  return { port, asked }
+}
+
+/** A server that says this to everyone and hears nothing. */
+async function startTalker(words: string) {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}).resume())
+    if (words !== '') socket.end(words)
+  })
+  pools.keep({
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  })
+  return { port: await listen(server) }
+}
+
+describe('the way to the server', () => {
+  it('checks the certificate: a stranger’s, or for another name, gets no request', async () => {
+    const server = pools.keep(await startRawServer(echo, tls))
+    const strange = await multicast(pools.pool({ origin: server.origin }), { count: 2, deadlineMs: 300 })
+    expect(strange.tally()).toEqual({ 'unsent:connect': 2 })
+    const misnamed = pools.pool({ origin: server.origin, tls: { ca, servername: 'other.example' } })
+    const recorder = await multicast(misnamed, { count: 2, deadlineMs: 300 })
+    expect(recorder.failures.get(0)?.message).toContain('other.example')
+    expect(server.paths).toEqual([])
+    const known = await multicast(pools.pool({ origin: server.origin, tls: { ca } }), { count: 2 })
+    expect(known.tally()).toEqual({ 200: 2 })
+  })
+
+  it('ends at a server that does not choose HTTP/2', async () => {
+    const server = createTlsServer(certificate, (socket) =>
+      socket.on('error', () => {}).end('HTTP/1.1 400 No\r\n\r\n'),
+    )
+    const port = await listen(server)
+    const recorder = await multicast(pools.pool({ origin: `https://localhost:${port}`, tls: { ca } }), {
+      count: 1,
+      deadlineMs: 300,
+    })
+    expect(recorder.failures.get(0)?.message).toContain('does not speak HTTP/2')
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('leads through a proxy, with credentials and TLS to the server behind it', async () => {
+    const server = pools.keep(await startRawServer(echo, tls))
+    const proxy = await startProxy()
+    const pool = pools.pool({
+      origin: server.origin,
+      tls: { ca },
+      proxy: `http://me:p%40ss@localhost:${proxy.port}`,
+    })
+    const recorder = await multicast(pool, { count: 500 })
+    expect(recorder.tally()).toEqual({ 200: 500 })
+    expect(proxy.asked).toEqual([
+      {
+        target: `localhost:${server.port}`,
+        authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}`,
+      },
+    ])
+  })
+
+  it('leads through a proxy without TLS too', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const proxy = await startProxy()
+    const recorder = await multicast(
+      pools.pool({ origin: server.origin, proxy: `http://localhost:${proxy.port}` }),
+      { count: 5 },
+    )
+    expect(recorder.tally()).toEqual({ 200: 5 })
+  })
+
+  it('ends at a proxy that refuses, is silent or is none, with a sentence that says so', async () => {
+    const refusing = await startProxy('407 Proxy Authentication Required')
+    const silent = await startTalker('')
+    const talking = await startTalker('220 mail ready\r\n\r\n')
+    const said = []
+    for (const port of [refusing.port, silent.port, talking.port]) {
+      const pool = pools.pool({
+        origin: 'https://localhost:1',
+        proxy: `http://localhost:${port}`,
+        connectTimeoutMs: 150,
+      })
+      const recorder = await multicast(pool, { count: 1, deadlineMs: 300 })
+      said.push(recorder.failures.get(0)?.message)
+    }
+    expect(said[0]).toContain('refused to connect to localhost:1 (407)')
+    expect(said[1]).toContain('within 150 ms')
+    expect(said[2]).toContain('no HTTP answer')
+  })
+
+  it.each([
+    [
+      'https://api.push.apple.com',
+      {
+        secure: true,
+        host: 'api.push.apple.com',
+        port: 443,
+        scheme: 'https',
+        authority: 'api.push.apple.com',
+      },
+    ],
+    ['https://api.push.apple.com:2197', { port: 2197, authority: 'api.push.apple.com:2197' }],
+    [
+      'http://[::1]:8080',
+      { secure: false, host: '::1', port: 8080, scheme: 'http', authority: '[::1]:8080' },
+    ],
+  ])('reads %s', (origin, endpoint) => {
+    expect(readEndpoint(origin)).toMatchObject(endpoint)
+  })
+})

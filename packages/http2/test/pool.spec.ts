@@ -1,0 +1,301 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import {
+  ErrorCode,
+  Flag,
+  FrameType,
+  goawayFrame,
+  readUint32,
+  Setting,
+  settingsFrame,
+  windowUpdateFrame,
+} from '../src/frames.ts'
+import { InvalidRequest, openPool, type PoolEvent } from '../src/index.ts'
+import { begin, makePools, multicast } from './support/pools.ts'
+import { freePort, startRawServer } from './support/raw-server.ts'
+import { answer } from './support/reply-frames.ts'
+import { until } from './support/until.ts'
+
+const pools = makePools()
+afterEach(() => pools.closeAll())
+
+const echo = {
+  onRequest: ({ send }: { send(frame: Uint8Array): void }, stream: number) => send(answer(stream)),
+}
+
+describe('a pool', () => {
+  it('connects at the first request only, and resolves at once for nobody', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin })
+    expect((await multicast(pool, { count: 0 })).reported).toBe(0)
+    expect(server.connections).toHaveLength(0)
+    expect((await multicast(pool, { count: 5 })).tally()).toEqual({ 200: 5 })
+    expect(pool.stats()).toMatchObject({ opened: 1, replies: 5, unsent: 0, unknown: 0, waiting: 0 })
+  })
+
+  it.each([
+    [{ origin: 'somewhere' }, 'the origin is no URL'],
+    [{ origin: 'ftp://somewhere' }, 'the origin must begin with https:// or http://'],
+    [{ origin: 'https://somewhere/path' }, 'must be scheme, host and port alone'],
+    [{ origin: 'https://somewhere', proxy: 'nowhere' }, 'the proxy is no URL'],
+  ])('refuses %j', (options, message) => {
+    expect(() => openPool(options)).toThrow(message)
+  })
+
+  it.each([
+    [{ count: -1 }, 'count is -1'],
+    [{ count: 1.5 }, 'count is 1.5'],
+    [{ count: 1, headers: { 'x y': '1' } }, '"x y" is no header name'],
+    [{ count: 1, headers: { connection: 'close' } }, 'connection is not allowed'],
+    [{ count: 1, headers: { ':path': '/x' } }, 'cannot be set'],
+    [{ count: 1, headers: { x: 'é€' } }, 'the header x has a character that cannot be sent'],
+    [{ count: 1, headers: { x: 5 as unknown as string } }, 'the header x is not text'],
+    [{ count: 1, path: 'to' }, 'a path does not begin with /'],
+  ])('rejects the request %j with a sentence and reports nothing', async (request, message) => {
+    const pool = pools.pool({ origin: 'http://localhost:1' })
+    const { recorder, done } = begin(pool, request)
+    await expect(done).rejects.toThrow(InvalidRequest)
+    await expect(begin(pool, request).done).rejects.toThrow(message)
+    expect(recorder.reported).toBe(0)
+  })
+
+  it('reports what it could not send before the deadline, with the reason', async () => {
+    const pool = pools.pool({ origin: `http://localhost:${await freePort()}` })
+    const recorder = await multicast(pool, { count: 3, deadlineMs: 300 })
+    expect(recorder.tally()).toEqual({ 'unsent:connect': 3 })
+    expect(recorder.failures.get(0)?.message).toContain('ECONNREFUSED')
+  })
+
+  it('does not wait for a connection that cannot come before the deadline', async () => {
+    const pool = pools.pool({ origin: `http://localhost:${await freePort()}`, random: () => 0 })
+    await multicast(pool, { count: 1, deadlineMs: 100 })
+    const start = performance.now()
+    const recorder = await multicast(pool, { count: 3, deadlineMs: 600 })
+    expect(recorder.tally()).toEqual({ 'unsent:connect': 3 })
+    expect(performance.now() - start).toBeLessThan(400)
+  })
+
+  it('comes back when the server does, after backing off', async () => {
+    const port = await freePort()
+    const events: PoolEvent[] = []
+    const pool = pools.pool({
+      origin: `http://localhost:${port}`,
+      random: () => 1,
+      onEvent: (event) => events.push(event),
+    })
+    const { recorder, done } = begin(pool, { count: 3, deadlineMs: 20_000 })
+    await until('two attempts failed', () => events.length >= 2)
+    pools.keep(await startRawServer(echo, undefined, port))
+    await done
+    expect(recorder.tally()).toEqual({ 200: 3 })
+    const waits = events.flatMap((event) => (event.kind === 'closed' ? [event.nextAttemptMs] : []))
+    expect(waits.slice(0, 2)).toEqual([500, 1_000])
+  })
+
+  it('gives up a connection that is not established in time', async () => {
+    const server = pools.keep(await startRawServer({ onConnect: () => {} }))
+    const pool = pools.pool({ origin: server.origin, connectTimeoutMs: 50 })
+    const recorder = await multicast(pool, { count: 2, deadlineMs: 200 })
+    expect(recorder.tally()).toEqual({ 'unsent:connect': 2 })
+    expect(pool.stats().lastError).toContain('within 50 ms')
+  })
+
+  it('tells the debug data of a goodbye that came before any answer', async () => {
+    const server = pools.keep(
+      await startRawServer({
+        onRequest: ({ send }) => send(goawayFrame(0, 0, '{"reason":"BadCertificateEnvironment"}')),
+      }),
+    )
+    const events: PoolEvent[] = []
+    const pool = pools.pool({ origin: server.origin, maxReplays: 0, onEvent: (event) => events.push(event) })
+    const recorder = await multicast(pool, { count: 1, deadlineMs: 5_000 })
+    expect(recorder.failures.get(0)).toMatchObject({ kind: 'unsent', reason: 'goaway' })
+    expect(recorder.failures.get(0)?.goaway?.debug).toBe('{"reason":"BadCertificateEnvironment"}')
+    expect(events.find((event) => event.kind === 'goaway')).toMatchObject({
+      goaway: { code: ErrorCode.noError, lastStream: 0 },
+    })
+  })
+
+  it('opens another connection when all are full, up to its limit and no faster than servers like', async () => {
+    const held: (() => void)[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onConnect: ({ send }) => send(settingsFrame([[Setting.maxConcurrentStreams, 2]])),
+        onRequest: ({ send }, stream) => {
+          if (stream === 1) send(answer(stream))
+          else held.push(() => send(answer(stream)))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxConnections: 3 })
+    const start = performance.now()
+    const { recorder, done } = begin(pool, { count: 20 })
+    await until('three connections hold two streams each', () => held.length === 6)
+    expect(performance.now() - start).toBeGreaterThan(900)
+    expect(server.connections).toHaveLength(3)
+    const release = setInterval(() => held.splice(0).forEach((go) => void go()), 5)
+    await done
+    clearInterval(release)
+    expect(recorder.tally()).toEqual({ 200: 20 })
+    expect(server.connections).toHaveLength(3)
+  })
+
+  it('goes on over a new connection when stream ids run out', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin, lastStreamId: 199, maxConnections: 1 })
+    const recorder = await multicast(pool, { count: 1_000 })
+    expect(recorder.tally()).toEqual({ 200: 1_000 })
+    expect(server.connections).toHaveLength(10)
+    expect(new Set(server.paths).size).toBe(1_000)
+  })
+
+  it('lets a small multicast pass between the requests of a large one', async () => {
+    const order: string[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onConnect: ({ send }) => {
+          send(settingsFrame([[Setting.maxConcurrentStreams, 50]]), windowUpdateFrame(0, 1_000_000_000))
+        },
+        onRequest: ({ send }, stream, path) => {
+          order.push(path)
+          send(answer(stream))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
+    const large = begin(pool, { count: 20_000 })
+    await until('the large one is under way', () => order.length > 500)
+    const small = await multicast(pool, { count: 5, path: (index) => `/small/${index}` })
+    expect(small.tally()).toEqual({ 200: 5 })
+    expect(large.recorder.reported).toBeLessThan(19_000)
+    await large.done
+    expect(large.recorder.tally()).toEqual({ 200: 20_000 })
+  })
+
+  it('reports all even when a callback throws, and rejects with what it threw', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin })
+    let calls = 0
+    const done = pool.multicast({
+      count: 10,
+      headers: {},
+      path: (index) => (index === 4 ? 'wrong' : '/'),
+      onReply: () => {
+        calls += 1
+        throw new Error('the callback is broken')
+      },
+      onFailure: () => {
+        calls += 1
+      },
+    })
+    await expect(done).rejects.toThrow('the callback is broken')
+    expect(calls).toBe(10)
+  })
+
+  it('calls back only after multicast has returned', async () => {
+    const pool = pools.pool({ origin: 'http://localhost:1' })
+    const { recorder, done } = begin(pool, { count: 3, signal: AbortSignal.abort() })
+    expect(recorder.reported).toBe(0)
+    await done
+    expect(recorder.tally()).toEqual({ 'unsent:aborted': 3 })
+  })
+
+  it('stops at an abort: what waits is unsent, what is under way is cancelled and unknown', async () => {
+    const resets: number[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onConnect: ({ send }) => send(settingsFrame([[Setting.maxConcurrentStreams, 10]])),
+        onRequest: ({ send }, stream) => (stream === 1 ? send(answer(1)) : undefined),
+        onFrame: (_connection, { type, payload }) => {
+          if (type === FrameType.rstStream) resets.push(readUint32(payload, 0))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
+    const abort = new AbortController()
+    const { recorder, done } = begin(pool, { count: 100, signal: abort.signal })
+    await until('ten are under way', () => server.paths.length === 11)
+    abort.abort()
+    expect(recorder.tally()).toEqual({ 200: 1, 'unsent:aborted': 89 })
+    await done
+    expect(recorder.tally()).toEqual({ 200: 1, 'unsent:aborted': 89, 'unknown:aborted': 10 })
+    await until('the server saw the cancels', () => resets.length === 10)
+    expect(new Set(resets)).toEqual(new Set([ErrorCode.cancel]))
+  })
+
+  it('lets what is under way finish within the grace of an abort', async () => {
+    const held: (() => void)[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onRequest: ({ send }, stream) => {
+          if (stream === 1) send(answer(1))
+          else held.push(() => send(answer(stream)))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxStreams: 10, maxConnections: 1 })
+    const abort = new AbortController()
+    const { recorder, done } = begin(pool, { count: 100, signal: abort.signal, abortGraceMs: 10_000 })
+    await until('ten are under way', () => held.length === 10)
+    abort.abort()
+    for (const go of held) go()
+    await done
+    expect(recorder.tally()).toEqual({ 200: 11, 'unsent:aborted': 89 })
+  })
+
+  it('closes in order: with a goodbye, after what is under way, and takes nothing more', async () => {
+    const held: (() => void)[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onRequest: ({ send }, stream) => {
+          if (stream === 1) send(answer(1))
+          else held.push(() => send(answer(stream)))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxStreams: 10, maxConnections: 1 })
+    const { recorder, done } = begin(pool, { count: 50 })
+    await until('ten are under way', () => held.length === 10)
+    const closed = pool.close()
+    await expect(begin(pool, { count: 1 }).done).rejects.toThrow('the pool is closed')
+    await until('the waiting are reported', () => recorder.failures.size === 39)
+    for (const go of held) go()
+    await Promise.all([done, closed])
+    expect(recorder.tally()).toEqual({ 200: 11, 'unsent:aborted': 39 })
+    const { log } = server.connections[0]!
+    await until('the server saw the goodbye', () => log.frames.some(({ type }) => type === FrameType.goaway))
+    expect(pool.stats().connections).toEqual([])
+  })
+
+  it('may be closed from its own callback, in the middle of what was received', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin, maxStreams: 20, maxConnections: 1 })
+    let closed: Promise<void> | undefined
+    let reported = 0
+    await pool.multicast({
+      count: 1_000,
+      headers: {},
+      path: '/',
+      onReply: () => {
+        reported += 1
+        if (reported === 10) closed = pool.close(1_000)
+      },
+      onFailure: () => {
+        reported += 1
+      },
+    })
+    await closed
+    expect(reported).toBe(1_000)
+  })
+
+  it('ends every request with END_STREAM and nothing after it', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    await multicast(pools.pool({ origin: server.origin }), { count: 200 })
+    const ended = new Set<number>()
+    for (const { type, flags, stream } of server.connections[0]!.log.frames) {
+      if (type !== FrameType.data && type !== FrameType.headers) continue
+      expect(ended.has(stream)).toBe(false)
+      if (flags & Flag.endStream) ended.add(stream)
+    }
+    expect(ended.size).toBe(200)
+  })
+})
