@@ -79,12 +79,14 @@ function readPem(text: string, passphrase: string): Found {
 
 function readBase64(text: string, passphrase: string): Found {
   const compact = text.replace(/\s+/g, '')
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact))
+  const file = Buffer.from(compact, 'base64')
+  // DER of any .p12 begins with a sequence.
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact) || file[0] !== 0x30)
     throw new CertificateProblem(
       'certificate is neither a .p8 key, nor PEM certificate and key, nor a base64 .p12 file',
     )
   try {
-    const { certificates, keys } = readPkcs12(Buffer.from(compact, 'base64'), passphrase)
+    const { certificates, keys } = readPkcs12(file, passphrase)
     return {
       certificates: certificates.map(parseCertificate),
       keys: keys.map((key) => parseKey({ key, format: 'der', type: 'pkcs8' })),

@@ -54,8 +54,9 @@ export type ApnsSimulator = Simulator & {
   kill(tokens: Iterable<string>, since?: number): void
   /** The newest accepted pushes, oldest first. */
   received(): ReceivedPush[]
-  /** Connections opened so far. */
+  /** Connections opened and pushes judged so far, whatever the verdict. */
   connections(): number
+  requests(): number
 }
 
 const keptPushes = 1000
@@ -76,6 +77,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   const perDevice = openRateMeter(options.devicePerSecond, now, bySecond)
   const pushes: ReceivedPush[] = []
   let connections = 0
+  let requests = 0
 
   function judgeToken(token: string, topic: string, frame: TlsSimFrame): Refusal | undefined {
     const fate = fateOf(token)
@@ -115,6 +117,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   }
 
   function answer(exchange: TlsExchange<ApnsLine>, frame: TlsSimFrame): TlsAnswer {
+    requests++
     const refusal = judge(exchange, frame)
     const { line } = exchange
     if (!refusal) {
@@ -187,5 +190,6 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   return Object.assign(frame, {
     received: () => [...pushes],
     connections: () => connections,
+    requests: () => requests,
   })
 }

@@ -1,0 +1,253 @@
+import type { Message } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import { type ApnsPayload, bodyOf, mapPayload } from '../../src/apns/payload.ts'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { sampleNow, sampleTask } from '../samples.ts'
+
+const taskId = 4503599627370497
+const task_id = String(taskId)
+
+function payloadOf(message: Partial<Message>, over: Partial<Omit<Task, 'message'>> = {}): ApnsPayload {
+  const payload = mapPayload(sampleTask(message, over))
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  return payload
+}
+
+const noTexts = { title: undefined, body: undefined }
+
+type Golden = [name: string, message: Partial<Message>, badge: number | undefined, body: object]
+
+// Against https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification
+const bodies: Golden[] = [
+  [
+    'text: title and body in an alert object, the badge of the device',
+    { title: 'Order', body: 'Shipped' },
+    6,
+    { aps: { badge: 6, alert: { title: 'Order', body: 'Shipped' } }, task_id },
+  ],
+  [
+    'text for a recipient without a badge leaves it unchanged',
+    { title: 'Order', body: 'Shipped' },
+    undefined,
+    { aps: { alert: { title: 'Order', body: 'Shipped' } }, task_id },
+  ],
+  [
+    'badge 0 clears',
+    { title: 'Order', body: 'Shipped' },
+    0,
+    { aps: { badge: 0, alert: { title: 'Order', body: 'Shipped' } }, task_id },
+  ],
+  [
+    'body alone',
+    { title: undefined, body: 'Shipped' },
+    undefined,
+    { aps: { alert: { body: 'Shipped' } }, task_id },
+  ],
+  [
+    'big_text is used where body is blank',
+    { title: 'Order', body: undefined, bigText: 'A long story' },
+    undefined,
+    { aps: { alert: { title: 'Order', body: 'A long story' } }, task_id },
+  ],
+  [
+    'big_text gives way to body',
+    { title: 'Order', body: 'Shipped', bigText: 'A long story' },
+    undefined,
+    { aps: { alert: { title: 'Order', body: 'Shipped' } }, task_id },
+  ],
+  [
+    'every ios field',
+    {
+      title: 'Order',
+      body: 'Shipped',
+      ios: {
+        sound: 'ping.caf',
+        contentAvailable: true,
+        mutableContent: true,
+        category: 'ORDER',
+        threadId: 'orders',
+        subtitle: '#1001',
+      },
+    },
+    1,
+    {
+      aps: {
+        badge: 1,
+        alert: { title: 'Order', subtitle: '#1001', body: 'Shipped' },
+        sound: 'ping.caf',
+        'content-available': 1,
+        'mutable-content': 1,
+        category: 'ORDER',
+        'thread-id': 'orders',
+      },
+      task_id,
+    },
+  ],
+  [
+    'false flags are left out',
+    { title: 'a', body: undefined, ios: { contentAvailable: false, mutableContent: false } },
+    undefined,
+    { aps: { alert: { title: 'a' } }, task_id },
+  ],
+  [
+    'image: URL beside aps, and the service extension is woken',
+    { type: 'image', title: 'Sale', body: 'Now on', attachmentUrl: 'https://cdn.example.com/a.jpg' },
+    2,
+    {
+      aps: { badge: 2, alert: { title: 'Sale', body: 'Now on' }, 'mutable-content': 1 },
+      task_id,
+      attachment_url: 'https://cdn.example.com/a.jpg',
+    },
+  ],
+  [
+    'image without any text shows under the application’s name',
+    { type: 'image', ...noTexts, attachmentUrl: 'https://cdn.example.com/a.jpg' },
+    undefined,
+    {
+      aps: { alert: { title: 'Parcel Post' }, 'mutable-content': 1 },
+      task_id,
+      attachment_url: 'https://cdn.example.com/a.jpg',
+    },
+  ],
+  [
+    'text with an attachment carries it too',
+    { title: 'Song', body: 'Listen', attachmentUrl: 'https://cdn.example.com/a.mp3' },
+    undefined,
+    {
+      aps: { alert: { title: 'Song', body: 'Listen' }, 'mutable-content': 1 },
+      task_id,
+      attachment_url: 'https://cdn.example.com/a.mp3',
+    },
+  ],
+  ['badge and nothing else', noTexts, 5, { aps: { badge: 5 }, task_id }],
+  ['nothing to show and no badge', noTexts, undefined, { aps: {}, task_id }],
+  [
+    'cmd: silent, never a badge, sound or alert',
+    { type: 'cmd', ...noTexts, ext: '{"cmd":"sync"}', ios: { sound: 'ping.caf', mutableContent: true } },
+    9,
+    { aps: { 'content-available': 1 }, task_id, ext: { cmd: 'sync' } },
+  ],
+  [
+    'cmd keeps its texts for the app',
+    { type: 'cmd', title: 'Order', body: 'Shipped' },
+    undefined,
+    { aps: { 'content-available': 1 }, task_id, title: 'Order', body: 'Shipped' },
+  ],
+  [
+    'show_end_time travels for the client',
+    { title: 'a', body: 'b', showEnd: sampleNow + 60 },
+    undefined,
+    { aps: { alert: { title: 'a', body: 'b' } }, task_id, show_end_time: sampleNow + 60 },
+  ],
+  [
+    'android and vendor objects are not for APNs',
+    { title: 'a', body: 'b', android: { sound: 'x', channelId: 'y' }, fcm: { sound: 'z' } },
+    undefined,
+    { aps: { alert: { title: 'a', body: 'b' } }, task_id },
+  ],
+]
+
+describe('the body of an APNs notification', () => {
+  it.each(bodies)('%s', (_name, message, badge, expected) => {
+    expect(JSON.parse(bodyOf(payloadOf(message), badge))).toEqual(expected)
+  })
+
+  it('keeps the digits of ext', () => {
+    const body = bodyOf(payloadOf({ ext: '{"id":9007199254740993,"price":1.10}' }), 1)
+    expect(body).toContain('"ext":{"id":9007199254740993,"price":1.10}')
+  })
+})
+
+describe('the headers of an APNs notification', () => {
+  const rest = { beforeBadge: expect.any(String), afterBadge: expect.any(String) }
+  const expiresIn = (seconds: number) => String(sampleNow + seconds)
+
+  it.each<[string, Partial<Message>, Partial<Omit<Task, 'message'>>, Partial<ApnsPayload>]>([
+    ['text is an alert at once', {}, {}, { pushType: 'alert', priority: '10' }],
+    [
+      'image is an alert at once',
+      { type: 'image', attachmentUrl: 'https://x.example/a.png' },
+      {},
+      { pushType: 'alert', priority: '10' },
+    ],
+    [
+      'cmd is a background push of priority 5',
+      { type: 'cmd' },
+      {},
+      { pushType: 'background', priority: '5' },
+    ],
+    [
+      'a text that also wakes the app stays an alert',
+      { ios: { contentAvailable: true } },
+      {},
+      { pushType: 'alert', priority: '10' },
+    ],
+    ['the replace-key is the task', {}, {}, { collapseId: `t${taskId}` }],
+    ['unless the caller names one', { ios: { apnsCollapseId: 'promo 7' } }, {}, { collapseId: 'promo 7' }],
+    ['ttl counts from now', {}, { ttl: 3600 }, { expiration: expiresIn(3600) }],
+    ['ttl is at most 30 days', {}, { ttl: 40 * 86_400 }, { expiration: expiresIn(30 * 86_400) }],
+    ['ttl 0 is now or never', {}, { ttl: 0 }, { expiration: '0' }],
+    ['the show window ends it', { showEnd: sampleNow + 90 }, { ttl: 3600 }, { expiration: expiresIn(90) }],
+    [
+      'ttl ends it before the window',
+      { showEnd: sampleNow + 9000 },
+      { ttl: 60 },
+      { expiration: expiresIn(60) },
+    ],
+    ['a window that is over is now or never', { showEnd: sampleNow - 1 }, {}, { expiration: '0' }],
+  ])('%s', (_name, message, over, expected) => {
+    expect(payloadOf(message, over)).toEqual({ ...payloadOf(message, over), ...rest, ...expected })
+  })
+})
+
+describe('what APNs cannot carry', () => {
+  it.each([
+    ['letters outside ASCII', 'größe'],
+    ['a line break', 'a\nb'],
+    ['more than 64 bytes', 'x'.repeat(65)],
+    ['a blank at its end', 'x '],
+  ])('refuses a collapse id with %s', (_name, apnsCollapseId) => {
+    expect(mapPayload(sampleTask({ ios: { apnsCollapseId } }))).toEqual({
+      unsupported: expect.stringContaining('apns_collapse_id'),
+    })
+  })
+
+  const size = (payload: ApnsPayload) => Buffer.byteLength(bodyOf(payload, Number.MAX_SAFE_INTEGER))
+
+  it.each([
+    ['plain', 'x'],
+    ['three bytes each', '推'],
+    ['surrogate pairs', '🎉'],
+    ['escaped in JSON', '"'],
+    ['control characters, six bytes each', '\u0001'],
+  ])('cuts a body that is too long by its bytes on the wire: %s', (_name, character) => {
+    const payload = payloadOf({ body: character.repeat(5000), ext: '{"a":1}' })
+    expect(size(payload)).toBeLessThanOrEqual(4096)
+    expect(size(payload)).toBeGreaterThan(4096 - 16)
+    const { aps, ext } = JSON.parse(bodyOf(payload, 1))
+    expect(aps.alert.body).toMatch(new RegExp(`^(${character === '"' ? '"' : character})+…$`, 'u'))
+    expect(aps.alert.title).toBe('Order shipped')
+    expect(ext).toEqual({ a: 1 })
+  })
+
+  it('leaves a body alone that just fits', () => {
+    const room = 4096 - size(payloadOf({ body: 'x' }))
+    const body = 'x'.repeat(1 + room)
+    expect(JSON.parse(bodyOf(payloadOf({ body }), 1)).aps.alert.body).toBe(body)
+    expect(JSON.parse(bodyOf(payloadOf({ body: `${body}x` }), 1)).aps.alert.body).toMatch(/x…$/)
+  })
+
+  it('cuts the title once the body has given all', () => {
+    const payload = payloadOf({ title: 't'.repeat(5000), body: 'b'.repeat(5000) })
+    const { alert } = JSON.parse(bodyOf(payload, 1)).aps
+    expect(alert.body).toBe('…')
+    expect(alert.title).toMatch(/^t{3000,}…$/)
+    expect(size(payload)).toBeLessThanOrEqual(4096)
+  })
+
+  it('says so when ext alone is too large', () => {
+    expect(mapPayload(sampleTask({ ext: JSON.stringify({ x: 'y'.repeat(4096) }) }))).toEqual({
+      unsupported: expect.stringContaining('4096 bytes'),
+    })
+  })
+})

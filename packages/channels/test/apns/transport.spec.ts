@@ -1,0 +1,266 @@
+import { readFileSync } from 'node:fs'
+import type { Outcome } from '@herald/domain'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { apns } from '../../src/apns/channel.ts'
+import {
+  type ApnsSimulator,
+  type ApnsSimulatorOptions,
+  startApnsSimulator,
+} from '../../src/apns/simulator.ts'
+import {
+  type Certificate,
+  isUnsupported,
+  type Recipient,
+  type Transport,
+  type TransportDeps,
+} from '../../src/channel.ts'
+import { startConnectProxy } from '../connect-proxy.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+import {
+  bundleId,
+  issuePushCertificate,
+  keyId,
+  newAppleAuthority,
+  newSigningKey,
+  teamId,
+  tokenCertificate,
+} from './credentials.ts'
+
+const token = (index: number) => `b${index.toString(16).padStart(7, '0')}`.padEnd(64, '5')
+const recipientsOf = (count: number): Recipient[] =>
+  Array.from({ length: count }, (_, index) => ({ deviceId: index, token: token(index), badge: index }))
+const minutes = (count: number) => count * 60_000
+const p8 = newSigningKey()
+
+describe('the APNs transport', () => {
+  const opened: { close(): Promise<void> }[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0).reverse()) await one.close()
+  })
+
+  async function startSimulator(options: ApnsSimulatorOptions = {}): Promise<ApnsSimulator> {
+    const simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key: p8 }], ...options })
+    opened.push(simulator)
+    return simulator
+  }
+
+  function depsFor(simulator: ApnsSimulator, over: Partial<TransportDeps> = {}) {
+    const urls = sampleUrls({ apns: simulator.url, apnsSandbox: simulator.url })
+    return sampleDeps({ urls, ca: simulator.ca, ...over })
+  }
+
+  function openFor(deps: TransportDeps, certificate: Certificate = tokenCertificate(p8)) {
+    const transport = apns.open(apns.readSettings(certificate), deps)
+    opened.push(transport)
+    return transport
+  }
+
+  async function send(
+    transport: Transport<unknown>,
+    recipients: Recipient[],
+  ): Promise<(Outcome | undefined)[]> {
+    const payload = apns.mapPayload(sampleTask({}, { taskId: 7 }), apns.readSettings(tokenCertificate(p8)))
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    const outcomes: (Outcome | undefined)[] = recipients.map(() => undefined)
+    await transport.send(payload, recipients, {
+      signal: new AbortController().signal,
+      report: (index, outcome) => {
+        outcomes[index] = outcome
+      },
+    })
+    return outcomes
+  }
+
+  const kinds = (outcomes: (Outcome | undefined)[]) => [...new Set(outcomes.map((outcome) => outcome?.kind))]
+
+  it('gives each device its own badge over one connection', async () => {
+    const simulator = await startSimulator({ strict: true })
+    const transport = openFor(depsFor(simulator))
+    expect(kinds(await send(transport, recipientsOf(300)))).toEqual(['accepted'])
+    const badges = new Map(simulator.received().map((push) => [push.token, JSON.parse(push.body).aps.badge]))
+    for (let index = 0; index < 300; index++) expect(badges.get(token(index))).toBe(index)
+    expect(simulator.connections()).toBe(1)
+  })
+
+  it('uses the topic of a binding where the certificate allows it', async () => {
+    const simulator = await startSimulator()
+    const extra = { bundle_ids: ['com.example.Other'] }
+    const transport = openFor(depsFor(simulator), tokenCertificate(p8, { extra }))
+    const bundleIds = [undefined, 'com.example.Other', bundleId, 'com.example.Stranger']
+    const outcomes = await send(
+      transport,
+      recipientsOf(4).map((recipient, index) => ({ ...recipient, bundleId: bundleIds[index] })),
+    )
+    expect(outcomes.map((outcome) => outcome?.kind)).toEqual(['accepted', 'accepted', 'accepted', 'rejected'])
+    const topics = new Map(simulator.received().map((push) => [push.token, push.headers['apns-topic']]))
+    expect([0, 1, 2, 3].map((index) => topics.get(token(index)))).toEqual([
+      bundleId,
+      'com.example.Other',
+      bundleId,
+      undefined,
+    ])
+  })
+
+  it('tells since when a token is dead', async () => {
+    const simulator = await startSimulator()
+    simulator.kill([token(0)], 1_721_990_000_123)
+    expect(await send(openFor(depsFor(simulator)), recipientsOf(1))).toEqual([
+      { kind: 'gone', reason: '410 Unregistered', since: 1_721_990_000_123 },
+    ])
+  })
+
+  it('shares one provider token and renews it after 50 minutes', async () => {
+    let now = Date.now()
+    const clock = () => now
+    const simulator = await startSimulator({ now: clock, tokenUpdateGrace: 0 })
+    const deps = depsFor(simulator, { now: clock })
+    const transports = [openFor(deps), openFor(deps)]
+    const sendAll = async () => {
+      for (const transport of transports)
+        expect(kinds(await send(transport, recipientsOf(2)))).toEqual(['accepted'])
+      return new Set(simulator.received().map((push) => push.headers.authorization)).size
+    }
+    expect(await sendAll()).toBe(1)
+    now += minutes(49)
+    expect(await sendAll()).toBe(1)
+    now += minutes(2)
+    expect(await sendAll()).toBe(2)
+    expect(deps.mints()).toBe(2)
+  })
+
+  it('replaces a token that ran out, leaves its connection and sends again', async () => {
+    let now = Date.now()
+    const clock = () => now
+    const simulator = await startSimulator({ now: clock })
+    let kept: string | undefined
+    const minted: string[] = []
+    const deps = depsFor(simulator, {
+      now: clock,
+      // A store that hands out what it has until it is told otherwise.
+      async session(_key, mint, stale) {
+        if (kept === undefined || kept === stale) {
+          kept = (await mint()).value
+          minted.push(kept)
+        }
+        return kept
+      },
+    })
+    const transport = openFor(deps)
+    expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
+    now += minutes(61)
+    expect(kinds(await send(transport, recipientsOf(30)))).toEqual(['accepted'])
+    expect(minted).toHaveLength(2)
+    // Nothing was early about it, so the next one may be replaced early again.
+    expect(minted[1]).not.toContain(' ')
+    expect(simulator.connections()).toBe(2)
+    expect(simulator.ledger(7).distinct).toBe(30)
+  })
+
+  it('blames the clock instead of minting again and again', async () => {
+    const simulator = await startSimulator()
+    const deps = depsFor(simulator, { now: () => Date.now() - minutes(120) })
+    const transport = openFor(deps)
+    expect(await send(transport, recipientsOf(2))).toEqual(
+      Array(2).fill({ kind: 'misconfigured', reason: '403 ExpiredProviderToken' }),
+    )
+    expect(deps.mints()).toBe(2)
+    expect(await send(transport, recipientsOf(2))).toEqual(
+      Array(2).fill({ kind: 'misconfigured', reason: expect.stringContaining('clock') }),
+    )
+    expect(deps.mints()).toBe(2)
+  })
+
+  it('does not try a refused credential on every device', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator), tokenCertificate(newSigningKey()))
+    expect(await send(transport, recipientsOf(1000))).toEqual(
+      Array(1000).fill({ kind: 'misconfigured', reason: '403 InvalidProviderToken' }),
+    )
+    expect(simulator.requests()).toBeLessThan(10)
+  })
+
+  it('sends only what was not processed again after GOAWAY', async () => {
+    const simulator = await startSimulator()
+    simulator.setFaults({ goawayAfter: 40 })
+    const transport = openFor(depsFor(simulator))
+    expect(kinds(await send(transport, recipientsOf(150)))).toEqual(['accepted'])
+    expect(simulator.ledger(7)).toEqual({ accepted: 150, distinct: 150, duplicates: 0 })
+    expect(simulator.connections()).toBeGreaterThanOrEqual(4)
+  })
+
+  it('goes on after streams have fallen to one', async () => {
+    const simulator = await startSimulator({ streamsFallOnRejection: true })
+    const recipients = recipientsOf(60)
+    for (const index of [3, 20, 40]) recipients[index]!.token = `badbadbadbadbad0${token(index).slice(16)}`
+    const outcomes = await send(openFor(depsFor(simulator)), recipients)
+    expect(outcomes.filter((outcome) => outcome?.kind === 'accepted')).toHaveLength(57)
+    expect(outcomes.filter((outcome) => outcome?.kind === 'gone')).toHaveLength(3)
+    expect(simulator.ledger(7).duplicates).toBe(0)
+  })
+
+  it('names the reason that only GOAWAY carries', async () => {
+    const apple = newAppleAuthority()
+    const simulator = await startSimulator({ certificateAuthorities: [apple.cert] })
+    const { cert, key } = issuePushCertificate(apple, { environments: ['development'] })
+    const record = tokenCertificate(cert + key, { appKey: '', appSecret: '', environment: 'development' })
+    const transport = openFor(depsFor(simulator), record)
+    const begun = Date.now()
+    expect(await send(transport, recipientsOf(20))).toEqual(
+      Array(20).fill({ kind: 'misconfigured', reason: 'GOAWAY BadCertificateEnvironment' }),
+    )
+    expect(await transport.check(new AbortController().signal)).toEqual({
+      ok: false,
+      problem: 'APNs: GOAWAY BadCertificateEnvironment',
+      temporary: false,
+    })
+    expect(Date.now() - begun).toBeLessThan(5000)
+  })
+
+  it('sends with a .p12 as Keychain exports it', async () => {
+    const fixture = (name: string) => readFileSync(new URL(`./fixtures/${name}.txt`, import.meta.url), 'utf8')
+    const simulator = await startSimulator({ certificateAuthorities: [fixture('authority.pem')] })
+    const record = tokenCertificate(fixture('keychain.p12'), { appId: '', appKey: '', appSecret: 'parcel' })
+    const transport = openFor(depsFor(simulator), record)
+    expect(kinds(await send(transport, recipientsOf(20)))).toEqual(['accepted'])
+    expect(simulator.received()[0]!.headers.authorization).toBeUndefined()
+    expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
+  })
+
+  it('says that a certificate is over without asking Apple', async () => {
+    const simulator = await startSimulator()
+    const { cert, key } = issuePushCertificate(newAppleAuthority(), { notAfter: new Date('2020-02-03') })
+    const transport = openFor(depsFor(simulator), tokenCertificate(cert + key, { appKey: '', appSecret: '' }))
+    const reason = 'the push certificate expired on 2020-02-03'
+    expect(await send(transport, recipientsOf(2))).toEqual(Array(2).fill({ kind: 'misconfigured', reason }))
+    expect(await transport.check(new AbortController().signal)).toEqual({
+      ok: false,
+      problem: `APNs: ${reason}`,
+      temporary: false,
+    })
+    expect(simulator.connections()).toBe(0)
+  })
+
+  it('goes through a proxy', async () => {
+    const simulator = await startSimulator()
+    const proxy = await startConnectProxy()
+    opened.push(proxy)
+    const transport = openFor(depsFor(simulator, { proxy: proxy.url }))
+    expect(kinds(await send(transport, recipientsOf(5)))).toEqual(['accepted'])
+    expect(proxy.asked).toEqual([new URL(simulator.url).host])
+  })
+
+  it('asks the host of the record’s environment', async () => {
+    const sandbox = await startSimulator({ environment: 'development' })
+    const deps = sampleDeps({ urls: sampleUrls({ apnsSandbox: sandbox.url }), ca: sandbox.ca })
+    const transport = openFor(deps, tokenCertificate(p8, { environment: 'development' }))
+    expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
+  })
+
+  it('trusts nobody but known authorities', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator, { ca: undefined }))
+    const [outcome] = await send(transport, recipientsOf(1))
+    expect(outcome?.kind).toBe('unavailable')
+    expect(simulator.requests()).toBe(0)
+  })
+})

@@ -1,0 +1,37 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+
+/** An HTTP proxy that knows CONNECT alone and notes what it was asked for. */
+export async function startConnectProxy(): Promise<{ url: string; asked: string[]; close(): Promise<void> }> {
+  const asked: string[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((_request, response) => response.writeHead(405).end())
+  server.on('connect', (request, client: Socket, head) => {
+    asked.push(request.url!)
+    const [host, port] = request.url!.split(':')
+    const upstream = connect(Number(port), host, () => {
+      client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+      upstream.write(head)
+      upstream.pipe(client)
+      client.pipe(upstream)
+    })
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}

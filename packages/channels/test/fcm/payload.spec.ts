@@ -1,0 +1,261 @@
+import type { Message } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { fcm } from '../../src/fcm/channel.ts'
+import { readIntentUri } from '../../src/fcm/intent-uri.ts'
+import { bodyOf, type FcmMessage } from '../../src/fcm/payload.ts'
+import type { FcmSettings } from '../../src/fcm/settings.ts'
+import { readMessage } from '../../src/fcm/simulator-message.ts'
+import { sampleNow, sampleTask } from '../samples.ts'
+import { accountCertificate, newAccountKey } from './credentials.ts'
+
+const taskId = 4503599627370497
+const task_id = String(taskId)
+const tag = `t${taskId}`
+const token = 'd1:APA91bOK'
+const settings = fcm.readSettings(accountCertificate(newAccountKey()))
+const map = (
+  message: Partial<Message>,
+  over: Partial<Omit<Task, 'message'>> = {},
+  own: FcmSettings = settings,
+) => fcm.mapPayload(sampleTask(message, over), own)
+
+function messageOf(...given: Parameters<typeof map>): FcmMessage & { token: string } {
+  const payload = map(...given)
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  return JSON.parse(bodyOf(payload, token)).message
+}
+
+const noTexts = { title: undefined, body: undefined }
+const plain = { title: 'Order', body: 'Shipped' }
+const high = { priority: 'HIGH', ttl: '3600s' }
+const intent = 'intent:#Intent;action=com.example.OPEN;component=com.example/.Order;S.id=1001;S.from=mail;end'
+
+// Against https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
+const golden: [name: string, message: Partial<Message>, expected: object][] = [
+  [
+    'text: a notification of high priority with the task in tag and data',
+    plain,
+    { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'title alone',
+    { title: 'Order', body: undefined },
+    { notification: { title: 'Order' }, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'big_text is used where body is blank',
+    { title: 'Order', body: undefined, bigText: 'A long story' },
+    {
+      notification: { title: 'Order', body: 'A long story' },
+      data: { task_id },
+      android: { ...high, notification: { tag } },
+    },
+  ],
+  [
+    'big_text gives way to body',
+    { ...plain, bigText: 'A long story' },
+    { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'image: shown by the system, and its URL for the app',
+    { ...plain, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' },
+    {
+      notification: plain,
+      data: { task_id, attachment_url: 'https://cdn.example.com/a.jpg' },
+      android: { ...high, notification: { image: 'https://cdn.example.com/a.jpg', tag } },
+    },
+  ],
+  [
+    'image without any text shows under the application’s name',
+    { ...noTexts, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' },
+    {
+      notification: { title: 'Parcel Post' },
+      data: { task_id, attachment_url: 'https://cdn.example.com/a.jpg' },
+      android: { ...high, notification: { image: 'https://cdn.example.com/a.jpg', tag } },
+    },
+  ],
+  [
+    'text with an attachment carries the URL for the app alone',
+    { ...plain, attachmentUrl: 'https://cdn.example.com/a.mp3' },
+    {
+      notification: plain,
+      data: { task_id, attachment_url: 'https://cdn.example.com/a.mp3' },
+      android: { ...high, notification: { tag } },
+    },
+  ],
+  [
+    'cmd: data alone, normal priority, no badge',
+    { ...noTexts, type: 'cmd', ext: '{"cmd":"sync"}', badge: { kind: 'set', count: 0 } },
+    { data: { task_id, type: 'cmd', ext: '{"cmd":"sync"}' }, android: { priority: 'NORMAL', ttl: '3600s' } },
+  ],
+  [
+    'cmd keeps its texts for the app',
+    { ...plain, type: 'cmd' },
+    { data: { task_id, type: 'cmd', ...plain }, android: { priority: 'NORMAL', ttl: '3600s' } },
+  ],
+  [
+    'a set badge is an absolute count',
+    { ...plain, badge: { kind: 'set', count: 5 } },
+    {
+      notification: plain,
+      data: { task_id },
+      android: { ...high, notification: { tag, notification_count: 5 } },
+    },
+  ],
+  [
+    'badge 0 can only be told to the app',
+    { ...plain, badge: { kind: 'set', count: 0 } },
+    { notification: plain, data: { task_id, badge: '0' }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'an added badge is the launcher’s own doing',
+    { ...plain, badge: { kind: 'add', count: 3 } },
+    { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'ext is one string with its digits kept',
+    { ...plain, ext: '{"id":9007199254740993}' },
+    {
+      notification: plain,
+      data: { task_id, ext: '{"id":9007199254740993}' },
+      android: { ...high, notification: { tag } },
+    },
+  ],
+  [
+    'sound and channel come from android',
+    { ...plain, android: { sound: 'ping', channelId: 'orders' } },
+    {
+      notification: plain,
+      data: { task_id },
+      android: { ...high, notification: { sound: 'ping', channel_id: 'orders', tag } },
+    },
+  ],
+  [
+    'the fcm object wins over android',
+    { ...plain, android: { sound: 'ping', channelId: 'orders' }, fcm: { sound: 'pong', channelId: 'mail' } },
+    {
+      notification: plain,
+      data: { task_id },
+      android: { ...high, notification: { sound: 'pong', channel_id: 'mail', tag } },
+    },
+  ],
+  [
+    'open_app needs nothing',
+    { ...plain, android: { clickAction: 'open_app' } },
+    { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+  [
+    'an intent: its action, its extras as data (reserved names prefixed), and the whole for the app',
+    { ...plain, android: { clickAction: 'intent', intent } },
+    {
+      notification: plain,
+      data: { id: '1001', x_from: 'mail', intent, task_id },
+      android: { ...high, notification: { click_action: 'com.example.OPEN', tag } },
+    },
+  ],
+  [
+    'an intent’s extras never take the place of ours',
+    {
+      ...plain,
+      fcm: { clickAction: 'intent', intent: 'intent:#Intent;component=a/b;S.task_id=7;S.k=v;end' },
+    },
+    {
+      notification: plain,
+      data: { task_id, k: 'v', intent: 'intent:#Intent;component=a/b;S.task_id=7;S.k=v;end' },
+      android: { ...high, notification: { tag } },
+    },
+  ],
+  [
+    'show_end_time bounds the ttl and travels for the client',
+    { ...plain, showEnd: sampleNow + 90 },
+    {
+      notification: plain,
+      data: { task_id, show_end_time: String(sampleNow + 90) },
+      android: { priority: 'HIGH', ttl: '90s', notification: { tag } },
+    },
+  ],
+  [
+    'the ios object is not for FCM',
+    { ...plain, ios: { sound: 'x', category: 'y', apnsCollapseId: 'z' } },
+    { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
+  ],
+]
+
+describe('an FCM message', () => {
+  it.each(golden)('%s', (_name, message, expected) => {
+    expect(messageOf(message)).toEqual({ token, ...expected })
+  })
+
+  it.each(golden)('is taken by the send API: %s', (_name, message) => {
+    const body = JSON.stringify({ message: messageOf(message) })
+    expect(readMessage(body)).toMatchObject({ message: { token } })
+  })
+
+  it.each([
+    ['in full', 3600, '3600s'],
+    ['at most four weeks', 40 * 86_400, '2419200s'],
+    ['now or never', 0, '0s'],
+  ])('lives as long as its ttl: %s', (_name, ttl, expected) => {
+    expect(messageOf(plain, { ttl }).android.ttl).toBe(expected)
+  })
+
+  it('is bound to the package the certificate names', () => {
+    const own = fcm.readSettings(
+      accountCertificate(newAccountKey(), { extra: { package_name: 'com.example' } }),
+    )
+    expect(messageOf(plain, {}, own).android.restricted_package_name).toBe('com.example')
+  })
+
+  it('writes a token safely into JSON', () => {
+    const payload = map(plain)
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    expect(JSON.parse(bodyOf(payload, '","topic":"all')).message).toMatchObject({ token: '","topic":"all' })
+  })
+})
+
+describe('what FCM cannot carry', () => {
+  it('is a text or badge without anything to show', () => {
+    expect(map({ ...noTexts, badge: { kind: 'set', count: 3 } })).toEqual({
+      unsupported: expect.stringContaining('without title and body'),
+    })
+  })
+
+  it.each([
+    ['plain', 'x'],
+    ['three bytes each', '推'],
+    ['surrogate pairs', '🎉'],
+  ])('cuts a body that is too long by its bytes: %s', (_name, character) => {
+    const { notification } = messageOf({ title: 'Order', body: character.repeat(5000) })
+    expect(notification?.body).toMatch(new RegExp(`^(${character})+…$`, 'u'))
+    const bytes = Buffer.byteLength(notification!.body!)
+    expect(bytes).toBeGreaterThan(3900)
+    expect(bytes).toBeLessThanOrEqual(4000)
+    expect(notification?.title).toBe('Order')
+  })
+
+  it('cuts the title once the body has given all', () => {
+    const { notification } = messageOf({ title: 't'.repeat(5000), body: 'b'.repeat(5000) })
+    expect(notification?.body).toBe('…')
+    expect(notification?.title).toMatch(/^t{3800,}…$/)
+  })
+
+  it('says so when ext alone is too large', () => {
+    expect(map({ ...plain, ext: JSON.stringify({ x: 'y'.repeat(4000) }) })).toEqual({
+      unsupported: expect.stringContaining('4000 bytes'),
+    })
+  })
+})
+
+describe('an intent URI', () => {
+  it.each([
+    ['action and extras', 'intent:#Intent;action=A;S.k=v;end', { action: 'A', extras: { k: 'v' } }],
+    ['escapes', 'intent:#Intent;S.a%20b=c%3Bd;end', { extras: { 'a b': 'c;d' } }],
+    ['broken escapes as they are', 'intent:#Intent;S.k=100%;end', { extras: { k: '100%' } }],
+    ['other kinds of extras are left out', 'intent:#Intent;i.n=1;B.f=true;component=a/b;end', { extras: {} }],
+    ['nothing after end', 'intent:#Intent;end;S.k=v', { extras: {} }],
+    ['no intent at all', 'https://example.com', { extras: {} }],
+  ])('reads %s', (_name, uri, expected) => {
+    expect(readIntentUri(uri)).toEqual(expected)
+  })
+})
