@@ -4,6 +4,7 @@ import type { ChannelAdapter } from './channel.ts'
 import { fcm } from './fcm/channel.ts'
 import { honor } from './honor/channel.ts'
 import { huawei } from './huawei/channel.ts'
+import { meizu } from './meizu/channel.ts'
 import { oppo } from './oppo/channel.ts'
 import { vivo } from './vivo/channel.ts'
 import { xiaomi } from './xiaomi/channel.ts'
@@ -14,6 +15,7 @@ export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> 
   fcm,
   honor,
   huawei,
+  meizu,
   oppo,
   vivo,
   xiaomi,

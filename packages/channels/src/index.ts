@@ -47,6 +47,8 @@ export {
   type HuaweiSimulatorOptions,
   startHuaweiSimulator,
 } from './huawei/simulator.ts'
+export { meizu } from './meizu/channel.ts'
+export { type MeizuSimulator, type MeizuSimulatorOptions, startMeizuSimulator } from './meizu/simulator.ts'
 export { oppo } from './oppo/channel.ts'
 export { type OppoSimApp, type OppoSimulator, startOppoSimulator } from './oppo/simulator.ts'
 export type { Faults, Ledger, Simulator } from './simulator.ts'

@@ -1,0 +1,4 @@
+import { meizu } from '@herald/channels'
+import { runChannelWorker } from '@herald/worker'
+
+await runChannelWorker(meizu)

@@ -1,0 +1,54 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
+import { parseObject } from '../shared/http.ts'
+import { readTaskId } from '../shared/task-id.ts'
+import type { MeizuSettings } from './settings.ts'
+
+/** Meizu clears a batch whatever is answered, and names no body that it expects. */
+const received: CallbackAnswer = { status: 200, contentType: 'text/plain', body: '' }
+const malformed: CallbackAnswer = { status: 400, contentType: 'text/plain', body: '' }
+const refused: CallbackAnswer = { status: 403, contentType: 'text/plain', body: '' }
+
+const events: Readonly<Record<string, Receipt['event']>> = { '1': 'received', '2': 'clicked' }
+
+/**
+ * A form with `cb`, a JSON object keyed `msgId-type`, and the `access_token` of the console. The same object as a plain JSON
+ * body was seen too; it can carry its token only in the query.
+ */
+export function readCallback(request: CallbackRequest, settings: MeizuSettings): CallbackReading {
+  const body = request.body.toString('utf8')
+  const plain = parseObject(body)
+  const form = plain ? undefined : new URLSearchParams(body)
+  const token = form?.get('access_token') ?? text(plain?.access_token) ?? request.query.access_token ?? ''
+  if (settings.receiptToken && !isSame(token, settings.receiptToken))
+    return { ok: false, problem: 'the access_token is not extra.receipt_token', answer: refused }
+  const items = plain ? (inner(plain.cb) ?? plain) : parseObject(form?.get('cb') ?? '')
+  if (!items) return { ok: false, problem: 'cb is missing or not a JSON object', answer: malformed }
+  return { ok: true, receipts: Object.entries(items).flatMap(readItem), answer: received }
+}
+
+function readItem([key, item]: [string, unknown]): Receipt[] {
+  if (typeof item !== 'object' || item === null) return []
+  const { type, targets, param } = item as Record<string, unknown>
+  const event = events[String(type ?? key.slice(key.lastIndexOf('-') + 1))]
+  const taskId = readTaskId(param)
+  if (!event || taskId === undefined || !Array.isArray(targets)) return []
+  return targets.flatMap((token) => (typeof token === 'string' && token ? [{ taskId, token, event }] : []))
+}
+
+function inner(cb: unknown): Record<string, unknown> | undefined {
+  if (typeof cb === 'string') return parseObject(cb)
+  return typeof cb === 'object' && cb !== null && !Array.isArray(cb)
+    ? (cb as Record<string, unknown>)
+    : undefined
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Over digests, because the comparison wants equal lengths and must not tell the length either. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (value: string) => createHash('sha256').update(value).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}

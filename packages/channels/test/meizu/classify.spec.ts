@@ -1,0 +1,129 @@
+import type { OutcomeKind } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import {
+  callCodes,
+  classify,
+  isReply,
+  type MeizuReply,
+  readReply,
+  targetCodes,
+} from '../../src/meizu/classify.ts'
+import type { HttpReply } from '../../src/shared/http.ts'
+
+/** 2025-10-09 16:53:20 in China. */
+const now = 1_760_000_000_000
+const midnight = Date.parse('2025-10-10T00:00:00+08:00')
+const a = 'RA50c6348036344485d01776773577c64740465480a6b'
+const b = 'J0476035d625e6c64567f71487e040e7d017f0558675b'
+
+const http = (text: string, status = 200, headers: Record<string, string> = {}): HttpReply => ({
+  status,
+  headers,
+  text,
+})
+function reply(body: unknown): MeizuReply {
+  const reading = readReply(http(typeof body === 'string' ? body : JSON.stringify(body)), now)
+  if (!isReply(reading)) throw new Error(reading.kind)
+  return reading
+}
+const outcomes = (body: unknown) => classify(reply(body), [a, b], now)
+const failed = (code: string, message = '') => ({ code, message, value: '', redirect: '' })
+
+type Kinds = Partial<Record<OutcomeKind, number[]>>
+const rowsOf = (kinds: Kinds) =>
+  Object.entries(kinds).flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const))
+
+describe('a code about the whole call', () => {
+  const expected: Kinds = {
+    unavailable: [300, 500, 1001, 1003],
+    rejected: [1005, 110004, 110032, 110053],
+    misconfigured: [1006, 110000, 110001, 110009, 110031, 110033],
+    gone: [110002, 110003],
+    throttled: [110010],
+    quota: [110019, 110051],
+  }
+  it.each(rowsOf(expected))('%i is %s for everyone', (code, kind) => {
+    const both = outcomes(failed(String(code)))
+    expect(both.map((outcome) => outcome.kind)).toEqual([kind, kind])
+    expect(both[0]).toMatchObject({ reason: expect.stringMatching(new RegExp(`^${code} \\S`)) })
+  })
+
+  it('is in the table for every code the page has, and for no other', () => {
+    expect(Object.keys(callCodes).sort()).toEqual(Object.values(expected).flat().map(String).sort())
+  })
+
+  it.each(['110019', '110051'])('%s waits for midnight in China', (code) => {
+    expect(outcomes(failed(code))[0]).toMatchObject({ until: midnight })
+  })
+
+  it('that no table knows is rejected with Meizu’s words, anything like a token blanked', () => {
+    expect(outcomes(failed('110099', `新错误 ${a}`))[0]).toEqual({
+      kind: 'rejected',
+      reason: '110099 新错误 …',
+    })
+  })
+})
+
+describe('a code about one target', () => {
+  const expected: Kinds = {
+    rejected: [201, 520, 110005, 110010, 110011],
+    unavailable: [501, 513, 519],
+    throttled: [518],
+    gone: [110002, 110003],
+  }
+  const named = (code: number | string) => ({ code: '200', message: '', value: { [code]: [b] }, msgId: 'm' })
+
+  it.each(rowsOf(expected))('%i is %s for it, and the other was accepted', (code, kind) => {
+    expect(outcomes(named(code)).map((outcome) => outcome.kind)).toEqual(['accepted', kind])
+  })
+
+  it('is in the table for every code the page has, and for no other', () => {
+    expect(Object.keys(targetCodes).sort()).toEqual(Object.values(expected).flat().map(String).sort())
+  })
+
+  it('that no table knows is rejected', () => {
+    expect(outcomes(named(999))[1]).toEqual({ kind: 'rejected', reason: '999' })
+  })
+
+  it('110010 is a muted device here, and a rate limit for the call', () => {
+    expect(outcomes(named(110010))[1]).toMatchObject({ kind: 'rejected' })
+    expect(outcomes(failed('110010'))[1]).toMatchObject({ kind: 'throttled' })
+  })
+
+  it('may come target to code', () => {
+    const reversed = { code: '200', message: '', value: { [b]: '110002' } }
+    expect(outcomes(reversed).map((outcome) => outcome.kind)).toEqual(['accepted', 'gone'])
+    const listed = { code: 200, message: '', value: { [a]: ['110002'], [b]: 513 } }
+    expect(outcomes(listed).map((outcome) => outcome.kind)).toEqual(['gone', 'unavailable'])
+  })
+})
+
+describe('a success', () => {
+  it.each([
+    [{ code: '200', message: '', value: {}, msgId: 'c2ee5c3bf00448cfbceb7fdf68c3c8eb' }],
+    [{ code: 200, value: '' }],
+    [{ code: '200', value: null }],
+    [{ code: '200', value: [1, 2] }],
+    [{ code: '200', value: { 110002: null, 110003: [null, {}] } }],
+    [{ code: '200', value: { odd: 'text' } }],
+  ])('%j accepts everyone', (body) => {
+    expect(outcomes(body)).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
+  })
+})
+
+describe('an answer that cannot be read', () => {
+  const cases: [what: string, reply: HttpReply, expected: object][] = [
+    ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
+    ['a 429', http('', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
+    ['a 400', http('', 400), { kind: 'rejected', reason: 'HTTP 400' }],
+    ['a 408', http('', 408), { kind: 'unavailable' }],
+    ['a redirect', http('', 302), { kind: 'unavailable', reason: 'HTTP 302' }],
+    ['a page of a proxy', http('<html></html>'), { kind: 'unavailable' }],
+    ['an empty body', http(''), { kind: 'unavailable' }],
+    ['no code', http('{"message":"?"}'), { kind: 'unavailable' }],
+    ['a code that is an object', http('{"code":{}}'), { kind: 'unavailable' }],
+  ]
+  it.each(cases)('%s', (_what, answer, expected) => {
+    expect(readReply(answer, now)).toMatchObject(expected)
+  })
+})

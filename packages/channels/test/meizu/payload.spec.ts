@@ -1,0 +1,285 @@
+import type { Message } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { meizu } from '../../src/meizu/channel.ts'
+import { readIntent } from '../../src/meizu/intent.ts'
+import type { MeizuPayload } from '../../src/meizu/payload.ts'
+import { sampleNow, sampleTask } from '../samples.ts'
+import { meizuCertificate } from './fixtures.ts'
+
+type Extra = Record<string, unknown>
+
+const intent = 'intent:#Intent;component=com.demo/com.demo.DetailActivity;S.id=42;end'
+const url = 'https://push.example.com/callback/flyme/demo/k3yk3yk3yk3yk3yk3yk3yk'
+
+function map(message: Partial<Message>, over: Partial<Task> = {}, extra: Extra = {}) {
+  return meizu.mapPayload(sampleTask(message, over), meizu.readSettings(meizuCertificate({ extra })))
+}
+
+function mapped(message: Partial<Message>, over: Partial<Task> = {}, extra: Extra = {}): MeizuPayload {
+  const payload = map(message, over, extra)
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  return payload
+}
+
+/** As it goes over the wire. */
+const text = (...args: Parameters<typeof mapped>) => JSON.stringify(mapped(...args).message)
+const json = (...args: Parameters<typeof mapped>) => JSON.parse(text(...args))
+
+describe('a Meizu payload', () => {
+  it('is, for a plain text, this whole message', () => {
+    expect(mapped({}).way).toBe('varnished')
+    expect(json({})).toEqual({
+      noticeBarInfo: { noticeMsgType: 1, title: 'Order shipped', content: 'Parcel 123 is on its way' },
+      clickTypeInfo: { clickType: 0, parameters: { task_id: '4503599627370497' } },
+      pushTimeInfo: { offLine: 1, validTime: 1 },
+      advanceInfo: {
+        notificationType: { vibrate: 1, lights: 1, sound: 1 },
+        notifyKey: (4503599627370497).toString(36).slice(-8),
+      },
+    })
+  })
+
+  const bar = (part: object) => ({ noticeBarInfo: part })
+  const click = (part: object) => ({ clickTypeInfo: part })
+  const sound = (value: number) => ({ advanceInfo: { notificationType: { sound: value } } })
+  const id = { task_id: '4503599627370497' }
+  const cases: [what: string, message: Partial<Message>, expected: object][] = [
+    [
+      'an intent with a component opens a page, its extras beside task_id',
+      { flyme: { clickAction: 'intent', intent } },
+      click({ clickType: 1, activity: 'com.demo.DetailActivity', parameters: { id: '42', ...id } }),
+    ],
+    [
+      'an address is opened as such',
+      { flyme: { clickAction: 'intent', intent: 'https://example.com/a' } },
+      click({ clickType: 2, url: 'https://example.com/a', parameters: id }),
+    ],
+    [
+      'android’s click is taken where flyme has none',
+      { android: { clickAction: 'intent', intent } },
+      click({ clickType: 1 }),
+    ],
+    [
+      'flyme’s click wins over android’s as a pair',
+      { flyme: { clickAction: 'open_app' }, android: { clickAction: 'intent', intent } },
+      click({ clickType: 0 }),
+    ],
+    [
+      'extras of the intent win over ext, task_id over both',
+      {
+        ext: '{"id":1,"other":2,"task_id":"9"}',
+        flyme: { clickAction: 'intent', intent: intent.replace(';end', ';S.task_id=8;end') },
+      },
+      click({ parameters: { id: '42', other: 2, ...id } }),
+    ],
+    ['silent is silent', { flyme: { sound: 'silent' } }, sound(0)],
+    ['none of android is silent too', { android: { sound: 'none' } }, sound(0)],
+    ['a named sound cannot be had and rings', { flyme: { sound: 'bell' } }, sound(1)],
+    ['notice_msg_type is carried', { flyme: { noticeMsgType: 0 } }, bar({ noticeMsgType: 0 })],
+    ['channel_id 0 is public', { flyme: { channelId: '0' } }, bar({ noticeMsgType: 0 })],
+    ['another channel_id says nothing', { flyme: { channelId: 'orders' } }, bar({ noticeMsgType: 1 })],
+    [
+      'notice_msg_type wins over channel_id',
+      { flyme: { channelId: '0', noticeMsgType: 1 } },
+      bar({ noticeMsgType: 1 }),
+    ],
+    [
+      'large text is shown when expanded',
+      { bigText: 'A long story' },
+      { noticeExpandInfo: { noticeExpandType: 1, noticeExpandContent: 'A long story' } },
+    ],
+    [
+      'large text is cut at 1000',
+      { bigText: '长'.repeat(1001) },
+      { noticeExpandInfo: { noticeExpandContent: `${'长'.repeat(999)}…` } },
+    ],
+    ['a blank body is the large text', { body: undefined, bigText: 'Long' }, bar({ content: 'Long' })],
+    [
+      'a picture travels as an address beside the text',
+      { type: 'image', attachmentUrl: 'https://example.com/p.png' },
+      click({ parameters: { attachment_url: 'https://example.com/p.png', ...id } }),
+    ],
+    ['a blank title is the application’s name', { title: undefined }, bar({ title: 'Parcel Post' })],
+    ['with a title alone both are the title', { body: undefined }, bar({ content: 'Order shipped' })],
+    ['texts are trimmed', { title: ' a ', body: '\nb ' }, bar({ title: 'a', content: 'b' })],
+    ['a title of 32 is whole', { title: '题'.repeat(32) }, bar({ title: '题'.repeat(32) })],
+    ['a title of 33 is cut', { title: '题'.repeat(33) }, bar({ title: `${'题'.repeat(31)}…` })],
+    ['a content of 100 is whole', { body: '文'.repeat(100) }, bar({ content: '文'.repeat(100) })],
+    ['a content of 101 is cut', { body: '文'.repeat(101) }, bar({ content: `${'文'.repeat(99)}…` })],
+    ['no character is cut in half', { title: '😀'.repeat(33) }, bar({ title: `${'😀'.repeat(31)}…` })],
+  ]
+  it.each(cases)('%s', (_what, message, expected) => {
+    expect(json(message)).toMatchObject(expected)
+  })
+
+  it('carries ext as an object whose numbers keep their digits', () => {
+    expect(text({ ext: '{"id":9007199254740993,"price":1.10,"deep":{"a":[true,null]}}' })).toContain(
+      '"parameters":{"id":9007199254740993,"price":1.10,"deep":{"a":[true,null]},"task_id":"4503599627370497"}',
+    )
+  })
+
+  it('says nothing of a badge, and expands nothing without large text', () => {
+    expect(text({ badge: { kind: 'set', count: 5 } })).toBe(text({ badge: { kind: 'add', count: 1 } }))
+    expect(json({})).not.toHaveProperty('noticeExpandInfo')
+  })
+
+  it('asks for a big picture for VIP applications alone, and for images alone', () => {
+    const attachmentUrl = 'https://example.com/p.png'
+    expect(mapped({ type: 'image', attachmentUrl }).picture).toBeUndefined()
+    expect(mapped({ type: 'image', attachmentUrl }, {}, { vip: true }).picture).toBe(attachmentUrl)
+    expect(mapped({ type: 'text', attachmentUrl }, {}, { vip: true }).picture).toBeUndefined()
+  })
+
+  it('leaves a picture’s address out when it does not fit beside ext', () => {
+    const ext = JSON.stringify({ blob: 'x'.repeat(950) })
+    const { clickTypeInfo } = json({ type: 'image', attachmentUrl: 'https://example.com/picture.png', ext })
+    expect(Object.keys(clickTypeInfo.parameters)).toEqual(['blob', 'task_id'])
+  })
+
+  it('has a replace-key of at most 8 that a later attempt repeats', () => {
+    expect(json({}, { taskId: 7 }).advanceInfo.notifyKey).toBe('7')
+    expect(json({}, { taskId: Number.MAX_SAFE_INTEGER }).advanceInfo.notifyKey).toMatch(/^[0-9a-z]{8}$/)
+  })
+
+  const refused: [what: string, message: Partial<Message>, sentence: RegExp][] = [
+    ['a pass-through message', { type: 'cmd' }, /retired pass-through/],
+    ['a message without any text', { title: undefined, body: undefined, ext: '{"a":1}' }, /blank/],
+    ['a message of white space', { title: ' ', body: ' ' }, /blank/],
+    ['more than 1000 bytes of ext', { ext: JSON.stringify({ a: '文'.repeat(330) }) }, /1000 bytes of ext/],
+    [
+      'an intent with neither component nor address',
+      { flyme: { clickAction: 'intent', intent: 'intent:#Intent;action=x;end' } },
+      /neither/,
+    ],
+    [
+      'an address of more than 1000 characters',
+      { flyme: { clickAction: 'intent', intent: `https://example.com/${'x'.repeat(1000)}` } },
+      /at most 1000 characters/,
+    ],
+  ]
+  it.each(refused)('does not exist for %s', (_what, message, sentence) => {
+    const payload = map(message)
+    expect(isUnsupported(payload) && payload.unsupported).toMatch(sentence)
+  })
+})
+
+describe('the time Meizu keeps a message', () => {
+  const cases: [what: string, ttl: number, showEnd: number | undefined, expected: object][] = [
+    ['a day', 86_400, undefined, { offLine: 1, validTime: 24 }],
+    ['a second less than a day', 86_399, undefined, { offLine: 1, validTime: 24 }],
+    ['more than three days', 400_000, undefined, { offLine: 1, validTime: 72 }],
+    ['an hour', 3600, undefined, { offLine: 1, validTime: 1 }],
+    ['less than its least hour', 3599, undefined, { offLine: 0 }],
+    ['only if reachable now', 0, undefined, { offLine: 0 }],
+    ['what show_end_time leaves', 86_400, sampleNow + 7200, { offLine: 1, validTime: 2 }],
+    ['ttl when it ends first', 3600, sampleNow + 7200, { offLine: 1, validTime: 1 }],
+  ]
+  it.each(cases)('%s', (_what, ttl, showEnd, expected) => {
+    expect(json({ showEnd }, { ttl }).pushTimeInfo).toEqual(expected)
+  })
+
+  it('sets no vendor timer for the beginning', () => {
+    const window = { showBegin: sampleNow - 10, showEnd: sampleNow + 7200 }
+    expect(json(window).advanceInfo).not.toHaveProperty('fixDisplay')
+  })
+})
+
+describe('the class of a Meizu message', () => {
+  const classes = { classes: { service: { notice_msg_type: 0 }, marketing: { notice_msg_type: 1 } } }
+  const cases: [what: string, own: Message['flyme'], over: Partial<Task>, extra: Extra, expected: number][] =
+    [
+      ['service is private', {}, { messageClass: 'service' }, {}, 1],
+      ['marketing is public', {}, { messageClass: 'marketing' }, {}, 0],
+      ['the certificate’s service', {}, { messageClass: 'service' }, classes, 0],
+      ['the certificate’s marketing', {}, { messageClass: 'marketing' }, classes, 1],
+      ['the message’s own wins', { noticeMsgType: 1 }, { messageClass: 'service' }, classes, 1],
+    ]
+  it.each(cases)('%s', (_what, flyme, over, extra, expected) => {
+    expect(json({ flyme }, over, extra).noticeBarInfo.noticeMsgType).toBe(expected)
+  })
+})
+
+describe('the receipt wish', () => {
+  const over = { callbackUrl: url }
+
+  it('names address, task and both events once the console knows the address', () => {
+    expect(json({}, over, { receipt_registered: true }).extra).toEqual({
+      callback: url,
+      'callback.param': '4503599627370497',
+      'callback.type': '3',
+    })
+  })
+
+  it('is left out before that, without an address, and where it is too long', () => {
+    expect(json({}, over)).not.toHaveProperty('extra')
+    expect(json({}, {}, { receipt_registered: true })).not.toHaveProperty('extra')
+    const long = { callbackUrl: `https://example.com/${'x'.repeat(110)}` }
+    expect(json({}, long, { receipt_registered: true })).not.toHaveProperty('extra')
+  })
+})
+
+describe('a pass-through message of an entitled application', () => {
+  const entitled = { pass_through: true, receipt_registered: true }
+
+  it('is this whole message, texts and ext in its content, without receipts', () => {
+    const payload = mapped({ type: 'cmd', ext: '{"n":9007199254740993}' }, { callbackUrl: url }, entitled)
+    expect(payload.way).toBe('unvarnished')
+    expect(payload.message).toEqual({
+      title: 'Order shipped',
+      content:
+        '{"title":"Order shipped","body":"Parcel 123 is on its way","n":9007199254740993,"task_id":"4503599627370497"}',
+      pushTimeInfo: { offLine: 1, validTime: 1 },
+    })
+  })
+
+  it('needs no text', () => {
+    const { message } = mapped(
+      { type: 'cmd', title: undefined, body: undefined, ext: '{"a":1}' },
+      {},
+      entitled,
+    )
+    expect(message).not.toHaveProperty('title')
+    expect(message.content).toBe('{"a":1,"task_id":"4503599627370497"}')
+  })
+
+  it('holds at most 2000 bytes', () => {
+    const payload = map({ type: 'cmd', ext: JSON.stringify({ a: 'x'.repeat(2000) }) }, {}, entitled)
+    expect(isUnsupported(payload) && payload.unsupported).toMatch(/2000 bytes/)
+  })
+})
+
+describe('an intent', () => {
+  const cases: [uri: string, expected: object | undefined][] = [
+    [
+      'intent:#Intent;component=com.demo/.DetailActivity;end',
+      { kind: 'page', activity: 'com.demo.DetailActivity', extras: {} },
+    ],
+    [
+      'intent:#Intent;launchFlags=0x1;component=com.demo/org.other.Page;S.name=a%20b;B.on=true;B.off=false;i.n=-7;end',
+      { kind: 'page', activity: 'org.other.Page', extras: { name: 'a b', on: true, off: false } },
+    ],
+    [
+      'intent://open/item?id=1#Intent;scheme=demo;S.k=v;end',
+      { kind: 'address', url: 'demo://open/item?id=1', extras: { k: 'v' } },
+    ],
+    ['demo://open/item', { kind: 'address', url: 'demo://open/item', extras: {} }],
+    ['intent:#Intent;component=com.demo;end', undefined],
+    ['intent:#Intent;end', undefined],
+    ['intent://no/scheme#Intent;end', undefined],
+    ['nonsense', undefined],
+    ['', undefined],
+  ]
+  it.each(cases)('%s', (uri, expected) => {
+    const read = readIntent(uri)
+    if (expected) expect(read).toMatchObject(expected)
+    else expect(read).toBeUndefined()
+  })
+
+  it('keeps the digits of numbers, and takes what is none as text', () => {
+    const read = readIntent(
+      'intent:#Intent;component=a/b;l.id=9007199254740993;f.x=1.50;i.bad=0x1f;S.odd=%;end',
+    )
+    expect(JSON.stringify(read?.extras)).toBe('{"id":9007199254740993,"x":1.50,"bad":"0x1f","odd":"%"}')
+  })
+})
