@@ -1,0 +1,234 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Outcome } from '@herald/domain'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
+import { fcm } from '../../src/fcm/channel.ts'
+import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '../../src/fcm/simulator.ts'
+import { startConnectProxy } from '../connect-proxy.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+import { accountCertificate, clientEmail, newAccountKey, projectId } from './credentials.ts'
+
+const key = newAccountKey()
+const token = (index: number) => `fid${index}:APA91b${index}`
+
+describe('the FCM transport', () => {
+  const opened: { close(): Promise<void> }[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0).reverse()) await one.close()
+  })
+
+  async function startSimulator(options: FcmSimulatorOptions = {}): Promise<FcmSimulator> {
+    const simulator = await startFcmSimulator({
+      accounts: [{ clientEmail, key, projects: [projectId] }],
+      ...options,
+    })
+    opened.push(simulator)
+    return simulator
+  }
+
+  const depsFor = (simulator: FcmSimulator, over: Partial<TransportDeps> = {}) =>
+    sampleDeps({
+      urls: sampleUrls({ fcm: simulator.url, fcmToken: simulator.url }),
+      ca: simulator.ca,
+      ...over,
+    })
+
+  function openFor(deps: TransportDeps, certificate: Certificate = accountCertificate(key)) {
+    const transport = fcm.open(fcm.readSettings(certificate), deps)
+    opened.push(transport)
+    return transport
+  }
+
+  async function send(transport: Transport<unknown>, tokens: string[]): Promise<(Outcome | undefined)[]> {
+    const payload = fcm.mapPayload(sampleTask({}, { taskId: 7 }), fcm.readSettings(accountCertificate(key)))
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    const outcomes: (Outcome | undefined)[] = tokens.map(() => undefined)
+    await transport.send(
+      payload,
+      tokens.map((each, index) => ({ deviceId: index, token: each })),
+      {
+        signal: new AbortController().signal,
+        report: (index, outcome) => {
+          outcomes[index] = outcome
+        },
+      },
+    )
+    return outcomes
+  }
+
+  const tokens = (count: number) => Array.from({ length: count }, (_, index) => token(index))
+  const kinds = (outcomes: (Outcome | undefined)[]) => [...new Set(outcomes.map((outcome) => outcome?.kind))]
+
+  it('puts each token into a body of its own', async () => {
+    const simulator = await startSimulator()
+    expect(kinds(await send(openFor(depsFor(simulator)), tokens(300)))).toEqual(['accepted'])
+    const sent = simulator.received().map(({ body }) => JSON.parse(body).message.token)
+    expect(sent.sort()).toEqual(tokens(300).sort())
+  })
+
+  it('mints one access token for everybody and renews it before it ends', async () => {
+    let now = Date.now()
+    const clock = () => now
+    const simulator = await startSimulator({ now: clock })
+    const deps = depsFor(simulator, { now: clock })
+    const transports = [openFor(deps), openFor(deps)]
+    const sendAll = () => Promise.all(transports.map((transport) => send(transport, tokens(3))))
+    expect(kinds((await sendAll()).flat())).toEqual(['accepted'])
+    now += 54 * 60_000
+    await sendAll()
+    expect(deps.mints()).toBe(1)
+    now += 60_000
+    expect(kinds((await sendAll()).flat())).toEqual(['accepted'])
+    expect(deps.mints()).toBe(2)
+  })
+
+  it('waits as long as Google asks', async () => {
+    const simulator = await startSimulator({ retryAfter: 17 })
+    const transport = openFor(depsFor(simulator))
+    await send(transport, tokens(1))
+    simulator.setFaults({ throttle: 1 })
+    expect(await send(transport, tokens(1))).toEqual([
+      { kind: 'throttled', reason: '429 QUOTA_EXCEEDED', retryAfter: 17 },
+    ])
+  })
+
+  it('calls an unknown project misconfigured and asks once', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator), accountCertificate(key, { appId: 'no-such-project' }))
+    const outcomes = await send(transport, tokens(200))
+    expect(kinds(outcomes)).toEqual(['misconfigured'])
+    expect(outcomes[0]).toMatchObject({ reason: expect.stringContaining('no such project') })
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: false })
+  })
+
+  it('calls a missing role misconfigured', async () => {
+    const accounts = [{ clientEmail, key, projects: [projectId], withoutRole: true }]
+    const simulator = await startSimulator({ accounts })
+    expect(await send(openFor(depsFor(simulator)), tokens(2))).toEqual(
+      Array(2).fill({ kind: 'misconfigured', reason: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED' }),
+    )
+  })
+
+  it('tells the dead from the living', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator))
+    expect(kinds(await send(transport, [...tokens(2), 'UNREGISTERED:x', 'MISMATCH:x', 'INVALID:x']))).toEqual(
+      ['accepted', 'gone'],
+    )
+  })
+
+  it('sends only what was not processed again after GOAWAY', async () => {
+    const simulator = await startSimulator()
+    simulator.setFaults({ goawayAfter: 40 })
+    expect(kinds(await send(openFor(depsFor(simulator)), tokens(150)))).toEqual(['accepted'])
+    expect(simulator.ledger(7)).toEqual({ accepted: 150, distinct: 150, duplicates: 0 })
+  })
+
+  it('goes through a proxy for tokens and messages', async () => {
+    const simulator = await startSimulator()
+    const proxy = await startConnectProxy()
+    opened.push(proxy)
+    const transport = openFor(depsFor(simulator, { proxy: proxy.url }))
+    expect(kinds(await send(transport, tokens(5)))).toEqual(['accepted'])
+    const { host } = new URL(simulator.url)
+    expect(proxy.asked).toEqual([host, host])
+  })
+
+  it('keeps a path that its URL has', async () => {
+    const simulator = await startSimulator()
+    const urls = sampleUrls({ fcm: `${simulator.url}/gateway/`, fcmToken: simulator.url })
+    const transport = openFor(depsFor(simulator, { urls }))
+    // The simulator answers another path with a page, which never condemns a token.
+    expect(kinds(await send(transport, tokens(1)))).toEqual(['misconfigured'])
+  })
+
+  describe('without an access token', () => {
+    const answers: [name: string, status: number, headers: object, body: string, outcome: object][] = [
+      [
+        'an unknown scope',
+        200,
+        {},
+        '{"id_token":"x"}',
+        { kind: 'misconfigured', reason: expect.stringContaining('without access_token') },
+      ],
+      [
+        'a deleted key',
+        400,
+        {},
+        '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}',
+        {
+          kind: 'misconfigured',
+          reason: 'token endpoint: 400 invalid_grant: the key was deleted or is another account’s',
+        },
+      ],
+      [
+        'a deleted account',
+        400,
+        {},
+        '{"error":"invalid_grant","error_description":"Invalid grant: account not found"}',
+        {
+          kind: 'misconfigured',
+          reason: 'token endpoint: 400 invalid_grant: the service account was deleted',
+        },
+      ],
+      [
+        'a wrong clock',
+        400,
+        {},
+        '{"error":"invalid_grant","error_description":"Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."}',
+        {
+          kind: 'misconfigured',
+          reason: 'token endpoint: 400 invalid_grant: check the clock of this machine',
+        },
+      ],
+      [
+        'a wrong audience',
+        400,
+        {},
+        '{"error":"invalid_grant","error_description":"Invalid JWT: Failed audience check."}',
+        { kind: 'misconfigured', reason: 'token endpoint: 400 invalid_grant: the audience is wrong' },
+      ],
+      [
+        'an empty scope',
+        400,
+        {},
+        '{"error":"invalid_scope"}',
+        { kind: 'misconfigured', reason: 'token endpoint: 400 invalid_scope' },
+      ],
+      [
+        'an account that may not',
+        401,
+        {},
+        '{"error":"unauthorized_client"}',
+        { kind: 'misconfigured', reason: 'token endpoint: 401 unauthorized_client' },
+      ],
+      [
+        'too many asking',
+        429,
+        { 'retry-after': '9' },
+        '{}',
+        { kind: 'throttled', reason: 'token endpoint: 429 without a code', retryAfter: 9 },
+      ],
+      ['an outage', 503, {}, '<html>', { kind: 'unavailable', reason: 'token endpoint: 503 without a code' }],
+    ]
+
+    it.each(answers)('because of %s', async (_name, status, headers, body, outcome) => {
+      const server: Server = createServer((_request, response) =>
+        response.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(body),
+      )
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      opened.push({
+        async close() {
+          server.closeAllConnections()
+          await new Promise<void>((resolve) => server.close(() => resolve()))
+        },
+      })
+      const fcmToken = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const transport = openFor(sampleDeps({ urls: sampleUrls({ fcmToken }) }))
+      expect(await send(transport, tokens(2))).toEqual([outcome, outcome])
+      const temporary = status === 429 || status === 503
+      expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary })
+    })
+  })
+})
