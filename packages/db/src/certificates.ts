@@ -84,7 +84,7 @@ export async function saveCertificate(
     sealed: sealer.seal(JSON.stringify(secrets), boundTo(certificate)),
     expiresAt: certificate.expiresAt === undefined ? null : new Date(certificate.expiresAt),
   }
-  const row = await db.prisma.certificate.upsert({
+  const upsert = db.prisma.certificate.upsert({
     where: { appId_channel_environment: keyOf(certificate) },
     create: { ...keyOf(certificate), ...fields, callbackKey: randomBytes(16).toString('base64url') },
     update: {
@@ -96,6 +96,11 @@ export async function saveCertificate(
       updatedAt: new Date(),
     },
   })
+  // A pass minted with the former secret would hide that the new one is wrong.
+  const [row] = await db.prisma.$transaction([
+    upsert,
+    db.prisma.vendorSession.deleteMany({ where: { certificate: keyOf(certificate) } }),
+  ])
   return unseal(row, sealer)
 }
 

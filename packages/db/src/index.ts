@@ -97,7 +97,7 @@ export {
   removeMembers,
 } from './groups.ts'
 export { sharedKey } from './instance-keys.ts'
-export { countLogin, forgiveLogin, loginLimit, sweepLoginFailures } from './login-failures.ts'
+export { countLogin, forgiveLogin, loginLimit } from './login-failures.ts'
 export { type MigrateOptions, migrate } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
 export { ensurePartitions, timeOfTaskId } from './partitions.ts'
@@ -111,6 +111,7 @@ export {
   tasksById,
 } from './planning.ts'
 export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
+export { type ReportedToken, retireReported } from './reported-tokens.ts'
 export { applyRetention, type RetentionReport } from './retention.ts'
 export { codeOf, isPassing, isUnreachable, type RetryOptions, retrying } from './retrying.ts'
 export { createSealer, SealBroken, type Sealer } from './seal.ts'

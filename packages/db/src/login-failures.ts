@@ -39,12 +39,3 @@ export async function forgiveLogin(db: Database, appId: string, login: string): 
     values: [appId, login],
   })
 }
-
-/** Forgets windows that are over; answers how many. */
-export async function sweepLoginFailures(db: Database): Promise<number> {
-  const { rowCount } = await db.pool.query(
-    'DELETE FROM login_failure WHERE window_start < now() - make_interval(secs => $1)',
-    [loginLimit.windowSeconds],
-  )
-  return rowCount ?? 0
-}

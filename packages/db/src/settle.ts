@@ -82,8 +82,8 @@ function settleRow(s: Settlement) {
 }
 
 /** At least this many tokens within ten minutes, over half of them dead, and nothing is retired. */
-const GUARD_TOKENS = 20
-const GUARD_WINDOW = `interval '10 minutes'`
+export const GUARD_TOKENS = 20
+export const GUARD_WINDOW = `interval '10 minutes'`
 
 const settleSql = `
 WITH input AS MATERIALIZED (

@@ -62,6 +62,24 @@ export const settingsTable = {
   }),
   tokenDays: integer('HERALD_TOKEN_DAYS', 'How long an access token is good for.', 7, [1, 3650]),
   register: flag('HERALD_REGISTER', 'Whether devices without a user may register themselves.', true),
+  loginsPerSecond: integer(
+    'HERALD_LOGINS_PER_SECOND',
+    'Logins that one address may try per second, with twice as many at once.',
+    100,
+    [1, 100_000],
+  ),
+  registrationsPerSecond: integer(
+    'HERALD_REGISTRATIONS_PER_SECOND',
+    'Devices without a user that one address may register per second, with twice as many at once.',
+    50,
+    [1, 100_000],
+  ),
+  trustedProxies: integer(
+    'HERALD_TRUSTED_PROXIES',
+    'How many proxies in front of the HTTP interface add the address they saw to `x-forwarded-for`; 0 = the header is not believed.',
+    0,
+    [0, 10],
+  ),
   probeAttachments: flag(
     'HERALD_PROBE_ATTACHMENTS',
     'Whether the size of a picture is looked up before it is accepted.',

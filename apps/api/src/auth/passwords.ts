@@ -1,0 +1,90 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
+import { Failure } from '../codes.ts'
+
+/** Memory in KiB and passes: the least that OWASP's password storage page recommends for argon2id with one lane. */
+type Cost = { memory: number; passes: number }
+const cost: Cost = { memory: 12_288, passes: 3 }
+const TAG_LENGTH = 32
+
+export type Derive = (password: string, salt: Buffer, cost: Cost) => Promise<Buffer>
+
+export type Passwords = {
+  hash(password: string): Promise<string>
+  /**
+   * Runs `attempt` when it is its turn. Hashing fills a core and 12 MiB for tens of milliseconds, so few run at once and
+   * what waits too long behind them is refused.
+   */
+  inTurn<T>(attempt: () => Promise<T>): Promise<T>
+  /** Costs the same whether or not there is a stored hash to compare with. */
+  verify(password: string, stored: string | undefined): Promise<boolean>
+}
+
+const argon2Async = promisify(argon2)
+
+const deriveWithArgon2id: Derive = (password, salt, { memory, passes }) =>
+  argon2Async('argon2id', {
+    message: password.normalize('NFC'),
+    nonce: salt,
+    parallelism: 1,
+    tagLength: TAG_LENGTH,
+    memory,
+    passes,
+  })
+
+export function createPasswords(
+  options: { derive?: Derive; atOnce?: number; mostWaiting?: number } = {},
+): Passwords {
+  const { derive = deriveWithArgon2id, atOnce = availableParallelism(), mostWaiting = 500 } = options
+  const waiting: (() => void)[] = []
+  let running = 0
+  const decoy = { salt: randomBytes(16), cost }
+
+  return {
+    async hash(password) {
+      const salt = randomBytes(16)
+      return format(salt, await derive(password, salt, cost))
+    },
+    async inTurn(attempt) {
+      if (waiting.length >= mostWaiting)
+        throw new Failure(42901, 'Too many logins are waiting; try again in a moment.', { retryAfter: 2 })
+      if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
+      else running++
+      try {
+        return await attempt()
+      } finally {
+        const next = waiting.shift()
+        if (next) next()
+        else running--
+      }
+    },
+    async verify(password, stored) {
+      const known = stored === undefined ? undefined : parse(stored)
+      const { salt, cost: paid } = known ?? decoy
+      const derived = await derive(password, salt, paid)
+      return known !== undefined && timingSafeEqual(derived, known.tag)
+    },
+  }
+}
+
+function format(salt: Buffer, tag: Buffer): string {
+  const { memory, passes } = cost
+  return `$argon2id$v=19$m=${memory},t=${passes},p=1$${base64(salt)}$${base64(tag)}`
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString('base64').replaceAll('=', '')
+}
+
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([\w+/]+)\$([\w+/]+)$/
+
+function parse(stored: string): { salt: Buffer; tag: Buffer; cost: Cost } {
+  const [, memory, passes, salt, tag] = PHC.exec(stored) ?? []
+  if (!salt || !tag) throw new Error('A stored password hash is not one of ours')
+  return {
+    salt: Buffer.from(salt, 'base64'),
+    tag: Buffer.from(tag, 'base64'),
+    cost: { memory: Number(memory), passes: Number(passes) },
+  }
+}

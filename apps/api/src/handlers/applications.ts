@@ -1,0 +1,48 @@
+import { createApplication, listApplications, recordAudit } from '@herald/db'
+import { z } from 'zod'
+import { Failure } from '../codes.ts'
+import { seconds, timestamp } from '../input/answers.ts'
+import { name, optional, required } from '../input/fields.ts'
+import { route } from '../route.ts'
+
+const tag = 'Applications'
+
+export const addApplication = route({
+  method: 'post',
+  path: '/admin/app',
+  tag,
+  access: 'operator',
+  summary: 'Create an application',
+  description: 'The secret is shown this once.',
+  input: z.strictObject({ name: required(name(128)), package_name: optional(name(255)) }),
+  answer: z.object({ app_id: z.string(), app_secret: z.string() }),
+  async handler({ deps }, input) {
+    const created = await createApplication(deps.db, {
+      name: input.name,
+      packageName: input.package_name ?? '',
+    })
+    if (created === 'taken') throw new Failure(40901, 'An application with this name already exists.')
+    await recordAudit(deps.db, { appId: created.appId, actor: 'operator', action: 'application.create' })
+    return { app_id: created.appId, app_secret: created.appSecret }
+  },
+})
+
+export const applicationList = route({
+  method: 'get',
+  path: '/admin/app/list',
+  tag,
+  access: 'operator',
+  summary: 'All applications',
+  input: z.strictObject({}),
+  answer: z.array(
+    z.object({ app_id: z.string(), name: z.string(), package_name: z.string(), created_at: timestamp }),
+  ),
+  async handler({ deps }) {
+    return (await listApplications(deps.db)).map((application) => ({
+      app_id: application.appId,
+      name: application.name,
+      package_name: application.packageName,
+      created_at: seconds(application.createdAt),
+    }))
+  },
+})

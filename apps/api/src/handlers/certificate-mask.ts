@@ -1,0 +1,17 @@
+/** Enough to recognise a secret by, too little to use it. */
+export function mask(secret: string): string {
+  if (secret === '') return ''
+  return secret.length < 16 ? '****' : `****${secret.slice(-4).replace(/\s/g, '')}`
+}
+
+const SECRET_NAME = /secret|token|user|password|key/i
+
+/** `extra` with everything masked whose name says that it is a secret. */
+export function maskExtra(extra: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(extra).map(([name, value]) => [
+      name,
+      typeof value === 'string' && SECRET_NAME.test(name) ? mask(value) : value,
+    ]),
+  )
+}

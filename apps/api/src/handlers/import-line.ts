@@ -1,0 +1,108 @@
+import type { ChannelAdapter } from '@herald/channels'
+import { type ImportBinding, type ImportDevice, type Platform, tagsPerDevice } from '@herald/db'
+import { channelOfProvider, type VendorChannel } from '@herald/domain'
+import { isBlank } from '../input/blank.ts'
+import { readInt64 } from '../input/fields.ts'
+
+type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
+
+/** What is wrong with a line; one clause. */
+export class BadLine extends Error {}
+
+const LONG_NUMBER = /\d{16}/
+const INTEGER = /^-?\d+$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be in a name
+const UNFIT = /[\u0000-\u001f\u007f]/
+const lineFields = new Set(['device_guid', 'user_id', 'platform', 'alias', 'tags', 'bindings'])
+const bindingFields = new Set(['provider', 'device_token', 'environment', 'bundle_id'])
+const platforms = new Set(['ios', 'android', 'harmony'])
+
+/**
+ * One line of an import, checked by hand: at fifty thousand lines a second a schema costs half a core. Throws BadLine.
+ */
+export function readImportLine(text: string, adapters: Adapters): ImportDevice {
+  const line = parse(text)
+  if (typeof line !== 'object' || line === null || Array.isArray(line))
+    throw new BadLine('is not a JSON object')
+  for (const key in line)
+    if (!lineFields.has(key)) throw new BadLine(`${key.slice(0, 50)} is not a field of a device`)
+  const { device_guid, user_id, platform, alias, tags, bindings } = line as Record<string, unknown>
+  if (typeof platform !== 'string' || !platforms.has(platform))
+    throw new BadLine('platform must be one of ios, android, harmony')
+  return {
+    guid: textOf('device_guid', device_guid, 255),
+    userId: isBlank(user_id) ? undefined : userIdOf(user_id),
+    platform: platform as Platform,
+    alias: isBlank(alias) ? undefined : textOf('alias', alias, 128),
+    tags: isBlank(tags) ? undefined : tagsOf(tags),
+    bindings: isBlank(bindings) ? [] : bindingsOf(bindings, adapters),
+  }
+}
+
+type Parse = (
+  text: string,
+  reviver?: (key: string, value: unknown, context: { source?: string }) => unknown,
+) => unknown
+
+function parse(text: string): unknown {
+  try {
+    if (!LONG_NUMBER.test(text)) return JSON.parse(text)
+    return (JSON.parse as Parse)(text, (_key, value, { source }) =>
+      typeof value === 'number' && !Number.isSafeInteger(value) && source && INTEGER.test(source)
+        ? BigInt(source)
+        : value,
+    )
+  } catch {
+    throw new BadLine('is not JSON')
+  }
+}
+
+function textOf(name: string, value: unknown, max: number): string {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw new BadLine(`${name} must be a string that is not blank`)
+  if (value.length > max && [...value].length > max)
+    throw new BadLine(`${name} must have at most ${max} characters`)
+  if (UNFIT.test(value)) throw new BadLine(`${name} must not contain control characters`)
+  if (!value.isWellFormed()) throw new BadLine(`${name} contains half of a surrogate pair`)
+  return value
+}
+
+function userIdOf(value: unknown): string {
+  const read = readInt64(value)
+  if (read === undefined) throw new BadLine('user_id must be a whole number of 64 bits')
+  return String(read)
+}
+
+function tagsOf(value: unknown): string[] {
+  if (!Array.isArray(value)) throw new BadLine('tags must be a list')
+  if (value.length > tagsPerDevice) throw new BadLine(`tags must have at most ${tagsPerDevice} items`)
+  return value.map((tag, index) => textOf(`tags[${index}]`, tag, 64))
+}
+
+function bindingsOf(value: unknown, adapters: Adapters): ImportBinding[] {
+  if (!Array.isArray(value)) throw new BadLine('bindings must be a list')
+  const seen = new Set<VendorChannel>()
+  return value.map((item, index) => {
+    const binding = bindingOf(item, `bindings[${index}]`, adapters)
+    if (seen.has(binding.channel)) throw new BadLine(`bindings[${index}] repeats the provider of another`)
+    seen.add(binding.channel)
+    return binding
+  })
+}
+
+function bindingOf(item: unknown, path: string, adapters: Adapters): ImportBinding {
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    throw new BadLine(`${path} must be an object`)
+  for (const key in item)
+    if (!bindingFields.has(key)) throw new BadLine(`${path}.${key.slice(0, 50)} is not a field of a binding`)
+  const { provider, device_token, environment, bundle_id } = item as Record<string, unknown>
+  const channel = typeof provider === 'number' ? channelOfProvider(provider) : undefined
+  if (!channel) throw new BadLine(`${path}.provider must be a whole number from 1 to 8`)
+  const place = isBlank(environment) ? 1 : environment
+  if (place !== 0 && place !== 1) throw new BadLine(`${path}.environment must be 0 or 1`)
+  const token = textOf(`${path}.device_token`, device_token, 4096)
+  const problem = adapters[channel]?.checkToken(token)
+  if (problem) throw new BadLine(`${path}.device_token: ${problem}`)
+  const bundleId = isBlank(bundle_id) ? undefined : textOf(`${path}.bundle_id`, bundle_id, 255)
+  return { channel, token, environment: place, bundleId }
+}

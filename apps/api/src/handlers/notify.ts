@@ -1,0 +1,81 @@
+import { findByRequestId } from '@herald/db'
+import type { NewTask } from '@herald/domain'
+import { explain } from '@herald/plan'
+import { z } from 'zod'
+import { Failure } from '../codes.ts'
+import { int64Out } from '../input/answers.ts'
+import { optional, pushToken, required } from '../input/fields.ts'
+import { audience } from '../notify/audience.ts'
+import { message } from '../notify/message-schema.ts'
+import { newTask } from '../notify/new-task.ts'
+import { setting } from '../notify/setting-schema.ts'
+import { type Context, MIB, route } from '../route.ts'
+import { reachDevice } from './own-device.ts'
+import { scopeOf } from './scope.ts'
+
+const shared = {
+  method: 'post',
+  access: 'admin',
+  bodyLimit: MIB,
+  verbatim: 'message.ext',
+} as const
+
+export const notify = route({
+  ...shared,
+  path: '/push/notify',
+  tag: 'Push',
+  summary: 'Send a push notification',
+  description:
+    'Answers when the task is committed. The same `setting.request_id` again answers the first task’s id and pushes nothing.',
+  input: z.strictObject({ audience, setting, message }),
+  answer: z.object({ task_id: int64Out }),
+  example: { audience: 'all', message: { title: 'Hello', body: 'From Herald' } },
+  async handler(context, input, ext) {
+    const { deps } = context
+    const task = newTask(scopeOf(context), input.audience, input.setting, input.message, ext)
+    // Before the checks that depend on the clock: a repeated request must not fail because time has passed.
+    if (task.requestId !== undefined) {
+      const known = await findByRequestId(deps.db, context.appId, task.requestId)
+      if (known !== undefined) return { task_id: known }
+    }
+    await checkNow(context, task)
+    const { taskId } = await deps.acceptor.accept(task)
+    return { task_id: taskId }
+  },
+})
+
+export const explainPush = route({
+  ...shared,
+  path: '/push/explain',
+  tag: 'Push',
+  summary: 'Which channel a device would get for a notification, and why',
+  description: 'Takes the body of notify and a push token; the audience may be left out. Sends nothing.',
+  input: z.strictObject({ audience: optional(audience), setting, message, push_token: required(pushToken) }),
+  answer: z.object({
+    channel: z.string().nullable().describe('Null when no channel can take the device.'),
+    reason: z.string(),
+    others: z.array(z.object({ channel: z.string(), reason: z.string() })),
+  }),
+  async handler(context, input, ext) {
+    const { deps } = context
+    const task = newTask(
+      scopeOf(context),
+      input.audience ?? { kind: 'all' },
+      input.setting,
+      input.message,
+      ext,
+    )
+    await checkNow(context, task)
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    return explain(deps, task, deviceId)
+  },
+})
+
+async function checkNow({ deps }: Context, { message }: NewTask): Promise<void> {
+  if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
+    throw new Failure(40002, 'message.show_end_time must be in the future.')
+  if (deps.probe && message.type === 'image' && message.attachmentUrl !== undefined) {
+    const problem = await deps.probe(message.attachmentUrl)
+    if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
+  }
+}

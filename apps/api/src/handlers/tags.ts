@@ -1,0 +1,111 @@
+import { addTags, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db'
+import { z } from 'zod'
+import { Failure } from '../codes.ts'
+import { name, optional, pushToken, required } from '../input/fields.ts'
+import { type Context, route } from '../route.ts'
+import { reachDevice } from './own-device.ts'
+
+const tag = 'Devices'
+const path = '/user/push/tag'
+const tags = required(z.array(required(name(64))).max(tagsPerDevice))
+const answer = z.object({ tags: z.array(z.string()).describe('The tags the device has now.') })
+
+async function tagsNow(context: Context, deviceId: number) {
+  return { tags: await tagsOf(context.deps.db, context.appId, deviceId) }
+}
+
+export const readTags = route({
+  method: 'get',
+  path,
+  tag,
+  access: 'user',
+  summary: 'The tags of a device',
+  input: z.strictObject({ push_token: required(pushToken) }),
+  answer,
+  async handler(context, input) {
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    return tagsNow(context, deviceId)
+  },
+})
+
+export const addDeviceTags = route({
+  method: 'post',
+  path,
+  tag,
+  access: 'user',
+  summary: 'Add tags to a device',
+  description: `At most ${tagsPerDevice} tags a device, 64 characters each; all are added or none.`,
+  input: z.strictObject({ push_token: required(pushToken), tags }),
+  answer,
+  async handler(context, input) {
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    if ((await addTags(context.deps.db, context.appId, deviceId, input.tags)) === 'too many')
+      throw new Failure(40002, `tags would give the device more than ${tagsPerDevice} tags.`)
+    return tagsNow(context, deviceId)
+  },
+})
+
+export const removeDeviceTags = route({
+  method: 'delete',
+  path,
+  tag,
+  access: 'user',
+  summary: 'Remove tags from a device',
+  input: z.strictObject({ push_token: required(pushToken), tags }),
+  answer,
+  async handler(context, input) {
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    await removeTags(context.deps.db, context.appId, deviceId, input.tags)
+    return tagsNow(context, deviceId)
+  },
+})
+
+export const removeAllTags = route({
+  method: 'delete',
+  path: `${path}/all`,
+  tag,
+  access: 'user',
+  summary: 'Remove all tags from a device',
+  input: z.strictObject({ push_token: required(pushToken) }),
+  answer,
+  async handler(context, input) {
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    await removeTags(context.deps.db, context.appId, deviceId)
+    return { tags: [] }
+  },
+})
+
+const aliasAnswer = z.object({ alias: z.string().nullable().describe('The alias the device has now.') })
+
+export const setDeviceAlias = route({
+  method: 'post',
+  path: '/user/push/alias',
+  tag,
+  access: 'user',
+  summary: 'Set the alias of a device',
+  description: 'One alias a device; any number of devices may share it.',
+  input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
+  answer: aliasAnswer,
+  async handler(context, input) {
+    const { deviceId } = await reachDevice(context, input.push_token, true)
+    await setAlias(context.deps.db, context.appId, deviceId, input.alias)
+    return { alias: input.alias }
+  },
+})
+
+export const clearDeviceAlias = route({
+  method: 'delete',
+  path: '/user/push/alias',
+  tag,
+  access: 'user',
+  summary: 'Clear the alias of a device',
+  description: 'With `alias`, only if it is the one the device has.',
+  input: z.strictObject({ push_token: required(pushToken), alias: optional(name(128)) }),
+  answer: aliasAnswer,
+  async handler(context, input) {
+    const device = await reachDevice(context, input.push_token, true)
+    if (input.alias !== undefined && input.alias !== device.alias) return { alias: device.alias }
+    await setAlias(context.deps.db, context.appId, device.deviceId, null)
+    return { alias: null }
+  },
+})

@@ -1,0 +1,193 @@
+import {
+  type ControlAnswer,
+  cancelTask,
+  listTasks,
+  pauseTask,
+  resumeTask,
+  taskDetails,
+  taskFailures,
+} from '@herald/db'
+import { publicChannelNames, taskStates } from '@herald/domain'
+import { z } from 'zod'
+import { Failure } from '../codes.ts'
+import {
+  cutPage,
+  DEFAULT_PAGE,
+  int64Out,
+  nullableTimestamp,
+  pageOf,
+  seconds,
+  timestamp,
+} from '../input/answers.ts'
+import { id, int64, integer, optional, required } from '../input/fields.ts'
+import { type Context, route } from '../route.ts'
+import { taskScopeOf } from './scope.ts'
+
+const tag = 'Push'
+
+const counters = publicChannelNames.flatMap((channel) =>
+  (['sent', 'received', 'target'] as const).map((kind) => [`${channel}_${kind}`, channel, kind] as const),
+)
+const meanings = {
+  sent: 'accepted by the vendor; nativepush: written to a connection',
+  received: 'a receipt says that the device has it',
+  target: 'devices assigned to the channel',
+}
+
+export const taskDetail = route({
+  method: 'post',
+  path: '/push/task/detail',
+  tag,
+  access: 'admin',
+  summary: 'Query push statistics',
+  description: 'Known tasks in the order asked, each once; unknown ids are left out.',
+  input: z.strictObject({ list: required(z.array(int64).max(1000)).describe('Task IDs.') }),
+  answer: z.array(
+    z.object({
+      task_id: int64Out,
+      ...Object.fromEntries(
+        counters.map(([field, channel, kind]) => [field, int64Out.describe(`${channel}: ${meanings[kind]}`)]),
+      ),
+    }),
+  ),
+  async handler(context, { list }) {
+    const details = await taskDetails(context.deps.db, taskScopeOf(context), [...new Set(list)])
+    return details.map(({ taskId, counters: found }) => {
+      const record: Record<string, number> = { task_id: taskId }
+      for (const [field, channel, kind] of counters) record[field] = found[channel]?.[kind] ?? 0
+      return record as { task_id: number }
+    })
+  },
+})
+
+const taskRecord = z.object({
+  task_id: int64Out,
+  state: z
+    .string()
+    .describe('scheduled, accepted, planning, sending, paused, cancelling, finished or cancelled'),
+  title: z.string().nullable(),
+  request_id: z.string().nullable(),
+  group_id: int64Out.nullable(),
+  priority: z.enum(['high', 'normal']),
+  speed: z.int().nullable(),
+  created_at: timestamp,
+  begin_at: timestamp,
+  finished_at: nullableTimestamp,
+  target: z.int(),
+  sent: z.int(),
+  received: z.int(),
+  failed: z.int(),
+  expired: z.int(),
+  cancelled: z.int(),
+  unreachable: z.int().describe('Devices of the audience that no channel could take.'),
+  pending: z.int().describe('Targets that are neither sent nor given up.'),
+  progress: z.number().describe('Share of the targets that is done, 0 to 1.'),
+  rate: z.number().describe('Devices per second since the beginning.'),
+  eta: z.number().nullable().describe('Seconds until nothing is pending at that rate.'),
+})
+
+export const taskList = route({
+  method: 'post',
+  path: '/push/task/list',
+  tag,
+  access: 'admin',
+  summary: 'Tasks, newest first, with state, progress, rate and ETA',
+  input: z.strictObject({
+    limit: optional(integer(1, 1000)).describe('At most so many tasks; default 100.'),
+    before: optional(id).describe('Only tasks older than this one: the `next` of the page before.'),
+    state: optional(z.enum(taskStates)),
+  }),
+  answer: pageOf(taskRecord),
+  async handler(context, input) {
+    const limit = input.limit ?? DEFAULT_PAGE
+    const rows = await listTasks(context.deps.db, taskScopeOf(context), {
+      limit: limit + 1,
+      before: input.before === undefined ? undefined : Number(input.before),
+      state: input.state,
+    })
+    return cutPage(
+      rows,
+      limit,
+      (task) => task.taskId,
+      (task) => ({
+        task_id: task.taskId,
+        state: task.state,
+        title: task.title,
+        request_id: task.requestId,
+        group_id: task.groupId,
+        priority: task.lane,
+        speed: task.speed,
+        created_at: seconds(task.createdAt),
+        begin_at: seconds(task.beginAt),
+        finished_at: task.finishedAt && seconds(task.finishedAt),
+        target: task.target,
+        sent: task.sent,
+        received: task.received,
+        failed: task.failed,
+        expired: task.expired,
+        cancelled: task.cancelled,
+        unreachable: task.unreachable,
+        pending: task.pending,
+        progress: task.target === 0 ? (task.finishedAt ? 1 : 0) : 1 - task.pending / task.target,
+        rate: task.rate,
+        eta: task.eta,
+      }),
+    )
+  },
+})
+
+type Verb = (
+  db: Context['deps']['db'],
+  scope: ReturnType<typeof taskScopeOf>,
+  id: bigint,
+) => Promise<ControlAnswer>
+
+function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: Verb) {
+  return route({
+    method: 'post',
+    path: `/push/task/${verb}`,
+    tag,
+    access: 'admin',
+    summary,
+    input: z.strictObject({ task_id: required(id) }),
+    answer: z.object({ task_id: int64Out }),
+    async handler(context, { task_id }) {
+      const answer = await change(context.deps.db, taskScopeOf(context), task_id)
+      if (answer === 'unknown') throw new Failure(40401, `The task ${task_id} does not exist.`)
+      if (answer === 'finished') throw new Failure(40902, `The task ${task_id} is finished.`)
+      return { task_id }
+    },
+  })
+}
+
+export const taskCancel = control('cancel', 'Stop a task: what is not sent yet is cancelled', cancelTask)
+export const taskPause = control('pause', 'Pause a task', pauseTask)
+export const taskResume = control('resume', 'Resume a paused task', resumeTask)
+
+export const taskFailureList = route({
+  method: 'post',
+  path: '/push/task/failures',
+  tag,
+  access: 'admin',
+  summary: 'Failures of a task by channel and reason, with sample devices',
+  input: z.strictObject({ task_id: required(id) }),
+  answer: z.array(
+    z.object({
+      channel: z.string(),
+      fate: z
+        .string()
+        .describe('failed: given up; moved: went on to another channel; expired: its time ran out'),
+      reason: z.string(),
+      count: z.int(),
+      samples: z.array(z.object({ device_id: int64Out, device_guid: z.string().nullable() })),
+    }),
+  ),
+  async handler(context, { task_id }) {
+    const groups = await taskFailures(context.deps.db, taskScopeOf(context), task_id)
+    if (!groups) throw new Failure(40401, `The task ${task_id} does not exist.`)
+    return groups.map(({ samples, ...group }) => ({
+      ...group,
+      samples: samples.map(({ deviceId, deviceGuid }) => ({ device_id: deviceId, device_guid: deviceGuid })),
+    }))
+  },
+})

@@ -1,0 +1,100 @@
+import { findUserById, findUserByLogin, findUserByName, isApplicationSecret } from '@herald/db'
+import { z } from 'zod'
+import { logIn, tokenRecord } from '../auth/log-in.ts'
+import { Failure } from '../codes.ts'
+import { int64Out, timestamp } from '../input/answers.ts'
+import { deviceGuid, int64, name, optional, required, text } from '../input/fields.ts'
+import { route } from '../route.ts'
+
+const password = required(text(1024))
+const device = optional(deviceGuid).describe('Device ID; when set, the answer contains a push token.')
+
+const adminRecord = z.object({
+  access_key_secret: z.string().describe('File key: 32 random bytes in hex, new for every login.'),
+  encrypt_type: z.int().describe('Whether an encrypted connection is enabled; always 0.'),
+  expire: timestamp.describe('When the token ends, Unix time in seconds.'),
+  public_key: z.string().describe('PEM of the key that verifies `token`.'),
+  store_token: z.string().describe('File token: a JWT with the audience `store`.'),
+  token: z.string().describe('Access token: the value of the header `access-token` on later calls.'),
+})
+const userRecord = adminRecord.extend({
+  user_id: int64Out,
+  push_token: z.string().optional().describe('Present when device_guid was sent.'),
+})
+
+const login = { method: 'post', tag: 'Tokens', access: 'public', limit: 'login', answer: userRecord } as const
+
+export const tokenById = route({
+  ...login,
+  path: '/token/id',
+  summary: 'Token by user ID and password',
+  input: z.strictObject({ user_id: required(int64), password, device_guid: device }),
+  handler: (context, input) =>
+    logIn(context, {
+      login: `#${input.user_id}`,
+      password: input.password,
+      deviceGuid: input.device_guid,
+      find: () => findUserById(context.deps.db, context.appId, input.user_id),
+    }),
+})
+
+export const tokenByLogin = route({
+  ...login,
+  path: '/token/login',
+  summary: 'Token by login name and password',
+  description: 'The login name is a mobile number, an email or a username, looked up in this order.',
+  input: z.strictObject({ login_name: required(name(320)), password, device_guid: device }),
+  handler: (context, input) =>
+    logIn(context, {
+      login: input.login_name.toLowerCase(),
+      password: input.password,
+      deviceGuid: input.device_guid,
+      find: () => findUserByLogin(context.deps.db, context.appId, input.login_name),
+    }),
+})
+
+export const tokenByName = route({
+  ...login,
+  path: '/token/user',
+  summary: 'Token by username and password',
+  input: z.strictObject({ name: required(name(320)), password, device_guid: device }),
+  handler: (context, input) =>
+    logIn(context, {
+      login: input.name.toLowerCase(),
+      password: input.password,
+      deviceGuid: input.device_guid,
+      find: () => findUserByName(context.deps.db, context.appId, input.name),
+    }),
+})
+
+export const tokenForAdmin = route({
+  ...login,
+  path: '/token/admin',
+  summary: 'Token of an admin by the secret of the application',
+  input: z.strictObject({ app_secret: required(text(256)) }),
+  answer: adminRecord,
+  async handler(context, { app_secret }) {
+    const { deps, appId, application } = context
+    if (!(await isApplicationSecret(deps.db, appId, app_secret)))
+      throw new Failure(40103, 'The login failed: the app_secret is wrong.')
+    return tokenRecord(context, 'admin', appId, application.tokenVersion)
+  },
+})
+
+export const revokeTokens = route({
+  method: 'post',
+  path: '/token/revoke',
+  tag: 'Tokens',
+  access: 'anyone',
+  groupRefused: true,
+  summary: 'End all tokens of the acting user',
+  description:
+    'On every process within 2 seconds. An admin token that acts as nobody ends all admin tokens of its application.',
+  input: z.strictObject({}),
+  answer: z.object({ revoked: z.literal(true) }),
+  async handler({ deps, appId, caller }) {
+    if (caller.role === 'user') await deps.sessions.revokeUser(appId, caller.userId)
+    else await deps.sessions.revokeAdmins(appId)
+    return { revoked: true as const }
+  },
+})

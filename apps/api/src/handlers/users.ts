@@ -1,0 +1,123 @@
+import { changePassword, createUser, listUsers, recordAudit, removeUser, type User } from '@herald/db'
+import { z } from 'zod'
+import { Failure } from '../codes.ts'
+import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
+import { id, name, optional, page, required, text } from '../input/fields.ts'
+import { route } from '../route.ts'
+import { actorOf } from './actor.ts'
+import { scopeOf } from './scope.ts'
+
+const tag = 'Users and groups'
+const password = required(text(1024))
+const mobile = optional(
+  z.string().regex(/^\+?\d{3,20}$/, { error: 'must be 3 to 20 digits, with + in front if need be' }),
+)
+const email = optional(
+  name(254).refine((value) => /^[^\s@]+@[^\s@]+$/.test(value), { error: 'must be an email address' }),
+)
+
+export const userRecord = z.object({
+  user_id: int64Out,
+  username: z.string(),
+  mobile: z.string().nullable(),
+  email: z.string().nullable(),
+  created_at: timestamp,
+})
+
+export function showUser(user: User): z.input<typeof userRecord> {
+  return {
+    user_id: user.userId,
+    username: user.username,
+    mobile: user.mobile,
+    email: user.email,
+    created_at: seconds(user.createdAt),
+  }
+}
+
+export const addUser = route({
+  method: 'post',
+  path: '/admin/user',
+  tag,
+  access: 'admin',
+  summary: 'Create a user',
+  description: 'An admin acting for a group creates a member of that group.',
+  input: z.strictObject({ username: required(name(128)), mobile, email, password }),
+  answer: z.object({ user_id: int64Out }),
+  async handler(context, input) {
+    const { deps } = context
+    const passwordHash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
+    const created = await createUser(deps.db, scopeOf(context), {
+      username: input.username,
+      mobile: input.mobile,
+      // Addresses differ in case only on paper; logins are compared in lower case.
+      email: input.email?.toLowerCase(),
+      passwordHash,
+    })
+    if ('taken' in created) throw new Failure(40901, `A user with this ${created.taken} already exists.`)
+    return { user_id: created.userId }
+  },
+})
+
+export const userList = route({
+  method: 'post',
+  path: '/admin/user/list',
+  tag,
+  access: 'admin',
+  summary: 'Users by id',
+  input: z.strictObject({ ...page }),
+  answer: pageOf(userRecord),
+  async handler(context, input) {
+    const limit = input.limit ?? DEFAULT_PAGE
+    const rows = await listUsers(context.deps.db, scopeOf(context), { after: input.after, limit: limit + 1 })
+    return cutPage(rows, limit, (user) => user.userId, showUser)
+  },
+})
+
+export const userRemove = route({
+  method: 'post',
+  path: '/admin/user/remove',
+  tag,
+  access: 'admin',
+  summary: 'Remove a user',
+  description: 'Ends the user’s tokens. Devices stay, without an owner, alias, tags, badge and inbox.',
+  input: z.strictObject({ user_id: required(id) }),
+  answer: z.object({ removed: z.literal(true) }),
+  async handler(context, { user_id }) {
+    const { deps, appId, caller } = context
+    if (!(await removeUser(deps.db, scopeOf(context), user_id)))
+      throw new Failure(40401, `The user ${user_id} does not exist.`)
+    deps.sessions.forgetUser(appId, user_id)
+    await recordAudit(deps.db, {
+      appId,
+      actor: actorOf(caller),
+      action: 'user.remove',
+      detail: { user_id: String(user_id) },
+    })
+    return { removed: true as const }
+  },
+})
+
+export const userPassword = route({
+  method: 'post',
+  path: '/admin/user/password',
+  tag,
+  access: 'admin',
+  summary: 'Change the password of a user',
+  description: 'Ends the user’s tokens.',
+  input: z.strictObject({ user_id: required(id), password }),
+  answer: z.object({ changed: z.literal(true) }),
+  async handler(context, input) {
+    const { deps, appId, caller } = context
+    const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
+    if (!(await changePassword(deps.db, scopeOf(context), input.user_id, hash)))
+      throw new Failure(40401, `The user ${input.user_id} does not exist.`)
+    deps.sessions.forgetUser(appId, input.user_id)
+    await recordAudit(deps.db, {
+      appId,
+      actor: actorOf(caller),
+      action: 'user.password',
+      detail: { user_id: String(input.user_id) },
+    })
+    return { changed: true as const }
+  },
+})

@@ -1,0 +1,6 @@
+export { type Code, codes } from './codes.ts'
+export type { ApiDeps } from './deps.ts'
+export { type OpenApi, type OpenApiOptions, openApi } from './open-api.ts'
+export { openApiDocument } from './openapi/document.ts'
+export { type AppOptions, createApp as createApi } from './rim/create-app.ts'
+export { api, type ServedApi, serveApi, tuneServer } from './serve-api.ts'

@@ -1,0 +1,18 @@
+/** Absent, null, "", only white space, [] or {}: the value selects its default. */
+export function isBlank(value: unknown): boolean {
+  if (value === undefined || value === null) return true
+  if (typeof value === 'string') return value.trim() === ''
+  if (Array.isArray(value)) return value.length === 0
+  if (typeof value !== 'object') return false
+  for (const _key in value) return false
+  return true
+}
+
+export function dropBlank(value: unknown): unknown {
+  return isBlank(value) ? undefined : value
+}
+
+/** Whether nothing is set in an object whose blanks are already undefined. */
+export function isEmpty(value: object | undefined): boolean {
+  return value === undefined || Object.values(value).every((field) => field === undefined)
+}

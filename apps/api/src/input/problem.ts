@@ -1,0 +1,81 @@
+import type { z } from 'zod'
+import { type Code, Failure } from '../codes.ts'
+import { shown } from '../rim/json.ts'
+
+type Issue = z.core.$ZodIssue
+
+/** Unknown fields first: a typing error makes every other complaint misleading. */
+const order: Code[] = [40001, 40003, 40004, 40002]
+
+/** One failure for everything that is wrong with an input: the most telling of it, with the path of the field. */
+export function failureOf(issues: readonly Issue[], inQuery = false): Failure {
+  const problems = issues.map((issue) => (inQuery ? queryProblemOf(issue) : problemOf(issue)))
+  problems.sort((a, b) => order.indexOf(a.code) - order.indexOf(b.code))
+  const { code, sentence } = problems[0]!
+  return new Failure(code, sentence)
+}
+
+function queryProblemOf(issue: Issue): Problem {
+  if (issue.code !== 'unrecognized_keys') return problemOf(issue)
+  return { code: 40002, sentence: `${shown(issue.keys[0]!)} is not a query parameter of this call.` }
+}
+
+type Problem = { code: Code; sentence: string }
+
+function problemOf(issue: Issue): Problem {
+  const path = pathText(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    const where = path === '' ? 'the body' : path
+    return { code: 40001, sentence: `${shown(issue.keys[0]!)} is not a field of ${where}.` }
+  }
+  if (path === '' && issue.code === 'invalid_type')
+    return { code: 40001, sentence: 'The body must be a JSON object.' }
+  const code = (issue.code === 'custom' && (issue.params?.code as Code | undefined)) || 40002
+  return { code, sentence: `${path === '' ? 'The body' : path} ${complaint(issue)}.` }
+}
+
+const kinds: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+}
+
+function complaint(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.message.endsWith('received undefined')) return 'is required'
+      // A number of the wrong size or kind has said so in its own words.
+      return issue.message.startsWith('must')
+        ? issue.message
+        : `must be ${kinds[issue.expected] ?? issue.expected}`
+    case 'too_big':
+      return limit(issue.origin, issue.maximum, 'at most')
+    case 'too_small':
+      return limit(issue.origin, issue.minimum, 'at least')
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`
+    case 'custom':
+      return issue.message
+    default:
+      return 'has the wrong shape'
+  }
+}
+
+function limit(origin: string, bound: number | bigint, word: string): string {
+  if (origin === 'string') return `must have ${word} ${bound} characters`
+  if (origin === 'array') return `must have ${word} ${bound} items`
+  return `must be ${word} ${bound}`
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  let text = ''
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`
+    else text += text === '' ? String(part) : `.${String(part)}`
+  }
+  return text
+}

@@ -1,0 +1,71 @@
+import type { Audience } from '@herald/domain'
+import { z } from 'zod'
+import { isBlank } from '../input/blank.ts'
+import { int64, text } from '../input/fields.ts'
+
+const MOST = 500
+const KEYS = 'tag, alias, user_id or push_token'
+
+/** Blank entries match nobody, so they are dropped; a list of nothing else is blank. */
+const dropBlankItems = (value: unknown) => {
+  if (!Array.isArray(value)) return isBlank(value) ? undefined : value
+  const items = value.filter((item) => !(typeof item === 'string' && item.trim() === ''))
+  return items.length === 0 ? undefined : items
+}
+
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.preprocess(dropBlankItems, z.array(item).optional()).meta({ maxItems: MOST })
+
+const keys = z.strictObject({
+  tag: list(text(1024)).describe('Devices labelled with any listed tag.'),
+  alias: list(text(1024)).describe('Devices with any listed alias.'),
+  user_id: list(int64).describe('Devices of any listed user ID.'),
+  push_token: list(text(1024)).describe('Devices with any listed push token.'),
+})
+
+function audienceOf(value: z.output<typeof keys>): Audience | undefined {
+  const given = Object.values(value).filter((items) => items !== undefined)
+  if (given.length !== 1) return undefined
+  if (value.tag) return { kind: 'tag', tags: value.tag }
+  if (value.alias) return { kind: 'alias', aliases: value.alias }
+  if (value.user_id) return { kind: 'user_id', userIds: value.user_id }
+  return { kind: 'push_token', pushTokens: value.push_token! }
+}
+
+/** Whom a push is for. Everything wrong with it but an unknown key or a mistyped item is 40003. */
+export const audience = z
+  .unknown()
+  .transform((value, context): Audience => {
+    const refuse = (message: string) => {
+      context.issues.push({ code: 'custom', input: value, message, params: { code: 40003 } })
+      return z.NEVER
+    }
+    if (isBlank(value)) return refuse('must not be blank')
+    if (value === 'all') return { kind: 'all' }
+    if (typeof value !== 'object' || Array.isArray(value))
+      return refuse(`must be the string all, or an object with one of ${KEYS}`)
+    for (const [key, items] of Object.entries(value as object))
+      if (Array.isArray(items) && items.length > MOST && Object.hasOwn(keys.shape, key))
+        return refuse(`must have at most ${MOST} items in ${key}`)
+    const read = keys.safeParse(value)
+    if (!read.success) {
+      context.issues.push(...read.error.issues.map((issue) => ({ ...issue, input: value }) as never))
+      return z.NEVER
+    }
+    return audienceOf(read.data) ?? refuse(`must have exactly one non-blank key of ${KEYS}`)
+  })
+  .meta({
+    description:
+      'Target: the string `all`, or an object with exactly one non-blank key of at most 500 items.',
+    oneOf: [{ type: 'string', const: 'all' }, z.toJSONSchema(keys, jsonSchemaOptions())],
+  })
+
+function jsonSchemaOptions() {
+  return {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }: { jsonSchema: { $schema?: string } }) => {
+      delete jsonSchema.$schema
+    },
+  } as const
+}

@@ -1,0 +1,89 @@
+import { adapters } from '@herald/channels'
+import { sharedKey } from '@herald/db'
+import { createAcceptor } from '@herald/plan'
+import type { Context } from '@herald/program'
+import type { Express } from 'express'
+import { createPasswords } from './auth/passwords.ts'
+import { createSessions } from './auth/sessions.ts'
+import { createTokens, newTokenKey } from './auth/tokens.ts'
+import type { ApiDeps } from './deps.ts'
+import { createAttachmentProbe } from './notify/attachment-probe.ts'
+import { createCallbackDesk } from './receipts/callback-desk.ts'
+import { createReceiptSink } from './receipts/receipt-sink.ts'
+import { type AppOptions, createApp } from './rim/create-app.ts'
+import { createRateLimiter } from './rim/rate-limiter.ts'
+
+export type OpenApi = {
+  /** Handles requests; the owner of the server passes them on. */
+  app: Express
+  deps: ApiDeps
+  /** Lets what is under way end. */
+  close(): Promise<void>
+}
+
+export type OpenApiOptions = AppOptions & { overrides?: Partial<ApiDeps> }
+
+/** Wires the interface to a program's Postgres, queue and settings; opens no port. */
+export async function openApi(context: Context, options: OpenApiOptions = {}): Promise<OpenApi> {
+  const { settings, db, sealer, queues, certificates, log, registry } = context
+  const privateKey = settings.tokenKey ?? (await sharedKey(db, sealer, 'token-signing', newTokenKey))
+  const acceptor = createAcceptor({
+    db,
+    queues,
+    certificates,
+    // The batches are committed and stay released: the feeder names them again.
+    onQueueFailure: (error) =>
+      log.warn({ err: error }, 'the queue took no job; the feeder will add it later'),
+  })
+  const receipts = createReceiptSink(db)
+  const callbacks = createCallbackDesk({ db, certificates, receipts, log })
+  const deps: ApiDeps = {
+    db,
+    sealer,
+    log,
+    registry,
+    acceptor,
+    certificates,
+    adapters,
+    vendor: {
+      urls: settings.vendorUrls,
+      proxy: settings.proxy,
+      ca: settings.vendorCa,
+      timeoutMs: settings.sendTimeoutSeconds * 1000,
+    },
+    receipts,
+    callbacks,
+    passwords: createPasswords(),
+    sessions: createSessions(db, createTokens({ privateKey, days: settings.tokenDays })),
+    operatorKey: settings.operatorKey,
+    publicUrl: settings.publicUrl,
+    register: settings.register,
+    probe: settings.probeAttachments ? createAttachmentProbe() : undefined,
+    limits: {
+      login: createRateLimiter({ perSecond: settings.loginsPerSecond, burst: settings.loginsPerSecond * 2 }),
+      register: createRateLimiter({
+        perSecond: settings.registrationsPerSecond,
+        burst: settings.registrationsPerSecond * 2,
+      }),
+      address: createRateLimiter({ perSecond: 1000, burst: 5000 }),
+      caller: createRateLimiter({ perSecond: 100, burst: 500 }),
+    },
+    trustedProxies: settings.trustedProxies,
+    waiting: async () => {
+      const up = await db.pool.query('SELECT 1').then(
+        () => true,
+        () => false,
+      )
+      return up ? [] : ['postgres']
+    },
+    ...options.overrides,
+  }
+  return {
+    app: createApp(deps, options),
+    deps,
+    async close() {
+      await deps.callbacks.close()
+      await deps.acceptor.close()
+    },
+  }
+}

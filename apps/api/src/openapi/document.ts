@@ -1,0 +1,213 @@
+import { type Code, codes, statusOf } from '../codes.ts'
+import { MIB, type Route } from '../route.ts'
+import { routes } from '../routes.ts'
+import { type JsonSchema, schemaOf } from './schemas.ts'
+
+export type OpenApiDocument = {
+  openapi: '3.1.0'
+  info: JsonSchema
+  servers: { url: string }[]
+  tags: { name: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, JsonSchema>; securitySchemes: Record<string, JsonSchema> }
+}
+
+export type Operation = {
+  tags: string[]
+  operationId: string
+  summary: string
+  description: string
+  parameters: JsonSchema[]
+  requestBody?: JsonSchema
+  responses: Record<string, JsonSchema>
+  security: Record<string, string[]>[]
+}
+
+/** The document is built from the table the server routes by and the schemas it checks with, so they cannot disagree. */
+export function openApiDocument(publicUrl?: string): OpenApiDocument {
+  const paths: OpenApiDocument['paths'] = {}
+  for (const route of routes) {
+    paths[route.path] ??= {}
+    paths[route.path]![route.method] = operationOf(route)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Herald', version: '1', description: introduction },
+    servers: [{ url: publicUrl ?? '/' }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { Failure: failureSchema },
+      securitySchemes: {
+        accessToken: { type: 'apiKey', in: 'header', name: 'access-token' },
+        operatorKey: { type: 'http', scheme: 'bearer' },
+      },
+    },
+  }
+}
+
+const introduction = `Every answer is an envelope {code, data, message}: 200 and null on success, otherwise a code of the table below and one sentence. The first three digits of a code are the HTTP status.
+
+Blank means absent, null, "", only white space, [] or {}, and selects the default. int64 is exact in both directions: a JSON number, on input also a decimal string. Fields that an object does not have are refused.
+
+Header names carry underscores (app_id, user_id, group_id): proxies must let them pass (nginx: underscores_in_headers on).
+
+| code | when |
+|---|---|
+${Object.entries(codes)
+  .map(([code, when]) => `| ${code} | ${when} |`)
+  .join('\n')}`
+
+const failureSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    code: { type: 'integer', format: 'int32', enum: Object.keys(codes).map(Number) },
+    data: { type: 'null' },
+    message: { type: 'string' },
+  },
+  required: ['code', 'data', 'message'],
+}
+
+function operationOf(route: Route): Operation {
+  return {
+    tags: [route.tag],
+    operationId: operationId(route),
+    summary: route.summary,
+    description: [route.description, accessText[route.access], route.groupRefused && groupText]
+      .filter(Boolean)
+      .join('\n\n'),
+    parameters: [...headersOf(route), ...queryOf(route)],
+    requestBody: bodyOf(route),
+    responses: responsesOf(route),
+    security: securityOf(route),
+  }
+}
+
+function operationId({ method, path }: Route): string {
+  const words = path.split('/').filter(Boolean)
+  return [method, ...words].join('_')
+}
+
+const accessText: Record<Route['access'], string> = {
+  public: 'Needs no access-token.',
+  user: 'For a user token, or an admin token with the header user_id.',
+  holder: 'For a user token, an admin token, or the push token alone.',
+  anyone: 'For a user token or an admin token.',
+  admin: 'For an admin token.',
+  operator: 'For the operator key, sent as `authorization: Bearer …`; needs no app_id.',
+}
+const groupText = 'Refused (40301) to an admin acting for a group.'
+
+function headersOf({ access }: Route): JsonSchema[] {
+  if (access === 'operator') return []
+  const header = (name: string, required: boolean, type: JsonSchema, description: string) => ({
+    name,
+    in: 'header',
+    required,
+    schema: type,
+    description,
+  })
+  const int64 = { type: 'integer', format: 'int64' }
+  return [
+    header('app_id', true, { type: 'string' }, 'App ID.'),
+    header('group_id', false, int64, 'With an admin token: the call is made as an admin of that group.'),
+    header(
+      'user_id',
+      false,
+      int64,
+      'With an admin token: the call is made as that user. With a user token: only its own id.',
+    ),
+  ]
+}
+
+function queryOf(route: Route): JsonSchema[] {
+  if (route.method !== 'get') return []
+  const { properties = {}, required = [] } = schemaOf(route.input, 'input') as {
+    properties?: Record<string, JsonSchema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+    ...(route.example !== undefined && { example: (route.example as Record<string, unknown>)[name] }),
+  }))
+}
+
+function bodyOf(route: Route): JsonSchema | undefined {
+  if (route.method === 'get') return undefined
+  if (route.stream)
+    return { required: true, content: { 'application/x-ndjson': { schema: { type: 'string' } } } }
+  return {
+    required: !route.input.safeParse({}).success,
+    description: `At most ${route.bodyLimit === MIB ? '1 MiB' : '64 KiB'}.`,
+    content: {
+      'application/json': {
+        schema: schemaOf(route.input, 'input'),
+        ...(route.example !== undefined && { example: route.example }),
+      },
+    },
+  }
+}
+
+const bodyCodes: Code[] = [40001, 40002, 41301, 40801]
+
+/** Which failures a route can answer with: what the rim does for every route like it, and what its handler throws. */
+function failuresOf(route: Route): Code[] {
+  const found = new Set<Code>([50001, 50301, 40002])
+  const add = (...list: Code[]) => {
+    for (const code of list) found.add(code)
+  }
+  if (route.method !== 'get') add(...bodyCodes)
+  if (route.access === 'operator') add(40101, 40102, 40301, 40901)
+  else add(40005, 40104, 40302, 40401, 42901)
+  if (route.access === 'public') add(40103, 42902)
+  else if (route.access !== 'holder') add(40101, 40102, 40301)
+  else add(40102, 40301)
+  if (route.path === '/push/notify' || route.path === '/push/explain') add(40003, 40004)
+  if (route.path === '/admin/user' || route.path === '/admin/group') add(40901)
+  if (/task\/(cancel|pause|resume)$/.test(route.path)) add(40902)
+  return [...found].sort()
+}
+
+function responsesOf(route: Route): Record<string, JsonSchema> {
+  const byStatus = new Map<number, Code[]>()
+  for (const code of failuresOf(route)) {
+    const status = statusOf(code)
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  const responses: Record<string, JsonSchema> = {
+    200: {
+      description: 'Success.',
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            properties: {
+              code: { type: 'integer', format: 'int32', const: 200 },
+              data: schemaOf(route.answer, 'output'),
+              message: { type: 'null' },
+            },
+            required: ['code', 'data', 'message'],
+          },
+        },
+      },
+    },
+  }
+  for (const [status, list] of byStatus)
+    responses[status] = {
+      description: list.map((code) => `${code}: ${codes[code]}`).join('\n\n'),
+      ...(status === 429 && {
+        headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds to wait.' } },
+      }),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
+    }
+  return responses
+}
+
+function securityOf({ access }: Route): Record<string, string[]>[] {
+  if (access === 'public') return []
+  if (access === 'operator') return [{ operatorKey: [] }]
+  return access === 'holder' ? [{}, { accessToken: [] }] : [{ accessToken: [] }]
+}

@@ -1,0 +1,142 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { CallbackAnswer, CallbackRequest } from '@herald/channels'
+import {
+  callbackKeys,
+  type Database,
+  forgetCallbacks,
+  leaseCallbacks,
+  type NewCallback,
+  type StoredCallback,
+  storeCallbacks,
+} from '@herald/db'
+import { channelOfPublicName } from '@herald/domain'
+import type { CertificateBook, ReadCertificate } from '@herald/plan'
+import type { Logger } from '@herald/telemetry'
+import { gather } from './gather.ts'
+import { applyReceipts, readCallback } from './read-callback.ts'
+import type { ReceiptSink } from './receipt-sink.ts'
+
+export type CallbackDesk = {
+  /** The vendor's answer; undefined when there is no such address. What it reports is stored by then. */
+  take(address: CallbackAddress, request: CallbackRequest): Promise<CallbackAnswer | undefined>
+  /** Reads what a process that died left unread; answers how many. */
+  sweep(): Promise<number>
+  close(): Promise<void>
+}
+
+export type CallbackAddress = { channel: string; appId: string; key: string }
+
+const LEASE_SECONDS = 60
+const SWEEP_MS = 5_000
+/** A callback may have 4 MiB. */
+const SWEPT_AT_ONCE = 5
+const MOST_ATTEMPTS = 20
+
+export function createCallbackDesk(deps: {
+  db: Database
+  certificates: CertificateBook
+  receipts: ReceiptSink
+  log: Logger
+}): CallbackDesk {
+  const { db, certificates, log } = deps
+  const store = gather<NewCallback, number>((callbacks) => storeCallbacks(db, callbacks, LEASE_SECONDS), 100)
+  const forget = gather<number, void>(async (ids) => {
+    await forgetCallbacks(db, ids)
+    return ids.map(() => undefined)
+  }, 1000)
+  const reading = new Set<Promise<void>>()
+
+  async function findCertificate({
+    channel: name,
+    appId,
+    key,
+  }: CallbackAddress): Promise<number | undefined> {
+    const channel = channelOfPublicName(name)
+    if (!channel || channel === 'native' || !/^[\w-]{22}$/.test(key) || !/^[\w.-]{1,32}$/.test(appId))
+      return undefined
+    const found = (await callbackKeys(db, appId, channel)).find(({ callbackKey }) =>
+      timingSafeEqual(Buffer.from(callbackKey), Buffer.from(key)),
+    )
+    return found?.certificateId
+  }
+
+  async function apply(
+    id: number,
+    certificate: ReadCertificate,
+    receipts: Parameters<typeof applyReceipts>[2],
+    at: number,
+  ) {
+    try {
+      await applyReceipts(deps, certificate, receipts, at)
+      await forget(id)
+    } catch (error) {
+      // The row stays, and the sweep finds it when its lease is over.
+      log.warn({ err: error, callback: id }, 'a vendor callback could not be read yet')
+    }
+  }
+
+  async function readAgain(stored: StoredCallback): Promise<void> {
+    const certificate = await certificates.byId(stored.certificateId)
+    const removed = 'problem' in certificate && certificate.problem === 'the certificate was removed'
+    if (removed || stored.attempts > MOST_ATTEMPTS) {
+      log.error(
+        { callback: stored.id },
+        removed
+          ? 'a callback of a removed certificate is dropped'
+          : 'a callback that cannot be read is dropped',
+      )
+      await forget(stored.id)
+      return
+    }
+    if ('problem' in certificate) return
+    const reading = readCallback(certificate, { ...stored, now: stored.arrivedAt })
+    await apply(stored.id, certificate, reading?.ok ? reading.receipts : [], stored.arrivedAt)
+  }
+
+  async function sweep(): Promise<number> {
+    const left = await leaseCallbacks(db, SWEPT_AT_ONCE, LEASE_SECONDS)
+    for (const stored of left) await readAgain(stored)
+    return left.length
+  }
+
+  let sweeping: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    sweeping = sweeping.then(async () => {
+      while ((await sweep()) === SWEPT_AT_ONCE) {}
+    })
+    sweeping = sweeping.catch((error) =>
+      log.warn({ err: error }, 'callbacks left by others could not be swept'),
+    )
+  }, SWEEP_MS)
+  timer.unref()
+
+  return {
+    async take(address, request) {
+      const certificateId = await findCertificate(address)
+      if (certificateId === undefined) return undefined
+      const certificate = await certificates.byId(certificateId)
+      if ('problem' in certificate) return { status: 503, contentType: 'text/plain', body: 'not ready' }
+      const read = readCallback(certificate, request)
+      if (!read) return undefined
+      if (!read.ok) {
+        log.warn(
+          { channel: address.channel, app: address.appId },
+          `a vendor callback is refused: ${read.problem}`,
+        )
+        return read.answer
+      }
+      if (read.receipts.length === 0) return read.answer
+      const { headers, query, body } = request
+      const id = await store({ certificateId, headers: { ...headers }, query: { ...query }, body })
+      const work = apply(id, certificate, read.receipts, request.now).finally(() => reading.delete(work))
+      reading.add(work)
+      return read.answer
+    },
+    sweep,
+    async close() {
+      clearInterval(timer)
+      await sweeping
+      await Promise.all(reading)
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import type { CallbackReading, CallbackRequest, Receipt } from '@herald/channels'
+import {
+  type Database,
+  devicesOfTokens,
+  type ReceiptToRecord,
+  retireReported,
+  timeOfTaskId,
+} from '@herald/db'
+import type { ReadCertificate } from '@herald/plan'
+import type { ReceiptSink } from './receipt-sink.ts'
+
+/** Undefined: the vendor does not call back. */
+export function readCallback(
+  { adapter, settings }: ReadCertificate,
+  request: CallbackRequest,
+): CallbackReading | undefined {
+  return adapter.readCallback?.(request, settings)
+}
+
+/** Counts what a callback reports, and retires the tokens it calls dead. Repeating it changes nothing. */
+export async function applyReceipts(
+  deps: { db: Database; receipts: ReceiptSink },
+  { stored }: ReadCertificate,
+  receipts: Receipt[],
+  arrivedAt: number,
+): Promise<void> {
+  const { application: appId, channel } = stored
+  const heard = receipts.filter(
+    ({ event, taskId }) => (event === 'received' || event === 'clicked') && taskId > 0,
+  )
+  if (heard.length > 0) {
+    const devices = await devicesOfTokens(deps.db, appId, channel, [
+      ...new Set(heard.map(({ token }) => token)),
+    ])
+    const records = heard.flatMap(({ taskId, token, event }) =>
+      (devices.get(token) ?? []).map(
+        (deviceId): ReceiptToRecord => ({
+          appId,
+          taskId,
+          deviceId,
+          channel,
+          event: event as 'received' | 'clicked',
+        }),
+      ),
+    )
+    if (records.length > 0) await deps.receipts(records)
+  }
+  const gone = receipts
+    .filter(({ event }) => event === 'gone')
+    .map(({ token, taskId }) => ({ token, since: taskId > 0 ? timeOfTaskId(taskId) : arrivedAt }))
+  await retireReported(deps.db, { id: stored.id, appId, channel }, gone)
+}

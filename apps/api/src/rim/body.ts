@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure } from '../codes.ts'
+
+const BODY_MS = 30_000
+
+/** Reads a whole body, within its limit of bytes and of time. */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const tooLarge = () => new Failure(41301, `The body is larger than ${limit / 1024} KiB.`)
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
+  const chunks: Buffer[] = []
+  let size = 0
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => settle(new Failure(40801, 'The body did not arrive in time.')), BODY_MS)
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) settle(tooLarge())
+      else chunks.push(chunk)
+    }
+    const onEnd = () => settle(undefined)
+    const onError = () => settle(new Failure(40001, 'The body ended before it was complete.'))
+    function settle(failure: Failure | undefined) {
+      clearTimeout(timer)
+      request.off('data', onData).off('end', onEnd).off('error', onError).off('aborted', onError)
+      if (failure) {
+        // An error may still follow when the connection breaks; nobody waits for it any more.
+        request.on('error', () => {})
+        reject(failure)
+      } else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onError).on('aborted', onError)
+  })
+}
+
+/** A body must say that it is JSON, or say nothing: a form sent by a foreign page cannot pass for a call. */
+export function checkJsonType(request: IncomingMessage): void {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new Failure(40001, 'The body must not be encoded: send it without content-encoding.')
+  const type = request.headers['content-type']
+  if (type === undefined) return
+  const [essence = '', ...parameters] = type.toLowerCase().split(';')
+  if (!/^application\/(json|[\w.-]+\+json)$/.test(essence.trim()))
+    throw new Failure(40001, 'The body must be JSON: send the header content-type: application/json.')
+  const charset = parameters.map((part) => part.trim()).find((part) => part.startsWith('charset='))
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
+    throw new Failure(40001, 'The body must be UTF-8.')
+}

@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answerHealth, Histogram } from '@herald/telemetry'
+import express, { type Express } from 'express'
+import helmet from 'helmet'
+import { Failure } from '../codes.ts'
+import type { ApiDeps } from '../deps.ts'
+import { docsPage } from '../openapi/docs-page.ts'
+import { openApiDocument } from '../openapi/document.ts'
+import type { Route } from '../route.ts'
+import { routes } from '../routes.ts'
+import { callerAddress } from './caller-address.ts'
+import { sendFailure } from './envelope.ts'
+import { failureOfError } from './failure-of.ts'
+import { serveCallback } from './serve-callback.ts'
+import { serveRoute } from './serve-route.ts'
+
+export type AppOptions = {
+  /** Adds further pages (consoles, dashboards) before the answer that nothing is there. */
+  mount?: (app: Express) => void
+}
+
+/** The HTTP interface as an Express application. Express appears in this file only. */
+export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('case sensitive routing', true)
+  app.set('strict routing', true)
+  app.set('query parser', false)
+  app.use(measure(deps))
+  // Consoles share this server, and may be reached without TLS inside a network.
+  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
+
+  for (const path of ['/healthz', '/readyz', '/metrics'])
+    app.get(path, (request, response) => void answerHealth(deps, request, response))
+  app.get('/openapi.json', (_request, response) => {
+    response.json(openApiDocument(deps.publicUrl))
+  })
+  app.get('/docs', (_request, response) => {
+    response.type('html').send(docsPage(openApiDocument(deps.publicUrl)))
+  })
+  app.post('/callback/:channel/:appId/:key', async (request, response) => {
+    await serveCallback(deps.callbacks, request.params, request, response)
+  })
+
+  for (const route of routes)
+    app[route.method](route.path, (request, response) =>
+      serveRoute(deps, route, request, response, callerAddress(request, deps.trustedProxies)),
+    )
+  for (const [path, methods] of methodsByPath(routes))
+    app.all(path, (_request, response) => {
+      response.setHeader('allow', methods)
+      throw new Failure(40501, `This path takes ${methods} only.`)
+    })
+
+  options.mount?.(app)
+  app.use((request: IncomingMessage) => {
+    throw new Failure(40401, `There is nothing at ${(request.url ?? '').split('?')[0]?.slice(0, 200)}.`)
+  })
+  // Express knows an error handler by its four parameters.
+  app.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
+    const { failure, unexpected } = failureOfError(isBadPath(error) ? badPath : error)
+    if (unexpected) deps.log.error({ err: error, path: request.url }, 'a request failed unexpectedly')
+    if (!request.complete) response.setHeader('connection', 'close')
+    sendFailure(response, failure)
+  })
+  return app
+}
+
+const badPath = new Failure(40401, 'There is nothing at a path that cannot be decoded.')
+
+function isBadPath(error: unknown): boolean {
+  return error instanceof URIError
+}
+
+function methodsByPath(table: readonly Route[]): Map<string, string> {
+  const methods = new Map<string, string>([['/callback/:channel/:appId/:key', 'POST']])
+  for (const { path, method } of table) {
+    const known = methods.get(path)
+    methods.set(path, known ? `${known}, ${method.toUpperCase()}` : method.toUpperCase())
+  }
+  return methods
+}
+
+function measure(deps: ApiDeps) {
+  const known = new Set(routes.map(({ path }) => path))
+  const name = 'herald_http_seconds'
+  // A supervisor may start this part again inside the process.
+  deps.registry.removeSingleMetric(name)
+  const duration = new Histogram({
+    name,
+    help: 'Duration of HTTP requests by path and status.',
+    labelNames: ['path', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [deps.registry],
+  })
+  return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    const started = performance.now()
+    const path = request.url?.split('?')[0] ?? ''
+    response.on('finish', () => {
+      const label = known.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'
+      duration.observe({ path: label, status: response.statusCode }, (performance.now() - started) / 1000)
+    })
+    next()
+  }
+}

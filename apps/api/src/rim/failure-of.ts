@@ -1,0 +1,13 @@
+import { isUnreachable } from '@herald/db'
+import { Failure } from '../codes.ts'
+
+/** Whatever a handler throws, as the answer it deserves. What nobody foresaw says nothing of itself. */
+export function failureOfError(error: unknown): { failure: Failure; unexpected: boolean } {
+  if (error instanceof Failure) return { failure: error, unexpected: false }
+  if (isUnreachable(error))
+    return {
+      failure: new Failure(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 }),
+      unexpected: false,
+    }
+  return { failure: new Failure(50001, 'An internal error occurred.'), unexpected: true }
+}

@@ -1,0 +1,83 @@
+import { Failure } from '../codes.ts'
+import { scanJson } from './json-scan.ts'
+
+/** The reviver's context (Node 22+), which the TypeScript library does not describe yet. */
+type Parse = (
+  text: string,
+  reviver?: (key: string, value: unknown, context: { source?: string }) => unknown,
+) => unknown
+const parse = JSON.parse as Parse
+
+const MAX_DEPTH = 64
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+/** A body as a value, and the text of the one part that is carried verbatim. */
+export type ReadJson = { value: unknown; verbatim?: string }
+
+/**
+ * Reads a body strictly. Integers that a double cannot hold come back as bigint, so that int64 is exact; everything that
+ * would be silently changed or could not be stored is refused.
+ */
+export function readJson(bytes: Uint8Array, options: { verbatim?: string } = {}): ReadJson {
+  const text = decode(bytes)
+  const scan = scanJson(text, { maxDepth: MAX_DEPTH, wanted: options.verbatim })
+  if (scan.depth > MAX_DEPTH) throw new Failure(40001, `The body is nested deeper than ${MAX_DEPTH} levels.`)
+  const value = parseText(text)
+  if (scan.duplicate !== undefined)
+    throw new Failure(40001, `The field ${shown(scan.duplicate)} occurs twice.`)
+  // Only an escape can bring in what a decoded text cannot contain.
+  if (text.includes('\\u')) refuseUnstorable(value, '')
+  return { value, verbatim: scan.span && text.slice(...scan.span) }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw new Failure(40001, 'The body is not valid UTF-8.')
+  }
+}
+
+const LONG_NUMBER = /\d{16}/
+const INTEGER = /^-?\d+$/
+
+function parseText(text: string): unknown {
+  try {
+    return LONG_NUMBER.test(text) ? parse(text, exactIntegers) : parse(text)
+  } catch {
+    throw new Failure(
+      40001,
+      text.trim() === '' ? 'The body is empty; it must be JSON.' : 'The body is not JSON.',
+    )
+  }
+}
+
+function exactIntegers(_key: string, value: unknown, context: { source?: string }): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+  return context.source !== undefined && INTEGER.test(context.source) ? BigInt(context.source) : value
+}
+
+function refuseUnstorable(value: unknown, path: string): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw new Failure(40002, `${named(path)} contains half of a surrogate pair.`)
+    if (value.includes('\0')) throw new Failure(40002, `${named(path)} contains the character U+0000.`)
+  } else if (Array.isArray(value)) {
+    value.forEach((item, index) => {
+      refuseUnstorable(item, `${path}[${index}]`)
+    })
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      refuseUnstorable(key, path === '' ? 'A field name' : `A field name in ${path}`)
+      refuseUnstorable(item, path === '' ? key : `${path}.${key}`)
+    }
+  }
+}
+
+function named(path: string): string {
+  return path === '' ? 'The body' : shown(path)
+}
+
+/** A caller's own words in a message, kept short. */
+export function shown(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 100)}…`
+}

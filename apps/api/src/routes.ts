@@ -1,0 +1,82 @@
+import { addApplication, applicationList } from './handlers/applications.ts'
+import {
+  certificateList,
+  checkCertificate,
+  dropCertificate,
+  putCertificate,
+  readCertificate,
+} from './handlers/certificates.ts'
+import { importDeviceStream } from './handlers/device-import.ts'
+import { deviceList } from './handlers/device-list.ts'
+import {
+  acknowledge,
+  bindToken,
+  ownDevices,
+  registerPush,
+  removeOwnDevice,
+  setDeviceBadge,
+  unbindToken,
+} from './handlers/devices.ts'
+import { addGroup, groupList, groupRemove, memberAdd, memberList, memberRemove } from './handlers/groups.ts'
+import { explainPush, notify } from './handlers/notify.ts'
+import {
+  addDeviceTags,
+  clearDeviceAlias,
+  readTags,
+  removeAllTags,
+  removeDeviceTags,
+  setDeviceAlias,
+} from './handlers/tags.ts'
+import { taskCancel, taskDetail, taskFailureList, taskList, taskPause, taskResume } from './handlers/tasks.ts'
+import { revokeTokens, tokenById, tokenByLogin, tokenByName, tokenForAdmin } from './handlers/tokens.ts'
+import { addUser, userList, userPassword, userRemove } from './handlers/users.ts'
+import type { Route } from './route.ts'
+
+/** Every call there is. Express, the gate and the OpenAPI document are made from this table alone. */
+export const routes: readonly Route[] = [
+  tokenById,
+  tokenByLogin,
+  tokenByName,
+  tokenForAdmin,
+  revokeTokens,
+  readCertificate,
+  notify,
+  taskDetail,
+  taskList,
+  taskCancel,
+  taskPause,
+  taskResume,
+  taskFailureList,
+  explainPush,
+  registerPush,
+  bindToken,
+  unbindToken,
+  readTags,
+  addDeviceTags,
+  removeDeviceTags,
+  removeAllTags,
+  setDeviceAlias,
+  clearDeviceAlias,
+  setDeviceBadge,
+  acknowledge,
+  ownDevices,
+  removeOwnDevice,
+  addUser,
+  userList,
+  userRemove,
+  userPassword,
+  addGroup,
+  groupList,
+  groupRemove,
+  memberAdd,
+  memberRemove,
+  memberList,
+  putCertificate,
+  certificateList,
+  checkCertificate,
+  dropCertificate,
+  importDeviceStream,
+  deviceList,
+  addApplication,
+  applicationList,
+]

@@ -1,0 +1,54 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Context, Running, Service } from '@herald/program'
+import { type OpenApi, type OpenApiOptions, openApi } from './open-api.ts'
+import { rawFailure } from './rim/envelope.ts'
+
+/** What a server of the interface needs beyond its handler. */
+export function tuneServer(server: Server): void {
+  // An import may stream for longer than any fixed time; ordinary bodies have their own limit.
+  server.requestTimeout = 0
+  server.headersTimeout = 30_000
+  server.keepAliveTimeout = 65_000
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
+    socket.end(
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? rawFailure(43101, 'The headers are too large.')
+        : rawFailure(40001, 'The request is not well-formed HTTP.'),
+    )
+  })
+}
+
+export type ServedApi = Running & { port: number; api: OpenApi }
+
+/** The interface on a port of its own. */
+export async function serveApi(
+  context: Context,
+  options: OpenApiOptions & { port?: number } = {},
+): Promise<ServedApi> {
+  const { host, port } = context.settings
+  const api = await openApi(context, options)
+  const server = createServer(api.app)
+  tuneServer(server)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(options.port ?? port, host, resolve)
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    await api.close()
+    throw new Error(`HERALD_PORT ${port} of ${host} cannot be listened on (${error.code})`)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    api,
+    waiting: async () => (await api.deps.waiting())[0],
+    async stop() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      })
+      await api.close()
+    },
+  }
+}
+
+export const api: Service = { name: 'api', start: (context) => serveApi(context) }
