@@ -51,6 +51,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   })
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => options.onIdleError?.(error))
+  // Nor does the pool listen to a connection that is lent out; its borrower learns of the loss with the next statement.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool, { disposeExternalPool: false }) })
   return {
     pool,
