@@ -1,7 +1,10 @@
 /** Literal, never indexed, name at static index 4: `:path`. */
 const pathField = 0x14
 
-/** Writes the path as a header field and returns where it ends; takes at most six bytes more than the path. */
+/**
+ * Writes the path as a header field and returns where it ends, or -1 when a character of it cannot be sent; takes at most six
+ * bytes more than the path.
+ */
 export function putPath(target: Buffer, start: number, path: string): number {
   let at = start
   target[at++] = pathField
@@ -13,7 +16,11 @@ export function putPath(target: Buffer, start: number, path: string): number {
     for (; rest >= 128; rest >>>= 7) target[at++] = (rest & 127) | 128
     target[at++] = rest
   }
-  for (let i = 0; i < length; i++) target[at++] = path.charCodeAt(i)
+  for (let i = 0; i < length; i++) {
+    const code = path.charCodeAt(i)
+    if (code < 0x21 || code > 0x7e) return -1
+    target[at++] = code
+  }
   return at
 }
 

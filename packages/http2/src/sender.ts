@@ -19,6 +19,7 @@ import {
   InvalidRequest,
   type RequestShape,
   toBuffer,
+  unsendablePath,
 } from './request-shape.ts'
 import type { Stream } from './stream.ts'
 
@@ -50,7 +51,7 @@ export class Sender {
   start(stream: Stream, shape: RequestShape): void {
     const { index } = stream
     const path = shape.pathOf?.(index)
-    if (shape.pathOf !== undefined) checkPath(path)
+    if (shape.pathOf !== undefined && (typeof path !== 'string' || path.charCodeAt(0) !== 47)) checkPath(path)
     const extra = shape.headersOf === undefined ? noExtra : this.encodeExtra(shape, index)
     const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
     if (shape.body.each !== undefined) {
@@ -130,8 +131,13 @@ export class Sender {
         `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
       )
     }
-    // From here on nothing may throw: compiling moves the table that the peer is to mirror.
-    const { head, tail } = this.compile(shape)
+    if (!this.isCompiled(shape)) {
+      // After compiling nothing may throw: it moves the table that the peer is to mirror.
+      if (path !== undefined) checkPath(path)
+      this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
+      this.compiledShape = shape
+    }
+    const { head, tail } = this.compiled!
     const { outbox } = this
     outbox.reserve(
       frameHeaderBytes +
@@ -143,6 +149,7 @@ export class Sender {
     const { chunk, at: start } = outbox
     let at = copyInto(chunk, start + frameHeaderBytes, head)
     if (path !== undefined) at = putPath(chunk, at, path)
+    if (at < 0) throw new InvalidRequest(unsendablePath)
     at = copyInto(chunk, at, tail)
     at = copyInto(chunk, at, extra.bytes)
     const length = at - start - frameHeaderBytes
@@ -173,19 +180,14 @@ export class Sender {
     }
   }
 
-  private compile(shape: RequestShape): CompiledBlock {
+  private isCompiled(shape: RequestShape): boolean {
     const known = this.compiled
-    if (
+    return (
       known !== undefined &&
       this.compiledShape === shape &&
       !known.once &&
       known.version === this.encoder.version
-    ) {
-      return known
-    }
-    this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
-    this.compiledShape = shape
-    return this.compiled
+    )
   }
 
   /** The usual case: the whole body fits every limit and goes out as one DATA frame, written in place. */
