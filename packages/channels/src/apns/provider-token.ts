@@ -1,4 +1,4 @@
-import { sign } from 'node:crypto'
+import { createHash, createPublicKey, sign } from 'node:crypto'
 import type { MintedSession } from '../channel.ts'
 import type { TokenAuth } from './settings.ts'
 
@@ -20,6 +20,12 @@ export type ProviderPass = {
 }
 
 const earlyMark = ' early'
+
+/** Names the key itself: a record that gets another key must not be served with the former one's token. */
+export function sessionKey({ keyId, teamId, key }: TokenAuth): string {
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  return `provider-token ${teamId} ${keyId} ${createHash('sha256').update(publicKey).digest('hex').slice(0, 16)}`
+}
 
 /**
  * A provider JWT as the shared session keeps it. `early` travels with it, because every process must know whether the one
@@ -54,6 +60,10 @@ export function readPass(value: string): ProviderPass {
  */
 export function mayReplace(pass: ProviderPass, nowMs: number): boolean {
   return !isYoung(pass, nowMs) || !pass.early
+}
+
+export function isDue(pass: ProviderPass, nowMs: number): boolean {
+  return nowMs - pass.issuedAt >= renewAfterMs
 }
 
 export function isYoung(pass: ProviderPass, nowMs: number): boolean {

@@ -13,11 +13,17 @@ import {
 } from './classify.ts'
 import { openConnections } from './connections.ts'
 import { type ApnsPayload, badgeSlot } from './payload.ts'
-import { isYoung, mayReplace, mintPass, type ProviderPass, readPass } from './provider-token.ts'
+import {
+  isDue,
+  isYoung,
+  mayReplace,
+  mintPass,
+  type ProviderPass,
+  readPass,
+  sessionKey,
+} from './provider-token.ts'
 import type { ApnsSettings } from './settings.ts'
 import { groupByTopic, notAllowed } from './topics.ts'
-
-const sessionKey = 'provider-token'
 
 /** Recipients of one topic, by their place in the call. */
 type Group = { topic: string; indexes: number[]; recipients: readonly Recipient[] }
@@ -32,13 +38,18 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       isFinal: (goaway) => classifyGoaway(goaway) !== undefined,
     }),
   )
+  let kept: ProviderPass | undefined
 
   /** `stale` is the pass APNs just refused; replacing it before its time is remembered in its successor. */
   async function takePass(stale?: ProviderPass): Promise<ProviderPass | undefined> {
     if (auth.kind !== 'token') return undefined
-    const early = stale !== undefined && isYoung(stale, deps.now())
+    const now = deps.now()
+    // Asking the shared session costs a query; a refusal tells soon enough that somebody has replaced the pass.
+    if (kept && kept.value !== stale?.value && !isDue(kept, now)) return kept
+    const early = stale !== undefined && isYoung(stale, now)
     const mint = async () => mintPass(auth, deps.now(), early)
-    return readPass(await deps.session(sessionKey, mint, stale?.value))
+    kept = readPass(await deps.session(sessionKey(auth), mint, stale?.value))
+    return kept
   }
 
   /** One request a recipient. Answers those that a fresh token or connection may still help; `last` lets none through. */

@@ -1,4 +1,4 @@
-import { sign } from 'node:crypto'
+import { createHash, createPublicKey, sign } from 'node:crypto'
 import type { Outcome } from '@herald/domain'
 import type { MintedSession } from '../channel.ts'
 import { type HttpClient, type HttpReply, joinUrl, parseObject, retryAfterSeconds } from '../shared/http.ts'
@@ -18,6 +18,12 @@ export class NoAccessToken extends Error {
     super(outcome.reason)
     this.outcome = outcome
   }
+}
+
+/** Names the key itself: a record that gets another account must not be served with the former one's token. */
+export function sessionKey({ clientEmail, privateKey }: FcmSettings): string {
+  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' })
+  return `access-token ${clientEmail} ${createHash('sha256').update(publicKey).digest('hex').slice(0, 16)}`
 }
 
 /** Exchanges a signed assertion for an access token. Throws NoAccessToken, or TransportFailure without an answer. */

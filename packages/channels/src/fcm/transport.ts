@@ -1,13 +1,13 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { mintAccessToken, NoAccessToken } from './access-token.ts'
+import { mintAccessToken, NoAccessToken, sessionKey } from './access-token.ts'
 import { classify } from './classify.ts'
 import type { FcmPayload } from './payload.ts'
 import type { FcmSettings } from './settings.ts'
 import { type FcmCall, type OpenFcmWire, openMulticastWire } from './wire.ts'
 
-const sessionKey = 'access-token'
+const keptMs = 30_000
 
 /** Bodies of a call, by their place in it. */
 type Bodies = { count: number; write(places: readonly number[]): FcmCall['body'] }
@@ -21,8 +21,17 @@ export function openTransport(
   const http = openHttpClient(deps)
   let projectKnown = false
 
-  const takeToken = (stale?: string) =>
-    deps.session(sessionKey, () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now()), stale)
+  let kept: { value: string; until: number } | undefined
+
+  async function takeToken(stale?: string): Promise<string> {
+    const now = deps.now()
+    // Asking the shared session costs a query; a refusal tells soon enough that a token has ended.
+    if (kept && kept.value !== stale && now < kept.until) return kept.value
+    const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
+    const value = await deps.session(sessionKey(settings), mint, stale)
+    kept = { value, until: now + keptMs }
+    return value
+  }
 
   /** One request a body. Answers those whose access token was refused; `last` reports them instead. */
   async function round(
