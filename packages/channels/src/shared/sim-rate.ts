@@ -5,7 +5,7 @@ export type RateMeter = {
   clear(): void
 }
 
-/** `most` undefined: anything passes. `windowOf` turns Unix ms into the number of its window. */
+/** `most` undefined or infinite: anything passes. `windowOf` turns Unix ms into the number of its window. */
 export function openRateMeter(
   most: number | undefined,
   now: () => number,
@@ -15,7 +15,7 @@ export function openRateMeter(
   let window = Number.NaN
   return {
     take(name, count) {
-      if (most === undefined) return true
+      if (most === undefined || most === Number.POSITIVE_INFINITY) return true
       const current = windowOf(now())
       if (current !== window) {
         window = current

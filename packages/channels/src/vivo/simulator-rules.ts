@@ -16,7 +16,9 @@ export type NoticeRules = VivoStrictness & {
 type Body = Record<string, unknown>
 
 /** The code with which vivo refuses the body of a send or of a saved list payload; undefined when it is in order. */
-export function findFault(body: Body, rules: NoticeRules): number | undefined {
+export function findFault(given: Body, rules: NoticeRules): number | undefined {
+  // Clients that write every field of a class send null for what is not set.
+  const body = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
   return (
     (rules.kind === 'single' ? targetFault(body, rules) : undefined) ??
     textFault(body, rules) ??

@@ -156,6 +156,7 @@ describe('vivo’s single send', () => {
     ['the least time', { timeToLive: 60 }],
     ['no time', { timeToLive: undefined }],
     ['a category alone', { classification: undefined, category: 'IM' }],
+    ['null for what is not set', { timeToLive: null, networkType: null, notifyId: null, extra: null }],
     ['wifi only', { networkType: 1 }],
     ['1024 characters of custom fields', { clientCustomMap: { k: 'x'.repeat(1023) } }],
     [

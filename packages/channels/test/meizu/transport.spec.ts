@@ -1,0 +1,187 @@
+import type { Message } from '@herald/domain'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { isUnsupported } from '../../src/channel.ts'
+import { meizu } from '../../src/meizu/channel.ts'
+import { type MeizuSimulatorOptions, startMeizuSimulator } from '../../src/meizu/simulator.ts'
+import { type SimReply, startSimServer } from '../../src/shared/sim-server.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+import { meizuCertificate, meizuCredential, meizuToken, outcomesOf } from './fixtures.ts'
+
+type Extra = Record<string, unknown>
+
+const tokens = (count: number) => Array.from({ length: count }, (_, i) => meizuToken(i))
+const opened: { close(): Promise<void> }[] = []
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()))
+})
+
+function connect(url: string, extra: Extra = {}, over: Parameters<typeof sampleDeps>[0] = {}) {
+  const settings = meizu.readSettings(meizuCertificate({ extra }))
+  const transport = meizu.open(settings, sampleDeps({ urls: sampleUrls({ meizu: url }), ...over }))
+  opened.push(transport)
+  const payloadOf = (message: Partial<Message> = {}, taskId = 7001) => {
+    const payload = meizu.mapPayload(sampleTask(message, { taskId }), settings)
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    return payload
+  }
+  return { transport, payloadOf }
+}
+
+async function simulate(options: MeizuSimulatorOptions = {}) {
+  const simulator = await startMeizuSimulator({ credentials: [meizuCredential], ...options })
+  opened.push(simulator)
+  return simulator
+}
+
+/** A vendor whose answers a test makes up; keeps the forms it was sent. */
+async function pretend(answer: (path: string, form: URLSearchParams) => unknown) {
+  const calls: { path: string; form: URLSearchParams }[] = []
+  const server = await startSimServer({
+    answer({ path, form }): SimReply {
+      calls.push({ path, form: form() })
+      return { body: answer(path, form()) }
+    },
+    throttled: () => undefined,
+    unavailable: () => ({ status: 500, body: '' }),
+  })
+  opened.push(server)
+  return { url: server.url, calls }
+}
+
+const ok = { code: '200', message: '', value: {}, msgId: 'm' }
+
+describe('the Meizu transport', () => {
+  it('halves a call that is refused for a target it does not name, until the bad one stands alone', async () => {
+    const bad = meizuToken(3)
+    const { url, calls } = await pretend((_path, form) =>
+      form.get('pushIds')!.split(',').includes(bad) ? { code: '110003', message: '', value: '' } : ok,
+    )
+    const { transport, payloadOf } = connect(url)
+    const outcomes = await outcomesOf(transport, payloadOf(), tokens(8))
+    expect(outcomes.map((outcome) => outcome.kind)).toEqual([
+      ...['accepted', 'accepted', 'accepted', 'gone'],
+      ...['accepted', 'accepted', 'accepted', 'accepted'],
+    ])
+    const accepted = calls.flatMap(({ form }) => {
+      const ids = form.get('pushIds')!.split(',')
+      return ids.includes(bad) ? [] : ids
+    })
+    expect(accepted.sort()).toEqual(tokens(8).filter((token) => token !== bad))
+  })
+
+  it('asks once for a token that stands twice in a call, and reports both', async () => {
+    const simulator = await simulate()
+    const { transport, payloadOf } = connect(simulator.url)
+    const token = meizuToken(1)
+    expect(await outcomesOf(transport, payloadOf(), [token, token])).toEqual([
+      { kind: 'accepted' },
+      { kind: 'accepted' },
+    ])
+    expect(simulator.ledger(7001)).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
+  })
+
+  it('tells muted, folded and failed devices apart inside one call', async () => {
+    const simulator = await simulate()
+    const { transport, payloadOf } = connect(simulator.url)
+    const magic = (code: number) => `magic${code}000000000000`
+    const asked = [meizuToken(1), magic(110010), magic(513), magic(520), magic(110002), magic(518)]
+    const outcomes = await outcomesOf(transport, payloadOf(), asked)
+    expect(outcomes.map((outcome) => outcome.kind)).toEqual([
+      ...['accepted', 'rejected', 'unavailable', 'rejected', 'gone', 'throttled'],
+    ])
+  })
+
+  it('lodges a picture once a task and shows it', async () => {
+    const { url, calls } = await pretend((path) =>
+      path.endsWith('/uploadImg')
+        ? { ...ok, value: { imgType: 1, imgUrl: 'https://meizu.example/1.png' } }
+        : ok,
+    )
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = payloadOf({
+      type: 'image',
+      attachmentUrl: 'https://example.com/p.png',
+      bigText: 'loses to the picture',
+    })
+    await outcomesOf(transport, image, tokens(1))
+    await outcomesOf(transport, image, tokens(2))
+    expect(calls.map(({ path }) => path.split('/').at(-1))).toEqual([
+      'uploadImg',
+      'pushByPushId',
+      'pushByPushId',
+    ])
+    expect(calls[0]!.form.get('imgUrl')).toBe('https://example.com/p.png')
+    expect(JSON.parse(calls[2]!.form.get('messageJson')!).noticeExpandInfo).toEqual({
+      noticeExpandType: 2,
+      noticeExpandImgUrl: 'https://meizu.example/1.png',
+    })
+  })
+
+  it.each([
+    ['refused', { code: '1005', message: 'too large', value: '' }],
+    ['answered nonsense', 'nonsense'],
+    ['answered without an address', ok],
+  ])('sends the text alone when the picture is %s', async (_what, answer) => {
+    const { url, calls } = await pretend((path) => (path.endsWith('/uploadImg') ? answer : ok))
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png', bigText: 'Long' })
+    expect(await outcomesOf(transport, image, tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(JSON.parse(calls.at(-1)!.form.get('messageJson')!)).toMatchObject({
+      noticeExpandInfo: { noticeExpandType: 1, noticeExpandContent: 'Long' },
+      clickTypeInfo: { parameters: { attachment_url: 'https://example.com/p.png' } },
+    })
+  })
+
+  it('passes pictures and pass-through messages of entitled applications to the simulator', async () => {
+    const simulator = await simulate({ credentials: [{ ...meizuCredential, vip: true, passThrough: true }] })
+    const { transport, payloadOf } = connect(simulator.url, { vip: true, pass_through: true })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' }, 7001)
+    expect(await outcomesOf(transport, image, tokens(2))).toEqual([
+      { kind: 'accepted' },
+      { kind: 'accepted' },
+    ])
+    const cmd = payloadOf({ type: 'cmd', ext: '{"a":1}' }, 7002)
+    expect(await outcomesOf(transport, cmd, tokens(2))).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
+    expect(simulator.ledger(7001).distinct).toBe(2)
+    expect(simulator.ledger(7002).distinct).toBe(2)
+  })
+
+  it('signs the text it sends, whatever it holds', async () => {
+    const simulator = await simulate()
+    const { transport, payloadOf } = connect(simulator.url)
+    const odd = payloadOf({
+      title: 'a+b & c=d 100% 订单',
+      body: '"\\\u2028 😀 ~!*()\'',
+      ext: '{"n":9007199254740993,"文":"\\u0000"}',
+    })
+    expect(await outcomesOf(transport, odd, tokens(2))).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
+  })
+
+  it('goes to the overseas host where the certificate says so and a host is set', async () => {
+    const simulator = await simulate()
+    const nowhere = 'http://127.0.0.1:9'
+    const overseas = { urls: sampleUrls({ meizu: nowhere, meizuIntl: simulator.url }) }
+    const kind = async (way: ReturnType<typeof connect>) =>
+      (await outcomesOf(way.transport, way.payloadOf(), tokens(1)))[0]?.kind
+    expect(await kind(connect('', { region: 'intl' }, overseas))).toBe('accepted')
+    expect(await kind(connect('', { region: 'cn' }, overseas))).toBe('unavailable')
+    expect(await kind(connect(simulator.url, { region: 'intl' }))).toBe('accepted')
+  })
+
+  it('does nothing for nobody', async () => {
+    const { url, calls } = await pretend(() => ok)
+    const { transport, payloadOf } = connect(url)
+    expect(await outcomesOf(transport, payloadOf(), [])).toEqual([])
+    expect(calls).toEqual([])
+  })
+
+  it('calls a blacklisted application misconfigured', async () => {
+    const simulator = await simulate()
+    simulator.forceCode('110009')
+    const { transport, payloadOf } = connect(simulator.url)
+    expect(await outcomesOf(transport, payloadOf(), tokens(1))).toEqual([
+      { kind: 'misconfigured', reason: '110009 the app is on the blacklist' },
+    ])
+  })
+})
