@@ -42,10 +42,14 @@ export async function askGovernor(
 }
 
 function byClass(attempts: Attempt[], certificate: ReadCertificate): Map<MessageClass, Attempt[]> {
+  const { adapter, settings } = certificate
   const groups = new Map<MessageClass, Attempt[]>()
   for (const attempt of attempts) {
     if (attempt.recipients.length === 0) continue
-    const messageClass = classOf(attempt.task, certificate)
+    const { message } = attempt.task
+    const ofTask = classOf(attempt.task, certificate)
+    // vivo.classification and its like decide which of the vendor's limits hold, whatever the task is called.
+    const messageClass = adapter.classOf?.({ message, messageClass: ofTask }, settings) ?? ofTask
     const group = groups.get(messageClass)
     if (group) group.push(attempt)
     else groups.set(messageClass, [attempt])
