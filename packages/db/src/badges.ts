@@ -4,13 +4,7 @@ import { type Runner, run } from './statement.ts'
 /** A badge that runs away must not overflow a client's 32 bits. */
 const MOST = 999_999_999
 
-export type BadgeWish = {
-  taskId: number
-  id: number
-  version: number
-  recipients: readonly number[]
-  badge: Badge
-}
+export type BadgeWish = { taskId: number; id: number; version: number; badge: Badge }
 
 /**
  * Gives every recipient of claimed batches the absolute number it is to show, once: the numbers are kept with the batch and
@@ -30,8 +24,6 @@ export async function assignBadges(
       some.map((wish) => wish.id),
       some.map((wish) => wish.version),
       some.map((wish) => wish.badge.count),
-      some.flatMap((wish) => wish.recipients),
-      some.flatMap((wish, n) => wish.recipients.map(() => n + 1)),
       kind === 'add',
     ])
     for (const [taskId, id, numbers] of rows) badges.set(`${taskId}/${id}`, numbers)
@@ -39,22 +31,25 @@ export async function assignBadges(
   return badges
 }
 
+// The numbers find their way back through one JSON object: a join of two lists whose length the planner cannot know becomes
+// a nested loop of a million steps for a thousand recipients.
 const badgeSql = `
 WITH held AS MATERIALIZED (
-  SELECT h.n, h.count, b.task_id, b.id
-  FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[]) WITH ORDINALITY AS h (task_id, id, version, count, n)
+  SELECT h.count, b.task_id, b.id, b.recipients
+  FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[]) AS h (task_id, id, version, count)
   JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version AND b.state = 'sending' AND b.badges IS NULL
-), wanted AS MATERIALIZED (
-  SELECT w.device, held.n, held.count FROM unnest($5::bigint[], $6::int[]) AS w (device, n) JOIN held ON held.n = w.n
 ), shown AS (
   INSERT INTO badge AS b (device_id, value)
-  SELECT device, LEAST(CASE WHEN $7 THEN sum(count) ELSE max(count) END, ${MOST}) FROM wanted GROUP BY device ORDER BY device
+  SELECT r.device, LEAST(CASE WHEN $5 THEN sum(held.count) ELSE max(held.count) END, ${MOST})
+  FROM held CROSS JOIN LATERAL unnest(held.recipients) AS r (device) GROUP BY r.device ORDER BY r.device
   ON CONFLICT (device_id) DO UPDATE
-    SET value = CASE WHEN $7 THEN LEAST(b.value + excluded.value, ${MOST}) ELSE excluded.value END
+    SET value = CASE WHEN $5 THEN LEAST(b.value + excluded.value, ${MOST}) ELSE excluded.value END
   RETURNING device_id, value
-), kept AS (
-  SELECT held.task_id, held.id, array_agg(shown.value ORDER BY wanted.device) AS badges
-  FROM held JOIN wanted ON wanted.n = held.n JOIN shown ON shown.device_id = wanted.device GROUP BY 1, 2
+), numbers AS MATERIALIZED (
+  SELECT jsonb_object_agg(device_id::text, value) AS by_device FROM shown
 )
-UPDATE batch b SET badges = kept.badges FROM kept WHERE b.task_id = kept.task_id AND b.id = kept.id
+UPDATE batch b SET badges = ARRAY(
+  SELECT (numbers.by_device ->> r.device::text)::int
+  FROM unnest(held.recipients) WITH ORDINALITY AS r (device, n), numbers ORDER BY r.n)
+FROM held WHERE b.task_id = held.task_id AND b.id = held.id
 RETURNING b.task_id, b.id, b.badges`

@@ -70,7 +70,7 @@ export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedT
 
 /** Slices of one broadcast: as many planners can work on it at once. */
 const SLICES = 8
-const FIRST_WIDTH = 4096
+const FIRST_WIDTH = 8192
 const MOST_WIDTH = 4_194_304
 
 /**

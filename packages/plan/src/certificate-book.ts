@@ -1,5 +1,6 @@
 import { CertificateProblem, type ChannelAdapter } from '@herald/channels'
 import {
+  type Application,
   certificateById,
   certificatesOf,
   type Database,
@@ -45,17 +46,21 @@ export function createCertificateBook(deps: {
   const applications = createCache<string, ApplicationCertificates>((appId) => readApplication(appId))
   const single = createCache<number, ReadCertificate | { problem: string }>(async (id) => {
     const stored = await certificateById(deps.db, deps.sealer, id)
-    return stored ? readOne(stored) : { problem: 'the certificate was removed' }
+    if (!stored) return { problem: 'the certificate was removed' }
+    return readOne(stored, await findApplication(deps.db, stored.application))
   })
 
-  function readOne(stored: StoredCertificate): ReadCertificate | { problem: string } {
+  function readOne(
+    stored: StoredCertificate,
+    application: Application | undefined,
+  ): ReadCertificate | { problem: string } {
     const adapter = deps.adapters[stored.channel]
     if (!adapter) return { problem: `${publicName(stored.channel)} is not part of this installation` }
     try {
       return {
         stored,
         adapter,
-        settings: adapter.readSettings(stored),
+        settings: adapter.readSettings({ ...stored, packageName: application?.packageName }),
         callbackUrl: callbackUrlOf(stored, deps.publicUrl),
       }
     } catch (error) {
@@ -70,7 +75,9 @@ export function createCertificateBook(deps: {
       certificatesOf(deps.db, deps.sealer, appId),
     ])
     const read = new Map(
-      certificates.map((stored) => [`${stored.channel}:${stored.environment}`, readOne(stored)] as const),
+      certificates.map(
+        (stored) => [`${stored.channel}:${stored.environment}`, readOne(stored, application)] as const,
+      ),
     )
     return {
       applicationName: application?.name ?? '',

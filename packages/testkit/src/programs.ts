@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { describe } from '@jest/globals'
+import type { describe } from '@jest/globals'
 
 /** Where a program of this machine is; undefined when it is not installed. */
 export function findProgram(name: string): string | undefined {
@@ -28,6 +28,11 @@ export function hasProgram(...names: string[]): boolean {
   return false
 }
 
-/** `describe` for suites that need programs of the machine: `describeWith('redis-server')('…', () => …)`. */
-export const describeWith = (...programs: string[]): typeof describe.skip =>
-  hasProgram(...programs) ? describe : describe.skip
+/**
+ * `describe` for suites that need programs of the machine: `describeWith('redis-server')('…', () => …)`. Takes jest's global,
+ * because the import exists inside jest alone and benchmarks use this package, too.
+ */
+export const describeWith = (...programs: string[]): typeof describe.skip => {
+  const jest = globalThis as unknown as { describe: typeof describe }
+  return hasProgram(...programs) ? jest.describe : jest.describe.skip
+}
