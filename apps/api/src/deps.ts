@@ -19,7 +19,7 @@ export type ApiDeps = {
   acceptor: Acceptor
   certificates: CertificateBook
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
-  vendor: { urls: VendorUrls; proxy?: string; ca?: string; timeoutMs: number }
+  vendor: { urls: VendorUrls; proxy?: string; ca?: string; client?: 'own' | 'reference'; timeoutMs: number }
   receipts: ReceiptSink
   callbacks: CallbackDesk
   passwords: Passwords

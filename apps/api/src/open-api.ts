@@ -49,6 +49,7 @@ export async function openApi(context: Context, options: OpenApiOptions = {}): P
       urls: settings.vendorUrls,
       proxy: settings.proxy,
       ca: settings.vendorCa,
+      client: settings.vendorClient,
       timeoutMs: settings.sendTimeoutSeconds * 1000,
     },
     receipts,

@@ -137,6 +137,12 @@ export const settingsTable = {
     fallback: undefined,
     fallbackText: 'none',
   }),
+  vendorClient: oneOf(
+    'HERALD_VENDOR_CLIENT',
+    'Whose client speaks to APNs and FCM: our `own`, or as `reference` the libraries `apn` and `firebase-admin`.',
+    'own',
+    ['own', 'reference'],
+  ),
 }
 
 const vendorUrl = (name: string, vendor: string, fallback: string) =>

@@ -48,6 +48,7 @@ function transportDeps({ settings, db, sealer }: Context, certificateId: number)
     urls: settings.vendorUrls,
     proxy: settings.proxy,
     ca: settings.vendorCa,
+    client: settings.vendorClient,
     now: Date.now,
     timeoutMs: settings.sendTimeoutSeconds * 1000,
     session: (key, mint, stale) => vendorSession(db, sealer, certificateId, key, mint, stale),
