@@ -117,8 +117,10 @@ function launch(options: {
 }
 
 async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  // Fast, immediate, and if all else fails by force: it then recovers at the next start.
+  // Politely for those who are just hanging up, then fast, then immediate, and if all else fails by force: it then
+  // recovers at the next start.
   for (const [signal, patience] of [
+    ['SIGTERM', 500],
     ['SIGINT', 10_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],

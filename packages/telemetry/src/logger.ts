@@ -36,8 +36,10 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
   return logger
 }
 
+/** Libraries hang whole connections on their errors: only plain fields are kept. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack, ...rest } = pino.stdSerializers.err(error)
-  return { ...(redact(rest) as object), type, message, stack }
+  const plain = Object.entries(rest).filter(([, value]) => value !== null && typeof value !== 'object')
+  return { ...(redact(Object.fromEntries(plain)) as object), type, message, stack }
 }

@@ -74,8 +74,15 @@ describe('createLogger', () => {
     expect(text).toContain('redis://user:[hidden]@host:6379/0')
   })
 
-  it('keeps the kind and the stack of an error', () => {
-    const [line] = logged((logger) => logger.error({ err: new RangeError('too far') }))
+  it('keeps the kind, the stack and the plain fields of an error', () => {
+    const error = Object.assign(new RangeError('too far'), {
+      code: '57P01',
+      client: { socket: {} },
+      password: 'hush',
+    })
+    const [line] = logged((logger) => logger.error({ err: error }))
+    expect(line.err).toMatchObject({ code: '57P01', password: '[hidden]' })
+    expect(line.err).not.toHaveProperty('client')
     expect(line.err).toMatchObject({
       type: 'RangeError',
       message: 'too far',

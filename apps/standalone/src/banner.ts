@@ -1,0 +1,23 @@
+import type { Demo } from './demo-file.ts'
+
+/** What is shown when everything is ready: where it is and what to try. */
+export function banner(demo: Demo, dataDir: string): string {
+  return `
+Herald is ready at ${demo.base_url}
+
+  try it      ${curlLine(demo)}
+  keys        ${dataDir}/demo.json
+  data        ${dataDir}
+  stop        Ctrl-C
+
+`
+}
+
+function curlLine({ base_url, app_id, admin_token }: Demo): string {
+  if (!app_id || !admin_token) return `curl ${base_url}/readyz`
+  const body = JSON.stringify({
+    audience: 'all',
+    message: { title: 'Hello', body: 'A push to every demo device' },
+  })
+  return `curl -H 'app_id: ${app_id}' -H 'access-token: ${admin_token}' -H 'content-type: application/json' -d '${body}' ${base_url}/push/notify`
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Postgres, startPostgres } from '@herald/embedded'
+import type { Logger } from '@herald/telemetry'
+
+export type OwnPostgres = { url: string; isUp(): boolean; stop(): Promise<void> }
+
+/** The embedded Postgres of this data directory, started again on the same port whenever it dies. */
+export async function keepPostgres(
+  dataDir: string,
+  log: Logger,
+  say: (sentence: string) => void,
+): Promise<OwnPostgres> {
+  const dir = join(dataDir, 'postgres')
+  let current: Postgres | undefined
+  let stopping = false
+  let restarting: Promise<void> | undefined
+
+  const start = async (port?: number) => {
+    current = await startPostgres({ dir, ...(port && { port }), log: say, onExit })
+  }
+  const onExit = (sentence: string) => {
+    const port = current?.port
+    current = undefined
+    if (stopping) return
+    log.error(`${sentence}; starting it again`)
+    restarting = restart(port)
+  }
+  const restart = async (port: number | undefined) => {
+    while (!stopping && !current) {
+      try {
+        await start(port)
+        log.info('Postgres is back')
+      } catch (error) {
+        log.error({ err: error }, 'Postgres did not come back; trying again')
+        await sleep(1000)
+      }
+    }
+  }
+
+  await start()
+  return {
+    url: current!.url,
+    isUp: () => current !== undefined,
+    async stop() {
+      stopping = true
+      await restarting
+      await current?.stop()
+    },
+  }
+}

@@ -1,0 +1,117 @@
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MigrationError } from '@herald/db'
+import { openContext } from '@herald/program'
+import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
+import { loadSettings, type Settings, SettingsError } from '@herald/settings'
+import { createLogger, createRegistry, type Logger } from '@herald/telemetry'
+import { banner } from './banner.ts'
+import { takeDataDirectory } from './data-directory.ts'
+import { openDemoFile } from './demo-file.ts'
+import { openFrontDoor } from './front-door.ts'
+import { keepPostgres, type OwnPostgres } from './own-postgres.ts'
+import { parts } from './parts.ts'
+import { withKeptSecrets } from './secrets.ts'
+import { createShutdown } from './shutdown.ts'
+import { StartProblem } from './start-problem.ts'
+import { type Supervised, supervise } from './supervisor.ts'
+
+const say = (sentence: string) => void process.stdout.write(`herald: ${sentence}\n`)
+
+/** The whole program: everything in one process, with a Postgres of its own unless DATABASE_URL names another. */
+export async function runStandalone(): Promise<void> {
+  const { settings, warnings } = loadSettings()
+  for (const warning of warnings) say(warning)
+  // Whoever reads our output may go away before we do.
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
+
+  const opened: Opened = { closings: [] }
+  const started = start(settings, opened)
+  const shutdown = createShutdown({
+    say,
+    exit: process.exit,
+    async drain() {
+      // A start that is under way would open things behind our back.
+      await started.catch(() => {})
+      await closeAll(opened)
+    },
+    force: async () => opened.postgres?.stop(),
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, shutdown)
+
+  try {
+    await started
+  } catch (error) {
+    await closeAll(opened)
+    if (!isExplained(error)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(1)
+  }
+}
+
+/** What is opened puts its closing here, so that stopping is one list walked backwards, also out of a failed start. */
+type Opened = {
+  closings: (() => Promise<void> | void)[]
+  postgres?: OwnPostgres
+  queue?: PushQueues
+}
+
+async function closeAll({ closings }: Opened): Promise<void> {
+  for (let close = closings.pop(); close; close = closings.pop()) await close()
+}
+
+async function start(given: Settings, opened: Opened): Promise<void> {
+  const dataDir = resolve(given.dataDir)
+  const release = takeDataDirectory(dataDir)
+  process.on('exit', release)
+  opened.closings.push(release)
+
+  const log = createLogger({ name: 'herald', level: given.logLevel })
+  const registry = createRegistry('standalone')
+  const services: Supervised[] = []
+  let open = false
+  const waiting = async () => {
+    if (!open) return ['start']
+    if (opened.postgres && !opened.postgres.isUp()) return ['postgres']
+    const queue = opened.queue?.ping().then(
+      () => undefined,
+      () => 'queue',
+    )
+    const names = await Promise.all([queue, ...services.map((service) => service.waiting())])
+    return names.filter((name) => name !== undefined)
+  }
+  const door = await openFrontDoor(given, { waiting, registry })
+  opened.closings.push(door.close)
+
+  let settings = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? door.baseUrl }, dataDir)
+  if (!settings.databaseUrl) {
+    say('starting Postgres')
+    const postgres = await keepPostgres(dataDir, log, say)
+    opened.postgres = postgres
+    opened.closings.push(postgres.stop)
+    settings = { ...settings, databaseUrl: postgres.url }
+  }
+  const context = await openContext({ settings, log, registry, die: endProcess(log), connections: 30 })
+  opened.queue = context.queues
+  opened.closings.push(context.close)
+
+  const demo = openDemoFile(dataDir, { base_url: door.baseUrl, operator_key: settings.operatorKey ?? '' })
+  for (const part of parts({ door, demo })) {
+    const service = supervise(part, context)
+    services.push(service)
+    opened.closings.push(service.stop)
+  }
+  open = true
+  while ((await waiting()).length > 0) await sleep(20)
+  process.stdout.write(banner(demo.content(), dataDir))
+}
+
+/** What all parts share is beyond repair, so the process ends and its supervisor starts it anew. */
+const endProcess = (log: Logger) => (reason: string) => {
+  log.fatal(reason)
+  process.kill(process.pid, 'SIGTERM')
+}
+
+const explained = [StartProblem, SettingsError, MigrationError, QueueUrlError, QueueUnavailable]
+const isExplained = (error: unknown): error is Error => explained.some((kind) => error instanceof kind)

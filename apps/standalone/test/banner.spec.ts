@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals'
+import { banner } from '../src/banner.ts'
+import { baseUrlOf } from '../src/front-door.ts'
+
+describe('the banner', () => {
+  const demo = { base_url: 'http://127.0.0.1:7100', operator_key: 'key' }
+
+  it('shows a line to try, before and after there is a demo application', () => {
+    expect(banner(demo, '/data')).toContain('curl http://127.0.0.1:7100/readyz')
+    const line = banner({ ...demo, app_id: 'demo', admin_token: 'jwt' }, '/data')
+    expect(line).toContain(`-H 'app_id: demo' -H 'access-token: jwt'`)
+    expect(line).toContain('http://127.0.0.1:7100/push/notify')
+  })
+
+  it('does not show the operator key', () => {
+    expect(banner({ ...demo, operator_key: 'hush' }, '/data')).not.toContain('hush')
+  })
+})
+
+describe('the base address', () => {
+  it.each([
+    ['127.0.0.1', 'http://127.0.0.1:7100'],
+    ['0.0.0.0', 'http://127.0.0.1:7100'],
+    ['::', 'http://127.0.0.1:7100'],
+    ['::1', 'http://[::1]:7100'],
+    ['herald.local', 'http://herald.local:7100'],
+  ])('of a listener on %s is %s', (host, url) => expect(baseUrlOf(host, 7100)).toBe(url))
+})

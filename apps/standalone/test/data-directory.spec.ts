@@ -1,0 +1,82 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { processStart } from '@herald/embedded'
+import { readSettings } from '@herald/settings'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { takeDataDirectory } from '../src/data-directory.ts'
+import { withKeptSecrets } from '../src/secrets.ts'
+
+let top: string
+let dir: string
+beforeEach(() => {
+  top = mkdtempSync(join(tmpdir(), 'herald-data-'))
+  dir = join(top, 'data')
+})
+afterEach(() => rmSync(top, { recursive: true }))
+
+describe('takeDataDirectory', () => {
+  it('creates it for its owner alone, and gives it back', () => {
+    const release = takeDataDirectory(dir)
+    expect(statSync(dir).mode & 0o777).toBe(0o700)
+    expect(readdirSync(dir)).toEqual(['herald.lock'])
+    release()
+    expect(readdirSync(dir)).toEqual([])
+  })
+
+  it('names the process that has it', () => {
+    const release = takeDataDirectory(dir)
+    expect(() => takeDataDirectory(dir)).toThrow(
+      `The data directory ${dir} is in use by another Herald, process ${process.pid}.`,
+    )
+    release()
+    takeDataDirectory(dir)()
+  })
+
+  it.each([
+    ['a process that is gone', JSON.stringify({ pid: 2 ** 22 + 1, started: '1' })],
+    ['a stranger with the same process id', JSON.stringify({ pid: process.pid, started: '1' })],
+    ['nobody', ''],
+  ])('takes it over from %s', (_holder, text) => {
+    takeDataDirectory(dir)()
+    writeFileSync(join(dir, 'herald.lock'), text)
+    const release = takeDataDirectory(dir)
+    expect(JSON.parse(readFileSync(join(dir, 'herald.lock'), 'utf8')).started).toBe(processStart(process.pid))
+    release()
+    expect(readdirSync(dir)).toEqual([])
+  })
+
+  it('says that it cannot be written', () => {
+    writeFileSync(dir, 'a file')
+    expect(() => takeDataDirectory(join(dir, 'below'))).toThrow(
+      /^The data directory .*below cannot be written \(ENOTDIR\)\.$/,
+    )
+  })
+})
+
+describe('withKeptSecrets', () => {
+  const settings = (env = {}) => readSettings(env).settings
+  beforeEach(() => takeDataDirectory(dir)())
+
+  it('makes what is missing once, readable for its owner alone', () => {
+    const first = withKeptSecrets(settings(), dir)
+    expect(first.masterKey).toHaveLength(32)
+    expect(first.operatorKey).toMatch(/^[\w-]{32}$/)
+    expect(first.tokenKey).toContain('PRIVATE KEY')
+    expect(withKeptSecrets(settings(), dir)).toEqual(first)
+    expect(statSync(join(dir, 'secrets.json')).mode & 0o777).toBe(0o600)
+  })
+
+  it('lets the environment win', () => {
+    const given = settings({ HERALD_MASTER_KEY: 'ab'.repeat(32) })
+    expect(withKeptSecrets(given, dir).masterKey).toEqual(Buffer.alloc(32, 0xab))
+  })
+
+  it('does not replace keys that it cannot read', () => {
+    writeFileSync(join(dir, 'secrets.json'), '{"HERALD_MAS')
+    expect(() => withKeptSecrets(settings(), dir)).toThrow(
+      /secrets\.json holds the keys of the database and cannot be read/,
+    )
+    expect(existsSync(join(dir, 'secrets.json'))).toBe(true)
+  })
+})

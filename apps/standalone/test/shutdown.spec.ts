@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { createShutdown } from '../src/shutdown.ts'
+
+beforeEach(() => void jest.useFakeTimers())
+afterEach(() => void jest.useRealTimers())
+
+function shutdown(drain: () => Promise<void>) {
+  const events: string[] = []
+  const onSignal = createShutdown({
+    drain,
+    force: async () => void events.push('force'),
+    say: () => {},
+    exit: (code) => void events.push(`exit ${code}`),
+  })
+  return { events, onSignal }
+}
+const never = () => new Promise<void>(() => {})
+const settle = () => jest.advanceTimersByTimeAsync(0)
+
+describe('a signal', () => {
+  it('drains and ends with 0', async () => {
+    const { events, onSignal } = shutdown(async () => {})
+    onSignal('SIGTERM')
+    await settle()
+    expect(events).toEqual(['exit 0'])
+  })
+
+  it('forces the end when it is a second Ctrl-C', async () => {
+    const { events, onSignal } = shutdown(never)
+    onSignal('SIGINT')
+    await jest.advanceTimersByTimeAsync(1000)
+    onSignal('SIGINT')
+    onSignal('SIGINT')
+    await settle()
+    expect(events).toEqual(['force', 'exit 1'])
+  })
+
+  it('does not count the copy of a Ctrl-C, nor a second SIGTERM', async () => {
+    const { events, onSignal } = shutdown(never)
+    onSignal('SIGINT')
+    onSignal('SIGINT')
+    await jest.advanceTimersByTimeAsync(1000)
+    onSignal('SIGTERM')
+    await settle()
+    expect(events).toEqual([])
+  })
+
+  it('forces the end after 30 seconds', async () => {
+    const { events, onSignal } = shutdown(never)
+    onSignal('SIGTERM')
+    await jest.advanceTimersByTimeAsync(29_900)
+    expect(events).toEqual([])
+    await jest.advanceTimersByTimeAsync(200)
+    expect(events).toEqual(['force', 'exit 1'])
+  })
+
+  it('forces the end when draining fails', async () => {
+    const { events, onSignal } = shutdown(() => Promise.reject(new Error('stuck')))
+    onSignal('SIGTERM')
+    await settle()
+    expect(events).toEqual(['force', 'exit 1'])
+  })
+})

@@ -1,0 +1,187 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { migrate } from '@herald/db'
+import { processStart, stopLeftBehind } from '@herald/embedded'
+import {
+  describeWith,
+  freePort,
+  type RunningProcess,
+  startApp,
+  testDatabase,
+  testRedis,
+  until,
+} from '@herald/testkit'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+
+let dataDir: string
+let port: number
+let base: string
+
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'herald-standalone-'))
+  // As on the machine of somebody careful: nobody else may look in.
+  chmodSync(dataDir, 0o700)
+  port = await freePort()
+  base = `http://127.0.0.1:${port}`
+})
+afterEach(async () => {
+  await stopLeftBehind(join(dataDir, 'postgres'))
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const start = (env: Record<string, string> = {}) =>
+  startApp('apps/standalone/src/main.ts', { HERALD_PORT: String(port), HERALD_DATA_DIR: dataDir, ...env })
+
+async function ready(herald: RunningProcess): Promise<RunningProcess> {
+  await herald.prints(/Herald is ready at/, 60)
+  expect((await fetch(`${base}/readyz`)).status).toBe(200)
+  return herald
+}
+
+const readJson = (name: string) => JSON.parse(readFileSync(join(dataDir, name), 'utf8'))
+const postgresPid = () =>
+  Number.parseInt(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10)
+
+/** Ends with one sentence on stderr, without a stack, and exit code 1. */
+async function refusal(herald: RunningProcess): Promise<string> {
+  expect((await herald.exited).code).toBe(1)
+  expect(herald.output()).not.toMatch(/^\s+at /m)
+  return herald.output().trim().split('\n').at(-1) ?? ''
+}
+
+describe('the standalone', () => {
+  it('starts from nothing, keeps its keys, and leaves no process behind', async () => {
+    const first = await ready(start({ HERALD_PROT: '1' }))
+    expect(first.output()).toContain('HERALD_PROT is set, but Herald has no such setting.')
+    const demo = readJson('demo.json')
+    expect(demo).toMatchObject({ base_url: base, operator_key: expect.any(String) })
+    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    const pid = postgresPid()
+    expect(await first.stop('SIGINT')).toEqual({ code: 0, signal: null })
+    expect(processStart(pid)).toBeUndefined()
+    expect(readdirSync(dataDir).sort()).toEqual(['demo.json', 'postgres', 'secrets.json'])
+
+    const second = await ready(start())
+    expect(readJson('demo.json')).toMatchObject({ operator_key: demo.operator_key })
+    expect(await second.stop('SIGTERM')).toEqual({ code: 0, signal: null })
+  })
+
+  it('recovers from kill -9, of itself and of Postgres', async () => {
+    const first = await ready(start())
+    await first.stop('SIGKILL')
+    const survivor = postgresPid()
+    expect(processStart(survivor)).toBeDefined()
+    const second = await ready(start())
+    expect(processStart(survivor)).toBeUndefined()
+
+    process.kill(postgresPid(), 'SIGKILL')
+    await second.prints(/Postgres is back/)
+    await until(async () => (await fetch(`${base}/readyz`)).status === 200)
+    await second.stop('SIGINT')
+  })
+
+  it('starts after a kill -9 at any moment of its first start', async () => {
+    for (const milliseconds of [150, 400, 800, 1300, 2000]) {
+      const herald = start()
+      await new Promise((resolve) => setTimeout(resolve, milliseconds))
+      await herald.stop('SIGKILL')
+    }
+    await (await ready(start())).stop('SIGINT')
+  })
+
+  it('stops a start that is under way', async () => {
+    const herald = start()
+    await herald.prints(/starting Postgres/)
+    expect((await herald.stop('SIGINT')).code).not.toBeNull()
+    const data = join(dataDir, 'postgres/data/postmaster.pid')
+    expect(existsSync(data)).toBe(false)
+  })
+
+  it('refuses a data directory that another Herald uses', async () => {
+    const first = await ready(start())
+    const second = start({ HERALD_PORT: String(await freePort()) })
+    expect(await refusal(second)).toBe(
+      `The data directory ${dataDir} is in use by another Herald, process ${first.pid}.`,
+    )
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    await first.stop('SIGINT')
+  })
+
+  it('refuses a port that is taken, before anything slow', async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    expect(await refusal(start())).toBe(
+      `Port ${port} of 127.0.0.1 is taken by another program; set HERALD_PORT to a free one.`,
+    )
+    expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
+    server.close()
+  })
+
+  it('refuses a data directory that cannot be written', async () => {
+    const file = join(dataDir, 'file')
+    writeFileSync(file, '')
+    expect(await refusal(start({ HERALD_DATA_DIR: join(file, 'below') }))).toMatch(
+      /cannot be written \(ENOTDIR\)\.$/,
+    )
+  })
+
+  it.each([
+    [{ HERALD_PORT: 'many' }, 'HERALD_PORT must be a whole number from 1 to 65535, not "many".'],
+    [{ HERALD_HOST: '192.0.2.1' }, 'HERALD_HOST 192.0.2.1 cannot be listened on (EADDRNOTAVAIL).'],
+    [{ DATABASE_URL: 'postgres://u:p@127.0.0.1:1/db' }, 'The database db at 127.0.0.1:1 cannot be opened'],
+  ])('refuses %j', async (env, sentence) => {
+    expect(await refusal(start(env as Record<string, string>))).toContain(sentence)
+  })
+
+  it('refuses data of a newer Herald', async () => {
+    const database = await testDatabase()
+    const prisma = join(dataDir, 'prisma')
+    cpSync(join(import.meta.dirname, '../../../prisma'), prisma, { recursive: true })
+    mkdirSync(join(prisma, 'migrations/29990101_later'))
+    writeFileSync(join(prisma, 'migrations/29990101_later/migration.sql'), 'SELECT 1')
+    await migrate(database.url, { folder: prisma })
+    expect(await refusal(start({ DATABASE_URL: database.url }))).toBe(
+      'The database was written by a newer Herald: it has the migration 29990101_later, which this one does not know.',
+    )
+    await database.drop()
+  })
+
+  it('uses the database that it is given', async () => {
+    const database = await testDatabase({ migrated: false })
+    await (await ready(start({ DATABASE_URL: database.url }))).stop('SIGINT')
+    expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
+    await database.drop()
+  })
+})
+
+describeWith('redis-server')('the standalone with Redis', () => {
+  it('carries its jobs over the queue that it is given', async () => {
+    const redis = await testRedis()
+    const herald = await ready(start({ QUEUE_URL: redis.url }))
+    await herald.stop('SIGINT')
+    await redis.stop()
+  })
+
+  it('is not ready while its queue is away, and then is', async () => {
+    const away = await freePort()
+    const herald = start({ QUEUE_URL: `redis://127.0.0.1:${away}/0` })
+    const waiting = async () => (await fetch(`${base}/readyz`)).json()
+    await until(async () => JSON.stringify(await waiting()) === '{"ready":false,"waiting":["queue"]}')
+    const redis = await testRedis(['--port', String(away)])
+    await ready(herald)
+    await herald.stop('SIGINT')
+    await redis.stop()
+  })
+})
