@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { Lane } from '@herald/domain'
 import type { JobType } from 'bullmq'
 import type { Backend, BullQueue } from './backend.ts'
-import { QueueUnavailable, reasonOf } from './errors.ts'
 import { createGatherer, type Gatherer } from './gatherer.ts'
 import type { QueueLog } from './log.ts'
 import type { QueueName } from './names.ts'
@@ -11,6 +10,7 @@ import { encodePushJob, type PushJob } from './push-job.ts'
 import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
 import { openRedis } from './redis-backend.ts'
+import { within } from './within.ts'
 
 export type QueueCounts = {
   waiting: number
@@ -53,6 +53,7 @@ export async function openQueues(options: {
   const opened = new Map<QueueName, { queue: BullQueue; gatherer: Gatherer<StoredJob> }>()
   const workers = new Set<QueueWorker>()
   const nextId = idMaker()
+  let closing: Promise<void> | undefined
 
   function open(name: QueueName) {
     let entry = opened.get(name)
@@ -87,6 +88,12 @@ export async function openQueues(options: {
       failed: found.failed ?? 0,
       paused,
     }
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...workers].map((worker) => worker.drain()))
+    await Promise.all([...opened.values()].map(({ queue }) => queue.close().catch(() => {})))
+    await backend.close()
   }
 
   return {
@@ -126,10 +133,9 @@ export async function openQueues(options: {
       opened.delete(name)
     },
     bullQueues: (names) => names.map((name) => open(name).queue),
-    close: async () => {
-      await Promise.all([...workers].map((worker) => worker.drain()))
-      await Promise.all([...opened.values()].map(({ queue }) => queue.close().catch(() => {})))
-      await backend.close()
+    close: () => {
+      closing ??= close()
+      return closing
     },
   }
 }
@@ -158,23 +164,5 @@ function idMaker(): () => string {
   return () => {
     count += 1
     return `j${process}-${count.toString(36)}`
-  }
-}
-
-async function within<T>(limitMs: number, label: string, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new QueueUnavailable(`${label} did not answer within ${limitMs} ms`)),
-      limitMs,
-    )
-  })
-  try {
-    return await Promise.race([answer, late])
-  } catch (error) {
-    if (error instanceof QueueUnavailable) throw error
-    throw new QueueUnavailable(`${label} cannot be asked: ${reasonOf(error)}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
   }
 }

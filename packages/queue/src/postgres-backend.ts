@@ -30,6 +30,11 @@ const questionConnections = 4
 
 /** Opens the one pool of this process and brings BullMQ's schema up to date. */
 export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10_000): Promise<Backend> {
+  try {
+    await migrate(url, performance.now() + openWithinMs)
+  } catch (error) {
+    throw new QueueUnavailable(`the queue in Postgres cannot be opened: ${reasonOf(error)}`, { cause: error })
+  }
   const pool = openPool(url)
   const complain = seldom(log.warn.bind(log))
   pool.on('error', (error) =>
@@ -37,12 +42,6 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
   )
   // A connection lost while lent out raises an error event that no one else listens to, which would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  try {
-    await migrate(pool, performance.now() + openWithinMs)
-  } catch (error) {
-    await pool.end()
-    throw new QueueUnavailable(`the queue in Postgres cannot be opened: ${reasonOf(error)}`, { cause: error })
-  }
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) =>
     slowDownOnError(createPostgresBackend(...args))
@@ -71,7 +70,7 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
           connection: lend(pool, AbortSignal.any([closed.signal, abandoned.signal])),
           concurrency,
           // NOTIFY wakes the worker; this is only how long a lost one goes unnoticed. Each round is four queries.
-          drainDelay: 15,
+          drainDelay: 10,
         },
         createWorkerBackend,
       )
@@ -104,29 +103,30 @@ function openPool(url: string): pg.Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
-    query_timeout: 20_000,
+    // A connection that went silent shows in no other way; what was asked is asked again on the next.
+    query_timeout: 5_000,
     idleTimeoutMillis: 30_000,
   })
 }
 
-async function migrate(pool: pg.Pool, deadline: number): Promise<void> {
+async function migrate(url: string, deadline: number): Promise<void> {
   for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+    client.on('error', () => {})
     try {
-      const client = await pool.connect()
-      try {
-        const version = await assertSchemaCompatibility(client).catch((error) => {
-          if (error instanceof SchemaMigrationRequiredError) return 0
-          throw error
-        })
-        // Processes that start together take turns behind BullMQ's advisory lock.
-        if (version < LATEST_SCHEMA_VERSION) await runMigrations(client)
-        return
-      } finally {
-        client.release(true)
-      }
+      await client.connect()
+      const version = await assertSchemaCompatibility(client).catch((error) => {
+        if (error instanceof SchemaMigrationRequiredError) return 0
+        throw error
+      })
+      // Processes that start together take turns behind BullMQ's advisory lock.
+      if (version < LATEST_SCHEMA_VERSION) await runMigrations(client)
+      return
     } catch (error) {
       if (!isTransient(error) || performance.now() > deadline) throw error
       await new Promise((resolve) => setTimeout(resolve, 250))
+    } finally {
+      await client.end().catch(() => {})
     }
   }
 }

@@ -5,6 +5,7 @@ import type { QueueLog } from './log.ts'
 import { removeOldFinished } from './postgres-backend.ts'
 import { decodePushJob, type PushJob } from './push-job.ts'
 import { watch } from './watchdog.ts'
+import { within } from './within.ts'
 
 /** Runs once for each job, twice where a lock was lost in between: claiming the batches is the caller's fence. */
 export type PushHandler = (job: PushJob) => Promise<void>
@@ -25,7 +26,7 @@ export type QueueWorker = {
   drain(): Promise<void>
 }
 
-const tidyEveryMs = 10_000
+const tidyEveryMs = 5_000
 const closeWithinMs = 3_000
 
 export function startWorker(deps: {
@@ -86,15 +87,7 @@ export function startWorker(deps: {
     const closed = worker.close().catch(() => {})
     // BullMQ closes only after it told the server of the last job, which a server that is away never hears.
     while (inFlight.size > 0) await Promise.allSettled(inFlight)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        abandon()
-        resolve()
-      }, closeWithinMs)
-    })
-    await Promise.race([closed, late])
-    clearTimeout(timer)
+    await within(closeWithinMs, `the worker of ${name}`, closed).catch(abandon)
   }
 
   function startDrain(): Promise<void> {

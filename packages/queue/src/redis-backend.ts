@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { createRedisBackend, Queue, type RedisQueueBackend, Worker } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import {
@@ -14,28 +13,25 @@ import { reasonOf } from './errors.ts'
 import { type QueueLog, seldom } from './log.ts'
 import type { RedisAddress } from './queue-url.ts'
 import { complaintsAbout } from './redis-server.ts'
+import { within } from './within.ts'
 
 /**
  * Two clients for the whole process, and one blocking connection a worker. The client that adds fails at once while
  * Redis is away, so that the API goes on accepting; the client of the workers waits for Redis to come back, forever.
  */
-export async function openRedis(
-  address: RedisAddress,
-  log: QueueLog,
-  openWithinMs: number,
-): Promise<Backend> {
+export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: number): Promise<Backend> {
   const adding = connect(address, {
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    socketTimeout: 5_000,
+    socketTimeout: 2 * limitMs,
   })
   // Above the time a worker blocks, so that only a dead connection is cut.
   const working = () =>
-    connect(address, { maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: 15_000 })
+    connect(address, { maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: 8_000 })
   let workers: Client | undefined
 
   const complain = seldom(log.warn.bind(log))
-  adding.on('error', (error) => complain({ reason: reasonOf(error) }, 'Redis is unreachable'))
+  adding.on('error', (error) => complain({ reason: reasonOf(error) }, unreachable))
   let told = ''
   adding.on('ready', async () => {
     const complaints = await readInfo(adding).then(complaintsAbout, () => [])
@@ -46,7 +42,8 @@ export async function openRedis(
   })
 
   // A Redis that is away must not keep the API from starting: the first adds then fail, as they do later.
-  await Promise.race([new Promise((resolve) => adding.once('ready', resolve)), delay(openWithinMs)])
+  const ready = new Promise((resolve) => adding.once('ready', resolve))
+  await within(limitMs, 'Redis', ready).catch((error) => complain({ reason: reasonOf(error) }, unreachable))
 
   const shared = (name: string) => ({ prefix: `${address.prefix}{${name}}`, skipVersionCheck: true })
 
@@ -84,6 +81,8 @@ export async function openRedis(
     },
   }
 }
+
+const unreachable = 'Redis is unreachable'
 
 type Client = Redis | Cluster
 type Manner = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'>

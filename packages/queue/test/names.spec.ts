@@ -1,0 +1,13 @@
+import { describe, expect, it } from '@jest/globals'
+import { nativeQueue, pushQueue } from '../src/names.ts'
+
+describe('queue names', () => {
+  it('has one queue a vendor channel and one a gateway node', () => {
+    expect(pushQueue('apns')).toBe('push-apns')
+    expect(nativeQueue('gateway-0.eu_1')).toBe('push-native-gateway-0.eu_1')
+  })
+
+  it.each(['', 'a:b', 'a{b}', 'a b', 'x'.repeat(65)])('refuses the node id %j', (node) => {
+    expect(() => nativeQueue(node)).toThrow(/node id/)
+  })
+})

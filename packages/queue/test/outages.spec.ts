@@ -1,0 +1,138 @@
+import { until } from '@herald/testkit'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { QueueUnavailable } from '../src/errors.ts'
+import { nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
+import { type CrashingServer, crashingServers } from './crashing-servers.ts'
+import { alive, idOf, job, writtenLog } from './jobs.ts'
+import { type SilentProxy, startSilentProxy } from './silent-proxy.ts'
+
+const name = pushQueue('apns')
+
+for (const { kind, describe: describeServer, open: openServer } of crashingServers) {
+  describeServer(`queues on ${kind} that fails`, () => {
+    let server: CrashingServer
+    let queues: PushQueues
+    const open = (port = server.port) =>
+      openQueues({
+        url: server.url.replace(String(server.port), String(port)),
+        log: writtenLog(),
+        limitMs: 1_000,
+      })
+
+    beforeAll(async () => {
+      server = await openServer()
+    })
+    afterAll(() => server.close())
+    beforeEach(async () => {
+      queues = await open()
+      await queues.remove(name)
+    })
+    afterEach(() => queues.close())
+
+    it('goes on after the server crashed and came back, and fails adds meanwhile', async () => {
+      const seen = new Set<number>()
+      queues.work(name, { concurrency: 2, onDead: alive }, async (done) => {
+        seen.add(idOf(done))
+      })
+      await queues.add(name, job(1))
+      await until(() => seen.has(1))
+      await server.crash()
+      const began = performance.now()
+      await expect(queues.add(name, job(2))).rejects.toThrow(QueueUnavailable)
+      await expect(queues.depth(name)).rejects.toThrow(QueueUnavailable)
+      await expect(queues.ping()).rejects.toThrow(QueueUnavailable)
+      expect(performance.now() - began).toBeLessThan(4_000)
+      await server.start()
+      await until(() => queues.add(name, job(3)).then(() => true))
+      await until(() => seen.has(3))
+    })
+
+    it('tells the server of a job that ended while the server was away', async () => {
+      const release = Promise.withResolvers<void>()
+      let runs = 0
+      const worker = queues.work(name, { concurrency: 1, onDead: alive }, async () => {
+        runs += 1
+        await release.promise
+      })
+      await queues.add(name, job(1))
+      await until(() => worker.inFlight() === 1)
+      await server.crash()
+      release.resolve()
+      await until(() => worker.inFlight() === 0)
+      await server.start()
+      // Redis without a disk forgot the job; Postgres must hear of its end.
+      const forgot = kind === 'redis'
+      await until(async () => (await queues.counts(name)).completed === (forgot ? 0 : 1))
+      expect(runs).toBe(1)
+    })
+
+    it('drains while the server is away', async () => {
+      const release = Promise.withResolvers<void>()
+      const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => release.promise)
+      const idle = queues.work(nativeQueue('a'), { concurrency: 1, onDead: alive }, async () => {})
+      await queues.add(name, job(1))
+      await until(() => worker.inFlight() === 1)
+      await server.crash()
+      release.resolve()
+      const began = performance.now()
+      await Promise.all([worker.drain(), idle.drain()])
+      await queues.close()
+      expect(performance.now() - began).toBeLessThan(8_000)
+      await server.start()
+    })
+
+    describe('behind a network that goes silent', () => {
+      let proxy: SilentProxy
+      let far: PushQueues
+      beforeEach(async () => {
+        proxy = await startSilentProxy(server.port)
+        far = await open(proxy.port)
+      })
+      afterEach(async () => {
+        await far.close()
+        await proxy.close()
+      })
+
+      it('fails adds within the limit, and adds again when the network is back', async () => {
+        await far.add(name, job(1))
+        proxy.silenceAll()
+        const began = performance.now()
+        const answers = await Promise.allSettled([
+          far.add(name, job(2)),
+          far.add(nativeQueue('a'), job(3)),
+          far.depth(name),
+          far.ping(),
+        ])
+        expect(answers.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+        expect(performance.now() - began).toBeLessThan(2_000)
+        proxy.restore()
+        await until(() => far.add(name, job(4)).then(() => true), { seconds: 40 })
+      })
+
+      it('reports a worker that takes nothing while jobs wait', async () => {
+        const { promise: died, resolve: onDead } = Promise.withResolvers<string>()
+        const seen: number[] = []
+        far.work(name, { concurrency: 1, deadAfterMs: 1_000, onDead }, async (done) => {
+          seen.push(idOf(done))
+        })
+        await queues.add(name, job(1))
+        await until(() => seen.length === 1)
+        proxy.silenceOpen()
+        await queues.add(name, job(2))
+        expect(await died).toBe('the worker of push-apns took nothing for 1 s while jobs waited')
+      })
+
+      it('lets a worker find back by itself', async () => {
+        const seen: number[] = []
+        far.work(name, { concurrency: 1, onDead: alive }, async (done) => {
+          seen.push(idOf(done))
+        })
+        await queues.add(name, job(1))
+        await until(() => seen.length === 1)
+        proxy.silenceOpen()
+        await queues.add(name, job(2))
+        await until(() => seen.length === 2, { seconds: 45 })
+      })
+    })
+  })
+}

@@ -1,0 +1,104 @@
+import { channels } from '@herald/domain'
+import { type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { nativeQueue, openQueues, pushQueue } from '../src/index.ts'
+import { alive, job, writtenLog } from './jobs.ts'
+
+const name = pushQueue('fcm')
+
+describe('queues on Postgres', () => {
+  let database: TestDatabase
+  const open = (url = database.url) => openQueues({ url, log: writtenLog() })
+
+  beforeEach(async () => {
+    database = await testDatabase({ migrated: false })
+  })
+  afterEach(() => database.drop())
+
+  async function ask(statement: string, ...values: unknown[]) {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    const { rows } = await client.query(statement, values)
+    await client.end()
+    return rows
+  }
+
+  it('prepares an empty database once, however many processes start together', async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => open()))
+    await Promise.all(all.map((queues, id) => queues.add(name, job(id))))
+    expect(await all[0]?.depth(name)).toBe(8)
+    await Promise.all(all.map((queues) => queues.close()))
+  })
+
+  it('changes nothing in a database that is prepared', async () => {
+    await (await open()).close()
+    const before = await ask('SELECT max(xmin::text::bigint) AS last FROM bullmq.migration')
+    await (await open()).close()
+    expect(await ask('SELECT max(xmin::text::bigint) AS last FROM bullmq.migration')).toEqual(before)
+  })
+
+  it('holds one connection a worker and four for questions', async () => {
+    const queues = await open()
+    const names = [
+      ...channels.map((channel) => (channel === 'native' ? nativeQueue('a') : pushQueue(channel))),
+    ]
+    let handled = 0
+    for (const queue of names) {
+      queues.work(queue, { concurrency: 20, onDead: alive }, async () => {
+        handled += 1
+      })
+    }
+    await Promise.all(
+      names.flatMap((queue) => Array.from({ length: 50 }, (_, id) => queues.add(queue, job(id)))),
+    )
+    await until(() => handled === names.length * 50, { seconds: 40 })
+    const [{ n }] = await ask(
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    )
+    expect(n).toBeLessThanOrEqual(names.length + 4)
+    await queues.close()
+  })
+
+  it('leaves options of the address in force', async () => {
+    await (await open()).close()
+    const queues = await open(`${database.url}?options=-c%20default_transaction_read_only%3Don`)
+    await expect(queues.add(name, job(1))).rejects.toThrow(/read-only/)
+    expect(await queues.depth(name)).toBe(0)
+    await queues.close()
+  })
+
+  it('finishes thousands of jobs side by side without a deadlock', async () => {
+    const log = writtenLog()
+    const queues = await openQueues({ url: database.url, log })
+    let handled = 0
+    queues.work(name, { concurrency: 30, onDead: alive }, async () => {
+      handled += 1
+    })
+    await Promise.all(Array.from({ length: 3_000 }, (_, id) => queues.add(name, job(id))))
+    await until(async () => handled === 3_000 && (await queues.counts(name)).active === 0, { seconds: 40 })
+    expect(log.said).toEqual([])
+    await queues.close()
+  })
+
+  it('keeps the event stream short', async () => {
+    const queues = await open()
+    let handled = 0
+    queues.work(name, { concurrency: 10, onDead: alive }, async () => {
+      handled += 1
+    })
+    await Promise.all(Array.from({ length: 1_000 }, (_, id) => queues.add(name, job(id))))
+    await until(() => handled === 1_000, { seconds: 40 })
+    const [{ n }] = await ask('SELECT count(*)::int AS n FROM bullmq.event')
+    expect(n).toBeLessThan(1_000)
+    await queues.close()
+  })
+
+  it('says in one sentence why it cannot be opened', async () => {
+    const wrong = new URL(database.url)
+    wrong.pathname = '/no_such_database'
+    await expect(open(wrong.href)).rejects.toThrow(
+      'the queue in Postgres cannot be opened: database "no_such_database" does not exist',
+    )
+  })
+})

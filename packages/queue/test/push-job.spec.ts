@@ -1,0 +1,57 @@
+import { describe, expect, it } from '@jest/globals'
+import { InvalidJob } from '../src/errors.ts'
+import { decodePushJob, encodePushJob } from '../src/push-job.ts'
+
+describe('a push job', () => {
+  it.each([
+    { certificateId: '7', batches: [{ taskId: 9007199254740991, batchId: 1 }] },
+    {
+      certificateId: null,
+      batches: [
+        { taskId: 1, batchId: 2 },
+        { taskId: 1, batchId: 3 },
+      ],
+    },
+  ])('survives the way through JSON: %j', (job) => {
+    expect(decodePushJob(JSON.parse(JSON.stringify(encodePushJob(job))))).toEqual(job)
+  })
+
+  it('is stored with its version and ids alone', () => {
+    expect(encodePushJob({ certificateId: '7', batches: [{ taskId: 1, batchId: 2 }] })).toEqual({
+      v: 1,
+      certificateId: '7',
+      batches: [[1, 2]],
+    })
+  })
+
+  it.each([
+    ['nothing', undefined, /not an object/],
+    ['a list', [], /version undefined/],
+    ['a newer version', { v: 2, certificateId: '7', batches: [[1, 2]] }, /version 2/],
+    [
+      'an unknown field',
+      { v: 1, certificateId: '7', batches: [[1, 2]], message: 'hi' },
+      /unknown field "message"/,
+    ],
+    ['no certificate', { v: 1, batches: [[1, 2]] }, /certificateId/],
+    ['a blank certificate', { v: 1, certificateId: '', batches: [[1, 2]] }, /certificateId/],
+    ['a certificate that is a number', { v: 1, certificateId: 7, batches: [[1, 2]] }, /certificateId/],
+    ['no batches', { v: 1, certificateId: '7', batches: [] }, /names no batches/],
+    ['batches that are no list', { v: 1, certificateId: '7', batches: {} }, /names no batches/],
+    ['a batch without a task', { v: 1, certificateId: '7', batches: [[2]] }, /pair/],
+    ['a batch of three', { v: 1, certificateId: '7', batches: [[1, 2, 3]] }, /pair/],
+    ['an id as text', { v: 1, certificateId: '7', batches: [['1', 2]] }, /pair/],
+    ['an id beyond 2^53', { v: 1, certificateId: '7', batches: [[1, 2 ** 53]] }, /pair/],
+    ['a negative id', { v: 1, certificateId: '7', batches: [[1, -2]] }, /pair/],
+  ])('is refused with %s', (_, stored, sentence) => {
+    expect(() => decodePushJob(stored)).toThrow(InvalidJob)
+    expect(() => decodePushJob(stored)).toThrow(sentence)
+  })
+
+  it('is not stored when it could not be read again', () => {
+    expect(() => encodePushJob({ certificateId: '7', batches: [] })).toThrow(InvalidJob)
+    expect(() => encodePushJob({ certificateId: '7', batches: [{ taskId: 1.5, batchId: 1 }] })).toThrow(
+      InvalidJob,
+    )
+  })
+})
