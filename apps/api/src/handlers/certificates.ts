@@ -117,11 +117,10 @@ export const putCertificate = route({
       certificate: input.certificate ?? '',
       extra: plain(input.extra ?? {}),
     }
-    const settings = readSettings(adapter, { ...certificate, id: 0 })
-    const saved = await saveCertificate(deps.db, deps.sealer, {
-      ...certificate,
-      expiresAt: adapter.expiresAt?.(settings),
-    })
+    const expiresAt = adapter.expiresAt?.(readSettings(adapter, { ...certificate, id: 0 }))
+    if (expiresAt !== undefined && expiresAt <= Date.now())
+      throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; save a renewed one.`)
+    const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
     await recordAudit(deps.db, {
       appId: context.appId,
       actor: actorOf(caller),
@@ -161,6 +160,10 @@ function readSettings(adapter: ChannelAdapter, certificate: Certificate): unknow
 
 function unixSeconds(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.floor(ms / 1000)
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
 }
 
 const WARN_MS = 30 * 86_400_000
@@ -222,7 +225,7 @@ export const certificateList = route({
 
 function expiryWarning(expiresAt: number | undefined, now: number): string[] {
   if (expiresAt === undefined || expiresAt - now > WARN_MS) return []
-  const day = new Date(expiresAt).toISOString().slice(0, 10)
+  const day = dayOf(expiresAt)
   return [expiresAt <= now ? `The certificate expired on ${day}.` : `The certificate expires on ${day}.`]
 }
 
