@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 
 type Entry = { optional?: boolean; resolved?: string; dependencies?: object; optionalDependencies?: object }
-const lockFile = readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8')
+const root = join(import.meta.dirname, '../..')
+const lockFile = readFileSync(join(root, 'package-lock.json'), 'utf8')
 const packages: Record<string, Entry> = JSON.parse(lockFile).packages
 
 /** Where Node would look for a package, from the folder of the one that wants it up to the root. */
@@ -27,6 +28,16 @@ describe('package-lock.json', () => {
           .map((name) => `${folder} wants ${name}`),
       )
     expect(missing).toEqual([])
+  })
+
+  it('agrees with package.json of every workspace', () => {
+    const kinds = ['dependencies', 'devDependencies', 'optionalDependencies'] as const
+    const pick = (source: Record<string, unknown> = {}) => kinds.map((kind) => source[kind] ?? {})
+    for (const file of globSync('{package.json,{packages,apps}/*/package.json}', { cwd: root })) {
+      const folder = dirname(file) === '.' ? '' : dirname(file)
+      const wanted = pick(JSON.parse(readFileSync(join(root, file), 'utf8')))
+      expect({ folder, locked: pick(packages[folder]) }).toEqual({ folder, locked: wanted })
+    }
   })
 
   it('names no registry', () => {
