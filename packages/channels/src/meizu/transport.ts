@@ -10,6 +10,8 @@ import { signOf } from './sign.ts'
 const root = '/garcia/api/server/push'
 /** The kind of picture that an expanded notice shows. */
 const expandedPicture = '1'
+/** Remembered for a task whose picture Meizu does not take. */
+const noPicture = 'none'
 
 export function openMeizu(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
   const http = openHttpClient(deps)
@@ -42,17 +44,17 @@ export function openMeizu(settings: MeizuSettings, deps: TransportDeps): Transpo
   /** Lodges the picture once a task. Without it the text goes out alone: a picture is never worth a failure. */
   async function lodge(payload: MeizuPayload, signal: AbortSignal): Promise<string> {
     const { picture, taskId } = payload
-    if (!picture) return ''
+    if (!picture) return noPicture
     const upload = async () => {
       const reading = await ask('POST', '/uploadImg', { imgType: expandedPicture, imgUrl: picture })
       if (!isReply(reading)) throw new Error('the picture could not be lodged')
       const { imgUrl } = reading.value
-      return reading.code === '200' && typeof imgUrl === 'string' ? imgUrl : ''
+      return reading.code === '200' && typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
     }
     try {
       return await untilAborted(deps.taskMemory(taskId, 'picture', upload), signal)
     } catch {
-      return ''
+      return noPicture
     }
   }
 
@@ -86,9 +88,10 @@ export function openMeizu(settings: MeizuSettings, deps: TransportDeps): Transpo
     if (recipients.length === 0) return
     const places = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
     const noticeExpandImgUrl = await lodge(payload, signal)
-    const picture = noticeExpandImgUrl
-      ? { noticeExpandInfo: { noticeExpandType: 2, noticeExpandImgUrl } }
-      : {}
+    const picture =
+      noticeExpandImgUrl === noPicture
+        ? {}
+        : { noticeExpandInfo: { noticeExpandType: 2, noticeExpandImgUrl } }
     // Written once: the sign covers this very text.
     const messageJson = JSON.stringify({ ...payload.message, ...picture })
     await push(payload.way, messageJson, [...places.keys()], signal, (token, outcome) => {

@@ -2,7 +2,7 @@ import type { ChannelAdapter } from '../channel.ts'
 import { categories } from './categories.ts'
 import { classOf, mapPayload, type VivoPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
-import { limits, readSettings, type VivoSettings } from './settings.ts'
+import { classificationOf, limits, readSettings, type VivoSettings } from './settings.ts'
 import { openVivo } from './transport.ts'
 
 export const vivo: ChannelAdapter<VivoSettings, VivoPayload> = {
@@ -16,7 +16,13 @@ export const vivo: ChannelAdapter<VivoSettings, VivoPayload> = {
     const { classification, category } = classOf(task, settings)
     const counted = classification ?? (category === undefined ? undefined : categories[category])
     if (counted === undefined) return task.messageClass
-    return counted === 1 ? 'service' : 'marketing'
+    const classes = [
+      task.messageClass,
+      counted === 1 ? 'service' : 'marketing',
+      'service',
+      'marketing',
+    ] as const
+    return classes.find((name) => classificationOf(settings, name) === counted) ?? classes[1]
   },
   mapPayload,
   // Old tokens have 23 digits, newer ones are longer and base64: no length is taken for granted.

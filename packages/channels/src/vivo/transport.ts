@@ -17,8 +17,8 @@ import type { VivoSettings } from './settings.ts'
 
 /** Calls under way at once when a list has to go out one by one. */
 const singlesAtOnce = 16
-/** Stored payloads whose successor is remembered here; a forgotten one costs one refused call. */
-const mostSuccessors = 200
+/** Stored payloads whose id is kept in this process; a forgotten one costs a query. */
+const mostKnown = 200
 
 type Tell = (token: string, outcome: Outcome) => void
 
@@ -35,7 +35,7 @@ class SaveRefused extends Error {
 
 export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport<VivoPayload> {
   const calls = openCalls(settings, deps)
-  const successors = new Map<string, string>()
+  const known = new Map<string, string>()
   let singlesUntil = 0
 
   async function sendOne(payload: VivoPayload, token: string, signal: AbortSignal): Promise<Outcome> {
@@ -89,15 +89,15 @@ export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport
   ): Promise<Outcome[]> {
     const push = (vivoTaskId: string) =>
       calls.ask('/message/pushToList', pushBody(payload, vivoTaskId, tokens), signal)
-    const first = listKey(payload)
-    const vivoTaskId = await stored(payload, successors.get(first) ?? first, signal)
+    const key = listKey(payload)
+    let vivoTaskId = known.get(key) ?? (await stored(payload, key, signal))
     let reply = await push(vivoTaskId)
     if (listPayloadGone.has(reply.result)) {
-      const key = `${first}-after-${vivoTaskId}`
-      if (successors.size >= mostSuccessors) successors.clear()
-      successors.set(first, key)
-      reply = await push(await stored(payload, key, signal))
+      vivoTaskId = await stored(payload, `${key}-after-${vivoTaskId}`, signal)
+      reply = await push(vivoTaskId)
     }
+    if (known.size >= mostKnown) known.clear()
+    if (!listPayloadGone.has(reply.result)) known.set(key, vivoTaskId)
     return classifyList(reply, tokens, deps.now())
   }
 

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { signOf } from '../../src/meizu/sign.ts'
 import {
@@ -7,6 +5,7 @@ import {
   type MeizuSimulatorOptions,
   startMeizuSimulator,
 } from '../../src/meizu/simulator.ts'
+import { startReceiver } from '../receiver.ts'
 import { meizuCredential, meizuToken } from './fixtures.ts'
 
 type Part = Record<string, unknown>
@@ -321,25 +320,10 @@ describe('Meizu’s tasks', () => {
 })
 
 describe('Meizu’s receipts', () => {
-  /** An address that keeps what is posted to it. */
   async function listen() {
-    const posts: { type: string | undefined; form: URLSearchParams }[] = []
-    const server = createServer(async (request, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      posts.push({
-        type: request.headers['content-type'],
-        form: new URLSearchParams(String(Buffer.concat(chunks))),
-      })
-      response.end()
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    closing.push(() => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      return closed
-    })
-    return { posts, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/r` }
+    const receiver = await startReceiver()
+    closing.push(receiver.close)
+    return { posts: receiver.posts, url: `${receiver.url}/r` }
   }
   const wish = (callback: string, over: Part = {}) => ({
     ...notice,
@@ -355,9 +339,10 @@ describe('Meizu’s receipts', () => {
     const second = await push(wish(url, { 'callback.param': '78' }), [a])
     await simulator.receiptsPosted()
     expect(posts).toHaveLength(1)
-    expect(posts[0]!.type).toBe('application/x-www-form-urlencoded')
-    expect(posts[0]!.form.get('access_token')).toBe('s3cr3t')
-    expect(JSON.parse(posts[0]!.form.get('cb')!)).toEqual({
+    expect(posts[0]!.headers['content-type']).toBe('application/x-www-form-urlencoded')
+    const form = new URLSearchParams(String(posts[0]!.body))
+    expect(form.get('access_token')).toBe('s3cr3t')
+    expect(JSON.parse(form.get('cb')!)).toEqual({
       [`${first.msgId}-1`]: { param: '77', type: 1, targets: [a] },
       [`${second.msgId}-1`]: { param: '78', type: 1, targets: [a] },
     })

@@ -4,6 +4,7 @@ import { isUnsupported } from '../../src/channel.ts'
 import { meizu } from '../../src/meizu/channel.ts'
 import { type MeizuSimulatorOptions, startMeizuSimulator } from '../../src/meizu/simulator.ts'
 import { type SimReply, startSimServer } from '../../src/shared/sim-server.ts'
+import { startReceiver } from '../receiver.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { meizuCertificate, meizuCredential, meizuToken, outcomesOf } from './fixtures.ts'
 
@@ -133,6 +134,16 @@ describe('the Meizu transport', () => {
     })
   })
 
+  it('does not lodge a picture again that was refused for this task', async () => {
+    const { url, calls } = await pretend((path) =>
+      path.endsWith('/uploadImg') ? { code: '1005', message: '', value: '' } : ok,
+    )
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' })
+    for (let i = 0; i < 3; i++) await outcomesOf(transport, image, tokens(1))
+    expect(calls.filter(({ path }) => path.endsWith('/uploadImg'))).toHaveLength(1)
+  })
+
   it('passes pictures and pass-through messages of entitled applications to the simulator', async () => {
     const simulator = await simulate({ credentials: [{ ...meizuCredential, vip: true, passThrough: true }] })
     const { transport, payloadOf } = connect(simulator.url, { vip: true, pass_through: true })
@@ -167,6 +178,26 @@ describe('the Meizu transport', () => {
     expect(await kind(connect('', { region: 'intl' }, overseas))).toBe('accepted')
     expect(await kind(connect('', { region: 'cn' }, overseas))).toBe('unavailable')
     expect(await kind(connect(simulator.url, { region: 'intl' }))).toBe('accepted')
+  })
+
+  it('hears of every device through the receipts it asked for', async () => {
+    const receiver = await startReceiver()
+    opened.push(receiver)
+    const simulator = await simulate()
+    simulator.registerReceipts({ appId: 100999, url: receiver.url, accessToken: 's3cr3t' })
+    const extra = { receipt_registered: true, receipt_token: 's3cr3t' }
+    const { transport } = connect(simulator.url, extra)
+    const settings = meizu.readSettings(meizuCertificate({ extra }))
+    const task = sampleTask({}, { taskId: 7001, callbackUrl: receiver.url })
+    const payload = meizu.mapPayload(task, settings)
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    await outcomesOf(transport, payload, tokens(3))
+    await simulator.receiptsPosted()
+    const heard = receiver.posts.flatMap(({ headers, body }) => {
+      const reading = meizu.readCallback!({ headers, body, query: {}, now: Date.now() }, settings)
+      return reading.ok ? reading.receipts : []
+    })
+    expect(heard).toEqual(tokens(3).map((token) => ({ taskId: 7001, token, event: 'received' })))
   })
 
   it('does nothing for nobody', async () => {

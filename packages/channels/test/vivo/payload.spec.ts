@@ -239,6 +239,16 @@ describe('the class of a vivo message', () => {
     const settings = vivo.readSettings(vivoCertificate())
     expect(vivo.classOf?.(sampleTask({ vivo: own }, { messageClass }), settings)).toBe(as)
   })
+
+  it('counts as the class that the certificate gives that classification', () => {
+    const swapped = { classes: { service: { classification: 0 }, marketing: { classification: 1 } } }
+    const settings = vivo.readSettings(vivoCertificate({ extra: swapped }))
+    const counts = (own: Message['vivo'], messageClass: Task['messageClass']) =>
+      vivo.classOf?.(sampleTask({ vivo: own }, { messageClass }), settings)
+    expect(counts({}, 'service')).toBe('service')
+    expect(counts({ classification: 1 }, 'service')).toBe('marketing')
+    expect(counts({ classification: 0 }, 'marketing')).toBe('service')
+  })
 })
 
 describe('the receipt wish', () => {

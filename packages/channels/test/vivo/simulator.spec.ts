@@ -1,11 +1,10 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import {
   startVivoSimulator,
   type VivoSimulator,
   type VivoSimulatorOptions,
 } from '../../src/vivo/simulator.ts'
+import { startReceiver } from '../receiver.ts'
 import { vivoCredential, vivoToken } from './fixtures.ts'
 
 type Body = Record<string, unknown>
@@ -359,30 +358,23 @@ describe('vivo’s limits', () => {
 })
 
 describe('vivo’s receipts', () => {
-  /** An address that keeps what is posted to it. */
   async function listen() {
-    const posts: { type: string | undefined; body: Record<string, Body> }[] = []
-    const server = createServer(async (request, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      posts.push({ type: request.headers['content-type'], body: JSON.parse(String(Buffer.concat(chunks))) })
-      response.end('{"result":0}')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    closing.push(() => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      return closed
-    })
-    return { posts, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/r` }
+    const receiver = await startReceiver()
+    closing.push(receiver.close)
+    const read = () =>
+      receiver.posts.map(({ headers, body }) => ({
+        type: headers['content-type'],
+        body: JSON.parse(String(body)) as Record<string, Body>,
+      }))
+    return { read, url: `${receiver.url}/r` }
   }
 
   it('go to the address in a formal single send, in the vendor’s form', async () => {
-    const { posts, url } = await listen()
+    const { read, url } = await listen()
     await start()
     const { taskId } = await send({ extra: { callback: url, 'callback.param': '77' } })
     await simulator.receiptsPosted()
-    expect(posts).toEqual([
+    expect(read()).toEqual([
       {
         type: 'application/json',
         body: {
@@ -393,7 +385,7 @@ describe('vivo’s receipts', () => {
   })
 
   it('are not sent for test sends, refused sends, or while silenced', async () => {
-    const { posts, url } = await listen()
+    const { read, url } = await listen()
     await start({ testDevices: [vivoToken(1)] })
     const extra = { callback: url, 'callback.param': '77' }
     await send({ pushMode: 1, regId: vivoToken(1), extra })
@@ -401,11 +393,11 @@ describe('vivo’s receipts', () => {
     simulator.setFaults({ silentReceipts: true })
     await send({ extra })
     await simulator.receiptsPosted()
-    expect(posts).toEqual([])
+    expect(read()).toEqual([])
   })
 
   it('of a list go to the registered address alone', async () => {
-    const { posts, url } = await listen()
+    const { read, url } = await listen()
     await start()
     simulator.registerReceipts({ callbackId: 'r7', url })
     const regIds = [vivoToken(1), vivoToken(2)]
@@ -414,7 +406,7 @@ describe('vivo’s receipts', () => {
     const { taskId } = await save({ extra: { 'callback.id': 'r7', 'callback.param': '78' } })
     await push({ regIds, taskId })
     await simulator.receiptsPosted()
-    expect(posts.map((post) => post.body)).toEqual([
+    expect(read().map((post) => post.body)).toEqual([
       { [taskId as string]: { targets: regIds.join(), param: '78', ackTime: exampleNow, ackType: '0' } },
     ])
   })

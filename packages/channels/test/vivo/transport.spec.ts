@@ -4,6 +4,7 @@ import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.
 import { startSimServer } from '../../src/shared/sim-server.ts'
 import { vivo } from '../../src/vivo/channel.ts'
 import { startVivoSimulator, type VivoSimulator } from '../../src/vivo/simulator.ts'
+import { startReceiver } from '../receiver.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { outcomesOf, vivoCertificate, vivoCredential, vivoToken } from './fixtures.ts'
 
@@ -74,6 +75,35 @@ describe('the vivo transport', () => {
       await outcomesOf(way, payloadOf(7001, {}, { ttl: 3600 }), tokens(3))
     expect(asked.filter((path) => path === '/message/saveListPayload')).toHaveLength(1)
     expect(asked.filter((path) => path === '/message/auth')).toHaveLength(1)
+  })
+
+  it('does not serve a certificate that got another secret with the pass of the former', async () => {
+    await start()
+    const { transport, deps } = await open()
+    await outcomesOf(transport, payloadOf(), tokens(1))
+    const changed = vivo.readSettings(vivoCertificate({ appSecret: 'another' }))
+    const other = vivo.open(changed, deps)
+    opened.push(other)
+    expect(kindsOf(await outcomesOf(other, payloadOf(), tokens(1)))).toEqual(['misconfigured'])
+  })
+
+  it('asks for the shared pass and the stored payload rarely, because that costs queries', async () => {
+    await start()
+    let sessions = 0
+    let memories = 0
+    const shared = sampleDeps()
+    const { transport } = await open({
+      session: (...args) => {
+        sessions++
+        return shared.session(...args)
+      },
+      taskMemory: (...args) => {
+        memories++
+        return shared.taskMemory(...args)
+      },
+    })
+    for (let i = 0; i < 5; i++) await outcomesOf(transport, payloadOf(), tokens(3))
+    expect({ sessions, memories }).toEqual({ sessions: 1, memories: 1 })
   })
 
   it('stores it again once when vivo has forgotten it, and remembers the new one', async () => {
@@ -147,6 +177,33 @@ describe('the vivo transport', () => {
       { kind: 'throttled', reason: '10093 auth called too fast', retryAfter: 2 },
     ])
     expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+  })
+
+  it('hears of every device through the receipts it asked for, of lists and of single sends', async () => {
+    await start()
+    const receiver = await startReceiver()
+    opened.push(receiver)
+    simulator.registerReceipts({ callbackId: 'r7', url: receiver.url })
+    const { transport } = await open()
+    const heard = (extra: Record<string, unknown>) => {
+      const own = vivo.readSettings(vivoCertificate({ extra }))
+      const task = sampleTask({}, { taskId: 7001, callbackUrl: receiver.url })
+      const payload = vivo.mapPayload(task, own)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      return async (to: string[]) => {
+        await outcomesOf(transport, payload, to)
+        await simulator.receiptsPosted()
+        return receiver.posts.splice(0).flatMap(({ headers, body }) => {
+          const reading = vivo.readCallback!({ headers, body, query: {}, now: Date.now() }, own)
+          return reading.ok ? reading.receipts : []
+        })
+      }
+    }
+    const received = (token: string) => ({ taskId: 7001, token, event: 'received' })
+    expect(await heard({ callback_id: 'r7' })(tokens(3))).toEqual(tokens(3).map(received))
+    expect(await heard({ callback_id: 'r7' })(tokens(1))).toEqual(tokens(1).map(received))
+    expect(await heard({})(tokens(1))).toEqual(tokens(1).map(received))
+    expect(await heard({})(tokens(3))).toEqual([])
   })
 
   it('does nothing for nobody', async () => {
