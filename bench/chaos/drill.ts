@@ -188,7 +188,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     tasks.set(broadcast, { devices: everyone, broadcast: true })
     for (let n = 0; n < options.targeted; n++) {
       // Every kind of device but those whose token dies, so that a task's counters do not depend on which came first.
-      const devices = [n, n + 7, n + 31].map((d) => (d * 13) % options.devices).filter((d) => d % 100 < 85)
+      const devices = [0, n, n + 7, n + 31].map((d) => (d * 13) % options.devices).filter((d) => d % 100 < 90)
       const task = await notify({ alias: devices.map((d) => `d${d}`) }, `targeted ${n}`)
       tasks.set(task, { devices: [...new Set(devices)], broadcast: false })
       await sleep(Math.max(0, (options.seconds * 1000) / options.targeted - 20))

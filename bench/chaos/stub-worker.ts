@@ -6,15 +6,13 @@ import { stubbed } from './stubbed-channels.ts'
 const [url] = process.argv.slice(2)
 if (!url) throw new Error('usage: stub-worker.ts <stub url>')
 
+const adapters = stubbed.map((name) => stubChannel(name, { url, onePerDevice: name === 'xiaomi' }))
+
 /** All stubbed channels in one process: what is killed is the process, not the channel. */
 const workers: Service = {
   name: 'stub-worker',
   async start(context) {
-    const running = await Promise.all(
-      stubbed.map((name) =>
-        channelWorker(stubChannel(name, { url, onePerDevice: name === 'xiaomi' })).start(context),
-      ),
-    )
+    const running = await Promise.all(adapters.map((adapter) => channelWorker(adapter).start(context)))
     return {
       async stop() {
         await Promise.all(running.map((worker) => worker.stop()))
@@ -23,4 +21,6 @@ const workers: Service = {
   },
 }
 
-await runProgram(workers)
+await runProgram(workers, {
+  certificateAdapters: Object.fromEntries(adapters.map((adapter) => [adapter.name, adapter])),
+})

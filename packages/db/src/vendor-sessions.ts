@@ -105,7 +105,7 @@ export async function taskMemory(
       'SELECT value FROM task_memory WHERE task_id = $1 AND certificate_id = $2 AND key = $3',
       [taskId, certificateId, key],
     )
-    if (row?.[0]) return row[0]
+    if (row && row[0] !== null) return row[0]
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   try {

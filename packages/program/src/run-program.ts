@@ -6,8 +6,13 @@ import type { Running, Service } from './service.ts'
 /** What is in flight may take this long after SIGTERM. */
 export const DRAIN_MS = 30_000
 
+export type ProgramOptions = {
+  /** Stand-ins for the vendors' adapters, for drills. */
+  certificateAdapters?: Parameters<typeof openContext>[0]['certificateAdapters']
+}
+
 /** The whole `main` of an app: start, answer health, drain on a signal. A wrong setting is one sentence and exit code 1. */
-export async function runProgram(service: Service): Promise<void> {
+export async function runProgram(service: Service, options: ProgramOptions = {}): Promise<void> {
   const { settings, warnings } = loadSettings()
   const log = createLogger({ name: service.name, level: settings.logLevel })
   for (const warning of warnings) log.warn(warning)
@@ -35,7 +40,7 @@ export async function runProgram(service: Service): Promise<void> {
             die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,
         )
 
-  const context = await openContext({ settings, log, registry, die }).catch((error: Error) => {
+  const context = await openContext({ settings, log, registry, die, ...options }).catch((error: Error) => {
     if (error instanceof SettingsError) {
       process.stderr.write(`${error.message}\n`)
       process.exit(1)
