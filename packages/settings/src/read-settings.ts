@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { type Setting, SettingsError } from './kinds.ts'
-import { allSettings, type Settings, settingsTable, vendorUrlTable } from './settings-table.ts'
+import {
+  allSettings,
+  type Settings,
+  settingsTable,
+  type VendorUrls,
+  vendorUrlTable,
+} from './settings-table.ts'
 
 export type ReadResult = {
   settings: Settings
@@ -18,14 +24,18 @@ export function readSettings(
 ): ReadResult {
   const read = (table: Record<string, Setting<unknown>>) =>
     Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, readOne(setting, env, readFile)]))
-  const values = read(settingsTable) as Omit<Settings, 'vendorUrls' | 'vendorCa'>
+  const values = read(settingsTable) as Omit<Settings, 'vendorUrls' | 'givenVendorUrls' | 'vendorCa'>
   const { operatorKey, vendorCaFile } = values
   if (operatorKey !== undefined && operatorKey.length < 16) {
     throw new SettingsError('HERALD_OPERATOR_KEY must have 16 characters or more.')
   }
   const vendorCa =
     vendorCaFile === undefined ? undefined : readNamedFile('HERALD_VENDOR_CA', vendorCaFile, readFile)
-  const settings = { ...values, vendorUrls: read(vendorUrlTable), vendorCa } as Settings
+  const givenVendorUrls = Object.entries(vendorUrlTable).flatMap(([key, { name }]) =>
+    env[name]?.trim() ? [key as keyof VendorUrls] : [],
+  )
+  const vendorUrls = read(vendorUrlTable) as VendorUrls
+  const settings = { ...values, vendorUrls, givenVendorUrls, vendorCa }
   return { settings, warnings: findUnknown(env) }
 }
 

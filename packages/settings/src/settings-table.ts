@@ -128,6 +128,11 @@ export const settingsTable = {
     'fatal',
     'silent',
   ]),
+  simulators: flag(
+    'HERALD_SIMULATORS',
+    'Whether the standalone simulates the vendors, but for those whose address is set below; off = the real vendors are called.',
+    true,
+  ),
   proxy: address('HERALD_PROXY', 'HTTP proxy for calls to vendors.', web, {
     fallback: undefined,
     fallbackText: 'none',
@@ -182,6 +187,8 @@ export type VendorUrls = Readonly<Values<typeof vendorUrlTable>>
 export type Settings = Readonly<
   Values<typeof settingsTable> & {
     vendorUrls: VendorUrls
+    /** Those of `vendorUrls` that the environment names, be it by their default. */
+    givenVendorUrls: readonly (keyof VendorUrls)[]
     /** Text of HERALD_VENDOR_CA. */
     vendorCa: string | undefined
   }

@@ -67,6 +67,17 @@ describe('readSettings', () => {
     expect(settings.vendorUrls.xiaomi).toBe('http://127.0.0.1:9000')
   })
 
+  it('tells which addresses of vendors were given, be it their defaults', () => {
+    const { vendorUrls } = settingsOf({})
+    const given = settingsOf({
+      HERALD_APNS_URL: vendorUrls.apns,
+      HERALD_VIVO_URL: 'http://x',
+      HERALD_FCM_URL: ' ',
+    })
+    expect(given.givenVendorUrls).toEqual(['apns', 'vivo'])
+    expect(given.vendorUrls.apns).toBe(vendorUrls.apns)
+  })
+
   it('takes the master key in base64, too', () => {
     const key = Buffer.alloc(32, 7)
     expect(settingsOf({ HERALD_MASTER_KEY: key.toString('base64') }).masterKey).toEqual(key)
@@ -82,6 +93,7 @@ describe('readSettings', () => {
     [{ HERALD_PORT: '0' }, 'HERALD_PORT must be a whole number from 1 to 65535, not "0".'],
     [{ HERALD_PORT: '1e3' }, 'HERALD_PORT must be a whole number from 1 to 65535, not "1e3".'],
     [{ HERALD_REGISTER: 'yes' }, 'HERALD_REGISTER must be on or off, not "yes".'],
+    [{ HERALD_SIMULATORS: 'no' }, 'HERALD_SIMULATORS must be on or off, not "no".'],
     [
       { HERALD_RETENTION_DAYS: '7' },
       'HERALD_RETENTION_DAYS must be a whole number from 30 to 3650, not "7".',
