@@ -32,6 +32,7 @@ export async function runStandalone(): Promise<void> {
     say,
     exit: process.exit,
     async drain() {
+      opened.stopping = true
       // A start that is under way would open things behind our back.
       await started.catch(() => {})
       await closeAll(opened)
@@ -52,6 +53,7 @@ export async function runStandalone(): Promise<void> {
 
 /** What is opened puts its closing here, so that stopping is one list walked backwards, also out of a failed start. */
 type Opened = {
+  stopping?: true
   closings: (() => Promise<void> | void)[]
   postgres?: OwnPostgres
   queue?: PushQueues
@@ -103,8 +105,8 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     opened.closings.push(service.stop)
   }
   open = true
-  while ((await waiting()).length > 0) await sleep(20)
-  process.stdout.write(banner(demo.content(), dataDir))
+  while (!opened.stopping && (await waiting()).length > 0) await sleep(20)
+  if (!opened.stopping) process.stdout.write(banner(demo.content(), dataDir))
 }
 
 /** What all parts share is beyond repair, so the process ends and its supervisor starts it anew. */
