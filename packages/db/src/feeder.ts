@@ -233,7 +233,8 @@ export async function finishTasks(db: Database): Promise<number> {
        SELECT id, state, cancelling, created_at,
          (state = 'sending' OR cancelling)
          AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = task.id AND b.state <> 'settled')
-         AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = task.id AND i.sent_at IS NULL) AS over
+         AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = task.id
+           AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL)) AS over
        FROM task WHERE state IN ('planning', 'sending') AND check_at <= now() ORDER BY check_at LIMIT 1000 FOR UPDATE SKIP LOCKED
      ), later AS (
        UPDATE task SET check_at = now() + LEAST(interval '10 seconds', (now() - task.created_at) / 8 + interval '50 milliseconds')

@@ -96,10 +96,28 @@ export {
   removeGroup,
   removeMembers,
 } from './groups.ts'
+export {
+  cancelInbox,
+  expireInbox,
+  inboxSize,
+  overfullInboxes,
+  sendFromInbox,
+  trimInboxes,
+  type Waiting,
+  waitingInbox,
+} from './inbox.ts'
 export { sharedKey } from './instance-keys.ts'
 export { countLogin, forgiveLogin, loginLimit } from './login-failures.ts'
 export { type MigrateOptions, migrate } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
+export {
+  type DueFallback,
+  type FallbackPlan,
+  fallBackDue,
+  type OrphanedBatch,
+  settleOrphans,
+} from './native-fallback.ts'
+export { movedSince, type NativeSettlement, receiptsAmong, settleNative } from './native-settle.ts'
 export { ensurePartitions, timeOfTaskId } from './partitions.ts'
 export type { ReleasedBatch } from './plan-rows.ts'
 export {
@@ -110,6 +128,17 @@ export {
   type SlicePage,
   tasksById,
 } from './planning.ts'
+export {
+  alignPresence,
+  type Connection,
+  dropPresence,
+  fenceNodes,
+  type Greeted,
+  greetDevices,
+  joinNode,
+  leaveNode,
+  renewNode,
+} from './presence.ts'
 export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { type ReportedToken, retireReported } from './reported-tokens.ts'
 export { applyRetention, type RetentionReport } from './retention.ts'
@@ -122,6 +151,7 @@ export {
   settleBatches,
   unretireWindow,
 } from './settle.ts'
+export type { Runner } from './statement.ts'
 export { addTags, removeTags, tagsOf, tagsPerDevice } from './tags.ts'
 export {
   type ControlAnswer,

@@ -32,6 +32,7 @@ export async function recordReceipts(db: Database, receipts: readonly ReceiptToR
 }
 
 // The native channel's recipients are in the inbox until they acknowledge, others in the batch whose id range holds them.
+// Who has the message needs no copy in the inbox. One that was never counted as written must have been: its gateway died.
 const recordSql = `
 WITH input AS MATERIALIZED (
   SELECT app_id, task_id, device_id, channel, bool_or(clicked) AS clicked
@@ -61,9 +62,18 @@ WITH input AS MATERIALIZED (
 ), clicked AS (
   UPDATE receipt r SET clicked_at = now() FROM chosen c
   WHERE c.clicked AND r.task_id = c.task_id AND r.device_id = c.device_id AND r.clicked_at IS NULL
+), copies AS MATERIALIZED (
+  SELECT i.task_id, i.device_id FROM inbox i JOIN chosen c USING (task_id, device_id)
+  WHERE c.channel = 'native' OR i.sent_at IS NOT NULL ORDER BY 1, 2 FOR UPDATE OF i
+), unboxed AS (
+  DELETE FROM inbox i USING copies WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id
+  RETURNING i.task_id, i.sent_at
 ), counted AS (
-  UPDATE counter c SET received = c.received + n.fresh FROM (
-    SELECT task_id, channel, count(*) AS fresh FROM inserted GROUP BY 1, 2 ORDER BY 1, 2
+  UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent FROM (
+    SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent FROM (
+      SELECT task_id, channel, 1 AS fresh, 0 AS sent FROM inserted
+      UNION ALL SELECT task_id, 'native', 0, 1 FROM unboxed WHERE sent_at IS NULL
+    ) deltas GROUP BY 1, 2 ORDER BY 1, 2
   ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
 )
 SELECT count(*)::int FROM inserted`

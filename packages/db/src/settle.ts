@@ -1,4 +1,4 @@
-import type { NewBatch } from '@herald/domain'
+import type { NewBatch, Reason } from '@herald/domain'
 import type { Database } from './database.ts'
 import { batchRecord, batchRow, idList } from './plan-rows.ts'
 import { run } from './statement.ts'
@@ -26,7 +26,9 @@ export type Settlement = {
   fallback: NewBatch[]
   /** Recipients whose message now waits in the inbox. */
   inbox: number[]
-  reasons: { fate: 'failed' | 'moved' | 'expired'; reason: string; count: number; samples: number[] }[]
+  /** Recipients whose copy in the inbox is no longer needed, since the vendor has accepted it. */
+  unbox: number[]
+  reasons: Reason[]
   retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
   /** Answers of the vendor about tokens, for the guard against mass retirement. */
   answered: number
@@ -74,6 +76,7 @@ function settleRow(s: Settlement) {
     cancelled: s.cancelled,
     fallback: s.fallback.map(batchRow),
     inbox: idList(s.inbox),
+    unbox: idList(s.unbox),
     reasons: s.reasons.map((r) => ({ ...r, samples: idList(r.samples) })),
     retire: s.retire,
     answered: s.answered,
@@ -85,11 +88,29 @@ function settleRow(s: Settlement) {
 export const GUARD_TOKENS = 20
 export const GUARD_WINDOW = `interval '10 minutes'`
 
+/** Batches of the next channel, from `done` with its columns of the batch, of the task, and `fallback`. */
+export const nextBatchesSql = `INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size,
+    recipients, status, tried, deadline, planned_at)
+  SELECT d.task_id, d.app_id, f.channel, f.certificate_id, f.topic, f.node, d.lane,
+    CASE WHEN d.paused THEN 'held' WHEN d.speed IS NOT NULL THEN 'paced' ELSE 'ready' END,
+    f.size, f.recipients::bigint[], repeat('.', f.size), f.tried::text[], d.deadline, d.planned_at
+  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.fallback) AS f (${batchRecord})
+  RETURNING task_id, channel, size`
+
+/** Failures by reason, from `done` with task_id, channel, id and `reasons`. */
+export const reasonsSql = `INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
+  SELECT d.task_id, d.channel, r.fate, r.reason, sum(r.count), (array_agg(r.samples ORDER BY d.id))[1]::bigint[]
+  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.reasons) AS r (fate text, reason text, count bigint, samples text)
+  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+  ON CONFLICT (task_id, channel, fate, reason) DO UPDATE SET count = f.count + excluded.count,
+    samples = CASE WHEN cardinality(f.samples) >= 10 THEN f.samples ELSE (f.samples || excluded.samples)[1:10] END
+  RETURNING 1`
+
 const settleSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
     troubled boolean, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
-    reasons jsonb, retire jsonb, answered bigint, gone bigint)
+    unbox text, reasons jsonb, retire jsonb, answered bigint, gone bigint)
 ), done AS (
   UPDATE batch SET
     status = i.status,
@@ -105,7 +126,7 @@ WITH input AS MATERIALIZED (
   WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.version, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
     batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
-    i.inbox, i.reasons, i.retire, i.answered, i.gone
+    i.inbox, i.unbox, i.reasons, i.retire, i.answered, i.gone
 ), present_window AS (
   INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
   SELECT certificate_id, date_trunc('minute', now()), sum(answered), sum(gone) FROM done
@@ -137,26 +158,17 @@ WITH input AS MATERIALIZED (
     bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = 'gone'
   RETURNING 1
 ), next_batches AS (
-  INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
-    deadline, planned_at)
-  SELECT d.task_id, d.app_id, f.channel, f.certificate_id, f.topic, f.node, d.lane,
-    CASE WHEN d.paused THEN 'held' WHEN d.speed IS NOT NULL THEN 'paced' ELSE 'ready' END,
-    f.size, f.recipients::bigint[], repeat('.', f.size), f.tried::text[], d.deadline, d.planned_at
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.fallback) AS f (${batchRecord})
-  RETURNING task_id, channel, size
+  ${nextBatchesSql}
 ), boxed AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
   SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
+), unboxed AS (
+  DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.unbox::bigint[]) AS x (id)
+  WHERE n.task_id = d.task_id AND n.device_id = x.id RETURNING 1
 ), why AS (
-  INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
-  SELECT d.task_id, d.channel, r.fate, r.reason, sum(r.count), (array_agg(r.samples ORDER BY d.id))[1]::bigint[]
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.reasons) AS r (fate text, reason text, count bigint, samples text)
-  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-  ON CONFLICT (task_id, channel, fate, reason) DO UPDATE SET count = f.count + excluded.count,
-    samples = CASE WHEN cardinality(f.samples) >= 10 THEN f.samples ELSE (f.samples || excluded.samples)[1:10] END
-  RETURNING 1
+  ${reasonsSql}
 ), counted AS (
   INSERT INTO counter AS c (task_id, channel, target, sent, failed, moved, expired, cancelled)
   SELECT task_id, channel, sum(target), sum(sent), sum(failed), sum(moved), sum(expired), sum(cancelled) FROM (
@@ -164,7 +176,7 @@ WITH input AS MATERIALIZED (
     UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0, 0 FROM next_batches
     UNION ALL SELECT task_id, 'native', 1, 0, 0, 0, 0, 0 FROM boxed
   ) deltas
-  WHERE (SELECT count(*) FROM retired) >= 0 AND (SELECT count(*) FROM why) >= 0
+  WHERE (SELECT count(*) FROM retired) >= 0 AND (SELECT count(*) FROM why) >= 0 AND (SELECT count(*) FROM unboxed) >= 0
   GROUP BY task_id, channel ORDER BY task_id, channel
   ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
     failed = c.failed + excluded.failed, moved = c.moved + excluded.moved, expired = c.expired + excluded.expired,

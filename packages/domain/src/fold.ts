@@ -10,6 +10,8 @@ export type Answer =
   | { kind: 'left' }
   /** The governor asks to wait so many seconds; no trouble of the vendor's, so patience does not run. */
   | { kind: 'held'; wait: number }
+  /** It acknowledged on the native channel while this one was still waiting. */
+  | { kind: 'acknowledged' }
 
 /** One letter a recipient in the status of a batch. */
 export const letters = {
@@ -19,12 +21,15 @@ export const letters = {
   moved: 'm',
   expired: 'x',
   cancelled: 'c',
+  /** Native only: pending in the inbox, whose row tells the rest. */
+  inbox: 'i',
 } as const
 
 /** Recipients of one attempt by what is to be done with them; indexes are positions in the batch's recipients. */
 export type Sorted = {
   sent: number[]
   left: number[]
+  acknowledged: number[]
   next: { index: number; reason: string; elseWait?: number }[]
   again: { index: number; wait: number }[]
   gone: { index: number; since?: number }[]
@@ -34,10 +39,23 @@ export type Sorted = {
 }
 
 export function sortAnswers(answers: ReadonlyMap<number, Answer>, trouble: Trouble): Sorted {
-  const sorted: Sorted = { sent: [], left: [], next: [], again: [], gone: [], answered: 0, troubled: false }
+  const sorted: Sorted = {
+    sent: [],
+    left: [],
+    acknowledged: [],
+    next: [],
+    again: [],
+    gone: [],
+    answered: 0,
+    troubled: false,
+  }
   for (const [index, answer] of answers) {
     if (answer.kind === 'left') {
       sorted.left.push(index)
+      continue
+    }
+    if (answer.kind === 'acknowledged') {
+      sorted.acknowledged.push(index)
       continue
     }
     if (answer.kind === 'held') {
@@ -66,10 +84,15 @@ export type Fold = {
   failed: number
   moved: number
   expired: number
+  cancelled: number
   fallback: NewBatch[]
   inbox: number[]
-  reasons: { fate: 'failed' | 'moved' | 'expired'; reason: string; count: number; samples: number[] }[]
+  reasons: Reason[]
 }
+
+/** Why devices ended as they did on a channel, with a few of them to look at. */
+export type Reason = { fate: Fate; reason: string; count: number; samples: number[] }
+type Fate = 'failed' | 'moved' | 'expired' | 'cancelled'
 
 const SAMPLES = 10
 /** Waits up to this long are taken together: the longest of them respects every Retry-After. */
@@ -87,22 +110,24 @@ export function foldAttempt(
   const status = batch.status.split('')
   const placed = new Set(plan.inbox)
   for (const { recipients } of plan.batches) for (const id of recipients) placed.add(id)
-  const reasons = new Map<string, Fold['reasons'][number]>()
   const waits: number[] = sorted.again.map(({ wait }) => wait)
-  const fold = { sent: sorted.sent.length, failed: 0, moved: 0, expired: sorted.left.length }
-
-  const note = (fate: 'failed' | 'moved' | 'expired', reason: string, device: number) => {
-    const key = `${fate} ${reason}`
-    const entry = reasons.get(key) ?? { fate, reason, count: 0, samples: [] }
-    entry.count++
-    if (entry.samples.length < SAMPLES) entry.samples.push(device)
-    reasons.set(key, entry)
+  const fold = {
+    sent: sorted.sent.length,
+    failed: 0,
+    moved: 0,
+    expired: sorted.left.length,
+    cancelled: sorted.acknowledged.length,
   }
+  const { note, reasons } = gatherReasons()
 
   for (const index of sorted.sent) status[index] = letters.sent
   for (const index of sorted.left) {
     status[index] = letters.expired
-    note('expired', 'the device belongs to another user now', batch.recipients[index]!)
+    note('expired', ownerChanged, batch.recipients[index]!)
+  }
+  for (const index of sorted.acknowledged) {
+    status[index] = letters.cancelled
+    note('cancelled', 'the device acknowledged it on the native channel', batch.recipients[index]!)
   }
   for (const { index, reason, elseWait } of sorted.next) {
     const device = batch.recipients[index]!
@@ -124,7 +149,24 @@ export function foldAttempt(
     wait: waitOf(waits),
     fallback: plan.batches,
     inbox: plan.inbox,
-    reasons: [...reasons.values()],
+    reasons: reasons(),
+  }
+}
+
+export const ownerChanged = 'the device belongs to another user now'
+
+/** Groups devices by fate and reason. */
+export function gatherReasons() {
+  const groups = new Map<string, Reason>()
+  return {
+    note(fate: Fate, reason: string, device: number): void {
+      const key = `${fate} ${reason}`
+      const group = groups.get(key) ?? { fate, reason, count: 0, samples: [] }
+      group.count++
+      if (group.samples.length < SAMPLES) group.samples.push(device)
+      groups.set(key, group)
+    },
+    reasons: (): Reason[] => [...groups.values()],
   }
 }
 

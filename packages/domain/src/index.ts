@@ -17,7 +17,10 @@ export {
   type Answer,
   type Fold,
   foldAttempt,
+  gatherReasons,
   letters,
+  ownerChanged,
+  type Reason,
   type Sorted,
   sortAnswers,
   triedAfter,
@@ -40,6 +43,7 @@ export {
   type VivoOptions,
   type XiaomiOptions,
 } from './message.ts'
+export { foldNative, type InboxRows, type NativeAnswer, type NativeFold } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
 export {
   type NewBatch,

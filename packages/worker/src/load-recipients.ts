@@ -1,4 +1,4 @@
-import { assignBadges, batchName, type Database, retrying, tokensOf } from '@herald/db'
+import { assignBadges, batchName, type Database, receiptsAmong, retrying, tokensOf } from '@herald/db'
 import type { CertificateBook, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
 
@@ -10,10 +10,11 @@ export async function loadRecipients(
 ): Promise<void> {
   const pending: number[] = []
   for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
-  const [tokens, badges, application] = await Promise.all([
+  const [tokens, badges, application, acknowledged] = await Promise.all([
     retrying(() => tokensOf(deps.db.pool, adapter.name, pending)),
     adapter.absoluteBadge ? badgesOf(deps.db, attempts) : undefined,
     deps.certificates.of(stored.application),
+    acknowledgedOf(deps.db, attempts),
   ])
   const serves = (environment: number) => {
     const found = application.serving(adapter.name, environment)
@@ -23,7 +24,8 @@ export async function loadRecipients(
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
       const binding = tokens.get(deviceId)
-      if (!binding)
+      if (acknowledged.has(`${batch.taskId}/${deviceId}`)) answers.set(index, { kind: 'acknowledged' })
+      else if (!binding)
         answers.set(index, { kind: 'rejected', reason: 'the device has no token on this channel any more' })
       else if (binding.movedAt > batch.plannedAt) answers.set(index, { kind: 'left' })
       else if (!serves(binding.environment)) {
@@ -43,6 +45,16 @@ export async function loadRecipients(
       }
     })
   }
+}
+
+/** Devices that were late with their native acknowledgement, but not too late. */
+function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>> {
+  const keys: { taskId: number; deviceId: number }[] = []
+  for (const { batch } of attempts) {
+    if (!batch.tried.includes('native')) continue
+    forPending(batch, (_, deviceId) => keys.push({ taskId: batch.taskId, deviceId }))
+  }
+  return keys.length > 0 ? retrying(() => receiptsAmong(db.pool, keys)) : Promise.resolve(new Set())
 }
 
 function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {

@@ -55,6 +55,7 @@ export async function settlePartly(deps: SettleDeps, attempt: Attempt): Promise<
   const sorted: Sorted = {
     sent,
     left: [],
+    acknowledged: [],
     next: [],
     again: [],
     gone: [],
@@ -106,9 +107,10 @@ function settlementOf({ batch, recipients }: Attempt, sorted: Sorted, fold: Fold
     failed: fold.failed,
     moved: fold.moved,
     expired: fold.expired,
-    cancelled: 0,
+    cancelled: fold.cancelled,
     fallback: fold.fallback,
     inbox: fold.inbox,
+    unbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
     reasons: fold.reasons,
     // Without the vendor's own time, the token must not have been registered again since the claim.
     retire: sorted.gone.flatMap(({ index, since }) => {

@@ -1,0 +1,189 @@
+import type { Channel, Plan, Reason } from '@herald/domain'
+import type { Database } from './database.ts'
+import { type NativeSettlement, settleNative } from './native-settle.ts'
+import { batchRow, idList } from './plan-rows.ts'
+import { type PlannedTask, tasksById } from './planning.ts'
+import { nextBatchesSql, reasonsSql } from './settle.ts'
+import { inTransaction, type Runner, run } from './statement.ts'
+
+/** Recipients of one task whose time to acknowledge is over, all in the same situation. */
+export type DueFallback = {
+  task: PlannedTask
+  /** Written to a connection: stays sent, and its copy stays until a vendor has accepted it. */
+  sent: boolean
+  tried: Channel[]
+  /** Ascending. */
+  recipients: number[]
+}
+
+export type FallbackPlan = { plan: Plan; reasons: Reason[] }
+
+/**
+ * Takes up to `most` messages whose device did not acknowledge in time and gives them to the next channel, as `decide` plans
+ * it, in one commit. Who is in none of its batches has no other channel: the message stays in the inbox. A device that is in
+ * one leaves the inbox if nothing was written to it (moved), and keeps its copy otherwise. Answers how many were looked at.
+ */
+export async function fallBackDue(
+  db: Database,
+  most: number,
+  decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan>,
+): Promise<number> {
+  return inTransaction(db, async (runner) => {
+    const rows = await run<DueRow>(
+      runner,
+      'due-fallbacks',
+      `SELECT i.task_id, i.device_id, i.sent_at IS NOT NULL, i.tried,
+         EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id),
+         EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)
+       FROM inbox i WHERE i.fallback_at <= now() ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
+      [most],
+    )
+    if (rows.length === 0) return 0
+    // Keeps the tasks from being finished before the new batches are visible.
+    const open = await run<[number]>(
+      runner,
+      'open-tasks',
+      `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('planning', 'sending') AND NOT cancelling
+       ORDER BY id FOR KEY SHARE`,
+      [[...new Set(rows.map(([taskId]) => taskId))]],
+    )
+    const tasks = new Map(
+      (
+        await tasksById(
+          runner,
+          open.map(([id]) => id),
+        )
+      ).map((task) => [task.taskId, task]),
+    )
+    const groups = new Map<string, DueFallback>()
+    for (const [taskId, deviceId, sent, tried, received, theirs] of rows) {
+      const task = tasks.get(taskId)
+      if (!task || received || !theirs) continue
+      const key = `${taskId} ${sent} ${tried}`
+      const group = groups.get(key) ?? { task, sent, tried, recipients: [] }
+      groups.set(key, group)
+      group.recipients.push(deviceId)
+    }
+    const inputs: FallbackInput[] = []
+    for (const group of groups.values()) {
+      group.recipients.sort((a, b) => a - b)
+      inputs.push(inputOf(group, await decide(group, runner)))
+    }
+    await run(runner, 'fall-back', fallBackSql, [
+      rows.map(([taskId]) => taskId),
+      rows.map(([, deviceId]) => deviceId),
+      rows.map(([, , , , received]) => received),
+      JSON.stringify(inputs),
+    ])
+    return rows.length
+  })
+}
+
+type DueRow = [
+  taskId: number,
+  deviceId: number,
+  sent: boolean,
+  tried: Channel[],
+  received: boolean,
+  /** Not given to another user since it was planned. */
+  theirs: boolean,
+]
+
+type FallbackInput = { t: number; leaving: string; fallback: ReturnType<typeof batchRow>[]; reasons: unknown }
+
+function inputOf({ task, sent }: DueFallback, { plan, reasons }: FallbackPlan): FallbackInput {
+  const leaving = sent ? [] : plan.batches.flatMap(({ recipients }) => recipients)
+  return {
+    t: task.taskId,
+    leaving: idList(leaving),
+    fallback: plan.batches.map(batchRow),
+    reasons: reasons.map((reason) => ({ ...reason, samples: idList(reason.samples) })),
+  }
+}
+
+// The rows were locked by the select before; what was acknowledged by another way leaves the inbox as sent.
+const fallBackSql = `
+WITH due AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS d (task_id, device_id, received)
+), done AS MATERIALIZED (
+  SELECT t.id AS task_id, t.app_id, 'native' AS channel, t.lane, t.deadline, now() AS planned_at,
+    t.paused, t.speed, 0 AS id, r.leaving, r.fallback, r.reasons
+  FROM jsonb_to_recordset($4::jsonb) AS r (t bigint, leaving text, fallback jsonb, reasons jsonb) JOIN task t ON t.id = r.t
+), leaving AS MATERIALIZED (
+  SELECT d.task_id, x.id AS device_id FROM done d CROSS JOIN LATERAL unnest(d.leaving::bigint[]) AS x (id)
+), gone AS (
+  DELETE FROM inbox i USING due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
+  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND (due.received OR l.device_id IS NOT NULL)
+  RETURNING i.task_id, i.sent_at, due.received
+), stay AS (
+  UPDATE inbox i SET fallback_at = NULL FROM due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
+  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND NOT due.received AND l.device_id IS NULL
+  RETURNING 1
+), next_batches AS (
+  ${nextBatchesSql}
+), why AS (
+  ${reasonsSql}
+), counted AS (
+  INSERT INTO counter AS c (task_id, channel, target, sent, moved)
+  SELECT task_id, channel, sum(target), sum(sent), sum(moved) FROM (
+    SELECT task_id, channel, size AS target, 0 AS sent, 0 AS moved FROM next_batches
+    UNION ALL SELECT task_id, 'native', 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone
+  ) deltas
+  WHERE (SELECT count(*) FROM stay) >= 0 AND (SELECT count(*) FROM why) >= 0
+  GROUP BY task_id, channel ORDER BY task_id, channel
+  ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
+    moved = c.moved + excluded.moved
+  RETURNING 1
+)
+SELECT count(*) FROM counted`
+
+/** A native batch whose gateway is gone; the version is the one to settle it with. */
+export type OrphanedBatch = {
+  taskId: number
+  id: number
+  version: number
+  appId: string
+  recipients: number[]
+  status: string
+  tried: Channel[]
+  /** Unix ms by the database's clock. */
+  plannedAt: number
+}
+
+/**
+ * Takes up to `most` open batches of gateways that live no more and settles them as `decide` says, in one commit. Answers
+ * how many.
+ */
+export async function settleOrphans(
+  db: Database,
+  most: number,
+  decide: (
+    orphans: { batch: OrphanedBatch; task: PlannedTask }[],
+    runner: Runner,
+  ) => Promise<NativeSettlement[]>,
+): Promise<number> {
+  return inTransaction(db, async (runner) => {
+    const rows = await run<[number, number, number, string, number[], string, Channel[], plannedAt: number]>(
+      runner,
+      'orphans',
+      `SELECT b.task_id, b.id, b.version, b.app_id, b.recipients, b.status, b.tried,
+         (extract(epoch FROM b.planned_at) * 1000)::float8
+       FROM batch b WHERE b.node IS NOT NULL AND b.state <> 'settled'
+         AND NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = b.node AND n.lease_until > now())
+       LIMIT $1 FOR UPDATE OF b SKIP LOCKED`,
+      [most],
+    )
+    if (rows.length === 0) return 0
+    const tasks = new Map(
+      (await tasksById(runner, [...new Set(rows.map(([taskId]) => taskId))])).map((task) => [
+        task.taskId,
+        task,
+      ]),
+    )
+    const orphans = rows.map(([taskId, id, version, appId, recipients, status, tried, plannedAt]) => ({
+      batch: { taskId, id, version, appId, recipients, status, tried, plannedAt },
+      task: tasks.get(taskId)!,
+    }))
+    return (await settleNative(runner, await decide(orphans, runner))).size
+  })
+}
