@@ -59,6 +59,7 @@ function complaint(issue: Issue): string {
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`
     case 'custom':
+    case 'invalid_format':
       return issue.message
     default:
       return 'has the wrong shape'

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { codes, statusOf } from '../src/codes.ts'
+import { type OpenApiDocument, openApiDocument } from '../src/openapi/document.ts'
+
+type Envelope = { code: number; data: unknown; message: string | null }
+
+const document = openApiDocument()
+const compiled = new Map<string, z.ZodType>()
+
+/** The schema of an answer as the document states it; not the one the handler was written with. */
+function schemaFor(method: string, path: string, status: number): z.ZodType | undefined {
+  const key = `${method} ${path} ${status}`
+  const known = compiled.get(key)
+  if (known) return known
+  const operation = document.paths[path]?.[method.toLowerCase()]
+  if (!operation) return undefined
+  const response = operation.responses[String(status)] as
+    | { content: Record<string, { schema: object }> }
+    | undefined
+  if (!response) throw new Error(`${key} is not in the document`)
+  const schema = z.fromJSONSchema(
+    widened(resolved(document, response.content['application/json']!.schema)) as never,
+  )
+  compiled.set(key, schema)
+  return schema
+}
+
+function resolved(root: OpenApiDocument, schema: object): object {
+  const ref = (schema as { $ref?: string }).$ref
+  if (ref === undefined) return schema
+  return root.components.schemas[ref.replace('#/components/schemas/', '')]!
+}
+
+/** zod's integer ends at 2^53, an int64 does not. */
+function widened(schema: object): object {
+  return JSON.parse(JSON.stringify(schema), (_key, value) =>
+    value?.format === 'int64' ? { type: 'number' } : value,
+  )
+}
+
+/** Answers (or throws): the envelope is whole, its code belongs to its status, and the document describes it. */
+export function checkAnswer(method: string, url: string, response: Response, text: string): Envelope {
+  const path = url.split('?')[0]!
+  const envelope = JSON.parse(text) as Envelope
+  const problem = (what: string) =>
+    new Error(`${method} ${path} ${response.status}: ${what}\n${text.slice(0, 500)}`)
+  if (Object.keys(envelope).join() !== 'code,data,message') throw problem('is not an envelope')
+  if (envelope.code === 200) {
+    if (response.status !== 200 || envelope.message !== null || envelope.data === null)
+      throw problem('is no success')
+  } else {
+    if (!(envelope.code in codes)) throw problem('has a code that the table does not have')
+    if (statusOf(envelope.code as keyof typeof codes) !== response.status)
+      throw problem('has a code of another status')
+    if (envelope.data !== null || typeof envelope.message !== 'string') throw problem('is no failure')
+    if (!/^[A-Z_a-z].*\.$/s.test(envelope.message) || /\bat .+:\d+|Error:/.test(envelope.message))
+      throw problem('has a message that is no sentence')
+  }
+  if (response.headers.get('content-type') !== 'application/json; charset=utf-8') throw problem('is not JSON')
+  if (envelope.code !== 40501 && envelope.code !== 43101) {
+    const read = schemaFor(method, path, response.status)?.safeParse(envelope)
+    if (read && !read.success) throw problem(`is outside the document: ${z.prettifyError(read.error)}`)
+  }
+  return envelope
+}

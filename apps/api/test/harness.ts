@@ -1,0 +1,191 @@
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { HeraldServer } from '@herald/client'
+import { createApplication } from '@herald/db'
+import { type OpenContext, openContext } from '@herald/program'
+import { readSettings } from '@herald/settings'
+import { createLogger, createRegistry } from '@herald/telemetry'
+import { type TestDatabase, testDatabase } from '@herald/testkit'
+import type { ApiDeps } from '../src/deps.ts'
+import { type OpenApi, openApi } from '../src/open-api.ts'
+import { tuneServer } from '../src/serve-api.ts'
+import { checkAnswer } from './contract.ts'
+
+export const OPERATOR_KEY = 'operator-key-of-the-specs'
+
+export type Answer = {
+  status: number
+  code: number
+  // biome-ignore lint/suspicious/noExplicitAny: specs look into answers freely
+  data: any
+  message: string | null
+  headers: Headers
+  text: string
+}
+
+export type CallOptions = {
+  method?: string
+  token?: string | null
+  appId?: string | null
+  headers?: Record<string, string>
+  /** Sent as JSON; `raw` as it is. */
+  body?: unknown
+  raw?: string | Uint8Array
+}
+
+export type TestApi = {
+  url: string
+  port: number
+  context: OpenContext
+  deps: ApiDeps
+  appId: string
+  appSecret: string
+  adminToken: string
+  /** Every answer is checked against the OpenAPI document. POST with a body, GET without, unless told otherwise. */
+  call(path: string, options?: CallOptions): Promise<Answer>
+  client: HeraldServer
+  createApplication(name: string): Promise<{ appId: string; appSecret: string; token: string }>
+  /** Creates a user and logs in. */
+  user(
+    name: string,
+    options?: { guid?: string },
+  ): Promise<{ userId: number; token: string; pushToken: string }>
+  /** Writes bytes to a socket and answers everything that comes back. */
+  socket(bytes: string | Uint8Array): Promise<string>
+  close(): Promise<void>
+}
+
+export type TestApiOptions = {
+  env?: Record<string, string>
+  overrides?: Partial<ApiDeps> | ((context: OpenContext) => Partial<ApiDeps>)
+  certificateAdapters?: ApiDeps['adapters']
+}
+
+/** The real interface on a real Postgres; argon2id replaced by a cheap hash unless the spec is about it. */
+export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const database = await testDatabase()
+  const { settings } = readSettings({
+    DATABASE_URL: database.url,
+    HERALD_MASTER_KEY: '0'.repeat(64),
+    HERALD_OPERATOR_KEY: OPERATOR_KEY,
+    HERALD_LOG_LEVEL: 'silent',
+    HERALD_PUBLIC_URL: 'http://127.0.0.1:9',
+    HERALD_REGISTRATIONS_PER_SECOND: '1000',
+    ...options.env,
+  })
+  const context = await openContext({
+    settings,
+    log: createLogger({ name: 'spec', level: settings.logLevel }),
+    registry: createRegistry('spec'),
+    die: (reason) => {
+      throw new Error(reason)
+    },
+    certificateAdapters: options.certificateAdapters,
+  })
+  const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides
+  const api = await openApi(context, {
+    overrides: {
+      ...(options.certificateAdapters && { adapters: options.certificateAdapters }),
+      ...overrides,
+    },
+  })
+  const server = createServer(api.app)
+  tuneServer(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return finish({ database, context, api, server, port })
+}
+
+async function finish(opened: {
+  database: TestDatabase
+  context: OpenContext
+  api: OpenApi
+  server: Server
+  port: number
+}): Promise<TestApi> {
+  const { context, api, server, port } = opened
+  const url = `http://127.0.0.1:${port}`
+
+  async function makeApplication(name: string) {
+    const made = await createApplication(context.db, { name, packageName: `com.${name}` })
+    if (made === 'taken') throw new Error(`${name} exists already`)
+    const { token } = api.deps.sessions.tokens.issue({
+      app: made.appId,
+      role: 'admin',
+      subject: made.appId,
+      version: 0,
+    })
+    return { ...made, token }
+  }
+  const first = await makeApplication('spec')
+
+  async function call(path: string, options: CallOptions = {}): Promise<Answer> {
+    const hasBody = options.body !== undefined || options.raw !== undefined
+    const method = options.method ?? (hasBody ? 'POST' : 'GET')
+    const headers: Record<string, string> = { ...options.headers }
+    if (options.appId !== null) headers.app_id ??= options.appId ?? first.appId
+    if (options.token !== null) headers['access-token'] ??= options.token ?? first.token
+    if (options.body !== undefined) headers['content-type'] ??= 'application/json'
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers,
+      body: options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+    })
+    const text = await response.text()
+    const envelope = checkAnswer(method, path, response, text)
+    return { ...envelope, status: response.status, headers: response.headers, text }
+  }
+
+  return {
+    url,
+    port,
+    context,
+    deps: api.deps,
+    appId: first.appId,
+    appSecret: first.appSecret,
+    adminToken: first.token,
+    call,
+    client: new HeraldServer({ baseUrl: url, appId: first.appId, token: first.token }),
+    createApplication: makeApplication,
+    async user(name, { guid } = {}) {
+      const made = await call('/admin/user', { body: { username: name, password: `${name}-password` } })
+      const { data } = await call('/token/user', {
+        token: null,
+        body: { name, password: `${name}-password`, device_guid: guid },
+      })
+      return { userId: made.data.user_id, token: data.token, pushToken: data.push_token }
+    },
+    socket: (bytes) =>
+      new Promise((resolve, reject) => {
+        const socket = connect(port, '127.0.0.1')
+        let text = ''
+        socket.setEncoding('utf8').on('data', (chunk) => {
+          text += chunk
+        })
+        socket.on('close', () => resolve(text)).on('error', reject)
+        socket.write(bytes)
+      }),
+    async close() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
+      await api.close()
+      await context.close()
+      await opened.database.drop()
+    },
+  }
+}
+
+/** A hash that costs nothing, and counts. */
+export function countingPasswords() {
+  let derived = 0
+  return {
+    derived: () => derived,
+    derive: async (password: string, salt: Buffer) => {
+      derived++
+      const { createHmac } = await import('node:crypto')
+      return createHmac('sha256', salt).update(password).digest()
+    },
+  }
+}

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Access } from '../src/route.ts'
+import { routes } from '../src/routes.ts'
+import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+let user: { userId: number; token: string }
+let other: { userId: number; token: string }
+let groupId: number
+
+beforeAll(async () => {
+  api = await openTestApi()
+  user = await api.user('anna')
+  other = await api.user('bert')
+  groupId = Number((await api.client.createGroup('staff')).group_id)
+})
+afterAll(() => api.close())
+
+/** The failure the gate answers with; undefined when the call gets past it, to whatever the handler thinks of the body. */
+async function refusal(
+  route: (typeof routes)[number],
+  headers: Record<string, string>,
+  appId: string | null = api.appId,
+): Promise<number | undefined> {
+  const { code } = await api.call(route.path, {
+    method: route.method.toUpperCase(),
+    token: null,
+    appId,
+    headers,
+    // An unknown field: nobody who gets past the gate changes anything.
+    raw: route.method === 'get' || route.stream ? undefined : '{"no such field":1}',
+  })
+  return [40005, 40101, 40102, 40104, 40301, 40302].includes(code) ? code : undefined
+}
+
+const as = (token: string, more: Record<string, string> = {}) => ({ 'access-token': token, ...more })
+
+const expected: Record<Access, { nobody?: number; user?: number; admin?: number; asUser?: number }> = {
+  public: {},
+  holder: {},
+  anyone: { nobody: 40101 },
+  user: { nobody: 40101, admin: 40301 },
+  admin: { nobody: 40101, user: 40301, asUser: 40301 },
+  operator: { nobody: 40101, user: 40301, admin: 40301, asUser: 40301 },
+}
+
+const table = routes.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const)
+
+describe.each(table)('%s', (_name, route) => {
+  const rule = expected[route.access]
+
+  it('is for the roles that may', async () => {
+    expect(await refusal(route, {})).toBe(rule.nobody)
+    expect(await refusal(route, as(user.token))).toBe(rule.user)
+    expect(await refusal(route, as(api.adminToken))).toBe(rule.admin)
+    expect(await refusal(route, as(api.adminToken, { user_id: String(user.userId) }))).toBe(rule.asUser)
+    expect(await refusal(route, { authorization: `Bearer ${OPERATOR_KEY}` })).toBe(
+      route.access === 'operator' ? undefined : rule.nobody,
+    )
+  })
+
+  it('needs app_id, unless it is the operator’s', async () => {
+    const isOperators = route.access === 'operator'
+    const key = isOperators ? { authorization: `Bearer ${OPERATOR_KEY}` } : as(user.token)
+    expect(await refusal(route, key, null)).toBe(isOperators ? undefined : 40005)
+    expect(await refusal(route, { ...key, app_id: '  ' }, null)).toBe(isOperators ? undefined : 40005)
+    expect(await refusal(route, { ...key, app_id: 'unknown' }, null)).toBe(isOperators ? undefined : 40104)
+  })
+
+  if (route.access === 'operator') return
+
+  it('refuses a token that is not good, unless no token is needed', async () => {
+    const bad = route.access === 'public' ? undefined : 40102
+    expect(await refusal(route, as('x.y.z'))).toBe(bad)
+    expect(await refusal(route, as('  '))).toBe(rule.nobody)
+  })
+
+  it('lets a user act as nobody else', async () => {
+    expect(await refusal(route, as(user.token, { user_id: String(other.userId) }))).toBe(40302)
+    expect(await refusal(route, as(user.token, { user_id: String(user.userId) }))).toBe(rule.user)
+    expect(await refusal(route, as(user.token, { group_id: String(groupId) }))).toBe(40302)
+  })
+
+  it('takes the headers user_id and group_id one at a time, and not without a token', async () => {
+    const both = { user_id: String(user.userId), group_id: String(groupId) }
+    expect(await refusal(route, as(api.adminToken, both))).toBe(40302)
+    expect(await refusal(route, { user_id: String(user.userId) })).toBe(rule.nobody ?? 40302)
+    expect(await refusal(route, { group_id: String(groupId) })).toBe(rule.nobody ?? 40302)
+  })
+
+  it('knows whether it can be made for a group', async () => {
+    const code = await refusal(route, as(api.adminToken, { group_id: String(groupId) }))
+    expect(code).toBe(route.groupRefused ? 40301 : rule.admin)
+  })
+
+  it('answers 40401 for a user or a group that does not exist, and 40002 for a header that is no number', async () => {
+    for (const header of ['user_id', 'group_id']) {
+      const call = (value: string) =>
+        api.call(route.path, {
+          method: route.method.toUpperCase(),
+          headers: { [header]: value },
+          raw: route.method === 'get' || route.stream ? undefined : '{}',
+        })
+      expect((await call('9007199254740993')).code).toBe(40401)
+      expect((await call('9007199254740993')).message).toContain('9007199254740993')
+      expect((await call('abc')).code).toBe(40002)
+      expect((await call('9223372036854775808')).code).toBe(40002)
+    }
+  })
+})
+
+describe('the operator key', () => {
+  it('must be right', async () => {
+    for (const authorization of ['Bearer wrong', `Basic ${OPERATOR_KEY}`, `Bearer ${OPERATOR_KEY}x`]) {
+      const { code } = await api.call('/admin/app/list', {
+        token: null,
+        appId: null,
+        headers: { authorization },
+      })
+      expect([40101, 40102]).toContain(code)
+    }
+  })
+})
+
+describe('one tenant', () => {
+  it('reaches nothing of another', async () => {
+    const anna = await api.user('tenant-anna', { guid: 'tenant-guid' })
+    const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'x' } })
+    const foreign = await api.createApplication('foreign')
+    const call = (path: string, body: object) =>
+      api.call(path, { appId: foreign.appId, token: foreign.token, body })
+    expect((await call('/push/task/detail', { list: [task_id] })).data).toEqual([])
+    for (const verb of ['cancel', 'pause', 'resume', 'failures'])
+      expect((await call(`/push/task/${verb}`, { task_id })).code).toBe(40401)
+    expect((await call('/push/task/list', {})).data.list).toEqual([])
+    expect((await call('/admin/user/list', {})).data.list).toEqual([])
+    expect((await call('/admin/user/remove', { user_id: anna.userId })).code).toBe(40401)
+    expect((await call('/admin/user/password', { user_id: anna.userId, password: 'x' })).code).toBe(40401)
+    expect((await call('/admin/group/member/list', { group_id: groupId })).code).toBe(40401)
+    expect((await call('/admin/group/member/add', { group_id: groupId, user_ids: [anna.userId] })).code).toBe(
+      40401,
+    )
+    expect((await call('/admin/group/remove', { group_id: groupId })).code).toBe(40401)
+    for (const filter of [
+      {},
+      { device_guid: 'tenant-guid' },
+      { token: anna.pushToken },
+      { user_id: anna.userId },
+    ])
+      expect((await call('/admin/device/list', filter)).data.list).toEqual([])
+    expect((await call('/push/explain', { push_token: anna.pushToken, message: { title: 'x' } })).code).toBe(
+      40401,
+    )
+    const holder = (path: string, body: object) =>
+      api.call(path, { appId: foreign.appId, token: null, body: { push_token: anna.pushToken, ...body } })
+    expect((await holder('/user/token/bind', { provider: 7, device_token: 'a:b' })).code).toBe(40401)
+    expect((await holder('/push/receipt', { list: [{ task_id, event: 'received' }] })).code).toBe(40401)
+    const acting = { user_id: String(anna.userId) }
+    expect(
+      (
+        await api.call('/user/device/list', {
+          appId: foreign.appId,
+          token: foreign.token,
+          headers: acting,
+          body: {},
+        })
+      ).code,
+    ).toBe(40401)
+    const own = await call('/admin/group', { name: 'own' })
+    await call('/admin/group/member/add', { group_id: own.data.group_id, user_ids: [anna.userId] })
+    expect((await call('/admin/group/member/list', { group_id: own.data.group_id })).data.list).toEqual([])
+  })
+})
