@@ -142,10 +142,11 @@ export class Exchanges {
     for (const stream of this.streams.values()) {
       const { job } = stream
       if (now < stream.deadline && now < job.deadline) continue
-      this.timeoutsSinceAnswer += 1
+      // An aborted call says nothing about the server.
+      if (now >= stream.deadline) this.timeoutsSinceAnswer += 1
       this.cancel(stream, ErrorCode.cancel)
       const late: Failure = { kind: 'unknown', reason: 'timeout', message: 'no answer came in time', goaway }
-      const why: Failure = job.stopped === undefined ? late : { ...job.stopped, kind: 'unknown' }
+      const why: Failure = job.stopped?.reason === 'aborted' ? { ...job.stopped, kind: 'unknown' } : late
       job.fail(stream.index, stream.status === 0 ? why : { ...why, status: stream.status })
     }
   }

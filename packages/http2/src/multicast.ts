@@ -49,9 +49,9 @@ export type FailureReason =
   /** No connection could be had. */
   | 'connect'
   | 'aborted'
-  /** The whole call's time is over. */
+  /** The whole call's time was over before it could be sent. */
   | 'deadline'
-  /** This request's time is over. */
+  /** It was sent, and no answer came in its time or the call's. */
   | 'timeout'
   /** The server refused the stream before processing it, more often than is worth repeating. */
   | 'refused'

@@ -139,9 +139,7 @@ export function openPool(options: PoolOptions): Pool {
 
   function start(request: Multicast): Promise<void> {
     if (closing !== undefined) throw new InvalidRequest('the pool is closed')
-    if (!Number.isSafeInteger(request.count) || request.count < 0) {
-      throw new InvalidRequest(`count is ${request.count}, not a whole number`)
-    }
+    checkNumbers(request)
     const shape = shapeRequest(request, endpoint)
     if (request.count === 0) return Promise.resolve()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -189,6 +187,16 @@ export function openPool(options: PoolOptions): Pool {
       closing ??= shutDown(graceMs)
       return closing
     },
+  }
+}
+
+function checkNumbers({ count, timeoutMs = 1, deadlineMs = 1, abortGraceMs = 0 }: Multicast): void {
+  if (!Number.isSafeInteger(count) || count < 0)
+    throw new InvalidRequest(`count is ${count}, not a whole number`)
+  // An endless limit would let a silent server hold the call for ever.
+  for (const [name, value] of Object.entries({ timeoutMs, deadlineMs, abortGraceMs })) {
+    if (!Number.isFinite(value) || value < 0)
+      throw new InvalidRequest(`${name} is ${value}, not a number of milliseconds`)
   }
 }
 

@@ -94,9 +94,9 @@ function checkValue(name: string, value: string): string {
   return value
 }
 
-export const unsendablePath = 'a path does not begin with / or has a character that cannot be sent'
-
 export function checkPath(path: unknown): asserts path is string {
   if (typeof path !== 'string') throw new InvalidRequest('a path is not text')
-  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new InvalidRequest(unsendablePath)
+  if (!/^\/[\x21-\x7e]*$/.test(path)) {
+    throw new InvalidRequest('a path does not begin with / or has a character that cannot be sent')
+  }
 }

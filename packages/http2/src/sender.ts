@@ -19,7 +19,6 @@ import {
   InvalidRequest,
   type RequestShape,
   toBuffer,
-  unsendablePath,
 } from './request-shape.ts'
 import type { Stream } from './stream.ts'
 
@@ -51,7 +50,7 @@ export class Sender {
   start(stream: Stream, shape: RequestShape): void {
     const { index } = stream
     const path = shape.pathOf?.(index)
-    if (shape.pathOf !== undefined && (typeof path !== 'string' || path.charCodeAt(0) !== 47)) checkPath(path)
+    if (shape.pathOf !== undefined) checkPath(path)
     const extra = shape.headersOf === undefined ? noExtra : this.encodeExtra(shape, index)
     const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
     if (shape.body.each !== undefined) {
@@ -95,10 +94,6 @@ export class Sender {
     this.blockedByConnection = this.window <= 0 && this.heldBack.size > 0
   }
 
-  get holdsBack(): boolean {
-    return this.heldBack.size > 0
-  }
-
   forget(stream: Stream): void {
     if (stream.unsent === undefined) return
     stream.unsent = undefined
@@ -131,13 +126,8 @@ export class Sender {
         `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
       )
     }
-    if (!this.isCompiled(shape)) {
-      // After compiling nothing may throw: it moves the table that the peer is to mirror.
-      if (path !== undefined) checkPath(path)
-      this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
-      this.compiledShape = shape
-    }
-    const { head, tail } = this.compiled!
+    // From here on nothing may throw: compiling moves the table that the peer is to mirror.
+    const { head, tail } = this.compile(shape)
     const { outbox } = this
     outbox.reserve(
       frameHeaderBytes +
@@ -149,7 +139,6 @@ export class Sender {
     const { chunk, at: start } = outbox
     let at = copyInto(chunk, start + frameHeaderBytes, head)
     if (path !== undefined) at = putPath(chunk, at, path)
-    if (at < 0) throw new InvalidRequest(unsendablePath)
     at = copyInto(chunk, at, tail)
     at = copyInto(chunk, at, extra.bytes)
     const length = at - start - frameHeaderBytes
@@ -180,14 +169,19 @@ export class Sender {
     }
   }
 
-  private isCompiled(shape: RequestShape): boolean {
+  private compile(shape: RequestShape): CompiledBlock {
     const known = this.compiled
-    return (
+    if (
       known !== undefined &&
       this.compiledShape === shape &&
       !known.once &&
       known.version === this.encoder.version
-    )
+    ) {
+      return known
+    }
+    this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
+    this.compiledShape = shape
+    return this.compiled
   }
 
   /** The usual case: the whole body fits every limit and goes out as one DATA frame, written in place. */

@@ -44,6 +44,8 @@ describe('a pool', () => {
   it.each([
     [{ count: -1 }, 'count is -1'],
     [{ count: 1.5 }, 'count is 1.5'],
+    [{ count: 1, timeoutMs: Number.POSITIVE_INFINITY }, 'timeoutMs is Infinity'],
+    [{ count: 1, deadlineMs: -5 }, 'deadlineMs is -5'],
     [{ count: 1, headers: { 'x y': '1' } }, '"x y" is no header name'],
     [{ count: 1, headers: { connection: 'close' } }, 'connection is not allowed'],
     [{ count: 1, headers: { ':path': '/x' } }, 'cannot be set'],
@@ -220,6 +222,9 @@ describe('a pool', () => {
     expect(recorder.tally()).toEqual({ 200: 1, 'unsent:aborted': 89, 'unknown:aborted': 10 })
     await until('the server saw the cancels', () => resets.length === 10)
     expect(new Set(resets)).toEqual(new Set([ErrorCode.cancel]))
+    // An abort says nothing against the connection: it is used again.
+    await multicast(pool, { count: 20, timeoutMs: 50 })
+    expect(pool.stats().opened).toBe(1)
   })
 
   it('lets what is under way finish within the grace of an abort', async () => {

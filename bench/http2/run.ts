@@ -1,0 +1,154 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Run } from './contender.ts'
+import type { SinkMessage } from './sink.ts'
+import { apnsHeaders, apnsPayload, deviceToken } from './workload.ts'
+
+export type Metric = { value: number; unit: string; note: string }
+
+type Sizes = { fast: number; slow: number; rounds: number }
+const fullSizes: Sizes = { fast: 400_000, slow: 20_000, rounds: 5 }
+const quickSizes: Sizes = { fast: 100_000, slow: 5_000, rounds: 3 }
+
+/** Streams open at once on the sink; h2load is fastest there with as many as the others get. */
+const maxStreams = 1_000
+
+/**
+ * Races the client against `apn`, `firebase-admin` and `h2load`, each alone against the same sink process, in turn within a
+ * round so that they share the machine's mood. A ratio is the median over the rounds. Throws when one push was lost.
+ */
+export async function measureHttp2({ quick }: { quick: boolean }): Promise<Record<string, Metric>> {
+  const sizes = quick ? quickSizes : fullSizes
+  const sink = await startSink()
+  const rounds: Round[] = []
+  try {
+    for (let round = 0; round < sizes.rounds; round++) rounds.push(await runRound(sink, sizes))
+  } finally {
+    sink.stop()
+  }
+  return {
+    http2_vs_apn_ratio: ratio(rounds, 'apns', 'apn'),
+    http2_vs_firebase_ratio: ratio(rounds, 'fcm', 'firebase'),
+    http2_vs_h2load_ratio: ratio(rounds, 'apns', 'h2load'),
+    http2_requests_per_s: {
+      value: Math.round(median(rounds.map((round) => rate(round.apns)))),
+      unit: 'requests/s',
+      note: 'one process, one TLS connection, sink beside it',
+    },
+    http2_cpu_us_per_request: {
+      value: round2(median(rounds.map(({ apns }) => (apns.cpuMs * 1000) / apns.requests))),
+      unit: 'µs',
+      note: 'user and system time of the client process',
+    },
+  }
+}
+
+type Round = { apns: Run; fcm: Run; apn: Run; firebase: Run; h2load: Run }
+type Sink = {
+  port: number
+  check(what: string, requests: number, distinct: number): Promise<void>
+  stop(): void
+}
+
+async function runRound(sink: Sink, { fast, slow }: Sizes): Promise<Round> {
+  return {
+    apns: await runContender(sink, 'herald-apns', fast),
+    h2load: await runH2load(sink, fast),
+    apn: await runContender(sink, 'apn', slow),
+    fcm: await runContender(sink, 'herald-fcm', fast),
+    firebase: await runContender(sink, 'firebase', slow),
+  }
+}
+
+async function runContender(sink: Sink, name: string, requests: number): Promise<Run> {
+  const warmUp = Math.ceil(requests / 4)
+  const file = fileURLToPath(new URL(`./contenders/${name}.ts`, import.meta.url))
+  const child = fork(file, [sink.port, warmUp, requests].map(String))
+  await nextMessage(child, name)
+  await sink.check(`${name} warming up`, warmUp, warmUp)
+  child.send('go')
+  const run = await nextMessage<Run>(child, name)
+  await sink.check(name, requests, requests)
+  if (child.exitCode === null) await once(child, 'exit')
+  return run
+}
+
+async function runH2load(sink: Sink, requests: number): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'herald-bench-'))
+  const body = join(folder, 'body.json')
+  writeFileSync(body, JSON.stringify(apnsPayload))
+  try {
+    const headers = Object.entries(apnsHeaders).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+    const size = ['-n', requests, '-c', 1, '-t', 1, '-m', maxStreams].map(String)
+    const url = `https://localhost:${sink.port}/3/device/${deviceToken(1)}`
+    const child = spawn('h2load', [...size, '-d', body, ...headers, url], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.on('data', (text) => {
+      output += text
+    })
+    await once(child, 'close')
+    await sink.check('h2load', requests, 1)
+    const found = /finished in ([\d.]+)(ms|s),/.exec(output)
+    if (found === null || !output.includes(`${requests} succeeded`))
+      throw new Error(`h2load failed: ${output}`)
+    return { requests, ms: Number(found[1]) * (found[2] === 's' ? 1000 : 1), cpuMs: Number.NaN }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function startSink(): Promise<Sink> {
+  const child = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), [String(maxStreams)])
+  const { port } = (await nextMessage<SinkMessage>(child, 'the sink')) as { port: number }
+  return {
+    port,
+    check: async (what, requests, distinct) => {
+      child.send('counts')
+      const counts = (await nextMessage<SinkMessage>(child, 'the sink')) as {
+        requests: number
+        distinct: number
+      }
+      if (counts.requests === requests && counts.distinct === distinct) return
+      throw new Error(
+        `${what}: the sink saw ${counts.requests} requests, ${counts.distinct} distinct, not ${requests}`,
+      )
+    },
+    stop: () => child.disconnect(),
+  }
+}
+
+function nextMessage<T>(child: ChildProcess, what: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) =>
+      reject(new Error(`${what} ended with ${code} before it said anything`))
+    child.once('exit', onExit)
+    child.once('message', (message) => {
+      child.off('exit', onExit)
+      resolve(message as T)
+    })
+  })
+}
+
+function ratio(rounds: readonly Round[], ours: keyof Round, theirs: keyof Round): Metric {
+  const value = median(rounds.map((round) => rate(round[ours]) / rate(round[theirs])))
+  const [our, their] = [ours, theirs].map((name) => median(rounds.map((round) => rate(round[name]))))
+  const note = `${perSecond(our!)} against ${perSecond(their!)}, TLS, one connection of ours, ${rounds.length} rounds, none lost`
+  return { value: round2(value), unit: 'times', note }
+}
+
+const rate = ({ requests, ms }: Run): number => (requests / ms) * 1000
+const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`
+const round2 = (value: number): number => Math.round(value * 100) / 100
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+if (import.meta.main) console.table(await measureHttp2({ quick: process.argv.includes('--quick') }))
