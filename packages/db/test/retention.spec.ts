@@ -1,0 +1,55 @@
+import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { applyRetention, type Database, ensurePartitions, openDatabase } from '../src/index.ts'
+import { firstTaskIdAt, partitionDays } from '../src/partitions.ts'
+
+const DAY = 86_400_000
+
+describe('partitions and retention', () => {
+  let database: TestDatabase
+  let db: Database
+  beforeAll(async () => {
+    database = await testDatabase()
+    db = openDatabase(database.url, { max: 8 })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  const addTask = async (at: number, finished: number | null) => {
+    const id = firstTaskIdAt(at) + 1
+    await db.pool.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, finished_at)
+       VALUES ($1, 'a', $2, '{}', 'combined', '{}', '{}', 'high', 0, to_timestamp($3))`,
+      [id, finished === null ? 'sending' : 'finished', finished === null ? null : finished / 1000],
+    )
+    await db.pool.query(`INSERT INTO counter (task_id, channel) VALUES ($1, 'fcm')`, [id])
+    return id
+  }
+
+  it('creates partitions once, however many processes ask at the same time', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => ensurePartitions(db)))
+    const days = await partitionDays(db)
+    expect(days).toHaveLength(9)
+    const { rows } = await db.pool.query(`SELECT next_task_id() AS id`)
+    expect(days.some(({ from, to }) => rows[0].id >= from && rows[0].id < to)).toBe(true)
+  })
+
+  it('drops days whose tasks all ended long ago, and keeps a day for its one open or late task', async () => {
+    const now = Date.now()
+    const old = now - 60 * DAY
+    for (const at of [old, old + 2 * DAY, old + 4 * DAY]) await ensurePartitions(db, at)
+    const done = await addTask(old + 3_600_000, old + 2 * 3_600_000)
+    const open = await addTask(old + DAY + 3_600_000, null)
+    const late = await addTask(old + 2 * DAY + 3_600_000, now - DAY)
+    const report = await applyRetention(db, 30, now)
+    expect(report.droppedDays).toBeGreaterThan(0)
+    const { rows } = await db.pool.query(`SELECT id FROM task ORDER BY id`)
+    expect(rows.map((row) => row.id)).toEqual([open, late])
+    expect((await db.pool.query(`SELECT 1 FROM counter WHERE task_id = $1`, [done])).rowCount).toBe(0)
+    const days = await partitionDays(db)
+    for (const id of [open, late]) expect(days.some(({ from, to }) => id >= from && id < to)).toBe(true)
+    expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
+  })
+})

@@ -1,0 +1,182 @@
+import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import {
+  acceptTasks,
+  claimBatches,
+  createApplication,
+  createSealer,
+  type Database,
+  ensurePartitions,
+  findImbalances,
+  freeDeadLeases,
+  openDatabase,
+  renewLeases,
+  type Settlement,
+  saveCertificate,
+  settleBatches,
+} from '../src/index.ts'
+
+describe('claim and settle', () => {
+  let database: TestDatabase
+  let db: Database
+  let app: string
+  let certificate: number
+  let taskId: number
+  let batchId: number
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    db = openDatabase(database.url, { max: 5 })
+    await ensurePartitions(db)
+    const made = await createApplication(db, { name: 'settle', packageName: '' })
+    if (made === 'taken') throw new Error('taken')
+    app = made.appId
+    certificate = (
+      await saveCertificate(db, createSealer(Buffer.alloc(32)), {
+        application: app,
+        channel: 'fcm',
+        environment: 'production',
+        name: '',
+        appId: '',
+        appKey: '',
+        appSecret: '',
+        certificate: '',
+        extra: {},
+      })
+    ).id
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    const [accepted] = await acceptTasks(db, [
+      {
+        task: {
+          appId: app,
+          audience: { kind: 'all' },
+          strategy: 'ospush_only',
+          sequence: ['fcm'],
+          ttl: 100,
+          message: {
+            type: 'text',
+            badge: { kind: 'add', count: 1 },
+            ios: {},
+            android: {},
+            huawei: {},
+            honor: {},
+            xiaomi: {},
+            oppo: {},
+            vivo: {},
+            flyme: {},
+            fcm: {},
+          },
+        },
+        plan: {
+          batches: [{ channel: 'fcm', certificateId: certificate, recipients: [1, 2, 3], tried: [] }],
+          inbox: [],
+          unreachable: 0,
+        },
+        mayRelease: () => true,
+      },
+    ])
+    taskId = accepted!.taskId
+    batchId = accepted!.released[0]!.id
+  })
+
+  const claim = (seconds = 30) => claimBatches(db.pool, [[taskId, batchId]], { seconds, worker: 'w' })
+  const settlement = (version: number, change: Partial<Settlement> = {}): Settlement => ({
+    taskId,
+    id: batchId,
+    version,
+    status: 'sss',
+    state: 'settled',
+    sent: 3,
+    failed: 0,
+    moved: 0,
+    expired: 0,
+    cancelled: 0,
+    fallback: [],
+    inbox: [],
+    unbox: [],
+    reasons: [],
+    retire: [],
+    answered: 3,
+    gone: 0,
+    ...change,
+  })
+  const counter = async () =>
+    (
+      await db.pool.query(
+        'SELECT target, sent, failed, moved FROM counter WHERE task_id = $1 AND channel = $2',
+        [taskId, 'fcm'],
+      )
+    ).rows[0]
+
+  it('gives a batch to one of many claimants', async () => {
+    const claims = await Promise.all(Array.from({ length: 10 }, () => claim()))
+    expect(claims.flat()).toHaveLength(1)
+    expect(await claim()).toEqual([])
+  })
+
+  it('writes once: a repeated settle finds the version gone and changes nothing', async () => {
+    const [batch] = await claim()
+    expect((await settleBatches(db, [settlement(batch!.version)])).settled.size).toBe(1)
+    expect((await settleBatches(db, [settlement(batch!.version)])).settled.size).toBe(0)
+    expect(await counter()).toEqual({ target: 3, sent: 3, failed: 0, moved: 0 })
+    expect(await findImbalances(db, [taskId])).toEqual([])
+  })
+
+  it('locks out a worker whose lease ran out', async () => {
+    const [stale] = await claim(0)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
+    expect(await freeDeadLeases(db)).toBeGreaterThanOrEqual(1)
+    expect((await settleBatches(db, [settlement(stale!.version)])).settled.size).toBe(0)
+    expect(await counter()).toEqual({ target: 3, sent: 0, failed: 0, moved: 0 })
+  })
+
+  it('settles in parts under one lease and counts each part once', async () => {
+    const [batch] = await claim()
+    const part = await settleBatches(db, [
+      settlement(batch!.version, { status: 's..', state: 'sending', sent: 1 }),
+    ])
+    const version = part.settled.get(`${taskId}/${batchId}`)!
+    expect(version).toBe(batch!.version + 1)
+    expect((await renewLeases(db, [{ taskId, id: batchId, version }], 30)).size).toBe(1)
+    expect(await findImbalances(db, [taskId])).toEqual([])
+    await settleBatches(db, [settlement(version, { sent: 2 })])
+    expect(await counter()).toEqual({ target: 3, sent: 3, failed: 0, moved: 0 })
+  })
+
+  it('moves recipients to another channel and the inbox in the same commit', async () => {
+    const [batch] = await claim()
+    await settleBatches(db, [
+      settlement(batch!.version, {
+        status: 'smm',
+        sent: 1,
+        moved: 2,
+        fallback: [{ channel: 'huawei', certificateId: certificate, recipients: [2], tried: ['fcm'] }],
+        inbox: [3],
+        reasons: [{ fate: 'moved', reason: 'refused', count: 2, samples: [2, 3] }],
+      }),
+    ])
+    const { rows } = await db.pool.query(
+      'SELECT channel, target, sent, moved FROM counter WHERE task_id = $1 ORDER BY channel',
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { channel: 'fcm', target: 3, sent: 1, moved: 2 },
+      { channel: 'huawei', target: 1, sent: 0, moved: 0 },
+      { channel: 'native', target: 1, sent: 0, moved: 0 },
+    ])
+    expect(await findImbalances(db, [taskId])).toEqual([])
+  })
+
+  it('notices an imbalance when there is one', async () => {
+    await db.pool.query('UPDATE counter SET sent = sent + 1 WHERE task_id = $1', [taskId])
+    expect(await findImbalances(db, [taskId])).toMatchObject([
+      { taskId, channel: 'fcm', target: 3, sent: 1, pending: 3 },
+    ])
+  })
+})
