@@ -2,6 +2,7 @@ import { applyRetention } from '@herald/db'
 import type { Service } from '@herald/program'
 import { feedRound } from './feed-round.ts'
 import { startLoop } from './loop.ts'
+import { nativeRound, trimRound } from './native-round.ts'
 import { planRound } from './plan-round.ts'
 import { sweepRound } from './sweep-round.ts'
 
@@ -10,6 +11,7 @@ const PLAN_IDLE_MS = 250
 const FEED_IDLE_MS = 250
 const FEED_BUSY_MS = 25
 const SWEEP_MS = 500
+const NATIVE_MS = 1000
 const RETENTION_MS = 3_600_000
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
@@ -49,6 +51,9 @@ export const planner: Service = {
       },
     })
     const sweeping = startLoop({ idleMs: SWEEP_MS, onError, round: () => sweepRound(feed) })
+    const native = { ...feed, certificates, ackSeconds: settings.ackSeconds }
+    const tending = startLoop({ idleMs: NATIVE_MS, onError, round: () => nativeRound(native) })
+    const trimming = startLoop({ idleMs: RETENTION_MS, onError, round: () => trimRound(native) })
     const retaining = startLoop({
       idleMs: RETENTION_MS,
       onError,
@@ -59,7 +64,8 @@ export const planner: Service = {
     })
     return {
       async stop() {
-        await Promise.all([planning.stop(), feeding.stop(), sweeping.stop(), retaining.stop()])
+        const loops = [planning, feeding, sweeping, tending, trimming, retaining]
+        await Promise.all(loops.map((loop) => loop.stop()))
       },
     }
   },

@@ -27,7 +27,7 @@ export type Settlement = {
   /** Recipients whose message now waits in the inbox. */
   inbox: number[]
   /** Recipients whose copy in the inbox is no longer needed, since the vendor has accepted it. */
-  unbox: number[]
+  unbox?: number[]
   reasons: Reason[]
   retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
   /** Answers of the vendor about tokens, for the guard against mass retirement. */
@@ -76,7 +76,7 @@ function settleRow(s: Settlement) {
     cancelled: s.cancelled,
     fallback: s.fallback.map(batchRow),
     inbox: idList(s.inbox),
-    unbox: idList(s.unbox),
+    unbox: idList(s.unbox ?? []),
     reasons: s.reasons.map((r) => ({ ...r, samples: idList(r.samples) })),
     retire: s.retire,
     answered: s.answered,

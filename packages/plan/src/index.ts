@@ -9,3 +9,4 @@ export {
 export { type Explanation, explain } from './explain.ts'
 export { enqueue, jobsOf } from './jobs.ts'
 export { classOf, payloadOf, type RoutedTask, rulesFor } from './rules.ts'
+export { planUnwritten } from './unwritten.ts'

@@ -91,6 +91,27 @@ export const settingsTable = {
     10,
     [0, 86_400],
   ),
+  gatewayPort: integer(
+    'HERALD_GATEWAY_PORT',
+    'Port of the native channel in `worker-native`; the standalone serves it on `HERALD_PORT`.',
+    7105,
+    [1, 65535],
+  ),
+  gatewayTlsCertFile: text(
+    'HERALD_GATEWAY_TLS_CERT',
+    'PEM file with the certificate chain of the native channel; a renewed file is read without a restart.',
+    { fallback: undefined, fallbackText: 'no TLS' },
+  ),
+  gatewayTlsKeyFile: text('HERALD_GATEWAY_TLS_KEY', 'PEM file with the private key of that certificate.', {
+    fallback: undefined,
+    fallbackText: 'no TLS',
+  }),
+  gatewayPerAddress: integer(
+    'HERALD_GATEWAY_PER_ADDRESS',
+    'Most connections of one address to a gateway; 0 = any number, for gateways behind a balancer that hides addresses.',
+    5000,
+    [0, 1_000_000],
+  ),
   retentionDays: integer(
     'HERALD_RETENTION_DAYS',
     'How long tasks and their traces are kept.',

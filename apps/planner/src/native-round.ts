@@ -1,0 +1,115 @@
+import {
+  cancelInbox,
+  type Database,
+  type DueFallback,
+  devicesById,
+  expireInbox,
+  type FallbackPlan,
+  fallBackDue,
+  fenceNodes,
+  movedSince,
+  type NativeSettlement,
+  type OrphanedBatch,
+  overfullInboxes,
+  type PlannedTask,
+  type Runner,
+  receiptsAmong,
+  settleOrphans,
+  trimInboxes,
+} from '@herald/db'
+import { foldNative, gatherReasons, letters, type NativeAnswer, planDevices } from '@herald/domain'
+import { type CertificateBook, planUnwritten, rulesFor } from '@herald/plan'
+import { nativeQueue, type PushQueues } from '@herald/queue'
+
+export type NativeDeps = {
+  db: Database
+  queues: PushQueues
+  certificates: CertificateBook
+  ackSeconds: number
+  onQueueFailure(error: unknown): void
+}
+
+const ROWS = 1000
+const BATCHES = 20
+
+/**
+ * What the native channel leaves to rows alone: gateways that died, devices that did not acknowledge in time, inboxes of
+ * expired and cancelled messages. Answers whether there may be more to do at once.
+ */
+export async function nativeRound(deps: NativeDeps): Promise<boolean> {
+  const { db } = deps
+  for (const node of await fenceNodes(db))
+    await deps.queues.remove(nativeQueue(node)).catch(deps.onQueueFailure)
+  const orphans = await settleOrphans(db, BATCHES, (found, runner) => settleAll(deps, found, runner))
+  const rows = [
+    await fallBackDue(db, ROWS, (due, runner) => planFallback(deps, due, runner)),
+    await expireInbox(db, ROWS),
+    await cancelInbox(db, ROWS),
+  ]
+  return orphans >= BATCHES || rows.some((count) => count >= ROWS)
+}
+
+async function settleAll(
+  deps: NativeDeps,
+  orphans: { batch: OrphanedBatch; task: PlannedTask }[],
+  runner: Runner,
+): Promise<NativeSettlement[]> {
+  const settlements: NativeSettlement[] = []
+  for (const orphan of orphans) settlements.push(await settleOrphan(deps, orphan, runner))
+  return settlements
+}
+
+/** Its gateway may have written to some of them; who got the message says so again when it comes back. */
+async function settleOrphan(
+  deps: NativeDeps,
+  { batch, task }: { batch: OrphanedBatch; task: PlannedTask },
+  runner: Runner,
+): Promise<NativeSettlement> {
+  const pending = [...batch.status].flatMap((letter, index) => (letter === letters.pending ? [index] : []))
+  const ids = pending.map((index) => batch.recipients[index]!)
+  const left = await movedSince(runner, ids, batch.plannedAt)
+  const received = await receiptsAmong(
+    runner,
+    ids.map((deviceId) => ({ taskId: batch.taskId, deviceId })),
+  )
+  const answers = new Map<number, NativeAnswer>()
+  for (const index of pending) {
+    const id = batch.recipients[index]!
+    answers.set(
+      index,
+      received.has(`${batch.taskId}/${id}`) ? 'acknowledged' : left.has(id) ? 'left' : 'unwritten',
+    )
+  }
+  const unwritten = pending
+    .filter((index) => answers.get(index) === 'unwritten')
+    .map((index) => batch.recipients[index]!)
+  const plan = await planUnwritten({ runner, certificates: deps.certificates }, batch, task, unwritten)
+  const { taskId, id, version } = batch
+  const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
+  return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
+}
+
+/**
+ * What was written and not acknowledged may not come back to the native channel; what was not written left it unsent, and
+ * may when every vendor fails.
+ */
+async function planFallback(deps: NativeDeps, due: DueFallback, runner: Runner): Promise<FallbackPlan> {
+  const { task, sent, tried, recipients } = due
+  const devices = await devicesById(runner, recipients)
+  const rules = rulesFor(task, await deps.certificates.of(task.appId), [...tried, 'native'])
+  const plan = planDevices(devices, rules, task.speed)
+  const { note, reasons } = gatherReasons()
+  if (!sent)
+    for (const batch of plan.batches) {
+      batch.tried = tried
+      for (const id of batch.recipients) note('moved', 'the device was not reached in time', id)
+    }
+  return { plan, reasons: reasons() }
+}
+
+/** Shortens inboxes of devices that stay away. */
+export async function trimRound({ db }: NativeDeps): Promise<boolean> {
+  const devices = await overfullInboxes(db, ROWS)
+  if (devices.length > 0) await trimInboxes(db, devices)
+  return devices.length >= ROWS
+}

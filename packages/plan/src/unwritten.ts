@@ -1,0 +1,29 @@
+import { devicesById, type PlannedTask, type Runner } from '@herald/db'
+import { type Channel, type Plan, planDevices } from '@herald/domain'
+import type { CertificateBook } from './certificate-book.ts'
+import { rulesFor } from './rules.ts'
+
+/**
+ * Where recipients of a native batch go that could not be written to: the same decision as in planning, by who is online
+ * now. `isOffline` overrules the presence of a device whose connection the caller knows to be gone.
+ */
+export async function planUnwritten(
+  deps: { runner: Runner; certificates: CertificateBook },
+  batch: { appId: string; tried: readonly Channel[] },
+  task: PlannedTask,
+  recipients: readonly number[],
+  isOffline: (deviceId: number, node: string) => boolean = () => false,
+): Promise<Plan> {
+  if (recipients.length === 0) return { batches: [], inbox: [], unreachable: 0 }
+  const devices = await devicesById(deps.runner, recipients)
+  const rules = rulesFor(task, await deps.certificates.of(batch.appId), batch.tried)
+  return planDevices(
+    devices.map((device) =>
+      device.node !== undefined && isOffline(device.id, device.node)
+        ? { ...device, node: undefined }
+        : device,
+    ),
+    rules,
+    task.speed,
+  )
+}
