@@ -7,10 +7,18 @@ Herald is ready at ${demo.base_url}
 
   try it      ${curlLine(demo)}
   keys        ${dataDir}/demo.json
+  vendors     ${vendorLine(demo)}
   data        ${dataDir}
   stop        Ctrl-C
 
 `
+}
+
+function vendorLine({ simulators = {} }: Demo): string {
+  const names = Object.keys(simulators)
+  return names.length === 0
+    ? 'real ones are called'
+    : `simulated on this machine: ${names.join(', ')}; HERALD_SIMULATORS=off calls the real ones`
 }
 
 function curlLine({ base_url, app_id, admin_token }: Demo): string {

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeFileWhole } from './write-file.ts'
 
@@ -15,21 +16,28 @@ export type Demo = {
 export type DemoFile = {
   path: string
   content(): Demo
-  /** Adds fields and writes the file. */
+  /** Adds fields; once the file is written they appear there, too. */
   add(fields: Partial<Demo>): void
+  write(): void
 }
 
+/** The file of an earlier run goes at once, so that whoever waits for it gets the present one, and complete. */
 export function openDemoFile(dataDir: string, first: Demo): DemoFile {
   const path = join(dataDir, 'demo.json')
   let demo = first
-  const write = () => writeFileWhole(path, `${JSON.stringify(demo, null, 2)}\n`)
-  write()
+  let written = false
+  rmSync(path, { force: true })
+  const write = () => {
+    writeFileWhole(path, `${JSON.stringify(demo, null, 2)}\n`)
+    written = true
+  }
   return {
     path,
     content: () => demo,
     add(fields) {
       demo = { ...demo, ...fields }
-      write()
+      if (written) write()
     },
+    write,
   }
 }

@@ -7,6 +7,8 @@ import { loadSettings, type Settings, SettingsError } from '@herald/settings'
 import { createLogger, createRegistry, type Logger } from '@herald/telemetry'
 import { banner } from './banner.ts'
 import { takeDataDirectory } from './data-directory.ts'
+import { keepDemoCredentials } from './demo/credentials.ts'
+import { startSimulators } from './demo/simulators.ts'
 import { openDemoFile } from './demo-file.ts'
 import { openFrontDoor } from './front-door.ts'
 import { keepPostgres, type OwnPostgres } from './own-postgres.ts'
@@ -73,7 +75,8 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   const registry = createRegistry('standalone')
   const services: Supervised[] = []
   let open = false
-  const waiting = async () => {
+  let announced = false
+  const missing = async () => {
     if (!open) return ['start']
     if (opened.postgres && !opened.postgres.isUp()) return ['postgres']
     const queue = opened.queue?.ping().then(
@@ -83,10 +86,20 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     const names = await Promise.all([queue, ...services.map((service) => service.waiting())])
     return names.filter((name) => name !== undefined)
   }
+  /** Who sees it ready finds demo.json complete. */
+  const waiting = async () => {
+    const names = await missing()
+    return names.length === 0 && !announced ? ['demo.json'] : names
+  }
   const door = await openFrontDoor(given, { waiting, registry })
   opened.closings.push(door.close)
 
-  let settings = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? door.baseUrl }, dataDir)
+  const secured = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? door.baseUrl }, dataDir)
+  const demo = openDemoFile(dataDir, { base_url: door.baseUrl, operator_key: secured.operatorKey ?? '' })
+  const credentials = await keepDemoCredentials(dataDir)
+  const simulation = await startSimulators(secured, credentials)
+  opened.closings.push(simulation.close)
+  let { settings } = simulation
   if (!settings.databaseUrl) {
     say('starting Postgres')
     const postgres = await keepPostgres(dataDir, log, say)
@@ -98,15 +111,17 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   opened.queue = context.queues
   opened.closings.push(context.close)
 
-  const demo = openDemoFile(dataDir, { base_url: door.baseUrl, operator_key: settings.operatorKey ?? '' })
-  for (const part of parts({ door, demo })) {
+  for (const part of parts({ door, demo, credentials, simulation })) {
     const service = supervise(part, context)
     services.push(service)
     opened.closings.push(service.stop)
   }
   open = true
-  while (!opened.stopping && (await waiting()).length > 0) await sleep(20)
-  if (!opened.stopping) process.stdout.write(banner(demo.content(), dataDir))
+  while (!opened.stopping && (await missing()).length > 0) await sleep(20)
+  if (opened.stopping) return
+  demo.write()
+  announced = true
+  process.stdout.write(banner(demo.content(), dataDir))
 }
 
 /** What all parts share is beyond repair, so the process ends and its supervisor starts it anew. */

@@ -71,7 +71,12 @@ describe('the standalone', () => {
     const pid = postgresPid()
     expect(await first.stop('SIGINT')).toEqual({ code: 0, signal: null })
     expect(processStart(pid)).toBeUndefined()
-    expect(readdirSync(dataDir).sort()).toEqual(['demo.json', 'postgres', 'secrets.json'])
+    expect(readdirSync(dataDir).sort()).toEqual([
+      'demo-credentials.json',
+      'demo.json',
+      'postgres',
+      'secrets.json',
+    ])
 
     const second = await ready(start())
     expect(readJson('demo.json')).toMatchObject({ operator_key: demo.operator_key })
