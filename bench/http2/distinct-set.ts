@@ -52,10 +52,7 @@ export class DistinctSet {
 
   /** Returns whether it is new. */
   add(print: { high: number; low: number }): boolean {
-    // Multiplying carries differences upwards only; folded down, they reach the bits that choose a slot.
-    const high = (print.high ^ (print.high >>> 15) ^ (print.low >>> 7)) >>> 0
-    const low = (print.low ^ (print.low >>> 16)) >>> 0
-    return this.insert(high, low)
+    return this.insert(mix(print.high), mix(print.low))
   }
 
   private insert(high: number, lowBits: number): boolean {
@@ -82,4 +79,12 @@ export class DistinctSet {
     this.low = bigger.low
     this.mask = bigger.mask
   }
+}
+
+/** Spreads every bit over all others (the end of murmur3): without it near neighbours crowd into the same slots. */
+function mix(value: number): number {
+  let hash = value
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
 }
