@@ -117,7 +117,8 @@ export const putCertificate = route({
       certificate: input.certificate ?? '',
       extra: plain(input.extra ?? {}),
     }
-    const expiresAt = adapter.expiresAt?.(readSettings(adapter, { ...certificate, id: 0 }))
+    const settings = readSettings(adapter, { ...certificate, id: 0 })
+    const expiresAt = adapter.expiresAt?.(settings)
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; save a renewed one.`)
     const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
@@ -153,7 +154,7 @@ function readSettings(adapter: ChannelAdapter, certificate: Certificate): unknow
   try {
     return adapter.readSettings(certificate)
   } catch (error) {
-    if (error instanceof CertificateProblem) throw new Failure(40002, error.message)
+    if (error instanceof CertificateProblem) throw new Failure(40002, `${error.message.replace(/\.$/, '')}.`)
     throw error
   }
 }

@@ -16,6 +16,7 @@ import {
   pushToken,
   required,
 } from '../input/fields.ts'
+import { tokenProblem } from '../input/token-problem.ts'
 import { type Context, route } from '../route.ts'
 import { ownDeviceRecord, showOwnDevice } from './device-record.ts'
 import { reachDevice } from './own-device.ts'
@@ -75,7 +76,7 @@ export const bindToken = route({
     const { deps, appId } = context
     const channel = channelOfProvider(input.provider)!
     const problem = deps.adapters[channel]?.checkToken(input.device_token)
-    if (problem) throw new Failure(40002, `device_token: ${problem}`)
+    if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
     const device = await reachDevice(context, input.push_token, false)
     const environment = input.environment ?? 1
     await bind(deps.db, {

@@ -3,6 +3,7 @@ import { type ImportBinding, type ImportDevice, type Platform, tagsPerDevice } f
 import { channelOfProvider, type VendorChannel } from '@herald/domain'
 import { isBlank } from '../input/blank.ts'
 import { readInt64 } from '../input/fields.ts'
+import { tokenProblem } from '../input/token-problem.ts'
 
 type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
 
@@ -102,7 +103,7 @@ function bindingOf(item: unknown, path: string, adapters: Adapters): ImportBindi
   if (place !== 0 && place !== 1) throw new BadLine(`${path}.environment must be 0 or 1`)
   const token = textOf(`${path}.device_token`, device_token, 4096)
   const problem = adapters[channel]?.checkToken(token)
-  if (problem) throw new BadLine(`${path}.device_token: ${problem}`)
+  if (problem) throw new BadLine(tokenProblem(`${path}.device_token`, problem))
   const bundleId = isBlank(bundle_id) ? undefined : textOf(`${path}.bundle_id`, bundle_id, 255)
   return { channel, token, environment: place, bundleId }
 }

@@ -1,0 +1,259 @@
+import { HeraldError, HeraldServer } from '@herald/client'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createPasswords } from '../src/auth/passwords.ts'
+import { countingPasswords, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await openTestApi({
+    overrides: { passwords: createPasswords({ derive: countingPasswords().derive }) },
+  })
+})
+afterAll(() => api.close())
+
+const operator = (path: string, body?: object) =>
+  api.call(path, { token: null, appId: null, headers: { authorization: `Bearer ${OPERATOR_KEY}` }, body })
+
+describe('applications', () => {
+  it('are created with a secret that is shown once and works', async () => {
+    const { data } = await operator('/admin/app', { name: 'shop', package_name: 'com.shop' })
+    expect(data.app_id.length).toBeLessThanOrEqual(32)
+    const herald = new HeraldServer({ baseUrl: api.url, appId: data.app_id, appSecret: data.app_secret })
+    expect((await herald.users()).list).toEqual([])
+    const list = await operator('/admin/app/list')
+    expect(list.data).toContainEqual(
+      expect.objectContaining({ app_id: data.app_id, name: 'shop', package_name: 'com.shop' }),
+    )
+    expect(list.text).not.toContain(data.app_secret)
+    const { rows } = await api.context.db.pool.query('SELECT secret_hash FROM application WHERE id = $1', [
+      data.app_id,
+    ])
+    expect(rows[0].secret_hash).toHaveLength(32)
+  })
+
+  it('have names of their own', async () => {
+    await operator('/admin/app', { name: 'twice' })
+    expect(await operator('/admin/app', { name: 'twice' })).toMatchObject({ status: 409, code: 40901 })
+    expect((await operator('/admin/app', {})).message).toBe('name is required.')
+    expect((await operator('/admin/app', { name: 'x', app_id: 'mine' })).code).toBe(40001)
+  })
+})
+
+describe('users', () => {
+  const create = (body: object) => api.call('/admin/user', { body })
+
+  it('are unique by username, mobile and email', async () => {
+    await create({ username: 'u1', mobile: '13800000001', email: 'u1@x.y', password: 'p' })
+    for (const [field, value] of [
+      ['username', 'u1'],
+      ['mobile', '13800000001'],
+      ['email', 'U1@X.Y'],
+    ] as const) {
+      const body = { username: 'u2', mobile: '13800000002', email: 'u2@x.y', password: 'p', [field]: value }
+      expect(await create(body)).toMatchObject({
+        code: 40901,
+        message: `A user with this ${field} already exists.`,
+      })
+    }
+    const other = await api.createApplication('same-names')
+    expect(
+      (
+        await api.call('/admin/user', {
+          appId: other.appId,
+          token: other.token,
+          body: { username: 'u1', password: 'p' },
+        })
+      ).code,
+    ).toBe(200)
+  })
+
+  it('are checked', async () => {
+    const cases: [object, string][] = [
+      [{ password: 'p' }, 'username is required.'],
+      [{ username: 'x' }, 'password is required.'],
+      [
+        { username: 'x', password: 'p', mobile: 'abc' },
+        'mobile must be 3 to 20 digits, with + in front if need be.',
+      ],
+      [{ username: 'x', password: 'p', email: 'abc' }, 'email must be an email address.'],
+      [{ username: 'x'.repeat(129), password: 'p' }, 'username must have at most 128 characters.'],
+    ]
+    for (const [body, message] of cases) expect(await create(body)).toMatchObject({ code: 40002, message })
+  })
+
+  it('are listed in pages by id', async () => {
+    for (let i = 0; i < 5; i++) await create({ username: `page${i}`, password: 'p' })
+    const seen: unknown[] = []
+    for (let after: number | bigint | undefined; ; ) {
+      const page = await api.client.users({ limit: 2, after })
+      seen.push(...page.list.map((user) => user.username))
+      if (page.next === null) break
+      after = page.next
+    }
+    expect(seen).toEqual(expect.arrayContaining(['page0', 'page1', 'page2', 'page3', 'page4']))
+    expect(new Set(seen).size).toBe(seen.length)
+  })
+
+  it('that do not exist are 40401', async () => {
+    for (const path of ['/admin/user/remove', '/admin/user/password'])
+      expect(
+        (
+          await api.call(path, {
+            body: { user_id: '9007199254740993', ...(path.endsWith('word') && { password: 'p' }) },
+          })
+        ).message,
+      ).toBe('The user 9007199254740993 does not exist.')
+  })
+
+  it('do not keep their password in the clear', async () => {
+    const real = await openTestApi()
+    try {
+      await real.call('/admin/user', { body: { username: 'a', password: 'open sesame' } })
+      const { rows } = await real.context.db.pool.query('SELECT password_hash FROM app_user')
+      expect(rows[0].password_hash).toMatch(/^\$argon2id\$v=19\$m=\d+,t=\d+,p=1\$/)
+      expect((await real.client.login('a', 'open sesame')).user_id).toBeTruthy()
+      await expect(real.client.login('a', 'open sesam')).rejects.toMatchObject({ code: 40103 })
+    } finally {
+      await real.close()
+    }
+  })
+})
+
+describe('groups', () => {
+  it('have members, who are found in pages', async () => {
+    const { group_id } = await api.client.createGroup('staff')
+    const users = []
+    for (const name of ['g1', 'g2', 'g3'])
+      users.push((await api.client.createUser({ username: name, password: 'p' })).user_id)
+    expect(await api.client.addMembers(group_id, [...users, users[0]!, 424242])).toEqual({ added: 3 })
+    expect(await api.client.addMembers(group_id, users)).toEqual({ added: 0 })
+    const first = await api.client.members(group_id, { limit: 2 })
+    expect(first.list.map((user) => user.username)).toEqual(['g1', 'g2'])
+    expect(
+      (await api.client.members(group_id, { limit: 2, after: first.next! })).list.map(
+        (user) => user.username,
+      ),
+    ).toEqual(['g3'])
+    expect(await api.client.removeMembers(group_id, [users[0]!, 424242])).toEqual({ removed: 1 })
+    expect((await api.client.groups()).list).toMatchObject([{ group_id, name: 'staff', members: 2 }])
+    expect((await api.call('/admin/group', { body: { name: 'staff' } })).code).toBe(40901)
+    await api.client.removeGroup(group_id)
+    await expect(api.client.members(group_id)).rejects.toBeInstanceOf(HeraldError)
+  })
+
+  it('bound what an admin acting for them reaches', async () => {
+    const { group_id } = await api.client.createGroup('blue')
+    const { group_id: red } = await api.client.createGroup('red')
+    const group = api.client.asGroup(group_id)
+    const inside = await group.createUser({ username: 'inside', password: 'p' })
+    const outside = await api.client.createUser({ username: 'outside', password: 'p' })
+    const phone = await api.client.login('inside', 'p', 'inside-phone')
+    const foreign = await api.client.login('outside', 'p', 'outside-phone')
+    expect((await group.users()).list.map((user) => user.username)).toEqual(['inside'])
+    expect((await group.devices()).list.map((device) => device.device_guid)).toEqual(['inside-phone'])
+    await expect(group.removeUser(outside.user_id)).rejects.toMatchObject({ code: 40401 })
+    await expect(group.changePassword(outside.user_id, 'x')).rejects.toMatchObject({ code: 40401 })
+    await expect(group.members(red)).rejects.toMatchObject({ code: 40401 })
+    expect((await group.members(group_id)).list).toHaveLength(1)
+
+    const mine = await group.notify({
+      audience: 'all',
+      setting: { distribution_strategy: 'nativepush_only' },
+      message: { title: 'x' },
+    })
+    const theirs = await api.client.notify({ audience: 'all', message: { title: 'x' } })
+    expect((await group.taskDetail([mine.task_id]))[0]).toMatchObject({ nativepush_target: 1 })
+    expect(await group.taskDetail([theirs.task_id])).toEqual([])
+    await expect(group.cancelTask(theirs.task_id)).rejects.toMatchObject({ code: 40401 })
+    expect((await group.taskList()).list.map((task) => task.task_id)).toEqual([mine.task_id])
+    expect(await group.explain({ message: { title: 'x' } }, phone.push_token!)).toHaveProperty('channel')
+    await expect(group.explain({ message: { title: 'x' } }, foreign.push_token!)).rejects.toMatchObject({
+      code: 40401,
+    })
+    await expect(group.certificates()).rejects.toMatchObject({ code: 40301 })
+    await expect(group.changePassword(inside.user_id, 'q')).resolves.toBeUndefined()
+  })
+})
+
+describe('devices', () => {
+  it('are found by every key, alone and together', async () => {
+    const found = await api.createApplication('find')
+    const herald = new HeraldServer({ baseUrl: api.url, appId: found.appId, token: found.token })
+    const { user_id } = await herald.createUser({ username: 'u', password: 'p' })
+    await herald.importDevices([
+      {
+        device_guid: 'a',
+        platform: 'android',
+        user_id,
+        alias: 'x',
+        tags: ['t1', 't2'],
+        bindings: [{ provider: 2, device_token: 'tok-a' }],
+      },
+      { device_guid: 'b', platform: 'ios', alias: 'x', tags: ['t1'] },
+      { device_guid: 'c', platform: 'harmony', tags: ['t2'] },
+    ])
+    const guids = async (filter: object) =>
+      (await herald.devices(filter)).list.map((device) => device.device_guid).sort()
+    expect(await guids({})).toEqual(['a', 'b', 'c'])
+    expect(await guids({ alias: 'x' })).toEqual(['a', 'b'])
+    expect(await guids({ tag: 't2' })).toEqual(['a', 'c'])
+    expect(await guids({ user_id })).toEqual(['a'])
+    expect(await guids({ token: 'tok-a' })).toEqual(['a'])
+    expect(await guids({ device_guid: 'b' })).toEqual(['b'])
+    expect(await guids({ alias: 'x', tag: 't2' })).toEqual(['a'])
+    expect(await guids({ alias: 'none' })).toEqual([])
+    const [a] = (await herald.devices({ device_guid: 'a' })).list
+    expect(await guids({ token: a!.push_token })).toEqual(['a'])
+    expect(a).toMatchObject({
+      user_id,
+      platform: 'android',
+      tags: ['t1', 't2'],
+      online: false,
+      bindings: [{ provider: 2, channel: 'huawei', environment: 1 }],
+    })
+    const first = await herald.devices({ limit: 2 })
+    const second = await herald.devices({ limit: 2, after: first.next! })
+    const ids = [...first.list, ...second.list].map((device) => Number(device.device_id))
+    expect(ids).toHaveLength(3)
+    expect(ids).toEqual([...ids].sort((a, b) => a - b))
+    expect(second.next).toBeNull()
+  })
+})
+
+describe('the client', () => {
+  it('fetches its token once, and again when it was revoked', async () => {
+    const { appId, appSecret } = await api.createApplication('clients')
+    let logins = 0
+    const herald = new HeraldServer({
+      baseUrl: `${api.url}/`,
+      appId,
+      appSecret,
+      fetch: (url, init) => {
+        if (String(url).endsWith('/token/admin')) logins++
+        return fetch(url, init)
+      },
+    })
+    await Promise.all([herald.users(), herald.groups(), herald.taskList()])
+    expect(logins).toBe(1)
+    await herald.revokeTokens()
+    expect((await herald.users()).list).toEqual([])
+    expect(logins).toBe(2)
+  })
+
+  it('turns failures into errors with their code', async () => {
+    const failure = await api.client.cancelTask(9007199254740993n).catch((error) => error)
+    expect(failure).toBeInstanceOf(HeraldError)
+    expect(failure).toMatchObject({
+      code: 40401,
+      status: 404,
+      message: 'The task 9007199254740993 does not exist.',
+    })
+    const elsewhere = new HeraldServer({
+      baseUrl: api.url,
+      appId: 'x',
+      token: 'x',
+      fetch: async () => new Response('<html>', { status: 502 }),
+    })
+    await expect(elsewhere.users()).rejects.toMatchObject({ code: 0, status: 502 })
+  })
+})

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
+
+let server: Server
+let base: string
+let gets = 0
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const path = request.url ?? ''
+    if (request.method === 'GET') gets++
+    if (path === '/small.png')
+      response
+        .writeHead(200, { 'content-length': 1000 })
+        .end(request.method === 'GET' ? Buffer.alloc(1000) : undefined)
+    else if (path === '/large.png') response.writeHead(200, { 'content-length': 1024 * 1024 }).end()
+    else if (path === '/no-head.png')
+      response.writeHead(request.method === 'HEAD' ? 405 : 200).end(Buffer.alloc(2000))
+    else if (path === '/endless.png') {
+      response.writeHead(request.method === 'HEAD' ? 501 : 200)
+      if (request.method === 'HEAD') return response.end()
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536))) {}
+      }
+      response.on('drain', more)
+      more()
+    } else if (path === '/silent.png') return
+    else if (path === '/to-small.png') response.writeHead(302, { location: '/small.png' }).end()
+    else if (path === '/inside.png') response.writeHead(302, { location: 'http://10.0.0.1/x.png' }).end()
+    else if (path === '/loop.png') response.writeHead(302, { location: '/loop.png' }).end()
+    else if (path === '/file.png') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
+    else response.writeHead(404).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+describe('looking a picture up', () => {
+  const probe = createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', limitMs: 500 })
+  const cases: [string, string | undefined][] = [
+    ['/small.png', undefined],
+    ['/to-small.png', undefined],
+    ['/no-head.png', undefined],
+    ['/large.png', 'must be a picture of less than 1 MB'],
+    ['/endless.png', 'must be a picture of less than 1 MB'],
+    ['/missing.png', 'answers with the status 404'],
+    ['/silent.png', 'did not answer within 0.5 s'],
+    ['/inside.png', 'must not lead to a private address'],
+    ['/loop.png', 'is redirected too often'],
+    ['/file.png', 'is redirected away from HTTP'],
+  ]
+  it.each(cases)('%s: %s', async (path, expected) => {
+    expect(await probe(`${base}${path}`)).toBe(expected)
+  })
+
+  it('asks for the head only when that tells the size', async () => {
+    const before = gets
+    await probe(`${base}/small.png`)
+    expect(gets).toBe(before)
+  })
+
+  it('calls no private address, by number or by name', async () => {
+    const strict = createAttachmentProbe()
+    for (const url of [
+      `${base}/small.png`,
+      'http://localhost/x.png',
+      'http://[::1]/x.png',
+      'http://169.254.169.254/x.png',
+      'http://0x7f000001/x.png',
+    ])
+      expect(await strict(url)).toBe('must not lead to a private address')
+    expect(await probe('http://127.0.0.1:1/x.png')).toBe('cannot be fetched')
+  })
+})

@@ -1,0 +1,176 @@
+import { adapters, type ChannelAdapter, type Receipt } from '@herald/channels'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { openTestApi, type TestApi } from './harness.ts'
+
+/** Huawei with the simplest of receipts, `{"sign": "good", "receipts": […]}`, so that this spec is about the way and not the words. */
+const huawei: ChannelAdapter = {
+  ...adapters.huawei!,
+  readCallback(request) {
+    const { sign, receipts } = JSON.parse(request.body.toString()) as { sign: string; receipts: Receipt[] }
+    const answer = { status: 200, contentType: 'application/json', body: '{"code":"0"}' }
+    if (sign !== 'good') return { ok: false, problem: 'wrong signature', answer: { ...answer, status: 401 } }
+    return { ok: true, receipts, answer }
+  },
+}
+
+let api: TestApi
+let path: string
+let taskId: number
+const token = 'huawei-token-of-the-phone'
+
+beforeAll(async () => {
+  api = await openTestApi({ certificateAdapters: { ...adapters, huawei } })
+  const saved = await api.client.putCertificate({ provider: 2, app_id: '100', app_secret: 'secret' })
+  path = new URL(saved.callback_url!).pathname
+  await api.client.putCertificate({ provider: 5, app_id: '105550001', app_key: 'key', app_secret: 'secret' })
+})
+beforeEach(async () => {
+  await api.client.importDevices([
+    { device_guid: 'phone', platform: 'android', bindings: [{ provider: 2, device_token: token }] },
+  ])
+  taskId = Number(
+    (
+      await api.client.notify({
+        audience: 'all',
+        setting: { distribution_strategy: 'ospush_only' },
+        message: { title: 'x' },
+      })
+    ).task_id,
+  )
+})
+afterAll(() => api.close())
+
+async function post(to: string, body: unknown, method = 'POST') {
+  const response = await fetch(`${api.url}${to}`, {
+    method,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+}
+const report = (receipts: Receipt[], sign = 'good') => post(path, { sign, receipts })
+const received = async () => (await api.client.taskDetail([taskId]))[0]!.huawei_received
+const stored = async () =>
+  (await api.context.db.pool.query('SELECT count(*)::int AS n FROM callback')).rows[0].n
+
+describe('a vendor’s callback', () => {
+  it('is answered in the vendor’s form, counted once, and forgotten', async () => {
+    const answer = await report([{ taskId, token, event: 'received' }])
+    expect(answer).toEqual({ status: 200, type: 'application/json', text: '{"code":"0"}' })
+    await until(async () => (await received()) === 1)
+    await report([
+      { taskId, token, event: 'received' },
+      { taskId, token, event: 'clicked' },
+      { taskId: 0, token, event: 'received' },
+      { taskId, token: 'of nobody', event: 'received' },
+    ])
+    await until(async () => (await stored()) === 0)
+    expect(await received()).toBe(1)
+  })
+
+  it('finds the device behind a token that was replaced meanwhile', async () => {
+    await api.client.importDevices([
+      {
+        device_guid: 'phone',
+        platform: 'android',
+        bindings: [{ provider: 2, device_token: 'a-newer-token' }],
+      },
+    ])
+    await report([{ taskId, token, event: 'received' }])
+    await until(async () => (await received()) === 1)
+  })
+
+  it('retires a token that it calls dead, unless it was registered again since', async () => {
+    const bindings = async () => (await api.client.devices({ device_guid: 'phone' })).list[0]!.bindings.length
+    const { push_token } = (await api.client.devices({ device_guid: 'phone' })).list[0]!
+    await api.call('/user/token/bind', {
+      token: null,
+      body: { push_token, provider: 2, device_token: token },
+    })
+    await report([{ taskId, token, event: 'gone' }])
+    await until(async () => (await stored()) === 0)
+    expect(await bindings()).toBe(1)
+    await api.context.db.pool.query(`UPDATE binding SET registered_at = now() - interval '1 hour'`)
+    await report([{ taskId, token, event: 'gone' }])
+    await until(async () => (await bindings()) === 0)
+    const { rows } = await api.context.db.pool.query('SELECT reason FROM retired_token WHERE token = $1', [
+      token,
+    ])
+    expect(rows).toEqual([{ reason: 'gone' }])
+  })
+
+  it('retires nothing en masse', async () => {
+    const many = Array.from({ length: 30 }, (_, i) => `mass-token-${i}`)
+    await api.client.importDevices(
+      many.map((device_token, i) => ({
+        device_guid: `mass-${i}`,
+        platform: 'android',
+        bindings: [{ provider: 2, device_token }],
+      })),
+    )
+    await api.context.db.pool.query(`UPDATE binding SET registered_at = now() - interval '1 hour'`)
+    await report(many.map((device) => ({ taskId, token: device, event: 'gone' as const })))
+    await until(async () => (await stored()) === 0)
+    const { rows } = await api.context.db.pool.query(
+      `SELECT count(*)::int AS n FROM binding WHERE token LIKE 'mass-token-%'`,
+    )
+    expect(rows).toEqual([{ n: 30 }])
+    expect((await api.client.certificates()).find(({ provider }) => provider === 2)).toMatchObject({
+      state: 'suspect',
+    })
+  })
+
+  it('is refused with the vendor’s own answer when its signature is wrong, and not stored', async () => {
+    expect((await report([{ taskId, token, event: 'received' }], 'bad')).status).toBe(401)
+    expect(await stored()).toBe(0)
+  })
+
+  it('is 404 at every other address', async () => {
+    const [, , channel, app, key] = path.split('/') as [string, string, string, string, string]
+    const wrong = [
+      `/callback/${channel}/${app}/${'x'.repeat(22)}`,
+      `/callback/${channel}/${app}/${key.slice(1)}`,
+      `/callback/${channel}/other/${key}`,
+      `/callback/honor/${app}/${key}`,
+      `/callback/vivo/${app}/${key}`,
+      `/callback/meizu/${app}/${key}`,
+      `/callback/nativepush/${app}/${key}`,
+      `/callback/${channel}/${app}%00/${key}`,
+      `/callback/${channel}/${app}/%zz`,
+    ]
+    for (const address of wrong) {
+      const answer = await post(address, { sign: 'good', receipts: [] })
+      expect([address, answer.status]).toEqual([address, 404])
+      expect(JSON.parse(answer.text).code).toBe(40401)
+    }
+  })
+
+  it('may have 4 MiB', async () => {
+    const padded = (bytes: number) => JSON.stringify({ sign: 'good', receipts: [], pad: 'x'.repeat(bytes) })
+    expect((await post(path, padded(4 * 1024 * 1024 - 100))).status).toBe(200)
+    expect((await post(path, padded(4 * 1024 * 1024))).status).toBe(413)
+  })
+
+  it('that a process left unread when it died is read by another', async () => {
+    const body = Buffer.from(
+      JSON.stringify({ sign: 'good', receipts: [{ taskId, token, event: 'received' }] }),
+    )
+    await api.context.db.pool.query(
+      `INSERT INTO callback (certificate_id, headers, query, body, lease_until)
+       SELECT id, '{}', '{}', $1, now() - interval '1 second' FROM certificate WHERE channel = 'huawei'`,
+      [body],
+    )
+    const found = await Promise.all([api.deps.callbacks.sweep(), api.deps.callbacks.sweep()])
+    expect(found.sort()).toEqual([0, 1])
+    expect(await received()).toBe(1)
+    expect(await stored()).toBe(0)
+  })
+
+  it('is given up when its certificate is gone', async () => {
+    await api.context.db.pool.query(
+      `INSERT INTO callback (certificate_id, headers, query, body) VALUES (99999, '{}', '{}', '')`,
+    )
+    await api.deps.callbacks.sweep()
+    expect(await stored()).toBe(0)
+  })
+})

@@ -1,0 +1,204 @@
+import { adapters, type ChannelAdapter, type CheckResult } from '@herald/channels'
+import { closeCertificate } from '@herald/db'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+let user: { userId: number; token: string; pushToken: string }
+let verdict: CheckResult | Error = { ok: true }
+let expires: number | undefined
+
+/** The real OPPO adapter, but for the one question that would go to the vendor. */
+const oppo: ChannelAdapter = {
+  ...adapters.oppo!,
+  open: () => ({
+    send: async () => {},
+    check: async () => {
+      if (verdict instanceof Error) throw verdict
+      return verdict
+    },
+    close: async () => {},
+  }),
+  expiresAt: () => expires,
+}
+
+beforeAll(async () => {
+  api = await openTestApi({ certificateAdapters: { ...adapters, oppo } })
+  user = await api.user('anna', { guid: 'phone' })
+})
+afterAll(() => api.close())
+
+const put = (body: object) => api.call('/admin/push/certificate', { method: 'PUT', body })
+const get = (query: string, options: object = {}) => api.call(`/push/certificate?${query}`, options)
+
+const record = {
+  provider: 6,
+  name: 'OPPO live',
+  app_id: '30000001',
+  app_key: 'oppo-app-key',
+  app_secret: 'the-master-secret-of-oppo',
+  extra: { client_app_secret: 'the-client-secret', channel_id: 'news' },
+}
+
+describe('a certificate', () => {
+  it('is saved, read whole by an admin, and sealed at rest', async () => {
+    expect((await get('provider=6')).code).toBe(40401)
+    const saved = await put(record)
+    expect(saved.data).toMatchObject({ provider: 6, environment: 1, expires_at: null })
+    expect(saved.data.callback_url).toMatch(
+      new RegExp(`^http://127.0.0.1:9/callback/oppo/${api.appId}/[\\w-]{22}$`),
+    )
+    expect((await get('provider=6')).data).toEqual({
+      app_id: record.app_id,
+      app_key: record.app_key,
+      app_secret: record.app_secret,
+      certificate: '',
+      name: record.name,
+    })
+    expect((await get('provider=6&environment=1')).code).toBe(200)
+    expect((await get('provider=6&environment=0')).code).toBe(40401)
+    const { rows } = await api.context.db.pool.query('SELECT * FROM certificate')
+    expect(JSON.stringify(rows)).not.toContain('secret')
+    expect(rows[0].sealed.includes('secret')).toBe(false)
+  })
+
+  it('shows a user no secret, but OPPO’s for clients', async () => {
+    const { data } = await get('provider=6', { token: user.token })
+    expect(data).toEqual({
+      app_id: record.app_id,
+      app_key: record.app_key,
+      app_secret: 'the-client-secret',
+      certificate: '',
+      name: record.name,
+    })
+    expect((await get('provider=6', { headers: { user_id: String(user.userId) } })).data).toEqual(data)
+    await put({
+      provider: 3,
+      app_id: '2882',
+      app_key: '5',
+      app_secret: 'xiaomi-secret',
+      extra: { package_name: 'com.a.b' },
+    })
+    expect((await get('provider=3', { token: user.token })).data.app_secret).toBe('')
+    await put({ ...record, provider: 6, environment: 0, extra: {} })
+    expect((await get('provider=6&environment=0', { token: user.token })).data.app_secret).toBe('')
+  })
+
+  it('is listed with its secrets masked and what to look after', async () => {
+    expires = Date.now() + 29 * 86_400_000
+    await put(record)
+    const { data, text } = await api.call('/admin/push/certificate/list')
+    expect(text).not.toMatch(/the-master-secret|the-client-secret|xiaomi-secret/)
+    const shown = data.find(
+      (entry: { provider: number; environment: number }) => entry.provider === 6 && entry.environment === 1,
+    )
+    expect(shown).toMatchObject({
+      channel: 'oppo',
+      app_id: record.app_id,
+      app_secret: '****oppo',
+      certificate: '',
+      extra: { client_app_secret: '****cret', channel_id: 'news' },
+      state: 'open',
+      last_error: null,
+    })
+    expect(shown.callback_url).toContain('/callback/oppo/')
+    expect(shown.warnings).toEqual([expect.stringMatching(/^The certificate expires on \d{4}-\d\d-\d\d\.$/)])
+    const warnings = async () =>
+      (await api.client.certificates()).find((entry) => entry.provider === 6 && entry.environment === 1)
+        ?.warnings
+    expires = Date.now() + 31 * 86_400_000
+    await put(record)
+    expect(await warnings()).toEqual([])
+    await api.context.db.pool.query(`UPDATE certificate SET expires_at = now() - interval '1 day'`)
+    expect(await warnings()).toEqual([expect.stringMatching(/^The certificate expired on /)])
+    expires = Date.now() - 1000
+    expect(await put(record)).toMatchObject({ code: 40002 })
+    expires = undefined
+  })
+
+  it('keeps its callback address when it is saved again, and gains a version', async () => {
+    const before = (await put(record)).data
+    const after = (await put(record)).data
+    expect(after.callback_url).toBe(before.callback_url)
+  })
+
+  it('is checked in form, with a sentence an operator can act on', async () => {
+    const cases: [object, number, string][] = [
+      [{ ...record, provider: 0 }, 40002, 'provider'],
+      [{ ...record, environment: 5 }, 40002, 'environment'],
+      [{ ...record, extra: { chanel_id: 'x' } }, 40002, 'extra.chanel_id'],
+      [{ ...record, extra: [1] }, 40002, 'extra must be an object.'],
+      [{ ...record, app_secret: '' }, 40002, 'app_secret'],
+      [{ ...record, secret: 'x' }, 40001, 'secret is not a field of the body.'],
+      [{ provider: 1, app_id: 'com.a.b', certificate: 'nonsense' }, 40002, 'certificate'],
+      [{ provider: 2, app_secret: 's' }, 40002, 'app_id'],
+      [{ provider: 7, certificate: '{}' }, 40002, ''],
+      [{ ...record, name: 5 }, 40002, 'name must be a string.'],
+    ]
+    for (const [body, code, sentence] of cases) {
+      const answer = await put(body)
+      expect([JSON.stringify(body), answer.code, answer.message]).toEqual([
+        JSON.stringify(body),
+        code,
+        expect.stringContaining(sentence),
+      ])
+    }
+  })
+
+  it('that the vendor confirms is opened again, one that it refuses keeps the reason', async () => {
+    const check = () => api.call('/admin/push/certificate/check', { body: { provider: 6 } })
+    const state = async () => {
+      const { rows } = await api.context.db.pool.query(
+        `SELECT id, state, last_error FROM certificate WHERE channel = 'oppo' AND environment = 1`,
+      )
+      return rows[0]
+    }
+    await closeCertificate(api.context.db, (await state()).id, 'refused')
+    verdict = { ok: false, problem: 'the sign is wrong', temporary: false }
+    expect((await check()).data).toEqual({ ok: false, problem: 'the sign is wrong', temporary: false })
+    expect(await state()).toMatchObject({ state: 'closed', last_error: 'the sign is wrong' })
+    verdict = new Error('socket hang up')
+    expect((await check()).data).toMatchObject({ ok: false, temporary: true })
+    expect(await state()).toMatchObject({ state: 'closed', last_error: 'the sign is wrong' })
+    verdict = { ok: true }
+    expect((await check()).data).toEqual({ ok: true, problem: null, temporary: false })
+    expect(await state()).toMatchObject({ state: 'open', last_error: null })
+    await closeCertificate(api.context.db, (await state()).id, 'refused')
+    await put(record)
+    expect(await state()).toMatchObject({ state: 'open', last_error: null })
+    expect((await api.call('/admin/push/certificate/check', { body: { provider: 8 } })).code).toBe(40401)
+  })
+
+  it('is removed', async () => {
+    const remove = () => api.call('/admin/push/certificate/remove', { body: { provider: 6, environment: 0 } })
+    expect((await remove()).data).toEqual({ removed: true })
+    expect(await remove()).toMatchObject({
+      code: 40401,
+      message: 'There is no development certificate for oppo.',
+    })
+    const { rows } = await api.context.db.pool.query(
+      `SELECT DISTINCT action FROM audit WHERE app_id = $1 ORDER BY 1`,
+      [api.appId],
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['certificate.remove', 'certificate.save'])
+  })
+})
+
+describe('the callback address', () => {
+  it('is named in the list as missing without a public URL, or when it would be too long', async () => {
+    for (const [url, words] of [
+      ['', 'HERALD_PUBLIC_URL is not set'],
+      [`https://${'a'.repeat(60)}.example.com/herald`, 'HERALD_PUBLIC_URL is too long'],
+    ] as const) {
+      const other = await openTestApi({ env: { HERALD_PUBLIC_URL: url } })
+      try {
+        await other.call('/admin/push/certificate', { method: 'PUT', body: record })
+        const [entry] = (await other.call('/admin/push/certificate/list')).data
+        expect(entry.callback_url).toBeNull()
+        expect(entry.warnings).toEqual([expect.stringContaining(words)])
+      } finally {
+        await other.close()
+      }
+    }
+  })
+})

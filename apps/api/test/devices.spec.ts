@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createPasswords } from '../src/auth/passwords.ts'
+import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+let anna: { userId: number; token: string; pushToken: string }
+let bert: { userId: number; token: string; pushToken: string }
+
+beforeAll(async () => {
+  api = await openTestApi({
+    overrides: { passwords: createPasswords({ derive: countingPasswords().derive }) },
+  })
+  anna = await api.user('anna', { guid: 'anna-phone' })
+  bert = await api.user('bert', { guid: 'bert-phone' })
+})
+afterAll(() => api.close())
+
+const as = (who: { token: string } | null, path: string, body: object, method = 'POST') =>
+  api.call(path, { token: who?.token ?? null, body, method })
+const bindings = async (guid: string) =>
+  (await api.client.devices({ device_guid: guid })).list[0]!.bindings.map(({ provider, device_token }) => [
+    provider,
+    device_token,
+  ])
+
+describe('registering without a user', () => {
+  it('answers the same push token for the same guid', async () => {
+    const first = await as(null, '/push/register', { device_guid: 'kiosk', platform: 'android' })
+    expect((await as(null, '/push/register', { device_guid: 'kiosk' })).data).toEqual(first.data)
+    expect((await api.client.devices({ device_guid: 'kiosk' })).list).toMatchObject([
+      { user_id: null, platform: 'android', push_token: first.data.push_token },
+    ])
+  })
+
+  it('is refused for a guid that has an owner, but for the owner', async () => {
+    expect(await as(null, '/push/register', { device_guid: 'anna-phone' })).toMatchObject({
+      status: 403,
+      code: 40301,
+    })
+    expect((await as(bert, '/push/register', { device_guid: 'anna-phone' })).code).toBe(40301)
+    expect((await as(anna, '/push/register', { device_guid: 'anna-phone' })).data.push_token).toBe(
+      anna.pushToken,
+    )
+  })
+
+  it('can be switched off', async () => {
+    const closed = await openTestApi({ env: { HERALD_REGISTER: 'off' } })
+    try {
+      expect((await closed.call('/push/register', { token: null, body: { device_guid: 'x' } })).code).toBe(
+        40301,
+      )
+    } finally {
+      await closed.close()
+    }
+  })
+
+  it('checks its fields', async () => {
+    const cases: [object, number][] = [
+      [{}, 40002],
+      [{ device_guid: '' }, 40002],
+      [{ device_guid: 5 }, 40002],
+      [{ device_guid: 'a\nb' }, 40002],
+      [{ device_guid: 'x'.repeat(256) }, 40002],
+      [{ device_guid: 'x', platform: 'windows' }, 40002],
+      [{ device_guid: 'x', os: 'ios' }, 40001],
+    ]
+    for (const [body, code] of cases) expect((await as(null, '/push/register', body)).code).toBe(code)
+  })
+})
+
+describe('binding a vendor token', () => {
+  const bind = (who: { token: string } | null, body: object) => as(who, '/user/token/bind', body)
+
+  it('works for its user and for whoever holds the push token', async () => {
+    await bind(anna, { push_token: anna.pushToken, provider: 2, device_token: 'huawei-token-1' })
+    await bind(null, { push_token: anna.pushToken, provider: 7, device_token: 'fcm:token-1', environment: 0 })
+    expect(await bindings('anna-phone')).toEqual([
+      [7, 'fcm:token-1'],
+      [2, 'huawei-token-1'],
+    ])
+    expect(
+      (await bind(bert, { push_token: anna.pushToken, provider: 2, device_token: 'x-token' })).code,
+    ).toBe(40401)
+    expect((await bind(null, { push_token: 'unknown', provider: 2, device_token: 'x-token' })).code).toBe(
+      40401,
+    )
+  })
+
+  it('moves a token that another device had, and remembers whose it was', async () => {
+    await bind(bert, { push_token: bert.pushToken, provider: 2, device_token: 'huawei-token-1' })
+    expect(await bindings('anna-phone')).toEqual([[7, 'fcm:token-1']])
+    expect(await bindings('bert-phone')).toEqual([[2, 'huawei-token-1']])
+    const { rows } = await api.context.db.pool.query(
+      `SELECT reason FROM retired_token WHERE token = 'huawei-token-1'`,
+    )
+    expect(rows).toEqual([{ reason: 'moved' }])
+  })
+
+  it('takes the platform it is told, else ios for APNs and android for others', async () => {
+    const apns = 'ab'.repeat(32)
+    const platform = async (guid: string) =>
+      (await api.client.devices({ device_guid: guid })).list[0]!.platform
+    const phone = async (guid: string) =>
+      (await as(null, '/push/register', { device_guid: guid })).data.push_token as string
+    const iphone = await phone('platform-1')
+    await bind(null, { push_token: iphone, provider: 1, device_token: apns })
+    expect(await platform('platform-1')).toBe('ios')
+    await bind(null, { push_token: iphone, provider: 7, device_token: 'fcm:on-ios' })
+    expect(await platform('platform-1')).toBe('ios')
+    const android = await phone('platform-2')
+    await bind(null, { push_token: android, provider: 5, device_token: '15638535410301000000001' })
+    expect(await platform('platform-2')).toBe('android')
+    await bind(null, { push_token: android, provider: 2, device_token: 'hw-token', platform: 'harmony' })
+    expect(await platform('platform-2')).toBe('harmony')
+  })
+
+  it('resets the badge for a new APNs token only', async () => {
+    const { push_token } = (await as(null, '/push/register', { device_guid: 'badge-phone' })).data
+    const badge = async () => (await api.client.devices({ device_guid: 'badge-phone' })).list[0]!.badge
+    const token = (byte: string) => ({ push_token, provider: 1, device_token: byte.repeat(32) })
+    await bind(null, token('01'))
+    await as(null, '/user/push/badge', { push_token, badge: 5 })
+    await bind(null, token('01'))
+    expect(await badge()).toBe(5)
+    await bind(null, token('02'))
+    expect(await badge()).toBe(0)
+  })
+
+  it('checks its fields, the token with the vendor’s own rule', async () => {
+    const good = { push_token: anna.pushToken, provider: 1, device_token: 'ab'.repeat(32) }
+    const cases: [object, number, string][] = [
+      [{ ...good, provider: 0 }, 40002, 'provider'],
+      [{ ...good, provider: 9 }, 40002, 'provider'],
+      [{ ...good, provider: '1' }, 40002, 'provider'],
+      [{ ...good, environment: 2 }, 40002, 'environment'],
+      [{ ...good, device_token: 'zz' }, 40002, 'device_token'],
+      [{ ...good, device_token: ' ' }, 40002, 'device_token is required.'],
+      [{ ...good, platform: 'android' }, 40002, 'platform must be ios for provider 1.'],
+      [{ ...good, bundle: 'x' }, 40001, 'bundle'],
+      [{ ...good, push_token: null }, 40002, 'push_token is required.'],
+    ]
+    for (const [body, code, message] of cases) {
+      const answer = await bind(anna, body)
+      expect([answer.code, answer.message]).toEqual([code, expect.stringContaining(message)])
+    }
+  })
+
+  it('is undone by unbind', async () => {
+    const unbind = (provider: number) =>
+      as(null, '/user/token/unbind', { push_token: bert.pushToken, provider })
+    expect((await unbind(2)).data).toEqual({ removed: true })
+    expect((await unbind(2)).data).toEqual({ removed: false })
+    expect(await bindings('bert-phone')).toEqual([])
+    expect((await as(bert, '/user/token/unbind', { push_token: anna.pushToken, provider: 7 })).code).toBe(
+      40401,
+    )
+  })
+})
+
+describe('tags', () => {
+  const path = '/user/push/tag'
+  const read = async () =>
+    (await api.call(`${path}?push_token=${anna.pushToken}`, { token: anna.token })).data.tags
+
+  it('are added, read, removed and cleared', async () => {
+    const body = (tags: string[]) => ({ push_token: anna.pushToken, tags })
+    expect((await as(anna, path, body(['b', 'a', 'a']))).data).toEqual({ tags: ['a', 'b'] })
+    expect((await as(anna, path, body(['c']))).data).toEqual({ tags: ['a', 'b', 'c'] })
+    expect((await as(anna, path, body(['a', 'unknown']), 'DELETE')).data).toEqual({ tags: ['b', 'c'] })
+    expect(await read()).toEqual(['b', 'c'])
+    expect((await as(anna, `${path}/all`, { push_token: anna.pushToken }, 'DELETE')).data).toEqual({
+      tags: [],
+    })
+    expect(await read()).toEqual([])
+  })
+
+  it('are at most 100 a device, also when they are added at once', async () => {
+    const tags = (from: number, count: number) => Array.from({ length: count }, (_, i) => `t${from + i}`)
+    const answers = await Promise.all(
+      [0, 40, 80].map((from) => as(anna, path, { push_token: anna.pushToken, tags: tags(from, 40) })),
+    )
+    expect(answers.map(({ code }) => code).sort()).toEqual([200, 200, 40002])
+    expect(await read()).toHaveLength(80)
+    expect((await as(anna, path, { push_token: anna.pushToken, tags: tags(200, 101) })).code).toBe(40002)
+  })
+
+  it('have at most 64 characters and are for the device’s own user', async () => {
+    const add = (who: { token: string }, tag: unknown) =>
+      as(who, path, { push_token: anna.pushToken, tags: [tag] })
+    expect((await add(anna, '😀'.repeat(64))).code).toBe(200)
+    expect((await add(anna, 'x'.repeat(65))).message).toBe('tags[0] must have at most 64 characters.')
+    expect((await add(anna, 5)).message).toBe('tags[0] must be a string.')
+    expect((await add(anna, '')).message).toBe('tags[0] is required.')
+    expect((await add(bert, 'x')).code).toBe(40401)
+    expect((await as(null, path, { push_token: anna.pushToken, tags: ['x'] })).code).toBe(40101)
+  })
+
+  it('are for an admin acting as the user, too', async () => {
+    const headers = { user_id: String(anna.userId) }
+    const answer = await api.call(path, { headers, body: { push_token: anna.pushToken, tags: ['by-admin'] } })
+    expect(answer.data.tags).toContain('by-admin')
+    expect((await api.call(path, { headers, body: { push_token: bert.pushToken, tags: ['x'] } })).code).toBe(
+      40401,
+    )
+  })
+})
+
+describe('an alias', () => {
+  it('is set, shared and cleared', async () => {
+    const path = '/user/push/alias'
+    expect((await as(anna, path, { push_token: anna.pushToken, alias: 'family' })).data).toEqual({
+      alias: 'family',
+    })
+    await as(bert, path, { push_token: bert.pushToken, alias: 'family' })
+    expect((await api.client.devices({ alias: 'family' })).list).toHaveLength(2)
+    const clear = (alias?: string) => as(anna, path, { push_token: anna.pushToken, alias }, 'DELETE')
+    expect((await clear('other')).data).toEqual({ alias: 'family' })
+    expect((await clear('family')).data).toEqual({ alias: null })
+    expect((await clear()).data).toEqual({ alias: null })
+    expect((await as(anna, path, { push_token: anna.pushToken, alias: ' ' })).code).toBe(40002)
+  })
+})
+
+describe('a badge', () => {
+  it('is a whole number that is not negative', async () => {
+    const set = (badge: unknown) => as(null, '/user/push/badge', { push_token: anna.pushToken, badge })
+    expect((await set(0)).data).toEqual({ badge: 0 })
+    for (const badge of [-1, 1.5, '5', 1e10, null]) expect((await set(badge)).code).toBe(40002)
+  })
+})
+
+describe('an acknowledgement', () => {
+  it('is counted once for a recipient, and clicked implies received', async () => {
+    const { task_id } = await api.client.notify({
+      audience: { push_token: [anna.pushToken] },
+      setting: { distribution_strategy: 'nativepush_only' },
+      message: { title: 'x' },
+    })
+    const ack = (who: string, list: object[]) => as(null, '/push/receipt', { push_token: who, list })
+    expect((await ack(bert.pushToken, [{ task_id, event: 'received' }])).data).toEqual({ accepted: 1 })
+    const received = async () => (await api.client.taskDetail([task_id]))[0]!.nativepush_received
+    expect(await received()).toBe(0)
+    await ack(anna.pushToken, [
+      { task_id, event: 'clicked' },
+      { task_id, event: 'received' },
+      { task_id: '9007199254740993', event: 'received' },
+      { task_id: 5, event: 'received' },
+    ])
+    expect(await received()).toBe(1)
+    await ack(anna.pushToken, [{ task_id, event: 'received' }])
+    expect(await received()).toBe(1)
+  })
+
+  it('checks its list', async () => {
+    const ack = (list: unknown) => as(null, '/push/receipt', { push_token: anna.pushToken, list })
+    expect((await ack([])).code).toBe(40002)
+    expect((await ack([{ task_id: 1, event: 'seen' }])).message).toBe(
+      'list[0].event must be one of received, clicked.',
+    )
+    expect((await ack([{ task_id: 'x', event: 'clicked' }])).message).toBe(
+      'list[0].task_id must be a whole number of 64 bits.',
+    )
+    expect((await ack([{ task_id: 1 }])).code).toBe(40002)
+    expect((await ack(Array(501).fill({ task_id: 1, event: 'clicked' }))).message).toBe(
+      'list must have at most 500 items.',
+    )
+  })
+})
+
+describe('the devices of a user', () => {
+  it('are listed in pages and removed by guid', async () => {
+    const carla = await api.user('carla', { guid: 'carla-1' })
+    for (const guid of ['carla-2', 'carla-3']) await api.client.loginByName('carla', 'carla-password', guid)
+    const list = (body: object) => as(carla, '/user/device/list', body)
+    const first = (await list({ limit: 2 })).data
+    expect(first.list.map((device: { device_guid: string }) => device.device_guid)).toEqual([
+      'carla-1',
+      'carla-2',
+    ])
+    const second = (await list({ limit: 2, after: first.next })).data
+    expect(second).toMatchObject({ list: [{ device_guid: 'carla-3' }], next: null })
+    expect(
+      (await api.call('/user/device/list', { token: carla.token, method: 'POST' })).data.list,
+    ).toHaveLength(3)
+
+    await as(carla, '/user/token/bind', {
+      push_token: carla.pushToken,
+      provider: 2,
+      device_token: 'carla-huawei',
+    })
+    expect((await as(bert, '/user/device/remove', { device_guid: 'carla-1' })).code).toBe(40401)
+    expect((await as(carla, '/user/device/remove', { device_guid: 'carla-1' })).data).toEqual({
+      removed: true,
+    })
+    expect((await as(carla, '/user/device/remove', { device_guid: 'carla-1' })).code).toBe(40401)
+    expect((await api.client.devices({ token: 'carla-huawei' })).list).toEqual([])
+    const { rows } = await api.context.db.pool.query(
+      `SELECT reason FROM retired_token WHERE token = 'carla-huawei'`,
+    )
+    expect(rows).toEqual([{ reason: 'unbound' }])
+  })
+
+  it('stay without an owner when the user is removed', async () => {
+    const dora = await api.user('dora', { guid: 'dora-1' })
+    await as(dora, '/user/push/alias', { push_token: dora.pushToken, alias: 'dora' })
+    await api.client.removeUser(dora.userId)
+    expect((await api.client.devices({ device_guid: 'dora-1' })).list).toMatchObject([
+      { user_id: null, alias: null },
+    ])
+  })
+})

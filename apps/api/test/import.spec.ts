@@ -1,0 +1,211 @@
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await openTestApi()
+})
+afterAll(() => api.close())
+
+const send = (raw: string | Uint8Array) => api.call('/admin/device/import', { raw, method: 'POST' })
+const device = async (guid: string) => (await api.client.devices({ device_guid: guid })).list[0]
+const line = (fields: object) => `${JSON.stringify({ platform: 'android', ...fields })}\n`
+
+describe('an import', () => {
+  it('creates devices with bindings, tags, alias and user', async () => {
+    const { user_id } = await api.client.createUser({ username: 'anna', password: 'p' })
+    const { data } = await send(
+      line({
+        device_guid: 'a',
+        user_id,
+        alias: 'x',
+        tags: ['t', 't', 'u'],
+        bindings: [
+          { provider: 2, device_token: 'hw-a' },
+          { provider: 7, device_token: 'fcm:a', environment: 0 },
+        ],
+      }) +
+        JSON.stringify({
+          device_guid: 'b',
+          platform: 'ios',
+          bindings: [{ provider: 1, device_token: 'ab'.repeat(32), bundle_id: 'com.b' }],
+        }),
+    )
+    expect(data).toEqual({ lines: 2, created: 2, updated: 0, failed: 0, errors: [] })
+    expect(await device('a')).toMatchObject({
+      user_id,
+      platform: 'android',
+      alias: 'x',
+      tags: ['t', 'u'],
+      bindings: [
+        { provider: 7, device_token: 'fcm:a', environment: 0 },
+        { provider: 2, device_token: 'hw-a', environment: 1 },
+      ],
+    })
+    expect(await device('b')).toMatchObject({
+      platform: 'ios',
+      user_id: null,
+      bindings: [{ bundle_id: 'com.b' }],
+    })
+  })
+
+  it('changes nothing when it is repeated, and only what is given when it is not the same', async () => {
+    const before = await device('a')
+    const text = line({ device_guid: 'a', bindings: [{ provider: 2, device_token: 'hw-a' }] })
+    expect((await send(text)).data).toMatchObject({ created: 0, updated: 1 })
+    expect(await device('a')).toEqual(before)
+    await send(line({ device_guid: 'a', tags: ['new'], bindings: [{ provider: 2, device_token: 'hw-a2' }] }))
+    expect(await device('a')).toMatchObject({
+      ...before,
+      tags: ['new'],
+      bindings: [{ device_token: 'fcm:a' }, { device_token: 'hw-a2' }],
+    })
+    const { rows } = await api.context.db.pool.query(`SELECT reason FROM retired_token WHERE token = 'hw-a'`)
+    expect(rows).toEqual([{ reason: 'replaced' }])
+  })
+
+  it('moves tokens and users like a bind and a login do', async () => {
+    const { user_id } = await api.client.createUser({ username: 'bert', password: 'p' })
+    await send(
+      line({ device_guid: 'a', user_id }) +
+        line({ device_guid: 'c', bindings: [{ provider: 2, device_token: 'hw-a2' }] }),
+    )
+    expect(await device('a')).toMatchObject({
+      user_id,
+      alias: null,
+      tags: [],
+      bindings: [{ device_token: 'fcm:a' }],
+    })
+    expect(await device('c')).toMatchObject({ bindings: [{ device_token: 'hw-a2' }] })
+  })
+
+  it('lets the later of two lines for one device, and for one token, win', async () => {
+    const { data } = await send(
+      line({ device_guid: 'twice', alias: 'first' }) +
+        line({ device_guid: 'twice', alias: 'second' }) +
+        line({ device_guid: 'same-1', bindings: [{ provider: 3, device_token: 'A'.repeat(24) }] }),
+    )
+    expect(data).toMatchObject({ lines: 3, created: 2, failed: 0 })
+    expect(await device('twice')).toMatchObject({ alias: 'second' })
+  })
+
+  it('reports bad lines with their numbers and takes the others', async () => {
+    const good = line({ device_guid: 'good' })
+    const bad: [string, string][] = [
+      ['not json\n', 'is not JSON'],
+      ['[]\n', 'is not a JSON object'],
+      [line({}), 'device_guid must be a string that is not blank'],
+      [line({ device_guid: 'x', platform: 'windows' }), 'platform must be one of ios, android, harmony'],
+      [line({ device_guid: 'x', extra: 1 }), 'extra is not a field of a device'],
+      [line({ device_guid: 'x', user_id: 1.5 }), 'user_id must be a whole number of 64 bits'],
+      [
+        '{"device_guid":"x","platform":"ios","user_id":9007199254740993}\n',
+        'user_id 9007199254740993 does not exist',
+      ],
+      [line({ device_guid: 'x', tags: 'a' }), 'tags must be a list'],
+      [line({ device_guid: 'x', tags: ['a'.repeat(65)] }), 'tags[0] must have at most 64 characters'],
+      [
+        line({ device_guid: 'x', tags: Array.from({ length: 101 }, (_, i) => `${i}`) }),
+        'tags must have at most 100 items',
+      ],
+      [line({ device_guid: 'x\u001f' }), 'device_guid must not contain control characters'],
+      ['{"device_guid":"\\ud800","platform":"ios"}\n', 'device_guid contains half of a surrogate pair'],
+      [
+        line({ device_guid: 'x', bindings: [{ provider: 9, device_token: 'x' }] }),
+        'bindings[0].provider must be a whole number from 1 to 8',
+      ],
+      [
+        line({ device_guid: 'x', bindings: [{ provider: 1, device_token: 'zz' }] }),
+        'bindings[0].device_token is no APNs token',
+      ],
+      [
+        line({ device_guid: 'x', bindings: [{ provider: 2, device_token: 'a', environment: 2 }] }),
+        'bindings[0].environment must be 0 or 1',
+      ],
+      [
+        line({ device_guid: 'x', bindings: [{ provider: 2, device_token: 'a', x: 1 }] }),
+        'bindings[0].x is not a field of a binding',
+      ],
+      [
+        line({
+          device_guid: 'x',
+          bindings: [
+            { provider: 2, device_token: 'a' },
+            { provider: 2, device_token: 'b' },
+          ],
+        }),
+        'bindings[1] repeats the provider of another',
+      ],
+      [line({ device_guid: 'x'.repeat(70_000) }), 'is longer than 64 KiB'],
+    ]
+    const { data } = await send(`\n${good}${bad.map(([text]) => text).join('')}  \n${good}`)
+    expect(data).toMatchObject({ lines: bad.length + 2, created: 1, failed: bad.length })
+    expect(data.errors).toEqual(
+      bad.map(([, error], i) => ({ line: i + 3, error: expect.stringContaining(`Line ${i + 3}: ${error}`) })),
+    )
+  })
+
+  it('counts every bad line and shows the first hundred', async () => {
+    const { data } = await send('x\n'.repeat(250))
+    expect(data).toMatchObject({ lines: 250, failed: 250 })
+    expect(data.errors).toHaveLength(100)
+    expect(data.errors[99].line).toBe(100)
+  })
+
+  it('takes invalid UTF-8 for the fault of its line alone', async () => {
+    const { data } = await send(
+      Buffer.concat([
+        Buffer.from(line({ device_guid: 'utf-1' })),
+        Buffer.from([0x22, 0xff, 0x0a]),
+        Buffer.from(line({ device_guid: 'utf-2' })),
+      ]),
+    )
+    expect(data).toMatchObject({
+      created: 2,
+      failed: 1,
+      errors: [{ line: 2, error: 'Line 2: is not valid UTF-8.' }],
+    })
+  })
+
+  it('of nothing answers zeros', async () => {
+    expect((await send('')).data).toEqual({ lines: 0, created: 0, updated: 0, failed: 0, errors: [] })
+  })
+
+  it('runs beside others over the same devices and tokens without deadlock or loss', async () => {
+    const count = 4000
+    const lines = (shift: number) =>
+      Readable.from(
+        (function* () {
+          for (let i = 0; i < count; i++) {
+            const n = (i * 7 + shift * 1013) % count
+            yield line({
+              device_guid: `many-${n}`,
+              tags: [`tag-${n % 10}`],
+              bindings: [{ provider: 2, device_token: `many-token-${(n + shift) % count}` }],
+            })
+          }
+        })(),
+      )
+    const run = async (shift: number) => {
+      const response = await fetch(`${api.url}/admin/device/import`, {
+        method: 'POST',
+        headers: { app_id: api.appId, 'access-token': api.adminToken },
+        body: Readable.toWeb(lines(shift)) as ReadableStream,
+        duplex: 'half',
+      } as RequestInit)
+      return (await response.json()) as { code: number; data: { created: number; updated: number } }
+    }
+    const answers = await Promise.all([0, 1, 2, 3].map(run))
+    expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200])
+    expect(answers.reduce((sum, { data }) => sum + data.created, 0)).toBe(count)
+    expect(answers.reduce((sum, { data }) => sum + data.created + data.updated, 0)).toBe(4 * count)
+    const { rows } = await api.context.db.pool.query(
+      `SELECT count(*)::int AS devices, (SELECT count(*)::int FROM device_tag WHERE tag LIKE 'tag-%') AS tags,
+         (SELECT count(*)::int FROM binding WHERE token LIKE 'many-token-%') AS bindings FROM device WHERE guid LIKE 'many-%'`,
+    )
+    expect(rows[0].devices).toBe(count)
+    expect(rows[0].tags).toBe(count)
+    expect(rows[0].bindings).toBeGreaterThan(count / 2)
+  })
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { codes } from '../src/codes.ts'
+import { docsPage } from '../src/openapi/docs-page.ts'
+import { type OpenApiDocument, openApiDocument } from '../src/openapi/document.ts'
+import { routes } from '../src/routes.ts'
+import { openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+let document: OpenApiDocument
+beforeAll(async () => {
+  api = await openTestApi()
+  document = (await (await fetch(`${api.url}/openapi.json`)).json()) as OpenApiDocument
+})
+afterAll(() => api.close())
+
+const types = new Set(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'])
+
+/** Walks every schema object; the little of JSON Schema 2020-12 that the document uses. */
+function checkSchema(schema: unknown, path: string): void {
+  expect([path, typeof schema]).toEqual([path, 'object'])
+  const {
+    type,
+    properties,
+    required,
+    items,
+    enum: values,
+    anyOf,
+    oneOf,
+    allOf,
+    $ref,
+  } = schema as Record<string, unknown>
+  if ($ref !== undefined) expect(lookUp(String($ref))).toBeDefined()
+  if (type !== undefined)
+    for (const one of [type].flat()) expect([path, types.has(one as string)]).toEqual([path, true])
+  if (values !== undefined) expect((values as unknown[]).length).toBeGreaterThan(0)
+  for (const name of (required ?? []) as string[])
+    expect(Object.keys((properties ?? {}) as object)).toContain(name)
+  for (const [name, property] of Object.entries((properties ?? {}) as object))
+    checkSchema(property, `${path}.${name}`)
+  if (type === 'array') expect([path, items !== undefined]).toEqual([path, true])
+  if (items !== undefined) checkSchema(items, `${path}[]`)
+  for (const list of [anyOf, oneOf, allOf])
+    for (const option of (list ?? []) as unknown[]) checkSchema(option, `${path}|`)
+}
+
+function lookUp(ref: string): unknown {
+  return ref
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce<unknown>((value, key) => (value as Record<string, unknown>)?.[key], document)
+}
+
+describe('the document', () => {
+  it('is OpenAPI 3.1 and well-formed throughout', () => {
+    expect(document.openapi).toMatch(/^3\.1\./)
+    expect(document.info).toMatchObject({ title: 'Herald', version: expect.any(String) })
+    const ids = new Set<string>()
+    for (const [path, methods] of Object.entries(document.paths)) {
+      expect(path).toMatch(/^\/[a-z/]+$/)
+      for (const [method, operation] of Object.entries(methods)) {
+        const where = `${method} ${path}`
+        expect(ids.has(operation.operationId)).toBe(false)
+        ids.add(operation.operationId)
+        for (const parameter of operation.parameters) {
+          expect(['header', 'query']).toContain(parameter.in)
+          expect(parameter).toHaveProperty('name')
+          checkSchema(parameter.schema, where)
+        }
+        for (const scheme of operation.security)
+          for (const name of Object.keys(scheme))
+            expect(document.components.securitySchemes).toHaveProperty(name)
+        const contents = [operation.requestBody, ...Object.values(operation.responses)].filter(
+          (part) => part !== undefined,
+        )
+        for (const { content } of contents as { content: Record<string, { schema: unknown }> }[])
+          for (const media of Object.values(content)) checkSchema(media.schema, where)
+        for (const response of Object.values(operation.responses))
+          expect(response).toHaveProperty('description')
+      }
+    }
+    for (const schema of Object.values(document.components.schemas)) checkSchema(schema, 'component')
+  })
+
+  it('has every route and no other', () => {
+    const listed = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${path}`),
+    )
+    expect(listed.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
+  })
+
+  it('is the one that the code makes', () => {
+    expect(document).toEqual(JSON.parse(JSON.stringify(openApiDocument(api.deps.publicUrl))))
+  })
+
+  it('shows the table of codes', () => {
+    for (const [code, when] of Object.entries(codes))
+      expect(document.info.description).toContain(`| ${code} | ${when} |`)
+  })
+
+  it('states the fields of notify as the interface does', () => {
+    const { schema } = (
+      document.paths['/push/notify']!.post!.requestBody as { content: Record<string, { schema: never }> }
+    ).content['application/json']!
+    const message = (
+      schema as { properties: { message: { properties: object; additionalProperties: boolean } } }
+    ).properties.message
+    expect(Object.keys(message.properties).sort()).toEqual(
+      'android attachment_url badge big_text body ext fcm flyme honor huawei ios oppo show_begin_time show_end_time title type vivo xiaomi'.split(
+        ' ',
+      ),
+    )
+    expect(message.additionalProperties).toBe(false)
+  })
+
+  it('has examples that work when they are pasted', async () => {
+    await api.client.putCertificate({ provider: 2, app_id: '100', app_secret: 's' })
+    const given = routes.filter(({ example }) => example !== undefined)
+    expect(given.length).toBeGreaterThan(0)
+    for (const { path, method, example } of given) {
+      const query = method === 'get' ? `?${new URLSearchParams(example as Record<string, string>)}` : ''
+      const answer = await api.call(`${path}${query}`, { body: method === 'get' ? undefined : example })
+      expect([path, answer.code]).toEqual([path, 200])
+    }
+  })
+})
+
+describe('the page for people', () => {
+  it('shows every call and every code, and loads nothing from elsewhere', async () => {
+    const response = await fetch(`${api.url}/docs`)
+    expect(response.headers.get('content-type')).toContain('text/html')
+    const page = await response.text()
+    expect(page).toBe(docsPage(openApiDocument(api.deps.publicUrl)))
+    for (const { path, summary } of routes) {
+      expect(page).toContain(`<code>${path}</code>`)
+      expect(page).toContain(summary.replaceAll('&', '&amp;'))
+    }
+    for (const code of Object.keys(codes)) expect(page).toContain(`<code>${code}</code>`)
+    expect(page).not.toMatch(/<script|src=|https?:\/\/(?!127)|@import/)
+  })
+})
+
+describe('the pages about the process', () => {
+  it('answer without headers, in their own form', async () => {
+    const get = (path: string) => fetch(`${api.url}${path}`)
+    expect((await get('/healthz')).status).toBe(200)
+    expect(await (await get('/readyz')).json()).toEqual({ ready: true, waiting: [] })
+    await api.call('/push/task/list', { body: {} })
+    const metrics = await (await get('/metrics')).text()
+    expect(metrics).toContain('herald_http_seconds_count{program="spec",path="/push/task/list",status="200"')
+  })
+})

@@ -1,0 +1,291 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { createPasswords } from '../src/auth/passwords.ts'
+import { createTokens, newTokenKey } from '../src/auth/tokens.ts'
+import { mask, maskExtra } from '../src/handlers/certificate-mask.ts'
+import { createLineSplitter, LINE_LIMIT } from '../src/handlers/line-splitter.ts'
+import { isBlank } from '../src/input/blank.ts'
+import { checkIntent } from '../src/notify/intent.ts'
+import { isPublicAddress } from '../src/notify/public-address.ts'
+import { gather } from '../src/receipts/gather.ts'
+import { callerAddress } from '../src/rim/caller-address.ts'
+import { toJson } from '../src/rim/envelope.ts'
+import { readJson } from '../src/rim/json.ts'
+import { scanJson } from '../src/rim/json-scan.ts'
+import { createRateLimiter } from '../src/rim/rate-limiter.ts'
+
+describe('reading JSON', () => {
+  it('agrees with JSON.parse on everything that has no duplicate keys', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+        const text = JSON.stringify(value)
+        const bare = text.replaceAll('\\u0000', '')
+        const numbers = (_key: string, field: unknown) => (typeof field === 'bigint' ? Number(field) : field)
+        expect(JSON.stringify(readJson(Buffer.from(bare)).value, numbers)).toBe(
+          JSON.stringify(JSON.parse(bare)),
+        )
+      }),
+    )
+  })
+
+  it('finds the extent of a value however the text is laid out', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t'), (inner, indent) => {
+        const ext = { inner }
+        const text = JSON.stringify({ message: { a: 'ext":{"', ext, z: { ext: {} } }, ext: {} }, null, indent)
+        const { span } = scanJson(text, { maxDepth: 99, wanted: 'message.ext' })
+        expect(JSON.parse(text.slice(...span!))).toEqual(JSON.parse(JSON.stringify(ext)))
+      }),
+    )
+  })
+
+  it('never fails on text that is not JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ',', ':', '1', 'a', ' ') }),
+        (text) => {
+          scanJson(text, { maxDepth: 64, wanted: 'a.a' })
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('and writing it keep every int64', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
+        const text = toJson({ list: [value] })
+        expect(text).toBe(`{"list":[${value}]}`)
+        const [read] = (readJson(Buffer.from(text)).value as { list: [number | bigint] }).list
+        expect(BigInt(read)).toBe(value)
+      }),
+    )
+  })
+})
+
+describe('blank', () => {
+  it.each([
+    [undefined, true],
+    [null, true],
+    ['', true],
+    [' \n\t', true],
+    [[], true],
+    [{}, true],
+    [0, false],
+    [false, false],
+    ['x', false],
+    [[null], false],
+    [{ a: null }, false],
+  ])('%j: %s', (value, expected) => {
+    expect(isBlank(value)).toBe(expected)
+  })
+})
+
+describe('an intent', () => {
+  it.each([
+    'intent:#Intent;component=com.a/com.a.Main;end',
+    'intent:#Intent;component=com.a/com.a.Main;S.k=v;S.other=a%3Bb;end',
+    'intent:#Intent;component=com.a/.Main$Inner;end;',
+    'intent://host/path?q=1#Intent;scheme=x;launchFlags=0x04000000;component=com.a/com.a.Main;S.k=;i.n=5;end',
+  ])('%s is well-formed', (intent) => {
+    expect(checkIntent(intent)).toBeUndefined()
+  })
+  it.each([
+    'com.a/com.a.Main',
+    'intent:#Intent;end',
+    'intent:#Intent;component=com.a;end',
+    'intent:#Intent;component=com.a/com.a.Main',
+    'intent:#Intent;component=com.a/com.a.Main;S.k;end',
+    'Intent:#Intent;component=a/b;end',
+    'intent:#Intent;component=a/b;end;S.k=v',
+    `intent:#Intent;${'a=b;'.repeat(50_000)}`,
+  ])('%#: is not', (intent) => {
+    expect(checkIntent(intent)).toEqual(expect.stringMatching(/^must /))
+  })
+})
+
+describe('a public address', () => {
+  it.each(['8.8.8.8', '1.1.1.1', '223.5.5.5', '2606:4700:4700::1111', '2400:3200::1'])(
+    '%s may be called',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(true)
+    },
+  )
+  it.each([
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::1',
+    '::',
+    'fe80::1',
+    'fd00::1',
+    '::ffff:8.8.8.8',
+    '::ffff:127.0.0.1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+    '2001:db8::1',
+    'ff02::1',
+  ])('%s may not', (address) => {
+    expect(isPublicAddress(address)).toBe(false)
+  })
+})
+
+describe('a rate limiter', () => {
+  it('lets a burst through, then so many a second, each key for itself', () => {
+    let now = 0
+    const limiter = createRateLimiter({ perSecond: 2, burst: 4, now: () => now })
+    expect([1, 2, 3, 4, 5].map(() => limiter.take('a'))).toEqual([0, 0, 0, 0, 1])
+    expect(limiter.take('b')).toBe(0)
+    now = 1000
+    expect([1, 2, 3].map(() => limiter.take('a'))).toEqual([0, 0, 1])
+    now = 60_000
+    expect([1, 2, 3, 4, 5].map(() => limiter.take('a'))).toEqual([0, 0, 0, 0, 1])
+  })
+})
+
+describe('passwords', () => {
+  it('are hashed with a salt of their own and verified', async () => {
+    const passwords = createPasswords()
+    const [first, second] = await Promise.all([passwords.hash('pässword'), passwords.hash('pässword')])
+    expect(first).not.toBe(second)
+    expect(await passwords.verify('pa\u0308ssword', first)).toBe(true)
+    expect(await passwords.verify('password', first)).toBe(false)
+    expect(await passwords.verify('anything', undefined)).toBe(false)
+  })
+
+  it('take turns, and refuse a queue that is too long', async () => {
+    let running = 0
+    let most = 0
+    const passwords = createPasswords({ atOnce: 2, mostWaiting: 5, derive: async () => Buffer.alloc(32) })
+    const attempts = Array.from({ length: 10 }, () =>
+      passwords.inTurn(async () => {
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        running--
+      }),
+    )
+    const ended = await Promise.allSettled(attempts)
+    expect(most).toBe(2)
+    expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(3)
+    await passwords.inTurn(async () => {})
+  })
+})
+
+describe('tokens', () => {
+  const tokens = createTokens({ privateKey: newTokenKey(), days: 1 })
+  const claims = { app: 'a', role: 'user' as const, subject: '1', version: 3 }
+
+  it('say who they are for until they end', () => {
+    expect(tokens.verify(tokens.issue(claims).token)).toEqual(claims)
+    expect(tokens.verify(tokens.issue(claims, Date.now() - 86_401_000).token)).toBeUndefined()
+    expect(tokens.verify(tokens.issue(claims).storeToken)).toBeUndefined()
+  })
+
+  it('are good for the installation that issued them only', () => {
+    const others = createTokens({ privateKey: newTokenKey(), days: 1 })
+    expect(others.verify(tokens.issue(claims).token)).toBeUndefined()
+  })
+
+  it('are remembered without growing for ever, and forgotten when they end', async () => {
+    const now = Date.now()
+    const { token } = tokens.issue(claims, now - 86_400_000 + 2000)
+    expect(tokens.verify(token)).toEqual(claims)
+    await new Promise((resolve) => setTimeout(resolve, 2100))
+    expect(tokens.verify(token)).toBeUndefined()
+  })
+})
+
+describe('splitting lines', () => {
+  it('is the same however the bytes are cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom('a', 'é', '😀', '\n', '\r', ' ') })),
+        fc.integer({ min: 1, max: 9 }),
+        (parts, size) => {
+          const bytes = Buffer.from(parts.join('\n'))
+          const splitter = createLineSplitter()
+          const lines = []
+          for (let at = 0; at < bytes.length; at += size)
+            lines.push(...splitter.push(bytes.subarray(at, at + size)))
+          lines.push(...splitter.end())
+          const expected = bytes.toString().split('\n')
+          if (expected.at(-1) === '') expected.pop()
+          expect(lines.map((line) => ('text' in line ? line.text : ''))).toEqual(expected)
+          expect(lines.map(({ no }) => no)).toEqual(expected.map((_, i) => i + 1))
+        },
+      ),
+    )
+  })
+
+  it('skips a line that is too long without holding it', () => {
+    const splitter = createLineSplitter()
+    const lines = [...splitter.push(Buffer.from('a\n'))]
+    for (let i = 0; i < 100; i++) lines.push(...splitter.push(Buffer.alloc(LINE_LIMIT, 'x')))
+    lines.push(...splitter.push(Buffer.from('x\nb\n')))
+    expect(lines).toEqual([
+      { no: 1, text: 'a' },
+      { no: 2, problem: 'is longer than 64 KiB' },
+      { no: 3, text: 'b' },
+    ])
+  })
+})
+
+describe('gathering', () => {
+  it('writes one by one when they come apart, and together when they come together', async () => {
+    const groups: number[][] = []
+    const add = gather<number, number>(async (items) => {
+      groups.push(items)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      return items.map((item) => item * 2)
+    }, 3)
+    expect(await Promise.all([1, 2, 3, 4, 5].map(add))).toEqual([2, 4, 6, 8, 10])
+    expect(groups).toEqual([[1], [2, 3, 4], [5]])
+  })
+
+  it('fails those that were written together, and goes on', async () => {
+    let broken = true
+    const add = gather<number, number>(async (items) => {
+      if (broken) throw new Error('down')
+      return items
+    }, 10)
+    await expect(add(1)).rejects.toThrow('down')
+    broken = false
+    expect(await add(2)).toBe(2)
+  })
+})
+
+describe('masking', () => {
+  it('shows the end of long secrets and nothing of short ones', () => {
+    expect([mask(''), mask('short'), mask('a-long-enough-secret')]).toEqual(['', '****', '****cret'])
+    expect(
+      maskExtra({ callback_secret: 'abcdefghijklmnopq', channel_id: 'c', limits: { requests_per_s: 1 } }),
+    ).toEqual({
+      callback_secret: '****nopq',
+      channel_id: 'c',
+      limits: { requests_per_s: 1 },
+    })
+  })
+})
+
+describe('the caller’s address', () => {
+  const request = (forwarded?: string) =>
+    ({
+      socket: { remoteAddress: '10.0.0.9' },
+      headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+    }) as never
+  it.each([
+    ['1.1.1.1, 2.2.2.2', 0, '10.0.0.9'],
+    ['1.1.1.1, 2.2.2.2', 1, '2.2.2.2'],
+    ['1.1.1.1, 2.2.2.2', 2, '1.1.1.1'],
+    ['2.2.2.2', 2, '2.2.2.2'],
+    [undefined, 1, '10.0.0.9'],
+  ])('of %j behind %d proxies is %s', (forwarded, proxies, expected) => {
+    expect(callerAddress(request(forwarded), proxies)).toBe(expected)
+  })
+})

@@ -1,0 +1,172 @@
+import { publicChannelNames } from '@herald/domain'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await openTestApi()
+  await api.client.importDevices([{ device_guid: 'phone', platform: 'android', alias: 'me', tags: ['t'] }])
+})
+afterAll(() => api.close())
+
+const native = { distribution_strategy: 'nativepush_only' } as const
+
+describe('statistics', () => {
+  it('have all 27 counters, zero where a channel has no part', async () => {
+    const { task_id } = await api.client.notify({
+      audience: { alias: ['me'] },
+      setting: native,
+      message: { title: 'x' },
+    })
+    const [record] = await api.client.taskDetail([task_id])
+    const names = publicChannelNames.flatMap((name) =>
+      ['sent', 'received', 'target'].map((kind) => `${name}_${kind}`),
+    )
+    expect(names).toHaveLength(27)
+    expect(Object.keys(record!).sort()).toEqual([...names, 'task_id'].sort())
+    expect(record).toMatchObject({ task_id, nativepush_target: 1, nativepush_sent: 0, flyme_target: 0 })
+  })
+
+  it('come in the order asked, each once, without unknown ids', async () => {
+    const ids = []
+    for (let i = 0; i < 3; i++)
+      ids.push((await api.client.notify({ audience: 'all', message: { title: 'x' } })).task_id)
+    const asked = [ids[2]!, 5, ids[0]!, 9007199254740993n, ids[2]!, -1]
+    expect((await api.client.taskDetail(asked)).map((record) => record.task_id)).toEqual([ids[2], ids[0]])
+  })
+
+  it('take 1000 ids at most', async () => {
+    const detail = (list: unknown) => api.call('/push/task/detail', { body: { list } })
+    expect((await detail(Array(1000).fill(1))).data).toEqual([])
+    expect((await detail(Array(1001).fill(1))).message).toBe('list must have at most 1000 items.')
+    expect((await detail([])).message).toBe('list is required.')
+    expect((await detail('1')).message).toBe('list must be a list.')
+    expect((await detail([1, 'x'])).message).toBe('list[1] must be a whole number of 64 bits.')
+  })
+})
+
+describe('a request_id', () => {
+  const push = (request_id: string, message: object = { title: 'x' }) =>
+    api.call('/push/notify', { body: { audience: 'all', setting: { request_id }, message } })
+
+  it('pushes once under a hundred concurrent copies, and every copy gets the id', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => push('same')))
+    expect(new Set(answers.map(({ data }) => data.task_id)).size).toBe(1)
+    const { rows } = await api.context.db.pool.query(
+      `SELECT count(*)::int AS n FROM task WHERE request_id = 'same'`,
+    )
+    expect(rows).toEqual([{ n: 1 }])
+  })
+
+  it('is found before the clock is asked', async () => {
+    const soon = Math.floor(Date.now() / 1000) + 1
+    const first = await push('expiring', { title: 'x', show_end_time: soon })
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, soon * 1000 - Date.now() + 50)))
+    expect((await push('expiring', { title: 'x', show_end_time: soon })).data).toEqual(first.data)
+    expect((await push('new', { title: 'x', show_end_time: soon })).code).toBe(40002)
+  })
+
+  it('belongs to its application', async () => {
+    const other = await api.createApplication('ids')
+    const first = await push('shared')
+    const second = await api.call('/push/notify', {
+      appId: other.appId,
+      token: other.token,
+      body: { audience: 'all', setting: { request_id: 'shared' }, message: { title: 'x' } },
+    })
+    expect(second.data.task_id).not.toBe(first.data.task_id)
+  })
+})
+
+describe('a task', () => {
+  const later = () => Math.floor(Date.now() / 1000) + 3600
+
+  it('is listed newest first, in pages, by state', async () => {
+    const ids = []
+    for (let i = 0; i < 3; i++)
+      ids.unshift(
+        (
+          await api.client.notify({
+            audience: 'all',
+            setting: { request_id: `list${i}` },
+            message: { title: `t${i}`, show_begin_time: later() },
+          })
+        ).task_id,
+      )
+    const first = await api.client.taskList({ limit: 2, state: 'accepted' })
+    expect(first.list).toMatchObject([
+      {
+        task_id: ids[0],
+        state: 'scheduled',
+        title: 't2',
+        request_id: 'list2',
+        group_id: null,
+        finished_at: null,
+      },
+      { task_id: ids[1] },
+    ])
+    expect((await api.client.taskList({ limit: 1, before: first.next! })).list[0]!.task_id).toBe(ids[2])
+    expect((await api.call('/push/task/list', { body: { state: 'lost' } })).code).toBe(40002)
+    expect((await api.call('/push/task/list', { body: { limit: 1001 } })).code).toBe(40002)
+  })
+
+  it('is paused, resumed and cancelled, until it is finished', async () => {
+    const { task_id } = await api.client.notify({
+      audience: 'all',
+      message: { title: 'x', show_begin_time: later() },
+    })
+    const state = async () => (await api.client.taskList({ limit: 1 })).list[0]!.state
+    await api.client.pauseTask(task_id)
+    expect(await state()).toBe('paused')
+    await api.client.resumeTask(task_id)
+    expect(await state()).toBe('scheduled')
+    await api.client.cancelTask(task_id)
+    expect(await state()).toBe('cancelling')
+    await api.context.db.pool.query(
+      `UPDATE task SET state = 'cancelled', finished_at = now() WHERE id = $1`,
+      [task_id],
+    )
+    for (const verb of ['pause', 'resume', 'cancel'])
+      expect(await api.call(`/push/task/${verb}`, { body: { task_id } })).toMatchObject({
+        status: 409,
+        code: 40902,
+      })
+  })
+
+  it('shows its failures by channel and reason', async () => {
+    const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'x' } })
+    const [{ id: device_id }] = (await api.context.db.pool.query('SELECT id FROM device LIMIT 1')).rows
+    await api.context.db.pool.query(
+      `INSERT INTO failure VALUES ($1, 'meizu', 'failed', 'token gone', 3, ARRAY[$2::bigint, 99])`,
+      [task_id, device_id],
+    )
+    expect(await api.client.taskFailures(task_id)).toEqual([
+      {
+        channel: 'flyme',
+        fate: 'failed',
+        reason: 'token gone',
+        count: 3,
+        samples: [
+          { device_id, device_guid: 'phone' },
+          { device_id: 99, device_guid: null },
+        ],
+      },
+    ])
+  })
+})
+
+describe('explain', () => {
+  it('says which channel a device would get and why', async () => {
+    const [phone] = (await api.client.devices({ device_guid: 'phone' })).list
+    const answer = await api.client.explain({ message: { title: 'x' }, setting: native }, phone!.push_token)
+    expect(answer).toMatchObject({ channel: 'nativepush' })
+    expect(answer.reason).not.toBe('')
+    const before = (await api.client.taskList({ limit: 1 })).list[0]!.task_id
+    const call = (body: object) => api.call('/push/explain', { body })
+    expect((await call({ message: { title: 'x' } })).message).toBe('push_token is required.')
+    expect((await call({ message: {}, push_token: phone!.push_token })).code).toBe(40004)
+    expect((await call({ audience: 'nobody', message: { title: 'x' }, push_token: 'x' })).code).toBe(40003)
+    expect((await call({ audience: 'all', message: { title: 'x' }, push_token: 'x' })).code).toBe(40401)
+    expect((await api.client.taskList({ limit: 1 })).list[0]!.task_id).toBe(before)
+  })
+})
