@@ -249,6 +249,7 @@ export const checkCertificate = route({
   groupRefused: true,
   summary: 'Ask the vendor whether a certificate is good',
   description: 'A good answer opens a closed channel at once.',
+  example: { provider: 2 },
   input: z.strictObject(place),
   answer: z.object({
     ok: z.boolean(),

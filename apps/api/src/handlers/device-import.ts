@@ -35,6 +35,8 @@ export const importDeviceStream = route({
   stream: true,
   summary: 'Import devices: a stream of NDJSON, one device a line',
   description: `One JSON object a line, at most 64 KiB each: device_guid, user_id?, platform (ios, android, harmony), alias?, tags?, bindings? as a list of {provider, device_token, environment?, bundle_id?}. Known devices are updated: fields that are given replace, bindings are added, others stay. Lines that are wrong are left out and reported, the first ${SHOWN_ERRORS} with their numbers; the others count. Of two lines for one device the later wins. Repeating an import changes nothing.`,
+  example:
+    '{"device_guid":"example-import","platform":"android","bindings":[{"provider":2,"device_token":"example-import-token"}]}',
   input: z.unknown(),
   answer: z.object({
     lines: z.int().describe('Lines that were not blank.'),

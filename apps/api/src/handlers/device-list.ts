@@ -13,6 +13,7 @@ export const deviceList = route({
   access: 'admin',
   summary: 'Search devices by user, alias, tag, token or guid',
   description: 'Several conditions must all hold. Ascending by device_id, in pages.',
+  example: { tag: 'vip', limit: 10 },
   input: z.strictObject({
     user_id: optional(int64),
     alias: optional(name(1024)),

@@ -32,6 +32,7 @@ export const registerPush = route({
   summary: 'Register a device that has no user',
   description:
     'Answers the push token of the guid, the same every time. Refused (40301) for a guid that has an owner, and when the installation has switched registration off.',
+  example: { device_guid: 'example-phone', platform: 'android' },
   input: z.strictObject({ device_guid: required(deviceGuid), platform: optional(platform) }),
   answer: z.object({ push_token: z.string() }),
   async handler({ deps, appId, caller }, input) {
@@ -58,6 +59,7 @@ export const bindToken = route({
   summary: 'Bind a vendor token to a device',
   description:
     'A token known on another device moves to this one. `platform` defaults to ios for provider 1; for the others to what the device is known to be, else android.',
+  example: { push_token: '$PUSH_TOKEN', provider: 2, device_token: 'example-huawei-token' },
   input: z
     .strictObject({
       push_token: required(pushToken),
@@ -98,6 +100,7 @@ export const unbindToken = route({
   tag,
   access: 'holder',
   summary: 'Remove the vendor token of a device',
+  example: { push_token: '$PUSH_TOKEN', provider: 2 },
   input: z.strictObject({ push_token: required(pushToken), provider: required(provider) }),
   answer: z.object({ removed: z.boolean().describe('False when there was none.') }),
   async handler(context, input) {
@@ -114,6 +117,7 @@ export const setDeviceBadge = route({
   access: 'holder',
   summary: 'Set the badge count of a device',
   description: 'For the app to call when it was opened, so that `+1` counts from what the user sees.',
+  example: { push_token: '$PUSH_TOKEN', badge: 0 },
   input: z.strictObject({ push_token: required(pushToken), badge: required(integer(0, 999_999_999)) }),
   answer: z.object({ badge: z.int() }),
   async handler(context, input) {
@@ -131,6 +135,7 @@ export const acknowledge = route({
   summary: 'Acknowledge pushes from the device',
   description:
     'Counted once per task and device, and only for recipients of the task; `clicked` implies `received`.',
+  example: { push_token: '$PUSH_TOKEN', list: [{ task_id: '$TASK_ID', event: 'received' as const }] },
   input: z.strictObject({
     push_token: required(pushToken),
     list: required(
@@ -157,6 +162,7 @@ export const ownDevices = route({
   tag,
   access: 'user',
   summary: 'The devices of the user',
+  example: { limit: 10 },
   input: z.strictObject({ ...page, device_guid: optional(deviceGuid) }),
   answer: pageOf(ownDeviceRecord),
   async handler(context, input) {

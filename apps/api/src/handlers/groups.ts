@@ -48,6 +48,7 @@ export const groupList = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Groups by id',
+  example: { limit: 10 },
   input: z.strictObject({ ...page }),
   answer: pageOf(z.object({ group_id: int64Out, name: z.string(), members: z.int(), created_at: timestamp })),
   async handler({ deps, appId }, input) {

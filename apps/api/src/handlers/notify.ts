@@ -29,7 +29,19 @@ export const notify = route({
     'Answers when the task is committed. The same `setting.request_id` again answers the first task’s id and pushes nothing.',
   input: z.strictObject({ audience, setting, message }),
   answer: z.object({ task_id: int64Out }),
-  example: { audience: 'all', message: { title: 'Hello', body: 'From Herald' } },
+  example: {
+    audience: { tag: ['vip'] },
+    setting: { request_id: 'example-1', ttl: 3600 },
+    message: {
+      title: 'Order shipped',
+      body: 'Parcel 1024 is on its way',
+      ext: { order: 1024 },
+      android: {
+        click_action: 'intent',
+        intent: 'intent:#Intent;component=com.example.app/com.example.app.OrderActivity;S.order=1024;end',
+      },
+    },
+  },
   async handler(context, input, ext) {
     const { deps } = context
     const task = newTask(scopeOf(context), input.audience, input.setting, input.message, ext)
@@ -51,6 +63,7 @@ export const explainPush = route({
   summary: 'Which channel a device would get for a notification, and why',
   description: 'Takes the body of notify and a push token; the audience may be left out. Sends nothing.',
   input: z.strictObject({ audience: optional(audience), setting, message, push_token: required(pushToken) }),
+  example: { message: { title: 'Order shipped' }, push_token: '$PUSH_TOKEN' },
   answer: z.object({
     channel: z.string().nullable().describe('Null when no channel can take the device.'),
     reason: z.string(),

@@ -20,6 +20,7 @@ export const readTags = route({
   tag,
   access: 'user',
   summary: 'The tags of a device',
+  example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
   async handler(context, input) {
@@ -34,6 +35,7 @@ export const addDeviceTags = route({
   tag,
   access: 'user',
   summary: 'Add tags to a device',
+  example: { push_token: '$PUSH_TOKEN', tags: ['beta'] },
   description: `At most ${tagsPerDevice} tags a device, 64 characters each; all are added or none.`,
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
@@ -51,6 +53,7 @@ export const removeDeviceTags = route({
   tag,
   access: 'user',
   summary: 'Remove tags from a device',
+  example: { push_token: '$PUSH_TOKEN', tags: ['beta'] },
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
@@ -84,6 +87,7 @@ export const setDeviceAlias = route({
   access: 'user',
   summary: 'Set the alias of a device',
   description: 'One alias a device; any number of devices may share it.',
+  example: { push_token: '$PUSH_TOKEN', alias: 'carol' },
   input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
   answer: aliasAnswer,
   async handler(context, input) {

@@ -41,6 +41,7 @@ export const taskDetail = route({
   access: 'admin',
   summary: 'Query push statistics',
   description: 'Known tasks in the order asked, each once; unknown ids are left out.',
+  example: { list: ['$TASK_ID'] },
   input: z.strictObject({ list: required(z.array(int64).max(1000)).describe('Task IDs.') }),
   answer: z.array(
     z.object({
@@ -92,6 +93,7 @@ export const taskList = route({
   tag,
   access: 'admin',
   summary: 'Tasks, newest first, with state, progress, rate and ETA',
+  example: { limit: 10 },
   input: z.strictObject({
     limit: optional(integer(1, 1000)).describe('At most so many tasks; default 100.'),
     before: optional(id).describe('Only tasks older than this one: the `next` of the page before.'),
@@ -170,6 +172,7 @@ export const taskFailureList = route({
   tag,
   access: 'admin',
   summary: 'Failures of a task by channel and reason, with sample devices',
+  example: { task_id: '$TASK_ID' },
   input: z.strictObject({ task_id: required(id) }),
   answer: z.array(
     z.object({

@@ -28,6 +28,7 @@ export const tokenById = route({
   ...login,
   path: '/token/id',
   summary: 'Token by user ID and password',
+  example: { user_id: '$USER_ID', password: '$PASSWORD', device_guid: 'demo-native' },
   input: z.strictObject({ user_id: required(int64), password, device_guid: device }),
   handler: (context, input) =>
     logIn(context, {
@@ -43,6 +44,7 @@ export const tokenByLogin = route({
   path: '/token/login',
   summary: 'Token by login name and password',
   description: 'The login name is a mobile number, an email or a username, looked up in this order.',
+  example: { login_name: '$USERNAME', password: '$PASSWORD' },
   input: z.strictObject({ login_name: required(name(320)), password, device_guid: device }),
   handler: (context, input) =>
     logIn(context, {
@@ -57,6 +59,7 @@ export const tokenByName = route({
   ...login,
   path: '/token/user',
   summary: 'Token by username and password',
+  example: { name: '$USERNAME', password: '$PASSWORD' },
   input: z.strictObject({ name: required(name(320)), password, device_guid: device }),
   handler: (context, input) =>
     logIn(context, {
@@ -71,6 +74,7 @@ export const tokenForAdmin = route({
   ...login,
   path: '/token/admin',
   summary: 'Token of an admin by the secret of the application',
+  example: { app_secret: '$APP_SECRET' },
   input: z.strictObject({ app_secret: required(text(256)) }),
   answer: adminRecord,
   async handler(context, { app_secret }) {

@@ -64,6 +64,7 @@ export const userList = route({
   tag,
   access: 'admin',
   summary: 'Users by id',
+  example: { limit: 10 },
   input: z.strictObject({ ...page }),
   answer: pageOf(userRecord),
   async handler(context, input) {

@@ -57,7 +57,7 @@ export const int64 = z
     })
     return z.NEVER
   })
-  .meta({ type: 'integer', format: 'int64' })
+  .meta({ type: ['integer', 'string'], format: 'int64', pattern: '^-?\\d{1,19}$' })
 
 /** An id that Herald made, as a caller names it. */
 export const id = int64

@@ -28,15 +28,27 @@ ${Object.entries(codes)
 `
 }
 
+/** Names the values of the demo application that the examples use. */
+const variables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
+  "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
+  "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
+export PUSH_TOKEN=$(curl -s -X POST "$BASE_URL/token/user" -H "app_id: $APP_ID" -H 'content-type: application/json' \\
+  -d "{\\"name\\":\\"$USERNAME\\",\\"password\\":\\"$PASSWORD\\",\\"device_guid\\":\\"demo-native\\"}" | sed 's/.*"push_token":"\\([^"]*\\).*/\\1/')
+export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" -H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json' \\
+  -d '{"audience":"all","message":{"title":"Hello"}}' | sed 's/.*"task_id":\\([0-9]*\\).*/\\1/')`
+
 const intro = `<p>Every answer is <code>{"code": …, "data": …, "message": …}</code>: code 200 and message null on success. Every call
 but the operator's carries the header <code>app_id</code>; most carry <code>access-token</code>. Blank (absent, null, "", [] or {})
-selects the default. int64 is exact in both directions.</p>`
+selects the default. int64 is exact in both directions.</p>
+<p>The examples below work as they stand after <code>npm start</code>, in the same folder, once these lines have run:</p>
+<pre>${escapeHtml(variables)}</pre>`
 
 function operationPart(path: string, method: string, operation: Operation): string {
   const body = operation.requestBody as {
     content?: Record<string, { schema?: JsonSchema; example?: unknown }>
   }
   const json = body?.content?.['application/json']
+  const example = json?.example ?? body?.content?.['application/x-ndjson']?.example
   const answer = operation.responses['200'] as {
     content: { 'application/json': { schema: { properties: { data: JsonSchema } } } }
   }
@@ -48,7 +60,7 @@ ${operation.description
   .join('')}
 ${query.length > 0 ? `<h4>Query</h4>${fieldTable(query.map((parameter) => fieldOf(parameter.name as string, parameter.schema as JsonSchema, Boolean(parameter.required))))}` : ''}
 ${json?.schema ? `<h4>Body</h4>${fieldTable(fieldsOf(json.schema))}` : ''}
-<h4>Example</h4><pre>${escapeHtml(curlOf(path, method, operation, json?.example))}</pre>
+<h4>Example</h4><pre>${escapeHtml(curlOf(path, method, operation, example))}</pre>
 <h4>Answer (data)</h4>${fieldTable(fieldsOf(answer.content['application/json'].schema.properties.data))}
 <h4>Failures</h4><p>${Object.keys(operation.responses)
     .filter((status) => status !== '200')
@@ -109,11 +121,18 @@ function curlOf(path: string, method: string, operation: Operation, example: unk
     lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
   else lines.push(`-H "app_id: $APP_ID"`)
   if (operation.security.some((scheme) => 'accessToken' in scheme)) lines.push(`-H "access-token: $TOKEN"`)
+  if (operation.description.includes('For a user token, or an admin')) lines.push(`-H "user_id: $USER_ID"`)
   if (example !== undefined && method !== 'get') {
-    lines.push(`-H 'content-type: application/json'`)
-    lines.push(`-d '${JSON.stringify(example)}'`)
+    const isText = typeof example === 'string'
+    lines.push(`-H 'content-type: ${isText ? 'application/x-ndjson' : 'application/json'}'`)
+    lines.push(`-d ${shellQuoted(isText ? example : JSON.stringify(example))}`)
   }
   return lines.join(' \\\n  ')
+}
+
+/** In double quotes when the shell has something to fill in. */
+function shellQuoted(text: string): string {
+  return text.includes('$') ? `"${text.replaceAll(/["\\`]/g, '\\$&')}"` : `'${text}'`
 }
 
 function slug(name: string): string {

@@ -52,6 +52,8 @@ Blank means absent, null, "", only white space, [] or {}, and selects the defaul
 
 Header names carry underscores (app_id, user_id, group_id): proxies must let them pass (nginx: underscores_in_headers on).
 
+In examples, words like $PUSH_TOKEN stand for values of your own; /docs shows how to take them from the demo application.
+
 | code | when |
 |---|---|
 ${Object.entries(codes)
@@ -138,7 +140,10 @@ function queryOf(route: Route): JsonSchema[] {
 function bodyOf(route: Route): JsonSchema | undefined {
   if (route.method === 'get') return undefined
   if (route.stream)
-    return { required: true, content: { 'application/x-ndjson': { schema: { type: 'string' } } } }
+    return {
+      required: true,
+      content: { 'application/x-ndjson': { schema: { type: 'string' }, example: route.example } },
+    }
   return {
     required: !route.input.safeParse({}).success,
     description: `At most ${route.bodyLimit === MIB ? '1 MiB' : '64 KiB'}.`,
