@@ -1,0 +1,12 @@
+/** One figure of a run; `note` says under which conditions it was taken. */
+export type Metric = { value: number; unit: string; note: string }
+export type Metrics = Record<string, Metric>
+
+export function rounded(value: number): number {
+  return value >= 100 ? Math.round(value) : Math.round(value * 100) / 100
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
