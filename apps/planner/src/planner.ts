@@ -1,4 +1,4 @@
-import { applyRetention } from '@herald/db'
+import { applyRetention, feelPulse } from '@herald/db'
 import type { Service } from '@herald/program'
 import { feedRound } from './feed-round.ts'
 import { startLoop } from './loop.ts'
@@ -6,12 +6,11 @@ import { nativeRound, trimRound } from './native-round.ts'
 import { planRound } from './plan-round.ts'
 import { sweepRound } from './sweep-round.ts'
 
-/** How soon an idle planner notices new work: one cheap query each. */
-const PLAN_IDLE_MS = 250
-const FEED_IDLE_MS = 250
+/** How soon an idle planner notices new work: one cheap query. */
+const PULSE_MS = 250
+/** How often rounds run without being told to. */
+const UNTOLD_MS = 10_000
 const FEED_BUSY_MS = 25
-const SWEEP_MS = 500
-const NATIVE_MS = 1000
 const RETENTION_MS = 3_600_000
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
@@ -34,7 +33,7 @@ export const planner: Service = {
         : log.error({ err: error }, 'a round failed')
 
     const feeding = startLoop({
-      idleMs: FEED_IDLE_MS,
+      idleMs: UNTOLD_MS,
       onError,
       round: async () => {
         queueDown = false
@@ -42,7 +41,7 @@ export const planner: Service = {
       },
     })
     const planning = startLoop({
-      idleMs: PLAN_IDLE_MS,
+      idleMs: UNTOLD_MS,
       onError,
       round: async () => {
         const more = await planRound({ db, certificates })
@@ -50,9 +49,9 @@ export const planner: Service = {
         return more
       },
     })
-    const sweeping = startLoop({ idleMs: SWEEP_MS, onError, round: () => sweepRound(feed) })
+    const sweeping = startLoop({ idleMs: UNTOLD_MS, onError, round: () => sweepRound(feed) })
     const native = { ...feed, certificates, ackSeconds: settings.ackSeconds }
-    const tending = startLoop({ idleMs: NATIVE_MS, onError, round: () => nativeRound(native) })
+    const tending = startLoop({ idleMs: UNTOLD_MS, onError, round: () => nativeRound(native) })
     const trimming = startLoop({ idleMs: RETENTION_MS, onError, round: () => trimRound(native) })
     const retaining = startLoop({
       idleMs: RETENTION_MS,
@@ -62,9 +61,23 @@ export const planner: Service = {
         return false
       },
     })
+    let beats = 0
+    const watching = startLoop({
+      idleMs: PULSE_MS,
+      onError,
+      round: async () => {
+        const { plan, send, tend } = await feelPulse(db)
+        beats++
+        if (plan) planning.wake()
+        if (send) feeding.wake()
+        if (send && beats % 2 === 0) sweeping.wake()
+        if ((send || tend) && beats % 4 === 0) tending.wake()
+        return false
+      },
+    })
     return {
       async stop() {
-        const loops = [planning, feeding, sweeping, tending, trimming, retaining]
+        const loops = [watching, planning, feeding, sweeping, tending, trimming, retaining]
         await Promise.all(loops.map((loop) => loop.stop()))
       },
     }

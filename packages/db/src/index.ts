@@ -139,6 +139,7 @@ export {
   leaveNode,
   renewNode,
 } from './presence.ts'
+export { feelPulse, type Pulse } from './pulse.ts'
 export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { type ReportedToken, retireReported } from './reported-tokens.ts'
 export { applyRetention, type RetentionReport } from './retention.ts'
