@@ -6,7 +6,8 @@ export async function joinNode(db: Database, node: string, leaseSeconds: number)
   await run(
     db.pool,
     'join-node',
-    'INSERT INTO gateway_node (id, lease_until) VALUES ($1, now() + make_interval(secs => $2))',
+    `INSERT INTO gateway_node (id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
+     ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until`,
     [node, leaseSeconds],
   )
 }

@@ -1,0 +1,43 @@
+import { type Database, type ReceiptToRecord, recordReceipts } from '@herald/db'
+import { createGatherer } from './gather.ts'
+
+export type Acknowledgements = {
+  record(taskId: number, device: { deviceId: number; appId: string }): void
+  flushed(): Promise<void>
+}
+
+/** While Postgres is away this many are kept; devices repeat what is lost beyond it when the message comes again. */
+const MOST_KEPT = 200_000
+
+/** Writes acknowledgements down in groups, because one by one the counters would be the limit. */
+export function recordAcknowledgements(deps: {
+  db: Database
+  onTrouble(error: unknown): void
+  giveUp(): boolean
+}): Acknowledgements {
+  let kept = 0
+  const gatherer = createGatherer<ReceiptToRecord>({
+    ms: 50,
+    most: 1000,
+    async take(receipts) {
+      for (let written = false; !written && !deps.giveUp(); ) {
+        try {
+          await recordReceipts(deps.db, receipts)
+          written = true
+        } catch (error) {
+          deps.onTrouble(error)
+          await new Promise((resolve) => setTimeout(resolve, 500))
+        }
+      }
+      kept -= receipts.length
+    },
+  })
+  return {
+    record(taskId, { deviceId, appId }) {
+      if (kept >= MOST_KEPT) return
+      kept++
+      gatherer.add({ appId, taskId, deviceId, channel: 'native', event: 'received' })
+    },
+    flushed: gatherer.flushed,
+  }
+}

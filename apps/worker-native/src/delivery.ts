@@ -1,0 +1,244 @@
+import {
+  type BatchKey,
+  batchName,
+  batchVersion,
+  type ClaimedBatch,
+  claimBatches,
+  type Database,
+  isPassing,
+  movedSince,
+  type NativeSettlement,
+  type PlannedTask,
+  retrying,
+  settleNative,
+} from '@herald/db'
+import { foldNative, letters, type NativeAnswer } from '@herald/domain'
+import { type CertificateBook, planUnwritten } from '@herald/plan'
+import type { PushJob } from '@herald/queue'
+import type { TaskBook } from './task-book.ts'
+
+export type Delivery = {
+  /** Writes the batches of a job to the connections of this node; resolves when all is settled. */
+  run(job: PushJob): Promise<void>
+  /** True when the acknowledgement belongs to a batch that is not settled yet: the settle will count it. */
+  takesAcknowledgement(taskId: number, deviceId: number): boolean
+}
+
+export type DeliveryDeps = {
+  db: Database
+  certificates: CertificateBook
+  tasks: TaskBook
+  /** Name of this node, and whether it may write at present. */
+  node(): string
+  mayWrite(): boolean
+  /** Hands a frame to the connection of a device; false when there is none that can take it. */
+  write(deviceId: number, taskId: number, frame: Buffer): boolean
+  isConnected(deviceId: number): boolean
+  /** An acknowledgement that its batch's settle could not count. */
+  record(taskId: number, deviceId: number, appId: string): void
+  /** Something came into the inbox of a device that is connected here. */
+  wake(deviceId: number): void
+  ackSeconds: number
+  log: { warn(fields: object, message: string): void }
+}
+
+const LEASE_SECONDS = 30
+/** How long a settle waits for acknowledgements: those that come in time never need a row in the inbox. */
+const ACK_WAIT_MS = 100
+const TICK_MS = 10
+/** Most batches of one settle. */
+const TOGETHER = 50
+/** A settle that waits this long for Postgres gives up; the leases are long gone by then and the feeder has the batches. */
+const PATIENCE_MS = 120_000
+
+/** A batch between the socket and its settle. */
+type Written = {
+  batch: ClaimedBatch
+  task: PlannedTask
+  answers: Map<number, NativeAnswer>
+  /** Devices that have not acknowledged, with their index in the batch. */
+  awaited: Map<number, number>
+  /** Devices that acknowledged while the settle was under way. */
+  late: number[]
+  since: number
+  settling: boolean
+  settled(): void
+}
+
+export function createDelivery(deps: DeliveryDeps): Delivery {
+  const open = new Set<Written>()
+  const byTask = new Map<number, Set<Written>>()
+  let ticking = false
+
+  async function run(job: PushJob): Promise<void> {
+    // What is not claimed is named again, or given to others when this node is fenced.
+    if (!deps.mayWrite()) return
+    const keys = job.batches.map(({ taskId, batchId }): BatchKey => [taskId, batchId])
+    const lease = { seconds: LEASE_SECONDS, worker: `native@${deps.node()}` }
+    const batches = await retrying(() => claimBatches(deps.db.pool, keys, lease))
+    if (batches.length === 0) return
+    const [tasks, moved] = await Promise.all([
+      deps.tasks.of(batches.map(({ taskId }) => taskId)),
+      retrying(() =>
+        movedSince(
+          deps.db.pool,
+          batches.flatMap(({ recipients }) => recipients),
+          Math.min(...batches.map(({ plannedAt }) => plannedAt)),
+        ),
+      ),
+    ])
+    await Promise.all(
+      batches.map((batch) => {
+        const { task, frame } = tasks.get(batch.taskId)!
+        return deliver(batch, task, frame, (deviceId) => (moved.get(deviceId) ?? 0) > batch.plannedAt)
+      }),
+    )
+  }
+
+  function deliver(
+    batch: ClaimedBatch,
+    task: PlannedTask,
+    frame: Buffer,
+    hasLeft: (deviceId: number) => boolean,
+  ): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const written: Written = {
+      batch,
+      task,
+      answers: new Map(),
+      awaited: new Map(),
+      late: [],
+      since: performance.now(),
+      settling: false,
+      settled: resolve,
+    }
+    // Before the first write: an acknowledgement may come back at once.
+    open.add(written)
+    const same = byTask.get(batch.taskId) ?? new Set()
+    byTask.set(batch.taskId, same.add(written))
+    const mayWrite = deps.mayWrite()
+    for (let index = 0; index < batch.status.length; index++) {
+      if (batch.status[index] !== letters.pending) continue
+      const deviceId = batch.recipients[index]!
+      if (hasLeft(deviceId)) written.answers.set(index, 'left')
+      else if (mayWrite && deps.write(deviceId, batch.taskId, frame)) {
+        written.answers.set(index, 'written')
+        written.awaited.set(deviceId, index)
+      } else written.answers.set(index, 'unwritten')
+    }
+    schedule()
+    return promise
+  }
+
+  function schedule(): void {
+    if (!ticking) setTimeout(tick, TICK_MS)
+    ticking = true
+  }
+
+  function tick(): void {
+    ticking = false
+    const now = performance.now()
+    const due = [...open].filter(
+      ({ settling, awaited, since }) => !settling && (awaited.size === 0 || now - since >= ACK_WAIT_MS),
+    )
+    for (let at = 0; at < due.length; at += TOGETHER) void settle(due.slice(at, at + TOGETHER))
+    if ([...open].some(({ settling }) => !settling)) schedule()
+  }
+
+  async function settle(group: Written[]): Promise<void> {
+    for (const written of group) written.settling = true
+    try {
+      const settlements = await Promise.all(group.map(settlementOf))
+      const done = await settleUntilKnown(deps.db, settlements)
+      for (const [i, written] of group.entries()) {
+        const { taskId, id } = written.batch
+        if (done.has(batchName(taskId, id))) {
+          wakeBoxed(settlements[i]!)
+          continue
+        }
+        deps.log.warn({ task: taskId, batch: id }, 'the lease was lost before a native batch was settled')
+        recordAnyway(written)
+      }
+    } catch (error) {
+      deps.log.warn({ err: error, batches: group.length }, 'native batches could not be settled')
+      for (const written of group) recordAnyway(written)
+    } finally {
+      for (const written of group) forget(written)
+    }
+  }
+
+  async function settlementOf({ batch, task, answers }: Written): Promise<NativeSettlement> {
+    const unwritten: number[] = []
+    for (const [index, answer] of answers)
+      if (answer === 'unwritten') unwritten.push(batch.recipients[index]!)
+    const plan = await retrying(() =>
+      planUnwritten(
+        { runner: deps.db.pool, certificates: deps.certificates },
+        batch,
+        task,
+        unwritten,
+        (deviceId, node) => node === deps.node() && !deps.isConnected(deviceId),
+      ),
+    )
+    const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
+    const { taskId, id, version } = batch
+    return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
+  }
+
+  function wakeBoxed({ fold }: NativeSettlement): void {
+    for (const { sent, recipients } of fold.inbox)
+      if (!sent) for (const deviceId of recipients) deps.wake(deviceId)
+  }
+
+  /** Somebody else settles the batch; what the devices said is true all the same. */
+  function recordAnyway({ batch, answers }: Written): void {
+    for (const [index, answer] of answers)
+      if (answer === 'acknowledged') deps.record(batch.taskId, batch.recipients[index]!, batch.appId)
+  }
+
+  function forget(written: Written): void {
+    const { taskId, appId } = written.batch
+    open.delete(written)
+    const same = byTask.get(taskId)
+    same?.delete(written)
+    if (same?.size === 0) byTask.delete(taskId)
+    for (const deviceId of written.late) deps.record(taskId, deviceId, appId)
+    written.settled()
+  }
+
+  return {
+    run,
+    takesAcknowledgement(taskId, deviceId) {
+      for (const written of byTask.get(taskId) ?? []) {
+        const index = written.awaited.get(deviceId)
+        if (index === undefined) continue
+        written.awaited.delete(deviceId)
+        if (written.settling) written.late.push(deviceId)
+        else written.answers.set(index, 'acknowledged')
+        return true
+      }
+      return false
+    },
+  }
+}
+
+/** Repeats the settle through lost connections; afterwards the row itself tells whether it is ours that was committed. */
+async function settleUntilKnown(db: Database, settlements: NativeSettlement[]): Promise<Set<string>> {
+  const until = Date.now() + PATIENCE_MS
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const done = await settleNative(db.pool, settlements)
+      if (attempt > 0)
+        for (const { taskId, id, version, fold } of settlements) {
+          const row = await batchVersion(db, taskId, id)
+          if (row?.version === version + 1 && row.status === fold.status) done.add(batchName(taskId, id))
+        }
+      return done
+    } catch (error) {
+      if (!isPassing(error) || Date.now() > until) throw error
+      await new Promise((resolve) =>
+        setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),
+      )
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { alignPresence, type Database } from '@herald/db'
+import type { InboxDrain } from './inbox-drain.ts'
+import type { Session } from './session.ts'
+
+export type Rounds = {
+  /** Drains the inbox of a device at once. */
+  wake(deviceId: number): void
+  /** For a device that has just come: now, and once more when what was being planned meanwhile is committed. */
+  welcome(deviceId: number): void
+  /** Lets the round under way end. */
+  stop(): Promise<void>
+}
+
+const SECOND_LOOK_MS = 1_000
+/** Every device is looked after this often, whatever was missed. */
+const ROUND_MS = 2_000
+const AT_ONCE = 1_000
+
+/**
+ * Looks after all connected devices in turn: their presence stands as it should, and nothing waits in their inboxes. So a
+ * wake-up may be lost, Postgres may forget the presence, and a device may appear at another node, with nothing to repair.
+ */
+export function startRounds(deps: {
+  db: Database
+  sessions: ReadonlyMap<number, Session>
+  node(): string
+  inbox: InboxDrain
+  /** Its device is connected elsewhere by now. */
+  onReplaced(deviceId: number, connection: number): void
+  onTrouble(error: unknown): void
+}): Rounds {
+  const { sessions } = deps
+  const woken = new Set<number>()
+  // In the order of their times, since all wait equally long.
+  const secondLooks = new Map<number, number>()
+  let round: number[] = []
+  let roundAt = performance.now()
+  let stopped = false
+  let wakeUp = () => {}
+
+  const running = (async () => {
+    while (!stopped) {
+      try {
+        if (!(await work())) await pause(restMs())
+      } catch (error) {
+        deps.onTrouble(error)
+        await pause(500)
+      }
+    }
+  })()
+
+  /** Answers whether there was anything to do. */
+  async function work(): Promise<boolean> {
+    const now = performance.now()
+    for (const [deviceId, at] of secondLooks) {
+      if (at > now) break
+      secondLooks.delete(deviceId)
+      woken.add(deviceId)
+    }
+    if (woken.size > 0) {
+      const ids = [...woken].slice(0, AT_ONCE)
+      for (const id of ids) woken.delete(id)
+      try {
+        await deps.inbox.drain(ids.filter((id) => sessions.has(id)))
+      } catch (error) {
+        for (const id of ids) woken.add(id)
+        throw error
+      }
+      return true
+    }
+    if (round.length === 0 && now - roundAt >= ROUND_MS) {
+      roundAt = now
+      round = [...sessions.keys()]
+    }
+    if (round.length === 0) return false
+    await lookAfter(round.splice(-AT_ONCE))
+    return true
+  }
+
+  async function lookAfter(ids: number[]): Promise<void> {
+    const held = ids.flatMap((deviceId) => {
+      const session = sessions.get(deviceId)
+      return session ? [{ deviceId, connection: session.connection }] : []
+    })
+    if (held.length === 0) return
+    const astray = new Set(await alignPresence(deps.db, deps.node(), held))
+    for (const { deviceId, connection } of held)
+      if (astray.has(deviceId)) deps.onReplaced(deviceId, connection)
+    await deps.inbox.drain(held.map(({ deviceId }) => deviceId).filter((id) => sessions.has(id)))
+  }
+
+  function restMs(): number {
+    if (woken.size > 0) return 0
+    const [secondLook] = secondLooks.values()
+    return Math.min(roundAt + ROUND_MS, secondLook ?? Number.POSITIVE_INFINITY) - performance.now()
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.max(1, ms))
+      wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (stopped) wakeUp()
+    })
+  }
+
+  return {
+    wake(deviceId) {
+      if (!sessions.has(deviceId)) return
+      woken.add(deviceId)
+      wakeUp()
+    },
+    welcome(deviceId) {
+      woken.add(deviceId)
+      secondLooks.delete(deviceId)
+      secondLooks.set(deviceId, performance.now() + SECOND_LOOK_MS)
+      wakeUp()
+    },
+    stop() {
+      stopped = true
+      wakeUp()
+      return running
+    },
+  }
+}

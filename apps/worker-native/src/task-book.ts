@@ -1,0 +1,43 @@
+import { type Database, type PlannedTask, retrying, tasksById } from '@herald/db'
+import { pushFrame } from './frames.ts'
+
+export type KnownTask = { task: PlannedTask; frame: Buffer }
+export type TaskBook = { of(taskIds: Iterable<number>): Promise<Map<number, KnownTask>> }
+
+const MOST_BYTES = 32 * 1024 * 1024
+/** Rough cost of an entry beside its frame. */
+const ENTRY_BYTES = 2048
+
+/** Remembers the frames of recent tasks, encoded once for all devices. Nothing of a task that matters here ever changes. */
+export function createTaskBook(db: Database): TaskBook {
+  const known = new Map<number, KnownTask>()
+  let bytes = 0
+
+  function remember(task: PlannedTask): KnownTask {
+    const entry = { task, frame: Buffer.from(pushFrame(task.taskId, task.message)) }
+    known.set(task.taskId, entry)
+    bytes += entry.frame.length + ENTRY_BYTES
+    for (const [oldest, { frame }] of known) {
+      if (bytes <= MOST_BYTES) break
+      known.delete(oldest)
+      bytes -= frame.length + ENTRY_BYTES
+    }
+    return entry
+  }
+
+  return {
+    async of(taskIds) {
+      const found = new Map<number, KnownTask>()
+      const missing: number[] = []
+      for (const id of new Set(taskIds)) {
+        const entry = known.get(id)
+        if (entry) found.set(id, entry)
+        else missing.push(id)
+      }
+      if (missing.length > 0)
+        for (const task of await retrying(() => tasksById(db.pool, missing)))
+          found.set(task.taskId, known.get(task.taskId) ?? remember(task))
+      return found
+    },
+  }
+}

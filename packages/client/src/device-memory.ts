@@ -1,0 +1,58 @@
+/** Where a device keeps what must outlive the program: the browser's localStorage fits. */
+export type DeviceStorage = {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+}
+
+export type DeviceMemory = {
+  hasSeen(taskId: number): boolean
+  see(taskId: number): void
+  badge(): number
+  setBadge(badge: number): void
+}
+
+/** More than an inbox holds: what comes again is among the latest. */
+const MOST_SEEN = 500
+
+/** Remembers which tasks were shown, so that a message that comes twice is shown once, and the badge. */
+export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMemory {
+  // The token itself is a secret; its end tells devices of one page apart.
+  const key = `herald.${pushToken.slice(-8)}`
+  const kept = read(storage?.getItem(key))
+  const seen = new Set(kept.seen)
+  let { badge } = kept
+
+  function keep(): void {
+    try {
+      storage?.setItem(key, JSON.stringify({ seen: [...seen], badge }))
+    } catch {
+      // A full or forbidden storage costs duplicates after a restart, nothing more.
+    }
+  }
+
+  return {
+    hasSeen: (taskId) => seen.has(taskId),
+    see(taskId) {
+      seen.add(taskId)
+      for (const oldest of seen) {
+        if (seen.size <= MOST_SEEN) break
+        seen.delete(oldest)
+      }
+      keep()
+    },
+    badge: () => badge,
+    setBadge(count) {
+      badge = count
+      keep()
+    },
+  }
+}
+
+function read(text: string | null | undefined): { seen: number[]; badge: number } {
+  try {
+    const { seen, badge } = JSON.parse(text ?? '{}')
+    return { seen: Array.isArray(seen) ? seen : [], badge: Number.isSafeInteger(badge) ? badge : 0 }
+  } catch {
+    return { seen: [], badge: 0 }
+  }
+}
