@@ -24,6 +24,7 @@ export async function withLock(root, work) {
   write(mine)
   await acquire(path, mine)
   held = true
+  rmSync(mine)
   await work({
     addHolder(pid) {
       holders.push(pid)

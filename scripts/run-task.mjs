@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { nodeBinary } from './install.mjs'
@@ -11,6 +12,28 @@ export function runTask(root, args) {
   // A Ctrl-C or a closed terminal reaches the whole group, so passing it on would count as the second one and force the end.
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
+  // npm dies of a SIGTERM without passing it on, and of a kill -9 anyway; the task would run on with nobody knowing.
+  if (env.npm_lifecycle_event) endWithParent(child)
   child.on('error', (error) => fail(`herald: the task did not start: ${error.message}`))
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)))
+}
+
+function endWithParent(child) {
+  const parents = () => [process.ppid, shellParent(process.ppid)].join()
+  const first = parents()
+  const timer = setInterval(() => {
+    if (parents() === first) return
+    clearInterval(timer)
+    child.kill('SIGTERM')
+  }, 500)
+}
+
+/** npm may stand behind a shell, which outlives it. */
+function shellParent(pid) {
+  try {
+    const [, name, rest] = /\((.*)\) (.*)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return /sh$/.test(name) ? rest.split(' ')[1] : ''
+  } catch {
+    return ''
+  }
 }

@@ -1,34 +1,64 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { processStart } from '@herald/embedded'
 import { StartProblem } from './start-problem.ts'
+import { writeFileWhole } from './write-file.ts'
 
-/** Creates the data directory when missing and takes it for this process; answers how to give it back. */
-export function takeDataDirectory(dir: string): () => void {
+export type DataDirectory = {
+  /** Tells the next Herald that waiting is worth while. */
+  markStopping(): void
+  release(): void
+}
+
+type Holder = { pid: number; started: string | undefined; stopping?: true }
+
+/** A supervisor may end and start us in one breath, before the last word of its SIGTERM has reached the last run. */
+const graceMs = 1500
+/** A drain takes 30 seconds at most. */
+const stoppingMs = 40_000
+
+/** Creates the data directory when missing and takes it for this process, after one that is just stopping. */
+export async function takeDataDirectory(
+  dir: string,
+  say: (sentence: string) => void = () => {},
+): Promise<DataDirectory> {
   const lock = join(dir, 'herald.lock')
   const mine = `${lock}.${process.pid}`
-  const text = JSON.stringify({ pid: process.pid, started: processStart(process.pid) })
+  const me: Holder = { pid: process.pid, started: processStart(process.pid) }
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
-    writeFileSync(mine, text)
+    writeFileSync(mine, JSON.stringify(me))
   } catch (error) {
     throw new StartProblem(
       `The data directory ${dir} cannot be written (${(error as NodeJS.ErrnoException).code}).`,
     )
   }
   try {
-    takeLock(dir, lock, mine)
+    await takeLock(dir, lock, mine, say)
   } finally {
     rmSync(mine, { force: true })
   }
-  return () => {
-    if (readOrEmpty(lock) === text) rmSync(lock, { force: true })
+  const isMine = () => livingHolder(readOrEmpty(lock))?.pid === process.pid
+  return {
+    markStopping() {
+      if (isMine()) writeFileWhole(lock, JSON.stringify({ ...me, stopping: true }))
+    },
+    release() {
+      if (isMine()) rmSync(lock, { force: true })
+    },
   }
 }
 
 /** A link appears with its content, so nobody ever sees a lock that does not name its holder. */
-function takeLock(dir: string, lock: string, mine: string): void {
-  for (;;) {
+async function takeLock(
+  dir: string,
+  lock: string,
+  mine: string,
+  say: (sentence: string) => void,
+): Promise<void> {
+  const began = Date.now()
+  for (let told = false; ; ) {
     try {
       linkSync(mine, lock)
       return
@@ -37,18 +67,24 @@ function takeLock(dir: string, lock: string, mine: string): void {
     }
     const text = readOrEmpty(lock)
     const holder = livingHolder(text)
-    if (holder) {
-      throw new StartProblem(`The data directory ${dir} is in use by another Herald, process ${holder}.`)
+    if (!holder) {
+      removeStale(lock, text)
+      continue
     }
-    removeStale(lock, text)
+    if (Date.now() - began > (holder.stopping ? stoppingMs : graceMs)) {
+      throw new StartProblem(`The data directory ${dir} is in use by another Herald, process ${holder.pid}.`)
+    }
+    if (holder.stopping && !told) say(`waiting for process ${holder.pid}, which is stopping`)
+    told ||= Boolean(holder.stopping)
+    await sleep(50)
   }
 }
 
 /** The start time tells the holder from a stranger who got its process id after a crash. */
-function livingHolder(text: string): number | undefined {
+function livingHolder(text: string): Holder | undefined {
   try {
-    const { pid, started } = JSON.parse(text)
-    return processStart(pid) === started ? pid : undefined
+    const holder: Holder = JSON.parse(text)
+    return processStart(holder.pid) === holder.started ? holder : undefined
   } catch {
     return undefined
   }

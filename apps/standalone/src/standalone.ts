@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MigrationError } from '@herald/db'
+import { PostgresProblem } from '@herald/embedded'
 import { openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
 import { loadSettings, type Settings, SettingsError } from '@herald/settings'
 import { createLogger, createRegistry, type Logger } from '@herald/telemetry'
 import { banner } from './banner.ts'
-import { takeDataDirectory } from './data-directory.ts'
+import { type DataDirectory, takeDataDirectory } from './data-directory.ts'
 import { keepDemoCredentials } from './demo/credentials.ts'
 import { startSimulators } from './demo/simulators.ts'
 import { openDemoFile } from './demo-file.ts'
@@ -35,6 +36,7 @@ export async function runStandalone(): Promise<void> {
     exit: process.exit,
     async drain() {
       opened.stopping = true
+      opened.directory?.markStopping()
       // A start that is under way would open things behind our back.
       await started.catch(() => {})
       await closeAll(opened)
@@ -56,6 +58,7 @@ export async function runStandalone(): Promise<void> {
 /** What is opened puts its closing here, so that stopping is one list walked backwards, also out of a failed start. */
 type Opened = {
   stopping?: true
+  directory?: DataDirectory
   closings: (() => Promise<void> | void)[]
   postgres?: OwnPostgres
   queue?: PushQueues
@@ -67,9 +70,10 @@ async function closeAll({ closings }: Opened): Promise<void> {
 
 async function start(given: Settings, opened: Opened): Promise<void> {
   const dataDir = resolve(given.dataDir)
-  const release = takeDataDirectory(dataDir)
-  process.on('exit', release)
-  opened.closings.push(release)
+  const directory = await takeDataDirectory(dataDir, say)
+  process.on('exit', directory.release)
+  opened.closings.push(directory.release)
+  opened.directory = directory
 
   const log = createLogger({ name: 'herald', level: given.logLevel })
   const registry = createRegistry('standalone')
@@ -130,5 +134,12 @@ const endProcess = (log: Logger) => (reason: string) => {
   process.kill(process.pid, 'SIGTERM')
 }
 
-const explained = [StartProblem, SettingsError, MigrationError, QueueUrlError, QueueUnavailable]
+const explained = [
+  StartProblem,
+  PostgresProblem,
+  SettingsError,
+  MigrationError,
+  QueueUrlError,
+  QueueUnavailable,
+]
 const isExplained = (error: unknown): error is Error => explained.some((kind) => error instanceof kind)

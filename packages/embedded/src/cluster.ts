@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
+import { PostgresProblem } from './postgres-problem.ts'
 import type { ServerUser } from './server-user.ts'
 
 /** A place for one server: its data, its password and its log below one folder. */
@@ -56,7 +57,7 @@ export function openCluster(options: {
   }
   const version = readFileSync(join(dataDir, 'PG_VERSION'), 'utf8').trim()
   if (version !== '18') {
-    throw new Error(
+    throw new PostgresProblem(
       `The data in ${dataDir} was written by PostgreSQL ${version}, and this Herald brings PostgreSQL 18.`,
     )
   }
@@ -92,6 +93,16 @@ function createData(
     ...(durable ? [] : ['--no-sync']),
   ]
   const { status, error, stderr } = spawnSync(binaries.initdb, args, { ...spawn, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`initdb failed in ${folder}: ${(error?.message ?? stderr).trim()}`)
+  if (status !== 0)
+    throw new PostgresProblem(
+      `The database could not be created in ${folder}: ${error?.message ?? firstComplaint(stderr)}.`,
+    )
   renameSync(work, dataDir)
+}
+
+/** initdb says a great deal when it fails; the first complaint is the cause. */
+function firstComplaint(stderr: string): string {
+  const lines = stderr.trim().split('\n')
+  const cause = lines.find((line) => /FATAL|PANIC|error/.test(line)) ?? lines[0] ?? ''
+  return cause.replace(/^.*?(FATAL|PANIC|error): +/, '')
 }

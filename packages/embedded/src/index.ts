@@ -1,2 +1,3 @@
 export { type Postgres, type PostgresOptions, startPostgres, stopLeftBehind } from './postgres.ts'
+export { PostgresProblem } from './postgres-problem.ts'
 export { processStart } from './processes.ts'

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Binaries, findBinaries } from './binaries.ts'
 import { type Cluster, dataDirOf, inDataDir, openCluster, userName } from './cluster.ts'
+import { PostgresProblem } from './postgres-problem.ts'
 import { serverOptions } from './server-options.ts'
 import { type ServerUser, serverUser } from './server-user.ts'
 import { endSurvivors } from './survivors.ts'
@@ -53,7 +54,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     const passing = /pre-existing shared memory|postmaster\.pid|could not bind|could not create any TCP/.test(
       failure,
     )
-    if (!passing || Date.now() > deadline) throw new Error(`Postgres did not start in ${folder}: ${failure}`)
+    if (!passing || Date.now() > deadline)
+      throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
   }
 }
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
+import { PostgresProblem } from './postgres-problem.ts'
 
 export type ServerUser = { uid: number; gid: number }
 
@@ -13,7 +14,7 @@ export function serverUser(dataDir: string): ServerUser | undefined {
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
   const user = lookUp('postgres') ?? lookUp('nobody')
   if (!user)
-    throw new Error(
+    throw new PostgresProblem(
       'Postgres refuses to run as root and this machine has neither a user postgres nor nobody.',
     )
   return user

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { PostgresProblem } from './postgres-problem.ts'
 import { answersToSignals, recordedPostmaster, serversOf } from './processes.ts'
 
 /**
@@ -21,7 +22,9 @@ export async function endSurvivors(dataDir: string, log: (sentence: string) => v
     ] as const) {
       if (await gone(dataDir, patience)) break
       if (!next)
-        throw new Error(`A Postgres process of an earlier run still uses ${dataDir} and does not end.`)
+        throw new PostgresProblem(
+          `A Postgres process of an earlier run still uses ${dataDir} and does not end.`,
+        )
       signal(serversOf(dataDir), next)
     }
   }
