@@ -16,7 +16,7 @@ export type House = {
   simulation: Simulation
 }
 
-/** Everything that runs in the one process, in the order of starting; it is stopped in the reverse order. */
+/** Everything that runs in the one process, in the order of starting; it is stopped together. */
 export function parts(house: House): Service[] {
   return [
     ...Object.values(adapters).map((adapter) => channelWorker(adapter)),

@@ -115,10 +115,10 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   opened.queue = context.queues
   opened.closings.push(context.close)
 
+  // Together, because none needs another to stop: what is accepted is in the rows.
+  opened.closings.push(async () => void (await Promise.all(services.map((service) => service.stop()))))
   for (const part of parts({ door, demo, credentials, simulation })) {
-    const service = supervise(part, context)
-    services.push(service)
-    opened.closings.push(service.stop)
+    services.push(supervise(part, context))
   }
   open = true
   while (!opened.stopping && (await missing()).length > 0) await sleep(20)
