@@ -19,6 +19,7 @@ const server = createServer(
     key: readFileSync(new URL('server.key', fixtures)),
     cert: readFileSync(new URL('server.pem', fixtures)),
     ALPNProtocols: ['h2'],
+    noDelay: true,
   },
   (socket) => serveSink(socket, counts, Number(process.argv[2] ?? 1000)),
 )

@@ -27,7 +27,6 @@ import { InvalidRequest } from './request-shape.ts'
 import { Sender } from './sender.ts'
 
 export type ConnectionLimits = ExchangeLimits & {
-  maxStreams: number
   /** The highest stream id used; lower than the protocol's only in tests. */
   lastStreamId: number
 }

@@ -16,8 +16,11 @@ import { ReceiveWindow } from './receive-window.ts'
 import { finishReply, takeData, takeHeaders } from './reply-reader.ts'
 import type { Sender } from './sender.ts'
 import { Stream } from './stream.ts'
+import { StreamTable } from './stream-table.ts'
 
 export type ExchangeLimits = {
+  /** Streams open at once. */
+  maxStreams: number
   maxReplyBytes: number
   maxHeaderListBytes: number
   /** Bytes of unfinished answers held at most, over all streams. */
@@ -35,7 +38,7 @@ export class Exchanges {
   timeoutsSinceAnswer = 0
   /** The id the next request gets. */
   nextId = 1
-  private readonly streams = new Map<number, Stream>()
+  private readonly streams: StreamTable
   private readonly sender: Sender
   private readonly limits: ExchangeLimits
   private readonly onUnsent: OnUnsent
@@ -45,14 +48,15 @@ export class Exchanges {
     this.limits = limits
     this.onUnsent = onUnsent
     this.window = new ReceiveWindow(limits.receiveWindow)
+    this.streams = new StreamTable(limits.maxStreams)
   }
 
   get live(): number {
     return this.streams.size
   }
 
-  all(): Iterable<Stream> {
-    return this.streams.values()
+  all(): readonly Stream[] {
+    return this.streams.all()
   }
 
   /** Sends one request, or throws with nothing sent. */
@@ -60,7 +64,7 @@ export class Exchanges {
     const deadline = Math.min(now + job.timeoutMs, job.deadline)
     const stream = new Stream(this.nextId, job, index, deadline, this.sender.peer.initialWindowSize)
     this.sender.start(stream, job.shape)
-    this.streams.set(stream.id, stream)
+    this.streams.add(stream)
     this.nextId += 2
   }
 
@@ -139,7 +143,7 @@ export class Exchanges {
 
   /** Gives up requests whose time is over. */
   sweep(now: number, goaway: Goaway | undefined): void {
-    for (const stream of this.streams.values()) {
+    for (const stream of this.streams.all()) {
       const { job } = stream
       if (now < stream.deadline && now < job.deadline) continue
       // An aborted call says nothing about the server.
@@ -153,7 +157,7 @@ export class Exchanges {
 
   /** Hands back the requests the server's farewell excludes. */
   handBackAbove(lastStream: number, failure: Failure): void {
-    for (const stream of this.streams.values()) {
+    for (const stream of this.streams.all()) {
       if (stream.id <= lastStream) continue
       this.remove(stream)
       this.onUnsent(stream.job, stream.index, failure)
@@ -162,7 +166,7 @@ export class Exchanges {
 
   /** The connection is over. */
   failAll(failure: Failure): void {
-    for (const stream of this.streams.values()) {
+    for (const stream of this.streams.all()) {
       this.remove(stream)
       stream.job.fail(stream.index, stream.status === 0 ? failure : { ...failure, status: stream.status })
     }
@@ -215,7 +219,7 @@ export class Exchanges {
   }
 
   private remove(stream: Stream): void {
-    this.streams.delete(stream.id)
+    this.streams.delete(stream)
     this.sender.forget(stream)
     this.window.release(stream.bodyLength)
   }
