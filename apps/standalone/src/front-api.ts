@@ -3,7 +3,7 @@ import { type OpenApi, openApi, tuneServer } from '@herald/api'
 import { findApplication } from '@herald/db'
 import type { Service } from '@herald/program'
 import { seedDemo } from './demo/seed.ts'
-import type { House } from './parts.ts'
+import type { House } from './house.ts'
 
 const dayMs = 86_400_000
 /** A client that reads or writes for ever must not hold up the end. */
