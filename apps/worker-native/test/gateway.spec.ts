@@ -105,6 +105,18 @@ describe('a gateway', () => {
     expect(second.pushes()).toEqual([task])
   })
 
+  it('delivers a message with ttl 0 to whom it can reach now, and stores nothing', async () => {
+    const [online, offline] = [await stage.addDevice(app), await stage.addDevice(app)]
+    const connection = await open(url, online)
+    await until(() => stage.isOnline(online))
+    const task = await stage.notify(app, [online, offline], { ttl: 0 })
+    await connection.gets(task)
+    await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    expect(await stage.inboxOf(online)).toEqual([])
+    connection.ack(task)
+    await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+  })
+
   it('closes the older of two connections with 4409 and leaves the device online', async () => {
     const device = await stage.addDevice(app)
     const first = await open(url, device)

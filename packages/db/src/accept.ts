@@ -1,6 +1,6 @@
 import { type Audience, type NewTask, type Plan, smallAudience, targetsOf } from '@herald/domain'
 import type { Database } from './database.ts'
-import { type BatchRow, batchRecord, batchRow, idList, type ReleasedBatch } from './plan-rows.ts'
+import { type BatchRow, batchRecord, batchRow, handOverTime, idList, type ReleasedBatch } from './plan-rows.ts'
 import { retrying } from './retrying.ts'
 import { run } from './statement.ts'
 
@@ -66,7 +66,7 @@ WITH input AS MATERIALIZED (
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
     begin_in double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
 ), timed AS (
-  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + make_interval(secs => ttl), show_end_at) END AS deadline FROM input
+  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${handOverTime}, show_end_at) END AS deadline FROM input
 ), inserted AS (
   INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
     lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)

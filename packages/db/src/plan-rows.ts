@@ -32,6 +32,12 @@ export function idList(values: readonly (number | string)[]): string {
 export const batchRecord =
   'channel text, certificate_id bigint, topic text, node text, tried text, recipients text, size int'
 
+/**
+ * How long Herald tries to hand a message over, from `ttl`. With ttl 0 no vendor stores it and no inbox keeps it; reaching who
+ * is there now takes a moment all the same.
+ */
+export const handOverTime = 'make_interval(secs => CASE ttl WHEN 0 THEN 60 ELSE ttl END)'
+
 /** A batch that a job can name. */
 export type ReleasedBatch = {
   taskId: number

@@ -10,7 +10,7 @@ import {
 import { decodeAudience } from './accept.ts'
 import { type AudienceScope, deviceIdBounds } from './audience.ts'
 import type { Database } from './database.ts'
-import { batchRecord, batchRow, idList } from './plan-rows.ts'
+import { batchRecord, batchRow, handOverTime, idList } from './plan-rows.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
 /** What planning and sending need to know of a task; none of it changes after the accept but the lane. */
@@ -95,7 +95,7 @@ export async function beginDueTask(
     const task = plannedTask(row)
     const plan = await decide(task)
     const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
-    const deadline = `LEAST(now() + make_interval(secs => ttl), show_end)`
+    const deadline = `LEAST(now() + ${handOverTime}, show_end)`
     if (plan) {
       await run(
         runner,
