@@ -1,6 +1,13 @@
 import { type Audience, type NewTask, type Plan, smallAudience, targetsOf } from '@herald/domain'
 import type { Database } from './database.ts'
-import { type BatchRow, batchRecord, batchRow, handOverTime, idList, type ReleasedBatch } from './plan-rows.ts'
+import {
+  type BatchRow,
+  batchRecord,
+  batchRow,
+  handOverTime,
+  idList,
+  type ReleasedBatch,
+} from './plan-rows.ts'
 import { retrying } from './retrying.ts'
 import { run } from './statement.ts'
 
