@@ -6,6 +6,7 @@ export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 export function createRegistry(program: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ program })
-  collectDefaultMetrics({ register: registry })
+  // The usual 10 ms is a third of what an idle process costs.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 })
   return registry
 }
