@@ -8,16 +8,10 @@ export type Backend = {
   kind: 'redis' | 'postgres'
   /** Never waits for the server: what cannot be asked fails later, within the caller's limit. */
   openQueue(name: string): BullQueue
-  openWorker(name: string, options: { concurrency: number }, process: Processor): OpenWorker
+  openWorker(name: string, options: { concurrency: number }, process: Processor): BullWorker
   /** Rejects when the server does not answer. */
   ping(): Promise<unknown>
   close(): Promise<void>
-}
-
-export type OpenWorker = {
-  worker: BullWorker
-  /** Lets go of everything the worker waits for, so that closing ends while the server is away. */
-  abandon(): void
 }
 
 /** Finished jobs that stay for the dashboard, of each kind and queue. */

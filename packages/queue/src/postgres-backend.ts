@@ -4,6 +4,7 @@ import {
   createPostgresBackend,
   LATEST_SCHEMA_VERSION,
   type PgPool,
+  type PgPoolClient,
   type PostgresConnectionOptions,
   type PostgresQueueBackend,
   Queue,
@@ -40,34 +41,30 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
   pool.on('error', (error) =>
     complain({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'),
   )
-  // A connection lost while lent out raises an error event that no one else listens to, which would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) =>
     slowDownOnError(createPostgresBackend(...args))
   const closed = new AbortController()
-  const forQueues = lend(pool, closed.signal)
 
   return {
     kind: 'postgres',
     openQueue: (name) => {
       const queue = new Queue(
         name,
-        { connection: forQueues, streams: { events: { maxLen: eventsKept } } },
+        { connection: lend(pool, closed.signal), streams: { events: { maxLen: eventsKept } } },
         createPostgresBackend,
       )
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
     openWorker: (name, { concurrency }, process) => {
-      const abandoned = new AbortController()
       pool.options.max += 1
       const worker = new Worker(
         name,
         process,
         {
           ...workerTimes,
-          connection: lend(pool, AbortSignal.any([closed.signal, abandoned.signal])),
+          connection: lend(pool, closed.signal),
           concurrency,
           // NOTIFY wakes the worker; this is only how long a lost one goes unnoticed. Each round is four queries.
           drainDelay: 10,
@@ -81,7 +78,7 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
       worker.once('closed', () => {
         pool.options.max -= 1
       })
-      return { worker: worker as unknown as BullWorker, abandon: () => abandoned.abort() }
+      return worker as unknown as BullWorker
     },
     ping: () => pool.query('SELECT 1'),
     close: async () => {
@@ -132,11 +129,16 @@ async function migrate(url: string, deadline: number): Promise<void> {
 }
 
 /**
- * What BullMQ sees of the pool. Named statements spare Postgres the parsing. Errors of the connection look like those
- * that BullMQ waits out and repeats; as they come it would take them for failures of the job. And a connection is waited
- * for: BullMQ remembers its first failure to connect for good.
+ * What one queue or worker of BullMQ sees of the pool. Named statements spare Postgres the parsing. Errors of the
+ * connection look like those that BullMQ waits out and repeats; as they come it would take them for failures of the job.
  */
-function lend(pool: pg.Pool, givenUp: AbortSignal): PgPool {
+function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
+  let looked = false
+  // BullMQ looks at the schema before anything else, and remembers a failure of that look for good.
+  const look = {
+    query: (text: string, values: unknown[]) => patiently(() => pool.query(text, values), closed),
+    release: () => {},
+  }
   const lent: PgPool & { options: { keepAlive: true } } = {
     options: { keepAlive: true },
     query: (text, values) =>
@@ -144,21 +146,26 @@ function lend(pool: pg.Pool, givenUp: AbortSignal): PgPool {
         throw asConnectionError(error)
       }),
     connect: async () => {
-      for (;;) {
-        givenUp.throwIfAborted()
-        try {
-          return await pool.connect()
-        } catch (error) {
-          if (!isTransient(error)) throw error
-          await new Promise((resolve) => setTimeout(resolve, 250))
-        }
-      }
+      if (looked) return patiently(() => pool.connect(), closed)
+      looked = true
+      return look as unknown as PgPoolClient
     },
     on: () => lent,
     removeAllListeners: () => lent,
     end: async () => {},
   }
   return lent
+}
+
+async function patiently<T>(ask: () => Promise<T>, closed: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!isTransient(error) || closed.aborted) throw error
+      await new Promise((resolve) => setTimeout(resolve, 250))
+    }
+  }
 }
 
 const names = new Map<string, string>()

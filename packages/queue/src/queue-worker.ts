@@ -65,7 +65,7 @@ export function startWorker(deps: {
     }
   }
 
-  const { worker, abandon } = backend.openWorker(name, { concurrency }, handle)
+  const worker = backend.openWorker(name, { concurrency }, handle)
 
   const stopWatching = watch({
     limitMs: deadAfterMs,
@@ -87,7 +87,7 @@ export function startWorker(deps: {
     const closed = worker.close().catch(() => {})
     // BullMQ closes only after it told the server of the last job, which a server that is away never hears.
     while (inFlight.size > 0) await Promise.allSettled(inFlight)
-    await within(closeWithinMs, `the worker of ${name}`, closed).catch(abandon)
+    await within(closeWithinMs, `the worker of ${name}`, closed).catch(() => {})
   }
 
   function startDrain(): Promise<void> {

@@ -72,7 +72,7 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
       worker.on('error', (error) =>
         complainOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot ask Redis'),
       )
-      return { worker: worker as unknown as BullWorker, abandon: () => {} }
+      return worker as unknown as BullWorker
     },
     ping: () => adding.ping(),
     close: async () => {

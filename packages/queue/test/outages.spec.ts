@@ -66,6 +66,18 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
       expect(runs).toBe(1)
     })
 
+    it('lets a worker that started while the server was away begin when it comes', async () => {
+      const seen: number[] = []
+      await server.crash()
+      queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
+        seen.push(idOf(done))
+      })
+      await expect(queues.add(name, job(1))).rejects.toThrow(QueueUnavailable)
+      await server.start()
+      await until(() => queues.add(name, job(2)).then(() => true))
+      await until(() => seen.includes(2))
+    })
+
     it('drains while the server is away', async () => {
       const release = Promise.withResolvers<void>()
       const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => release.promise)

@@ -24,6 +24,15 @@ describe('queues on Postgres', () => {
     return rows
   }
 
+  /** Someone else's open transaction, ended with the connection. */
+  async function hold(statement: string): Promise<pg.Client> {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    await client.query('BEGIN')
+    await client.query(statement)
+    return client
+  }
+
   it('prepares an empty database once, however many processes start together', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => open()))
     await Promise.all(all.map((queues, id) => queues.add(name, job(id))))
@@ -68,16 +77,59 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
-  it('finishes thousands of jobs side by side without a deadlock', async () => {
-    const log = writtenLog()
-    const queues = await openQueues({ url: database.url, log })
+  it('lets workers finish jobs without waiting for each other', async () => {
+    const queues = await open()
     let handled = 0
-    queues.work(name, { concurrency: 30, onDead: alive }, async () => {
+    queues.work(name, { concurrency: 10, onDead: alive }, async () => {
       handled += 1
     })
-    await Promise.all(Array.from({ length: 3_000 }, (_, id) => queues.add(name, job(id))))
-    await until(async () => handled === 3_000 && (await queues.counts(name)).active === 0, { seconds: 40 })
-    expect(log.said).toEqual([])
+    await Promise.all(Array.from({ length: 400 }, (_, id) => queues.add(name, job(id))))
+    await until(async () => handled === 400 && (await queues.counts(name)).active === 0)
+    const other = await hold(`SELECT FROM bullmq.job WHERE state = 'completed' FOR UPDATE`)
+    await queues.add(name, job(400))
+    await until(async () => handled === 401 && (await queues.counts(name)).active === 0, { seconds: 4 })
+    await other.end()
+    await queues.close()
+  })
+
+  it('does not take a lost connection for a failed job', async () => {
+    const queues = await open()
+    const end = Promise.withResolvers<void>()
+    const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => end.promise)
+    await queues.add(name, job(1))
+    await until(() => worker.inFlight() === 1)
+    const other = await hold('SELECT FROM bullmq.job FOR UPDATE')
+    end.resolve()
+    await until(async () => {
+      const [ended] = await ask(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%move_to_completed%'`,
+      )
+      return ended
+    })
+    await other.end()
+    await until(async () => (await queues.counts(name)).active === 0)
+    expect(await queues.counts(name)).toMatchObject({ completed: 1, failed: 0 })
+    await queues.close()
+  })
+
+  it('survives the loss of its very first connection', async () => {
+    const queues = await open()
+    const other = await hold('LOCK TABLE bullmq.migration')
+    const seen: number[] = []
+    queues.work(name, { concurrency: 1, onDead: alive }, async () => {
+      seen.push(1)
+    })
+    await until(async () => {
+      const [ended] = await ask(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%migration%'`,
+      )
+      return ended
+    })
+    await other.end()
+    await queues.add(name, job(1))
+    await until(() => seen.length === 1)
     await queues.close()
   })
 

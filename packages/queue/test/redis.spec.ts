@@ -71,6 +71,20 @@ describeWith(
     await until(async () => (await queues.counts(name)).active === 0)
   })
 
+  it('makes ids that do not come again after FLUSHALL', async () => {
+    const redis = await start()
+    const queues = await open(redis.url)
+    const idOfWaiting = async () => {
+      await queues.add(name, job(1))
+      return (await queues.bullQueues([name])[0]?.getWaiting())?.map(({ id }) => id)
+    }
+    const before = await idOfWaiting()
+    await askRedis(redis.port, 'FLUSHALL')
+    const after = await idOfWaiting()
+    expect([before?.length, after?.length]).toEqual([1, 1])
+    expect(after).not.toEqual(before)
+  })
+
   it('warns of a server that may drop jobs', async () => {
     const redis = await start('--maxmemory-policy', 'allkeys-lru')
     const log = writtenLog()
