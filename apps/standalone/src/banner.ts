@@ -6,6 +6,7 @@ export function banner(demo: Demo, dataDir: string): string {
 Herald is ready at ${demo.base_url}
 
   try it      ${curlLine(demo)}
+  a device    ${demo.base_url}/native/demo${demo.app_id ? `?app_id=${demo.app_id}` : ''}
   keys        ${dataDir}/demo.json
   vendors     ${vendorLine(demo)}
   data        ${dataDir}

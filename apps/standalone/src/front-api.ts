@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type OpenApi, openApi, tuneServer } from '@herald/api'
 import { findApplication } from '@herald/db'
 import type { Service } from '@herald/program'
+import { answerDemo } from '@herald/worker-native'
 import { seedDemo } from './demo/seed.ts'
 import type { House } from './house.ts'
 
@@ -35,7 +36,7 @@ export function frontApi({ door, demo, credentials, simulation }: House): Servic
       door.serve((request, response) => {
         underWay.add(response)
         response.on('close', () => underWay.delete(response))
-        api.app(request, response)
+        if (!answerDemo(request, response)) api.app(request, response)
       })
       return {
         waiting: async () => (await api.deps.waiting())[0],

@@ -2,6 +2,7 @@ import { adapters } from '@herald/channels'
 import { planner } from '@herald/planner'
 import type { Service } from '@herald/program'
 import { channelWorker } from '@herald/worker'
+import { nativeGateway } from '@herald/worker-native'
 import { frontApi } from './front-api.ts'
 import type { House } from './house.ts'
 
@@ -10,7 +11,7 @@ export function parts(house: House): Service[] {
   return [
     ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
     planner,
-    // The native gateway stands here: it takes the upgrades to /native from house.door.server.
+    nativeGateway({ server: house.door.server }),
     frontApi(house),
   ]
 }
