@@ -30,9 +30,13 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
   async function sendOne(payload: ApnsPayload, topic: string, { token, badge }: Recipient): Promise<Outcome> {
     const { apn, provider } = await open()
     const notification = writeNotification(apn, payload, topic, badge)
-    const { sent, failed } = await provider.send(notification, token)
-    if (sent.length > 0) return { kind: 'accepted' }
-    return readFailure(failed[0])
+    const send = async (): Promise<Outcome> => {
+      const { sent, failed } = await provider.send(notification, token)
+      return sent.length > 0 ? { kind: 'accepted' } : readFailure(failed[0])
+    }
+    const outcome = await send()
+    // The library has signed another token by now.
+    return 'reason' in outcome && outcome.reason === '403 ExpiredProviderToken' ? send() : outcome
   }
 
   async function send(payload: ApnsPayload, recipients: readonly Recipient[], context: SendContext) {

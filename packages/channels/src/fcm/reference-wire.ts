@@ -10,7 +10,7 @@ import type { FcmAnswer, OpenFcmWire } from './wire.ts'
 
 /** The host firebase-admin always speaks to. */
 const fixedHost = 'fcm.googleapis.com'
-const atOnce = 64
+const atOnce = 16
 
 let opened = 0
 
@@ -21,6 +21,7 @@ let opened = 0
 export const openReferenceWire: OpenFcmWire = ({ projectId }, deps) => {
   const agent = openAgent(deps)
   const apps = new Map<string, Promise<App>>()
+  const closing = new AbortController()
 
   /** An app caches its access token, so a new token means a new app. */
   function appFor(accessToken: string): Promise<App> {
@@ -60,14 +61,16 @@ export const openReferenceWire: OpenFcmWire = ({ projectId }, deps) => {
   }
 
   return {
-    async post({ accessToken, count, body, signal, onReply, onFailure }) {
+    async post({ accessToken, count, body, signal: wanted, onReply, onFailure }) {
+      const signal = AbortSignal.any([wanted, closing.signal])
       const open = new Set<number>()
       let next = 0
       const worker = async () => {
         while (next < count && !signal.aborted) {
           const at = next++
           open.add(at)
-          const answer = await deliver(accessToken, body.before + body.slot(at) + body.after).catch(codeOf)
+          const text = body.before + body.slot(at) + body.after
+          const answer = await within(deps.timeoutMs, deliver(accessToken, text).catch(codeOf))
           if (!open.delete(at)) continue
           if (typeof answer === 'string') onFailure(at, answer)
           else onReply(at, answer)
@@ -82,11 +85,23 @@ export const openReferenceWire: OpenFcmWire = ({ projectId }, deps) => {
       for (const at of left) onFailure(at, 'stopped')
     },
     async close() {
+      closing.abort()
       const { deleteApp } = await import('firebase-admin/app')
-      await Promise.all([...apps.values()].map(async (app) => deleteApp(await app)))
+      const open = [...apps.values()]
+      apps.clear()
+      await Promise.all(open.map(async (app) => deleteApp(await app)))
       agent.destroy()
     },
   }
+}
+
+/** firebase-admin has its own time limit of 15 s, which cannot be changed. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | string> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('timeout'), ms)
+  })
+  return Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }
 
 function codeOf(error: unknown): string {
