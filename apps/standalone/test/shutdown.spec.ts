@@ -6,13 +6,15 @@ afterEach(() => void jest.useRealTimers())
 
 function shutdown(drain: () => Promise<void>) {
   const events: string[] = []
+  const said: string[] = []
   const onSignal = createShutdown({
     drain,
     force: async () => void events.push('force'),
-    say: () => {},
+    late: () => ['worker-apns'],
+    say: (sentence) => void said.push(sentence),
     exit: (code) => void events.push(`exit ${code}`),
   })
-  return { events, onSignal }
+  return { events, said, onSignal }
 }
 const never = () => new Promise<void>(() => {})
 const settle = () => jest.advanceTimersByTimeAsync(0)
@@ -46,12 +48,13 @@ describe('a signal', () => {
   })
 
   it('forces the end after 30 seconds', async () => {
-    const { events, onSignal } = shutdown(never)
+    const { events, said, onSignal } = shutdown(never)
     onSignal('SIGTERM')
     await jest.advanceTimersByTimeAsync(29_900)
     expect(events).toEqual([])
     await jest.advanceTimersByTimeAsync(200)
     expect(events).toEqual(['force', 'exit 1'])
+    expect(said.at(-1)).toBe('worker-apns did not end within 30 s')
   })
 
   it('forces the end when draining fails', async () => {

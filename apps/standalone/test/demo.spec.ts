@@ -1,0 +1,260 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { get as getPlain } from 'node:http'
+import { get as getSecurely } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { stopLeftBehind } from '@herald/embedded'
+import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Demo } from '../src/demo-file.ts'
+
+jest.setTimeout(120_000)
+
+const vendors = ['apns', 'fcm', 'flyme', 'honor', 'huawei', 'oppo', 'vivo', 'xiaomi'] as const
+/** Vendors that tell by themselves what arrived. */
+const telling = ['flyme', 'honor', 'huawei', 'oppo', 'vivo', 'xiaomi'] as const
+const deviceCount = 13
+
+type Counters = Record<string, number>
+type Device = {
+  device_guid: string
+  push_token: string
+  bindings: { channel: string; device_token: string }[]
+}
+
+let dataDir: string
+let port: number
+let herald: RunningProcess
+let demo: Required<Demo>
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'herald-demo-'))
+  port = await freePort()
+  await start()
+})
+afterAll(async () => {
+  await herald.stop('SIGTERM')
+  await stopLeftBehind(join(dataDir, 'postgres'))
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const launch = () =>
+  startApp('apps/standalone/src/main.ts', { HERALD_PORT: String(port), HERALD_DATA_DIR: dataDir })
+
+async function start(): Promise<void> {
+  herald = launch()
+  // Ready means that the file is there and complete.
+  const readyz = `http://127.0.0.1:${port}/readyz`
+  await until(async () => (await fetch(readyz)).status === 200, { seconds: 60, what: readyz })
+  demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
+}
+
+/** Whatever JSON holds: the interface's own specs hold its answers to their types. */
+type Json = ReturnType<JSON['parse']>
+
+async function call(path: string, body?: unknown): Promise<Json> {
+  const response = await fetch(demo.base_url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      app_id: demo.app_id,
+      'access-token': demo.admin_token,
+      'content-type': 'application/json',
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const { code, data, message } = (await response.json()) as Json
+  if (code !== 200) throw new Error(`${path}: ${code} ${message}`)
+  return data
+}
+
+async function notify(audience: unknown, setting: object = {}): Promise<number> {
+  const message = { title: 'Hello', body: 'A push to every demo device' }
+  return (await call('/push/notify', { audience, setting, message })).task_id
+}
+
+const detail = async (...ids: number[]): Promise<Counters[]> => call('/push/task/detail', { list: ids })
+const listDevices = async (): Promise<Device[]> => (await call('/admin/device/list', { limit: 100 })).list
+
+/** Waits until all that was assigned to vendors is sent, and said to have arrived by those who tell. */
+async function settled(...ids: number[]): Promise<Counters[]> {
+  const done = (counters: Counters) =>
+    vendors.every((name) => counters[`${name}_sent`] === counters[`${name}_target`]) &&
+    telling.every((name) => counters[`${name}_received`] === counters[`${name}_target`])
+  let last: Counters[] = []
+  await until(
+    async () => {
+      last = await detail(...ids)
+      return last.length === ids.length && last.every(done)
+    },
+    { seconds: 30, what: 'everything to be sent and received' },
+  ).catch((error) => {
+    throw new Error(`${error.message} ${JSON.stringify(last.find((counters) => !done(counters)))}`)
+  })
+  return last
+}
+
+async function ledger(name: string, taskId: number): Promise<unknown> {
+  const url = `${demo.simulators[name]}/_sim/ledger?task_id=${taskId}`
+  return new Promise((resolve, reject) => {
+    const request = url.startsWith('https') ? getSecurely(url, { rejectUnauthorized: false }) : getPlain(url)
+    request.on('error', reject).on('response', async (response) => resolve(JSON.parse(await text(response))))
+  })
+}
+
+describe('the demo of the standalone', () => {
+  it.each([
+    ['ospush_only', 0],
+    ['combined', 1],
+  ])(
+    'reaches every vendor under %s, and the counters agree with the vendors’ ledgers',
+    async (strategy, native) => {
+      const taskId = await notify('all', { distribution_strategy: strategy })
+      const [counters] = await settled(taskId)
+      for (const name of vendors) {
+        const sent = counters![`${name}_sent`]!
+        expect(sent).toBeGreaterThanOrEqual(1)
+        expect(await ledger(name, taskId)).toEqual({ accepted: sent, distinct: sent, duplicates: 0 })
+      }
+      // Nobody is connected, so the one device without a vendor has the message in its inbox.
+      expect(counters).toMatchObject({
+        nativepush_target: native,
+        nativepush_sent: 0,
+        nativepush_received: 0,
+      })
+      expect(vendors.reduce((sum, name) => sum + counters![`${name}_target`]!, native)).toBe(
+        deviceCount - 1 + native,
+      )
+    },
+  )
+
+  it('counts what apps acknowledge where the vendor tells nothing', async () => {
+    const taskId = await notify('all')
+    await settled(taskId)
+    const silent = (await listDevices()).filter(({ device_guid }) => /iphone|ipad|pixel/.test(device_guid))
+    expect(silent).toHaveLength(3)
+    for (const { push_token } of silent)
+      await call('/push/receipt', { push_token, list: [{ task_id: taskId, event: 'received' }] })
+    await until(async () => {
+      const [counters] = await detail(taskId)
+      return counters!.apns_received === 2 && counters!.fcm_received === 1
+    })
+  })
+
+  it('has devices for every kind of audience', async () => {
+    const [iphone] = (await listDevices()).filter(({ device_guid }) => device_guid === 'demo-iphone')
+    const tasks = await Promise.all([
+      notify({ tag: ['vip'] }),
+      notify({ alias: ['alice'] }),
+      notify({ user_id: [demo.user.user_id] }),
+      notify({ push_token: [iphone!.push_token] }),
+    ])
+    const counters = await settled(...tasks)
+    expect(
+      counters.map((one) => [one.apns_sent, one.fcm_sent, one.huawei_sent, one.nativepush_target]),
+    ).toEqual([
+      [1, 0, 1, 0],
+      [1, 1, 0, 0],
+      [1, 1, 0, 1],
+      [1, 0, 0, 0],
+    ])
+  })
+
+  it('has a user who can log in on a device', async () => {
+    const { username: name, password, user_id } = demo.user
+    const record = await call('/token/user', { name, password, device_guid: 'demo-native' })
+    expect(record).toMatchObject({ user_id, push_token: expect.any(String) })
+  })
+
+  it('takes fifty pushes in a row without a refusal', async () => {
+    const tasks: number[] = []
+    for (let count = 0; count < 50; count++)
+      tasks.push(await notify('all', { distribution_strategy: 'ospush_only' }))
+    await settled(...tasks)
+    expect(await call('/push/task/failures', { task_id: tasks.at(-1) })).toEqual([])
+  })
+
+  it('shows how a device falls back, and is whole again after a restart', async () => {
+    const several = async () =>
+      (await listDevices()).find(({ device_guid }) => device_guid === 'demo-several')!
+    const explain = async () =>
+      (
+        await call('/push/explain', {
+          push_token: (await several()).push_token,
+          audience: 'all',
+          message: { title: 'Hello', body: 'World' },
+        })
+      ).channel
+    const first = await explain()
+    const dead = (await several()).bindings.find(({ channel }) => channel === first)!
+    await fetch(`${demo.simulators[first]}/_sim/dead`, {
+      method: 'POST',
+      body: JSON.stringify({ tokens: [dead.device_token] }),
+    })
+    const taskId = await notify({ push_token: [(await several()).push_token] })
+    await until(async () => {
+      const [counters] = await detail(taskId)
+      return vendors.some((name) => name !== first && counters![`${name}_sent`] === 1)
+    })
+    expect((await several()).bindings.map(({ channel }) => channel)).not.toContain(first)
+
+    const before = demo
+    expect(await herald.stop('SIGTERM')).toEqual({ code: 0, signal: null })
+    await start()
+    const { app_id, app_secret, operator_key, user } = before
+    expect(demo).toMatchObject({ app_id, app_secret, operator_key, user })
+    expect((await several()).bindings.map(({ channel }) => channel).sort()).toEqual([
+      'fcm',
+      'huawei',
+      'xiaomi',
+    ])
+    expect(await listDevices()).toHaveLength(deviceCount)
+    // Passes that the simulators handed out before are unknown to them now; so are the ports.
+    const [counters] = await settled(await notify('all'))
+    expect(counters!.nativepush_target).toBe(1)
+  })
+
+  it('loses nothing to kill -9', async () => {
+    const { app_id, app_secret } = demo
+    const taskId = await notify('all', { distribution_strategy: 'ospush_only' })
+    await herald.stop('SIGKILL')
+    expect(existsSync(join(dataDir, 'demo.json'))).toBe(true)
+    await start()
+    expect(demo).toMatchObject({ app_id, app_secret })
+    await until(
+      async () => {
+        const [counters] = await detail(taskId)
+        return vendors.every((name) => counters![`${name}_sent`] === counters![`${name}_target`])
+      },
+      { seconds: 60, what: 'what was accepted to be sent' },
+    )
+    await settled(await notify('all'))
+  })
+
+  it('is made once, however often its making is cut short', async () => {
+    await herald.stop('SIGTERM')
+    await stopLeftBehind(join(dataDir, 'postgres'))
+    rmSync(dataDir, { recursive: true })
+    for (const [sign, delay] of [
+      [/starting Postgres/, 0],
+      [/applying/, 300],
+      [/starting Postgres/, 1200],
+    ] as const) {
+      herald = launch()
+      await until(() => sign.test(herald.output()) || (delay > 0 && /is ready/.test(herald.output())), {
+        seconds: 60,
+      })
+      await new Promise((resolve) => setTimeout(resolve, delay))
+      await herald.stop('SIGKILL')
+    }
+    await start()
+    expect(await listDevices()).toHaveLength(deviceCount)
+    expect(await call('/admin/push/certificate/list')).toHaveLength(vendors.length)
+    expect((await call('/admin/user/list', {})).list).toHaveLength(1)
+    const response = await fetch(`${demo.base_url}/admin/app/list`, {
+      headers: { authorization: `Bearer ${demo.operator_key}` },
+    })
+    expect(((await response.json()) as Json).data).toHaveLength(1)
+    await settled(await notify('all'))
+  })
+})

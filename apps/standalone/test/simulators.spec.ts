@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { adapters } from '@herald/channels'
+import { vendorChannels } from '@herald/domain'
+import { readSettings } from '@herald/settings'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { certificateFields } from '../src/demo/certificates.ts'
+import { keepDemoCredentials } from '../src/demo/credentials.ts'
+import { demoDevices } from '../src/demo/devices.ts'
+import { simulatedChannels, startSimulators } from '../src/demo/simulators.ts'
+
+let dataDir: string
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'herald-simulators-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+const settingsOf = (env: Record<string, string> = {}) => readSettings(env).settings
+
+describe('the credentials of the demo', () => {
+  it('are kept for this user alone, and completed when a later Herald needs more', async () => {
+    const first = await keepDemoCredentials(dataDir)
+    const path = join(dataDir, 'demo-credentials.json')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(await keepDemoCredentials(dataDir)).toEqual(first)
+
+    const { honor: _, ...older } = JSON.parse(readFileSync(path, 'utf8'))
+    writeFileSync(path, JSON.stringify(older))
+    const completed = await keepDemoCredentials(dataDir)
+    expect(completed).toMatchObject(older)
+    expect(await keepDemoCredentials(dataDir)).toEqual(completed)
+  })
+
+  it('are named in one sentence when they cannot be read', async () => {
+    writeFileSync(join(dataDir, 'demo-credentials.json'), '{')
+    await expect(keepDemoCredentials(dataDir)).rejects.toThrow(
+      /demo-credentials\.json holds the keys of the demo and cannot be read/,
+    )
+  })
+
+  it('have the form that every vendor’s adapter asks for', async () => {
+    const credentials = await keepDemoCredentials(dataDir)
+    for (const channel of vendorChannels) {
+      const adapter = adapters[channel]!
+      const certificate = {
+        ...certificateFields[channel](credentials),
+        id: 1,
+        name: 'demo',
+        application: 'demo',
+        channel,
+        environment: 'production' as const,
+      }
+      expect(adapter.defaultClass(adapter.readSettings(certificate))).toBe('service')
+    }
+  })
+})
+
+describe('the devices of the demo', () => {
+  it('have tokens of their vendors’ shape, no two alike, at least one a vendor and one without any', () => {
+    const devices = demoDevices(7n, vendorChannels)
+    const bindings = devices.flatMap((device) => device.bindings)
+    for (const { channel, token } of bindings) expect(adapters[channel]!.checkToken(token)).toBeUndefined()
+    expect(new Set(bindings.map(({ token }) => token)).size).toBe(bindings.length)
+    expect(new Set(bindings.map(({ channel }) => channel))).toEqual(new Set(vendorChannels))
+    expect(devices.filter((device) => device.bindings.length === 0)).toHaveLength(1)
+  })
+
+  it('are left out where no simulator would serve them', () => {
+    const guids = demoDevices(7n, ['fcm']).map(({ guid, bindings }) => [guid, bindings.length])
+    expect(guids).toEqual([
+      ['demo-pixel', 1],
+      ['demo-several', 1],
+      ['demo-native', 0],
+    ])
+  })
+})
+
+describe('the simulators', () => {
+  it('stand in for every vendor that has no address of its own', () => {
+    expect(simulatedChannels(settingsOf())).toEqual([...vendorChannels])
+    expect(simulatedChannels(settingsOf({ HERALD_SIMULATORS: 'off' }))).toEqual([])
+    const env = { HERALD_APNS_SANDBOX_URL: 'https://apple.test', HERALD_MEIZU_URL: 'https://meizu.test' }
+    expect(simulatedChannels(settingsOf(env))).toEqual(['huawei', 'xiaomi', 'vivo', 'oppo', 'fcm', 'honor'])
+  })
+
+  it('take the place of vendors in the settings, beside what was given', async () => {
+    const given = {
+      ...settingsOf({ HERALD_VIVO_URL: 'https://vivo.test', HERALD_PROXY: 'http://proxy.test:3128' }),
+      vendorCa: 'OWN CA',
+    }
+    const simulation = await startSimulators(given, await keepDemoCredentials(dataDir))
+    try {
+      const { vendorUrls, vendorCa, proxy } = simulation.settings
+      const real = Object.entries(vendorUrls).filter(([, url]) => !url.includes('//127.0.0.1:'))
+      expect(real).toEqual([['vivo', 'https://vivo.test']])
+      expect(Object.keys(simulation.urls).sort()).toEqual(
+        ['apns', 'fcm', 'flyme', 'honor', 'huawei', 'oppo', 'xiaomi'].sort(),
+      )
+      expect(vendorCa).toMatch(/^OWN CA\n/)
+      expect(vendorCa?.match(/BEGIN CERTIFICATE/g)).toHaveLength(3)
+      // A real vendor may be behind the proxy.
+      expect(proxy).toBe('http://proxy.test:3128')
+    } finally {
+      await simulation.close()
+    }
+  })
+
+  it('change nothing when they are off', async () => {
+    const given = settingsOf({ HERALD_SIMULATORS: 'off' })
+    const simulation = await startSimulators(given, await keepDemoCredentials(dataDir))
+    expect(simulation).toMatchObject({ channels: [], urls: {}, settings: given })
+    await simulation.close()
+  })
+})
