@@ -40,7 +40,7 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Recor
       note: 'one process, one TLS connection, sink beside it',
     },
     http2_cpu_us_per_request: {
-      value: round2(median(rounds.map(({ apns }) => (apns.cpuMs * 1000) / apns.requests))),
+      value: round2(median(rounds.map(({ apns }) => cpuOf(apns)))),
       unit: 'µs',
       note: 'user and system time of the client process',
     },
@@ -145,11 +145,16 @@ function nextMessage<T>(child: ChildProcess, what: string): Promise<T> {
 function ratio(rounds: readonly Round[], ours: keyof Round, theirs: keyof Round): Metric {
   const value = median(rounds.map((round) => rate(round[ours]!) / rate(round[theirs]!)))
   const [our, their] = [ours, theirs].map((name) => median(rounds.map((round) => rate(round[name]!))))
-  const note = `${perSecond(our!)} against ${perSecond(their!)}, TLS, one connection of ours, ${rounds.length} rounds, none lost`
+  const [ourCpu, theirCpu] = [ours, theirs].map((name) => median(rounds.map((round) => cpuOf(round[name]!))))
+  const cpu = Number.isNaN(theirCpu!)
+    ? ''
+    : `, CPU ${round2(ourCpu!)} against ${round2(theirCpu!)} µs a request`
+  const note = `${perSecond(our!)} against ${perSecond(their!)}${cpu}; TLS, one connection of ours, ${rounds.length} rounds, none lost`
   return { value: round2(value), unit: 'times', note }
 }
 
 const rate = ({ requests, ms }: Run): number => (requests / ms) * 1000
+const cpuOf = ({ requests, cpuMs }: Run): number => (cpuMs * 1000) / requests
 const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`
 const round2 = (value: number): number => Math.round(value * 100) / 100
 
