@@ -38,7 +38,8 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
   const blocks = new HeaderBlocks(65_536)
   const prints = Array.from({ length: slots }, () => new Fingerprint())
   const json = new Uint8Array(slots)
-  let out = Buffer.allocUnsafeSlow(outBytes)
+  const spare: Buffer[] = []
+  let out: Buffer = Buffer.allocUnsafeSlow(outBytes)
   let at = 0
   let unacknowledged = 0
   let preface = 0
@@ -91,8 +92,10 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
 
   function flush(): void {
     if (at === 0) return
-    socket.write(out.subarray(0, at))
-    out = Buffer.allocUnsafeSlow(outBytes)
+    const written = out
+    // Used again once written: fresh ones would keep the collector busy.
+    socket.write(out.subarray(0, at), () => spare.push(written))
+    out = spare.pop() ?? Buffer.allocUnsafeSlow(outBytes)
     at = 0
   }
 

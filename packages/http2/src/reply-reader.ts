@@ -1,6 +1,6 @@
 import type { FieldList } from './hpack/decoder.ts'
 import { Reply } from './reply.ts'
-import { noBody, type Stream } from './stream.ts'
+import type { Stream } from './stream.ts'
 
 /** Early hints and the like are skipped, but a peer may not send them without end. */
 const maxInformational = 32
@@ -80,6 +80,6 @@ export function finishReply(stream: Stream): Reply | string {
       return `content-length is ${fields[at + 1]} but the body has ${stream.bodyLength} bytes`
     }
   }
-  const body = stream.bodyLength === 0 ? noBody : stream.body.subarray(0, stream.bodyLength)
+  const body = stream.body.length === stream.bodyLength ? stream.body : stream.body.subarray(0, stream.bodyLength)
   return new Reply(status, fields, stream.trailers, body)
 }
