@@ -44,11 +44,7 @@ export function openDeviceImport(db: Database, appId: string): DeviceImport {
     async add(devices) {
       const unknownUser = await findUnknownUsers(db, appId, devices)
       const left = new Set(unknownUser)
-      const lines = lastOfEach(
-        left.size === 0 ? devices : devices.filter((_, index) => !left.has(index)),
-        (device) => device.guid,
-      )
-      lines.sort((a, b) => (a.guid < b.guid ? -1 : 1))
+      const lines = left.size === 0 ? devices : devices.filter((_, index) => !left.has(index))
       for (let attempt = 0; ; attempt++) {
         try {
           const looked = lookFirst
@@ -84,9 +80,12 @@ type Line = ImportDevice & { id: number; known: boolean }
 async function importOnce(
   runner: Runner,
   appId: string,
-  devices: ImportDevice[],
+  given: ImportDevice[],
   look: boolean,
 ): Promise<{ created: number; updated: number }> {
+  // Without a look, two lines for one device or token fail like a known one.
+  const devices = look ? lastOfEach(given, (device) => device.guid) : given.slice()
+  devices.sort((a, b) => (a.guid < b.guid ? -1 : 1))
   const known = look ? await lockKnown(runner, appId, devices) : new Map<string, Known>()
   const fresh = known.size === 0 ? devices : devices.filter((device) => !known.has(device.guid))
   const made = await insertDevices(runner, appId, fresh)
@@ -186,7 +185,7 @@ async function importBindings(runner: Runner, appId: string, lines: Line[], look
     }
   }
   if (all.length === 0) return
-  const wanted = lastOfEach(all, (bound) => `${bound.channel}/${bound.token}`)
+  const wanted = look ? lastOfEach(all, tokenOf) : all
   const present = look ? await lockBindings(runner, appId, wanted, old) : []
   const { retired, renewed, kept } = compare(wanted, present)
   if (retired.length > 0) await retireBindings(runner, retired)
@@ -208,13 +207,13 @@ async function importBindings(runner: Runner, appId: string, lines: Line[], look
 
 /** What has to happen to the bindings that are there. Pure. */
 function compare(wanted: Bound[], present: Present[]) {
-  const heirs = new Map(wanted.map((bound) => [`${bound.channel}/${bound.token}`, bound]))
   const retired: (Present & { reason: string })[] = []
   const renewed: Bound[] = []
   const kept = new Set<string>()
   if (present.length === 0) return { retired, renewed, kept }
+  const heirs = new Map(wanted.map((bound) => [tokenOf(bound), bound]))
   for (const row of present) {
-    const heir = heirs.get(`${row.channel}/${row.token}`)
+    const heir = heirs.get(tokenOf(row))
     if (!heir) retired.push({ ...row, reason: 'replaced' })
     else if (heir.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
     else {
@@ -255,6 +254,10 @@ async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
       joined(rows, (row) => row.bundleId),
     ],
   )
+}
+
+function tokenOf(row: { channel: string; token: string }): string {
+  return `${row.channel}/${row.token}`
 }
 
 function keyOf(row: { deviceId: number; channel: string }): string {

@@ -1,9 +1,10 @@
-import { createApplication, listApplications, recordAudit } from '@herald/db'
+import { createApplication, listApplications } from '@herald/db'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { seconds, timestamp } from '../input/answers.ts'
 import { name, optional, required } from '../input/fields.ts'
 import { route } from '../route.ts'
+import { note } from './audit.ts'
 
 const tag = 'Applications'
 
@@ -16,13 +17,14 @@ export const addApplication = route({
   description: 'The secret is shown this once.',
   input: z.strictObject({ name: required(name(128)), package_name: optional(name(255)) }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
-  async handler({ deps }, input) {
+  async handler(context, input) {
+    const { deps } = context
     const created = await createApplication(deps.db, {
       name: input.name,
       packageName: input.package_name ?? '',
     })
     if (created === 'taken') throw new Failure(40901, 'An application with this name already exists.')
-    await recordAudit(deps.db, { appId: created.appId, actor: 'operator', action: 'application.create' })
+    await note({ ...context, appId: created.appId }, 'application.create')
     return { app_id: created.appId, app_secret: created.appSecret }
   },
 })

@@ -1,7 +1,7 @@
 /** Enough to recognise a secret by, too little to use it. */
 export function mask(secret: string): string {
   if (secret === '') return ''
-  return secret.length < 16 ? '****' : `****${secret.slice(-4).replace(/\s/g, '')}`
+  return secret.length < 16 || secret.includes('\n') ? '****' : `****${secret.slice(-4)}`
 }
 
 const SECRET_NAME = /secret|token|user|password|key/i

@@ -4,7 +4,6 @@ import {
   certificateAt,
   certificatesOf,
   noteCertificateError,
-  recordAudit,
   removeCertificate,
   reopenCertificate,
   type StoredCertificate,
@@ -19,7 +18,7 @@ import { Failure } from '../codes.ts'
 import { nullableTimestamp } from '../input/answers.ts'
 import { environment, integerText, optional, provider, required, text } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
-import { actorOf } from './actor.ts'
+import { note } from './audit.ts'
 import { mask, maskExtra } from './certificate-mask.ts'
 
 const tag = 'Certificates'
@@ -105,7 +104,7 @@ export const putCertificate = route({
     callback_url: z.string().nullable(),
   }),
   async handler(context, input) {
-    const { deps, caller } = context
+    const { deps } = context
     const where = placeOf(context, input)
     const adapter = adapterOf(context, where.channel)
     const certificate = {
@@ -122,11 +121,10 @@ export const putCertificate = route({
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; save a renewed one.`)
     const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
-    await recordAudit(deps.db, {
-      appId: context.appId,
-      actor: actorOf(caller),
-      action: 'certificate.save',
-      detail: { channel: publicName(where.channel), environment: where.environment, version: saved.version },
+    await note(context, 'certificate.save', {
+      channel: publicName(where.channel),
+      environment: where.environment,
+      version: saved.version,
     })
     return {
       provider: input.provider,
@@ -301,11 +299,9 @@ export const dropCertificate = route({
   async handler(context, input) {
     const where = placeOf(context, input)
     if (!(await removeCertificate(context.deps.db, where))) throw unconfigured(where)
-    await recordAudit(context.deps.db, {
-      appId: context.appId,
-      actor: actorOf(context.caller),
-      action: 'certificate.remove',
-      detail: { channel: publicName(where.channel), environment: where.environment },
+    await note(context, 'certificate.remove', {
+      channel: publicName(where.channel),
+      environment: where.environment,
     })
     return { removed: true as const }
   },

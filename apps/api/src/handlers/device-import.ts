@@ -1,20 +1,14 @@
-import {
-  type DeviceImport,
-  type ImportDevice,
-  isUnreachable,
-  openDeviceImport,
-  recordAudit,
-} from '@herald/db'
+import { type DeviceImport, type ImportDevice, isUnreachable, openDeviceImport } from '@herald/db'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { type Context, route } from '../route.ts'
-import { actorOf } from './actor.ts'
+import { note } from './audit.ts'
 import { BadLine, readImportLine } from './import-line.ts'
 import { createLineSplitter, type SplitLine } from './line-splitter.ts'
 
 const SHOWN_ERRORS = 100
 /** Lines of one commit. */
-const BATCH = 2000
+const BATCH = 5000
 /** Commits under way at once: Postgres works on one while another waits for its fsync and a third is being read. */
 const LANES = 3
 
@@ -57,16 +51,11 @@ export const importDeviceStream = route({
       )
     }
     report.errors.sort((a, b) => a.line - b.line)
-    await recordAudit(context.deps.db, {
-      appId: context.appId,
-      actor: actorOf(context.caller),
-      action: 'device.import',
-      detail: {
-        lines: report.lines,
-        created: report.created,
-        updated: report.updated,
-        failed: report.failed,
-      },
+    await note(context, 'device.import', {
+      lines: report.lines,
+      created: report.created,
+      updated: report.updated,
+      failed: report.failed,
     })
     return report
   },
@@ -91,8 +80,10 @@ async function importStream(
         continue
       }
       const device = read(line)
+      if (!device) continue
       // One device always takes the same lane, so that the later of its lines wins.
-      if (device) await lanes[laneOf(device.guid)]!.add(line.no, device)
+      const full = lanes[laneOf(device.guid)]!.add(line.no, device)
+      if (full) await full
     }
   }
 
@@ -147,10 +138,11 @@ function openLane(into: DeviceImport, report: Report) {
   }
 
   return {
-    async add(no: number, device: ImportDevice): Promise<void> {
+    /** Undefined while there is room: a promise for every line would cost more than reading it. */
+    add(no: number, device: ImportDevice): Promise<void> | undefined {
       numbers.push(no)
       devices.push(device)
-      if (devices.length >= BATCH) await start()
+      return devices.length >= BATCH ? start() : undefined
     },
     idle: () => writing,
     async flush(): Promise<void> {

@@ -4,7 +4,6 @@ import {
   isGroup,
   listGroups,
   listMembers,
-  recordAudit,
   removeGroup,
   removeMembers,
 } from '@herald/db'
@@ -13,7 +12,7 @@ import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
 import { id, int64, name, page, required } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
-import { actorOf } from './actor.ts'
+import { note } from './audit.ts'
 import { showUser, userRecord } from './users.ts'
 
 const tag = 'Users and groups'
@@ -78,15 +77,10 @@ export const groupRemove = route({
   input: z.strictObject({ group_id: required(id) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { group_id }) {
-    const { deps, appId, caller } = context
+    const { deps, appId } = context
     if (!(await removeGroup(deps.db, appId, group_id)))
       throw new Failure(40401, `The group ${group_id} does not exist.`)
-    await recordAudit(deps.db, {
-      appId,
-      actor: actorOf(caller),
-      action: 'group.remove',
-      detail: { group_id: String(group_id) },
-    })
+    await note(context, 'group.remove', { group_id: String(group_id) })
     return { removed: true as const }
   },
 })

@@ -10,7 +10,6 @@ type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
 /** What is wrong with a line; one clause. */
 export class BadLine extends Error {}
 
-const LONG_NUMBER = /\d{16}/
 const INTEGER = /^-?\d+$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be in a name
 const UNFIT = /[\u0000-\u001f\u007f]/
@@ -32,7 +31,7 @@ export function readImportLine(text: string, adapters: Adapters): ImportDevice {
     throw new BadLine('platform must be one of ios, android, harmony')
   return {
     guid: textOf('device_guid', device_guid, 255),
-    userId: isBlank(user_id) ? undefined : userIdOf(user_id),
+    userId: isBlank(user_id) ? undefined : userIdOf(user_id, text),
     platform: platform as Platform,
     alias: isBlank(alias) ? undefined : textOf('alias', alias, 128),
     tags: isBlank(tags) ? undefined : tagsOf(tags),
@@ -45,14 +44,9 @@ type Parse = (
   reviver?: (key: string, value: unknown, context: { source?: string }) => unknown,
 ) => unknown
 
-function parse(text: string): unknown {
+function parse(text: string, reviver?: Parameters<Parse>[1]): unknown {
   try {
-    if (!LONG_NUMBER.test(text)) return JSON.parse(text)
-    return (JSON.parse as Parse)(text, (_key, value, { source }) =>
-      typeof value === 'number' && !Number.isSafeInteger(value) && source && INTEGER.test(source)
-        ? BigInt(source)
-        : value,
-    )
+    return (JSON.parse as Parse)(text, reviver)
   } catch {
     throw new BadLine('is not JSON')
   }
@@ -68,10 +62,19 @@ function textOf(name: string, value: unknown, max: number): string {
   return value
 }
 
-function userIdOf(value: unknown): string {
-  const read = readInt64(value)
+function userIdOf(value: unknown, text: string): string {
+  // A number that a double cannot hold is read again with all its digits.
+  const exact = typeof value === 'number' && !Number.isSafeInteger(value) ? exactUserId(text) : value
+  const read = readInt64(exact)
   if (read === undefined) throw new BadLine('user_id must be a whole number of 64 bits')
   return String(read)
+}
+
+function exactUserId(text: string): unknown {
+  const line = parse(text, (key, value, { source }) =>
+    key === 'user_id' && typeof value === 'number' && source && INTEGER.test(source) ? BigInt(source) : value,
+  )
+  return (line as { user_id: unknown }).user_id
 }
 
 function tagsOf(value: unknown): string[] {

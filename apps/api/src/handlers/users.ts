@@ -1,10 +1,10 @@
-import { changePassword, createUser, listUsers, recordAudit, removeUser, type User } from '@herald/db'
+import { changePassword, createUser, listUsers, removeUser, type User } from '@herald/db'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
 import { id, name, optional, page, required, text } from '../input/fields.ts'
 import { route } from '../route.ts'
-import { actorOf } from './actor.ts'
+import { note } from './audit.ts'
 import { scopeOf } from './scope.ts'
 
 const tag = 'Users and groups'
@@ -84,16 +84,11 @@ export const userRemove = route({
   input: z.strictObject({ user_id: required(id) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { user_id }) {
-    const { deps, appId, caller } = context
+    const { deps, appId } = context
     if (!(await removeUser(deps.db, scopeOf(context), user_id)))
       throw new Failure(40401, `The user ${user_id} does not exist.`)
     deps.sessions.forgetUser(appId, user_id)
-    await recordAudit(deps.db, {
-      appId,
-      actor: actorOf(caller),
-      action: 'user.remove',
-      detail: { user_id: String(user_id) },
-    })
+    await note(context, 'user.remove', { user_id: String(user_id) })
     return { removed: true as const }
   },
 })
@@ -108,17 +103,12 @@ export const userPassword = route({
   input: z.strictObject({ user_id: required(id), password }),
   answer: z.object({ changed: z.literal(true) }),
   async handler(context, input) {
-    const { deps, appId, caller } = context
+    const { deps, appId } = context
     const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
     if (!(await changePassword(deps.db, scopeOf(context), input.user_id, hash)))
       throw new Failure(40401, `The user ${input.user_id} does not exist.`)
     deps.sessions.forgetUser(appId, input.user_id)
-    await recordAudit(deps.db, {
-      appId,
-      actor: actorOf(caller),
-      action: 'user.password',
-      detail: { user_id: String(input.user_id) },
-    })
+    await note(context, 'user.password', { user_id: String(input.user_id) })
     return { changed: true as const }
   },
 })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answerHealth, Histogram } from '@herald/telemetry'
 import express, { type Express } from 'express'
@@ -60,7 +61,11 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
   // Express knows an error handler by its four parameters.
   app.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
     const { failure, unexpected } = failureOfError(isBadPath(error) ? badPath : error)
-    if (unexpected) deps.log.error({ err: error, path: request.url }, 'a request failed unexpectedly')
+    if (unexpected)
+      deps.log.error(
+        { err: error, requestId: response.getHeader('x-request-id') },
+        'a request failed unexpectedly',
+      )
     if (!request.complete) response.setHeader('connection', 'close')
     sendFailure(response, failure)
   })
@@ -96,6 +101,7 @@ function measure(deps: ApiDeps) {
   })
   return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     const started = performance.now()
+    response.setHeader('x-request-id', randomUUID())
     const path = request.url?.split('?')[0] ?? ''
     response.on('finish', () => {
       const label = known.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'

@@ -34,10 +34,11 @@ export function rawFailure(code: Code, message: string): string {
 
 function send(response: ServerResponse, status: number, envelope: object): void {
   if (response.headersSent || response.destroyed) return
-  const body = Buffer.from(toJson(envelope))
+  // As a string: Node then writes head and body in one call instead of two.
+  const body = toJson(envelope)
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
-    'content-length': body.length,
+    'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
   })
   response.end(body)

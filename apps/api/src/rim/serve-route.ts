@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -21,8 +20,7 @@ export async function serveRoute(
   response: ServerResponse,
   address: string,
 ): Promise<void> {
-  const requestId = randomUUID()
-  response.setHeader('x-request-id', requestId)
+  const requestId = String(response.getHeader('x-request-id'))
   try {
     limitAddress(deps, route, address)
     const { application, caller } = await admit(deps, route, gateHeaders(request))

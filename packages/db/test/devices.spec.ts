@@ -1,0 +1,180 @@
+import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { bind } from '../src/bindings.ts'
+import { type Database, openDatabase } from '../src/database.ts'
+import { openDeviceImport } from '../src/device-import.ts'
+import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices.ts'
+import { countLogin, forgiveLogin } from '../src/login-failures.ts'
+
+let database: TestDatabase
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 20 })
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+async function phones(appId: string, count: number): Promise<number[]> {
+  const { rows } = await db.pool.query<{ id: number }>(
+    `INSERT INTO device (app_id, guid, push_token) SELECT $1, 'g' || n, $1 || '-token-' || n FROM generate_series(1, $2) n
+     RETURNING id`,
+    [appId, count],
+  )
+  return rows.map((row) => row.id)
+}
+
+describe('binding', () => {
+  it('leaves one holder a token and one token a device under any number of concurrent binds', async () => {
+    const ids = await phones('race', 5)
+    const tokens = ['a', 'b', 'c', 'd']
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        bind(db, {
+          appId: 'race',
+          deviceId: ids[(i * 7) % ids.length]!,
+          channel: i % 2 ? 'apns' : 'huawei',
+          token: tokens[(i >> 1) % tokens.length]!,
+          environment: 'production',
+        }),
+      ),
+    )
+    const { rows } = await db.pool.query<{ channel: string; token: string }>(
+      `SELECT channel, token FROM binding WHERE app_id = 'race'`,
+    )
+    expect(new Set(rows.map(({ channel, token }) => `${channel}/${token}`)).size).toBe(rows.length)
+    // Every token that was ever bound is held or remembered.
+    const held = new Set(rows.map(({ channel, token }) => `${channel}/${token}`))
+    const retired = await db.pool.query<{ channel: string; token: string }>(
+      `SELECT channel, token FROM retired_token WHERE app_id = 'race'`,
+    )
+    for (const { channel, token } of retired.rows) held.add(`${channel}/${token}`)
+    expect(held.size).toBe(8)
+  })
+
+  it('forgets that a token was retired when its device binds it again', async () => {
+    const [id] = await phones('again', 1)
+    const on = (token: string) =>
+      bind(db, { appId: 'again', deviceId: id!, channel: 'fcm', token, environment: 'production' })
+    await on('one')
+    await on('two')
+    await on('one')
+    const { rows } = await db.pool.query(`SELECT token, reason FROM retired_token WHERE app_id = 'again'`)
+    expect(rows).toEqual([{ token: 'two', reason: 'replaced' }])
+  })
+
+  it('keeps the tokens of applications apart', async () => {
+    const [first] = await phones('app-1', 1)
+    const [second] = await phones('app-2', 1)
+    for (const [appId, deviceId] of [
+      ['app-1', first],
+      ['app-2', second],
+    ] as const)
+      await bind(db, {
+        appId,
+        deviceId: deviceId!,
+        channel: 'fcm',
+        token: 'same',
+        environment: 'development',
+      })
+    const { rows } = await db.pool.query(`SELECT app_id FROM binding WHERE token = 'same' ORDER BY 1`)
+    expect(rows).toEqual([{ app_id: 'app-1' }, { app_id: 'app-2' }])
+  })
+})
+
+describe('claiming a device', () => {
+  it('makes one device however many log in with its guid at once', async () => {
+    const claims = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        claimDevice(db, { appId: 'claims', guid: 'one', userId: BigInt(i % 3) }),
+      ),
+    )
+    expect(new Set(claims.map(({ pushToken }) => pushToken)).size).toBe(1)
+    const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM device WHERE app_id = 'claims'`)
+    expect(rows).toEqual([{ n: 1 }])
+  })
+
+  it('does not burn an id for a device that is known', async () => {
+    await claimDevice(db, { appId: 'dense', guid: 'a', userId: 1n })
+    for (let i = 0; i < 10; i++) {
+      await claimDevice(db, { appId: 'dense', guid: 'a', userId: 1n })
+      await registerDevice(db, { appId: 'dense', guid: 'b' })
+    }
+    const a = await findDevice(db, 'dense', { guid: 'a' })
+    const b = await findDevice(db, 'dense', { guid: 'b' })
+    expect(b!.deviceId - a!.deviceId).toBe(1)
+  })
+
+  it('marks when a device left its owner, and not when it found its first', async () => {
+    const movedAt = async () =>
+      (await db.pool.query(`SELECT moved_at FROM device WHERE app_id = 'moved'`)).rows[0].moved_at.getTime()
+    await registerDevice(db, { appId: 'moved', guid: 'a' })
+    const first = await movedAt()
+    await claimDevice(db, { appId: 'moved', guid: 'a', userId: 1n })
+    expect(await movedAt()).toBe(first)
+    await claimDevice(db, { appId: 'moved', guid: 'a', userId: 2n })
+    expect(await movedAt()).toBeGreaterThan(first)
+  })
+})
+
+describe('searching devices', () => {
+  it('reads no table from end to end', async () => {
+    const add = openDeviceImport(db, 'big').add
+    for (let batch = 0; batch < 4; batch++)
+      await add(
+        Array.from({ length: 5000 }, (_, i) => {
+          const n = batch * 5000 + i
+          return {
+            guid: `big-${n}`,
+            platform: 'android' as const,
+            alias: `alias-${n % 5000}`,
+            tags: [`tag-${n % 1000}`],
+            bindings: [{ channel: 'huawei' as const, token: `big-token-${n}`, environment: 1 as const }],
+          }
+        }),
+      )
+    await db.pool.query('ANALYZE device, binding, device_tag')
+    const filters = [
+      {},
+      { alias: 'alias-7' },
+      { tag: 'tag-7' },
+      { token: 'big-token-77' },
+      { guid: 'big-777' },
+      { userId: 5n },
+    ]
+    for (const filter of filters) {
+      const plans: string[] = []
+      const explaining = {
+        ...db,
+        pool: {
+          query: async (text: string, values: unknown[]) => {
+            const { rows } = await db.pool.query(`EXPLAIN ${text}`, values)
+            plans.push(...rows.map((row) => row['QUERY PLAN']))
+            return { rows: [] }
+          },
+        },
+      } as unknown as Database
+      await listDevices(explaining, { appId: 'big' }, filter, { limit: 50 })
+      expect(plans.filter((line) => /Seq Scan on (device|binding|device_tag)/.test(line))).toEqual([])
+    }
+    expect(await listDevices(db, { appId: 'big' }, { tag: 'tag-7' }, { limit: 50 })).toHaveLength(20)
+  })
+})
+
+describe('counting logins', () => {
+  it('takes back what succeeded without opening a window too early', async () => {
+    for (let i = 0; i < 50; i++) {
+      expect(await countLogin(db, 'logins', 'anna')).toBeUndefined()
+      await forgiveLogin(db, 'logins', 'anna')
+    }
+    const { rows } = await db.pool.query(`SELECT * FROM login_failure WHERE app_id = 'logins'`)
+    expect(rows).toEqual([])
+    const counted = await Promise.all(Array.from({ length: 25 }, () => countLogin(db, 'logins', 'anna')))
+    expect(counted.filter((answer) => answer === undefined)).toHaveLength(10)
+    await forgiveLogin(db, 'logins', 'anna')
+    expect(await countLogin(db, 'logins', 'anna')).toBeUndefined()
+    expect(await countLogin(db, 'logins', 'anna')).toEqual({ waitSeconds: expect.any(Number) })
+  })
+})
