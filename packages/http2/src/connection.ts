@@ -123,8 +123,11 @@ export class Connection {
     try {
       this.reader.push(chunk)
     } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error
-      this.close(error.message, error.code)
+      // Anything else is our own fault; it too must end the connection rather than leave its requests unreported.
+      this.close(
+        error instanceof Error ? error.message : String(error),
+        error instanceof ConnectionError ? error.code : ErrorCode.internalError,
+      )
     }
     if (this.windowChanged) this.resume()
     this.giveWindowBack()

@@ -83,7 +83,8 @@ export function openPool(options: PoolOptions): Pool {
     {
       onUnsent: (job, index, failure) => job.takeBack(index, failure),
       onProgress: schedule,
-      onEvent: (event) => options.onEvent?.(event),
+      // On its own: a listener that throws must not do so in the middle of the protocol.
+      onEvent: (event) => queueMicrotask(() => options.onEvent?.(event)),
     },
   )
 

@@ -80,6 +80,7 @@ export function finishReply(stream: Stream): Reply | string {
       return `content-length is ${fields[at + 1]} but the body has ${stream.bodyLength} bytes`
     }
   }
-  const body = stream.body.length === stream.bodyLength ? stream.body : stream.body.subarray(0, stream.bodyLength)
+  const body =
+    stream.body.length === stream.bodyLength ? stream.body : stream.body.subarray(0, stream.bodyLength)
   return new Reply(status, fields, stream.trailers, body)
 }
