@@ -19,6 +19,7 @@ const deviceCount = 13
 type Counters = Record<string, number>
 type Device = {
   device_guid: string
+  badge: number
   push_token: string
   bindings: { channel: string; device_token: string }[]
 }
@@ -158,6 +159,14 @@ describe('the demo of the standalone', () => {
       [1, 1, 0, 1],
       [1, 0, 0, 0],
     ])
+  })
+
+  it('adds to the number on an iPhone’s icon', async () => {
+    const iphone = async () => (await listDevices()).find(({ device_guid }) => device_guid === 'demo-iphone')!
+    const { push_token } = await iphone()
+    await call('/user/push/badge', { push_token, badge: 5 })
+    await settled(await notify({ push_token: [push_token] }))
+    expect((await iphone()).badge).toBe(6)
   })
 
   it('has a user who can log in on a device', async () => {

@@ -8,6 +8,7 @@ export const apns: ChannelAdapter<ApnsSettings, ApnsPayload> = {
   name: 'apns',
   tokensPerCall: 1000,
   onePerDevice: true,
+  absoluteBadge: true,
   readSettings,
   expiresAt: ({ auth }) => (auth.kind === 'certificate' ? auth.expiresAt : undefined),
   // Apple publishes no rate for an app, only one for a single device.
