@@ -34,9 +34,11 @@ export type DeliveryDeps = {
   /** Hands a frame to the connection of a device; false when there is none that can take it. */
   write(deviceId: number, taskId: number, frame: Buffer): boolean
   isConnected(deviceId: number): boolean
+  /** Written to the present connection and not acknowledged. */
+  wasWritten(deviceId: number, taskId: number): boolean
   /** An acknowledgement that its batch's settle could not count. */
   record(taskId: number, deviceId: number, appId: string): void
-  /** Something came into the inbox of a device that is connected here. */
+  /** Something is in the inbox of a device that is connected here. */
   wake(deviceId: number): void
   ackSeconds: number
   log: { warn(fields: object, message: string): void }
@@ -153,7 +155,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       for (const [i, written] of group.entries()) {
         const { taskId, id } = written.batch
         if (done.has(batchName(taskId, id))) {
-          wakeBoxed(settlements[i]!)
+          wakeReturned(settlements[i]!)
           continue
         }
         deps.log.warn({ task: taskId, batch: id }, 'the lease was lost before a native batch was settled')
@@ -185,9 +187,11 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
   }
 
-  function wakeBoxed({ fold }: NativeSettlement): void {
-    for (const { sent, recipients } of fold.inbox)
-      if (!sent) for (const deviceId of recipients) deps.wake(deviceId)
+  /** Who connected anew while the batch was not settled found its inbox empty. */
+  function wakeReturned({ taskId, fold }: NativeSettlement): void {
+    for (const { recipients } of fold.inbox)
+      for (const deviceId of recipients)
+        if (deps.isConnected(deviceId) && !deps.wasWritten(deviceId, taskId)) deps.wake(deviceId)
   }
 
   /** Somebody else settles the batch; what the devices said is true all the same. */

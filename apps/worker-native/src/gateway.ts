@@ -85,6 +85,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     mayWrite: lease.mayWrite,
     write,
     isConnected: (deviceId) => connections.sessions.has(deviceId),
+    wasWritten: connections.wasWritten,
     record: (taskId, deviceId, appId) => acknowledgements.record(taskId, { deviceId, appId }),
     wake: (deviceId) => rounds.wake(deviceId),
     ackSeconds,

@@ -7,6 +7,8 @@ export type DeviceStorage = {
 export type DeviceMemory = {
   hasSeen(taskId: number): boolean
   see(taskId: number): void
+  /** Tasks that came within the last `ms`, oldest first. */
+  seenWithin(ms: number): number[]
   badge(): number
   setBadge(badge: number): void
 }
@@ -19,7 +21,8 @@ export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMe
   // The token itself is a secret; its end tells devices of one page apart.
   const key = `herald.${pushToken.slice(-8)}`
   const kept = read(storage?.getItem(key))
-  const seen = new Set(kept.seen)
+  /** Task ids by the time they came. */
+  const seen = new Map(kept.seen)
   let { badge } = kept
 
   function keep(): void {
@@ -33,12 +36,16 @@ export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMe
   return {
     hasSeen: (taskId) => seen.has(taskId),
     see(taskId) {
-      seen.add(taskId)
-      for (const oldest of seen) {
+      seen.set(taskId, Date.now())
+      for (const oldest of seen.keys()) {
         if (seen.size <= MOST_SEEN) break
         seen.delete(oldest)
       }
       keep()
+    },
+    seenWithin(ms) {
+      const since = Date.now() - ms
+      return [...seen].filter(([, at]) => at >= since).map(([taskId]) => taskId)
     },
     badge: () => badge,
     setBadge(count) {
@@ -48,11 +55,18 @@ export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMe
   }
 }
 
-function read(text: string | null | undefined): { seen: number[]; badge: number } {
+function read(text: string | null | undefined): { seen: [number, number][]; badge: number } {
   try {
     const { seen, badge } = JSON.parse(text ?? '{}')
-    return { seen: Array.isArray(seen) ? seen : [], badge: Number.isSafeInteger(badge) ? badge : 0 }
+    return {
+      seen: Array.isArray(seen) ? seen.filter(isPair) : [],
+      badge: Number.isSafeInteger(badge) ? badge : 0,
+    }
   } catch {
     return { seen: [], badge: 0 }
   }
+}
+
+function isPair(value: unknown): value is [number, number] {
+  return Array.isArray(value) && value.length === 2 && value.every(Number.isSafeInteger)
 }

@@ -52,8 +52,9 @@ const OPEN = 1
 const WELCOME_MS = 15_000
 const ACK_DELAY_MS = 10
 const MOST_ACKS = 500
-/** What was acknowledged this shortly before a connection broke is acknowledged again on the next: the gateway may have died. */
-const REPEAT_MS = 60_000
+/** What came lately is acknowledged again on every new connection: a gateway that dies takes acknowledgements with it. */
+const REPEAT_MS = 600_000
+const MOST_REPEATED = 100
 const LONGEST_TIMER_MS = 2_000_000_000
 
 /** Connects a device to the native channel and keeps it connected until `close()`. */
@@ -61,7 +62,6 @@ export function connectDevice(options: DeviceOptions): Device {
   const Socket = options.WebSocket ?? (globalThis as { WebSocket?: unknown }).WebSocket
   if (!Socket) throw new Error('This runtime has no WebSocket; pass one as options.WebSocket.')
   const memory = openMemory(options.pushToken, options.storage)
-  const acknowledged = new Map<number, number>()
   const timers = new Set<ReturnType<typeof setTimeout>>()
   const unsent = new Set<number>()
   let state: DeviceState = 'connecting'
@@ -153,22 +153,12 @@ export function connectDevice(options: DeviceOptions): Device {
     while (unsent.size > 0) {
       const ids = [...unsent].slice(0, MOST_ACKS)
       socket.send(JSON.stringify({ op: 'ack', task_ids: ids }))
-      for (const id of ids) {
-        unsent.delete(id)
-        acknowledged.delete(id)
-        acknowledged.set(id, Date.now())
-      }
-    }
-    const old = Date.now() - REPEAT_MS
-    for (const [id, at] of acknowledged) {
-      if (at > old && acknowledged.size <= MOST_ACKS) break
-      acknowledged.delete(id)
+      for (const id of ids) unsent.delete(id)
     }
   }
 
   function repeatAcknowledgements(): void {
-    const recent = Date.now() - REPEAT_MS
-    for (const [id, at] of acknowledged) if (at > recent) unsent.add(id)
+    for (const id of memory.seenWithin(REPEAT_MS).slice(-MOST_REPEATED)) unsent.add(id)
     sendAcknowledgements()
   }
 

@@ -32,7 +32,8 @@ export async function recordReceipts(db: Database, receipts: readonly ReceiptToR
 }
 
 // The native channel's recipients are in the inbox until they acknowledge, others in the batch whose id range holds them.
-// Who has the message needs no copy in the inbox. One that was never counted as written must have been: its gateway died.
+// Who has the message needs no copy in the inbox. One that was never counted as written must have been, but its gateway died
+// before it could say so: the recipient that waits in the inbox, or has been moved on, was sent.
 const recordSql = `
 WITH input AS MATERIALIZED (
   SELECT app_id, task_id, device_id, channel, bool_or(clicked) AS clicked
@@ -41,24 +42,24 @@ WITH input AS MATERIALIZED (
 ), known AS MATERIALIZED (
   SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND t.app_id = i.app_id
 ), matched AS MATERIALIZED (
-  SELECT k.task_id, k.device_id, b.channel, b.sent, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
-    SELECT c.channel, substr(b.status, array_position(b.recipients, k.device_id), 1) = 's' AS sent, b.id
+  SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
+    SELECT c.channel, substr(b.status, array_position(b.recipients, k.device_id), 1) AS letter, b.id
     FROM (SELECT channel FROM counter WHERE task_id = k.task_id AND channel = coalesce(k.channel, channel)) c
     JOIN batch b ON b.task_id = k.task_id AND b.channel = c.channel AND b.recipients[1] <= k.device_id
       AND b.recipients[array_upper(b.recipients, 1)] >= k.device_id
     WHERE b.recipients @> ARRAY[k.device_id]
     UNION ALL
-    SELECT 'native', n.sent_at IS NOT NULL, 0 FROM inbox n
+    SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
     WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native'
   ) b
 ), chosen AS (
-  SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked FROM matched
-  ORDER BY task_id, device_id, sent DESC, id DESC
+  SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked, letter FROM matched
+  ORDER BY task_id, device_id, letter = 's' DESC, letter = 'm', id DESC
 ), inserted AS (
   INSERT INTO receipt (task_id, device_id, channel, clicked_at)
   SELECT task_id, device_id, channel, CASE WHEN clicked THEN now() END FROM chosen ORDER BY task_id, device_id
   ON CONFLICT (task_id, device_id) DO NOTHING
-  RETURNING task_id, channel
+  RETURNING task_id, device_id, channel
 ), clicked AS (
   UPDATE receipt r SET clicked_at = now() FROM chosen c
   WHERE c.clicked AND r.task_id = c.task_id AND r.device_id = c.device_id AND r.clicked_at IS NULL
@@ -69,10 +70,12 @@ WITH input AS MATERIALIZED (
   DELETE FROM inbox i USING copies WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id
   RETURNING i.task_id, i.sent_at
 ), counted AS (
-  UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent FROM (
-    SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent FROM (
-      SELECT task_id, channel, 1 AS fresh, 0 AS sent FROM inserted
-      UNION ALL SELECT task_id, 'native', 0, 1 FROM unboxed WHERE sent_at IS NULL
+  UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent, moved = c.moved - n.stayed FROM (
+    SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent, sum(stayed) AS stayed FROM (
+      SELECT task_id, channel, 1 AS fresh, 0 AS sent, 0 AS stayed FROM inserted
+      UNION ALL SELECT task_id, 'native', 0, 1, 0 FROM unboxed WHERE sent_at IS NULL
+      UNION ALL SELECT task_id, 'native', 0, 1, 1 FROM inserted JOIN chosen USING (task_id, device_id, channel)
+        WHERE channel = 'native' AND letter = 'm'
     ) deltas GROUP BY 1, 2 ORDER BY 1, 2
   ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
 )

@@ -1,0 +1,19 @@
+import { testDatabase } from '@herald/testkit'
+import { expect, it } from '@jest/globals'
+import { runNativeDrill } from '../drill.ts'
+
+it('serves devices that move, sleep and die as each strategy says, through kill -9 and a rolling restart', async () => {
+  const database = await testDatabase()
+  const report = await runNativeDrill({
+    devices: 250,
+    seconds: 15,
+    seed: 11,
+    databaseUrl: database.url,
+    log: () => {},
+  })
+  await database.drop()
+  expect(report.broken).toEqual([])
+  expect(report.kills).toBe(3)
+  expect(report.samples).toBeGreaterThan(20)
+  expect(report.shown).toBeGreaterThan(1000)
+}, 180_000)
