@@ -105,7 +105,7 @@ export async function openQueues(options: {
         opts: { jobId: nextId(), attempts: 1, stackTraceLimit: 0, ...(lane === 'normal' && { priority: 1 }) },
       }),
     work: (name, workOptions, handler) => {
-      const worker = startWorker({
+      const worker: QueueWorker = startWorker({
         backend,
         queue: open(name).queue,
         waiting: async () => {
@@ -115,12 +115,10 @@ export async function openQueues(options: {
         log,
         options: workOptions,
         handler,
+        onDrained: () => workers.delete(worker),
       })
       workers.add(worker)
-      return {
-        inFlight: worker.inFlight,
-        drain: () => worker.drain().finally(() => workers.delete(worker)),
-      }
+      return worker
     },
     depth: async (name) => (await counts(name)).waiting,
     counts,

@@ -58,13 +58,14 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
       return queue as unknown as BullQueue
     },
     openWorker: (name, { concurrency }, process) => {
+      const over = new AbortController()
       pool.options.max += 1
       const worker = new Worker(
         name,
         process,
         {
           ...workerTimes,
-          connection: lend(pool, closed.signal),
+          connection: lend(pool, AbortSignal.any([closed.signal, over.signal])),
           concurrency,
           // NOTIFY wakes the worker; this is only how long a lost one goes unnoticed. Each round is four queries.
           drainDelay: 10,
@@ -76,6 +77,7 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
         complainOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot ask Postgres'),
       )
       worker.once('closed', () => {
+        over.abort()
         pool.options.max -= 1
       })
       return worker as unknown as BullWorker
@@ -146,7 +148,13 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
         throw asConnectionError(error)
       }),
     connect: async () => {
-      if (looked) return patiently(() => pool.connect(), closed)
+      if (looked) {
+        const client = await patiently(() => pool.connect(), closed)
+        if (!closed.aborted) return client
+        // A worker closed while it was connecting would keep the connection, and the pool would never end.
+        client.release()
+        throw new Error('the worker is closed')
+      }
       looked = true
       return look as unknown as PgPoolClient
     },

@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq'
 import type { Backend, BullQueue } from './backend.ts'
 import { reasonOf } from './errors.ts'
-import type { QueueLog } from './log.ts'
+import { type QueueLog, seldom } from './log.ts'
 import { removeOldFinished } from './postgres-backend.ts'
 import { decodePushJob, type PushJob } from './push-job.ts'
 import { watch } from './watchdog.ts'
@@ -36,8 +36,9 @@ export function startWorker(deps: {
   log: QueueLog
   options: WorkOptions
   handler: PushHandler
+  onDrained: () => void
 }): QueueWorker {
-  const { backend, queue, waiting, log, options, handler } = deps
+  const { backend, queue, waiting, log, options, handler, onDrained } = deps
   const { concurrency, onDead, deadAfterMs = 60_000 } = options
   const name = queue.name
   const inFlight = new Set<Promise<void>>()
@@ -84,10 +85,18 @@ export function startWorker(deps: {
     options.signal?.removeEventListener('abort', startDrain)
     stopWatching()
     stopTidying()
-    const closed = worker.close().catch(() => {})
-    // BullMQ closes only after it told the server of the last job, which a server that is away never hears.
-    while (inFlight.size > 0) await Promise.allSettled(inFlight)
-    await within(closeWithinMs, `the worker of ${name}`, closed).catch(() => {})
+    let closed = false
+    const closing = worker.close().catch(() => {})
+    void closing.then(() => {
+      closed = true
+    })
+    // A job that was on its way when this began is still handled. And BullMQ closes only after it told the server of
+    // the last job, which a server that is away does not hear: so the end is not waited for forever.
+    do {
+      await Promise.allSettled(inFlight)
+      await within(closeWithinMs, `the worker of ${name}`, closing).catch(() => {})
+    } while (!closed && inFlight.size > 0)
+    onDrained()
   }
 
   function startDrain(): Promise<void> {
@@ -103,6 +112,7 @@ export function startWorker(deps: {
 
 /** Costs nothing while no jobs come. */
 function tidyWhileWorking(queue: BullQueue, taken: () => number, log: QueueLog): () => void {
+  const complain = seldom(log.warn.bind(log), 60_000)
   let tidied = -1
   let tidying = false
   const timer = setInterval(async () => {
@@ -113,7 +123,7 @@ function tidyWhileWorking(queue: BullQueue, taken: () => number, log: QueueLog):
       await removeOldFinished(queue)
       tidied = upTo
     } catch (error) {
-      log.warn({ queue: queue.name, reason: reasonOf(error) }, 'old finished jobs could not be removed')
+      complain({ queue: queue.name, reason: reasonOf(error) }, 'old finished jobs could not be removed')
     }
     tidying = false
   }, tidyEveryMs)

@@ -113,6 +113,33 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
+  it('does not end a drain before the job that was on its way has been handled', async () => {
+    const queues = await open()
+    await queues.add(name, job(1))
+    const other = await hold('LOCK TABLE bullmq.job IN SHARE MODE')
+    const started = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<void>()
+    const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => {
+      started.resolve()
+      return end.promise
+    })
+    await until(async () => {
+      const [taking] = await ask(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%move_to_active%'`,
+      )
+      return taking
+    })
+    const drained = worker.drain().then(() => 'drained')
+    await other.end()
+    await started.promise
+    const later = new Promise((resolve) => setTimeout(resolve, 4_000))
+    expect(await Promise.race([drained, later])).toBeUndefined()
+    end.resolve()
+    expect(await drained).toBe('drained')
+    await queues.close()
+  })
+
   it('survives the loss of its very first connection', async () => {
     const queues = await open()
     const other = await hold('LOCK TABLE bullmq.migration')
