@@ -6,7 +6,7 @@ import { Failure } from '../codes.ts'
 import { int64Out } from '../input/answers.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
-import { message } from '../notify/message-schema.ts'
+import { isPicture, message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { setting } from '../notify/setting-schema.ts'
 import { type Context, MIB, route } from '../route.ts'
@@ -87,7 +87,7 @@ export const explainPush = route({
 async function checkNow({ deps }: Context, { message }: NewTask): Promise<void> {
   if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
     throw new Failure(40002, 'message.show_end_time must be in the future.')
-  if (deps.probe && message.type === 'image' && message.attachmentUrl !== undefined) {
+  if (deps.probe && message.attachmentUrl !== undefined && isPicture(message.attachmentUrl)) {
     const problem = await deps.probe(message.attachmentUrl)
     if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
   }

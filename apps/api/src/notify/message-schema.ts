@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isEmpty } from '../input/blank.ts'
-import { INT64, int64, integer, optional, text } from '../input/fields.ts'
+import { int64, integer, optional, text } from '../input/fields.ts'
 import { checkIntent } from './intent.ts'
 
 /** Long enough for anything a vendor takes; the body's own limit bounds the rest. */
@@ -87,6 +87,10 @@ const attachmentUrl = optional(
 
 const PICTURE = /\.(jpg|jpeg|png)$/i
 
+export function isPicture(url: string): boolean {
+  return PICTURE.test(new URL(url).pathname)
+}
+
 const fields = z.strictObject({
   type: optional(z.enum(['text', 'image', 'cmd'])).describe(
     '`cmd` is a pass-through message; blank means text.',
@@ -157,7 +161,7 @@ const checked = fields.superRefine((value, context) => {
     context.addIssue({ code: 'custom', path: [path], message })
   if (value.type === 'image') {
     if (value.attachment_url === undefined) refuse('attachment_url', 'is needed when type is image')
-    else if (!PICTURE.test(new URL(value.attachment_url).pathname))
+    else if (!isPicture(value.attachment_url))
       refuse('attachment_url', 'must end in .jpg, .jpeg or .png when type is image')
   }
   const { show_begin_time: begin, show_end_time: end } = value
@@ -176,5 +180,3 @@ export const message = z.preprocess((value, context) => {
   context.issues.push({ ...blank, input: value })
   return z.NEVER
 }, checked)
-
-export const int64Range = INT64

@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { fromExactJson, toExactJson } from '../src/exact-json.ts'
+import { HeraldError } from '../src/herald-error.ts'
+import { HeraldServer } from '../src/herald-server.ts'
+
+type Sent = { path: string; init: RequestInit & { headers: Record<string, string> } }
+
+/** A Herald that answers what it is told and remembers what it was sent. */
+function fake(answer: (sent: Sent) => { status?: number; body: string; headers?: Record<string, string> }) {
+  const sent: Sent[] = []
+  const fetch = async (url: string | URL | Request, init?: RequestInit) => {
+    const one = { path: new URL(String(url)).pathname, init: init as Sent['init'] }
+    sent.push(one)
+    if (init?.body instanceof ReadableStream) one.init.body = await new Response(init.body).text()
+    const { status = 200, body, headers } = answer(one)
+    return new Response(body, { status, headers })
+  }
+  return { sent, fetch: fetch as typeof globalThis.fetch }
+}
+const ok = (data: string) => ({ body: `{"code":200,"data":${data},"message":null}` })
+const failed = (code: number, status: number, headers?: Record<string, string>) => ({
+  status,
+  headers,
+  body: `{"code":${code},"data":null,"message":"No."}`,
+})
+const options = { baseUrl: 'http://herald.example/', appId: 'app' }
+
+describe('int64', () => {
+  it('survives both directions whatever its size', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
+        const { id } = fromExactJson(`{"id":${value}}`) as { id: number | bigint }
+        expect(BigInt(id)).toBe(value)
+        expect(typeof id).toBe(Number.isSafeInteger(Number(value)) ? 'number' : 'bigint')
+        expect(toExactJson({ id: value })).toBe(`{"id":"${value}"}`)
+      }),
+    )
+  })
+
+  it('leaves fractions and long digits in texts alone', () => {
+    expect(fromExactJson('{"a":0.1234567890123456,"b":"12345678901234567890"}')).toEqual({
+      a: 0.1234567890123456,
+      b: '12345678901234567890',
+    })
+  })
+})
+
+describe('HeraldServer', () => {
+  it('sends the headers of the interface, and acts as whom it is told', async () => {
+    const { fetch, sent } = fake(() => ok('[]'))
+    const herald = new HeraldServer({ ...options, token: 't', fetch })
+    await herald.taskDetail([9007199254740993n])
+    await herald.asUser(5n).certificates()
+    await herald.asGroup(7).certificates()
+    expect(sent.map(({ path, init }) => [init.method, path])).toEqual([
+      ['POST', '/push/task/detail'],
+      ['GET', '/admin/push/certificate/list'],
+      ['GET', '/admin/push/certificate/list'],
+    ])
+    expect(sent[0]!.init.headers).toEqual({
+      app_id: 'app',
+      'access-token': 't',
+      'content-type': 'application/json',
+    })
+    expect(sent[0]!.init.body).toBe('{"list":["9007199254740993"]}')
+    expect(sent[1]!.init.headers).toMatchObject({ user_id: '5' })
+    expect(sent[2]!.init.headers).toMatchObject({ group_id: '7' })
+  })
+
+  it('replaces a token that ended, once, and only when it has the secret', async () => {
+    let good = 'new'
+    const { fetch, sent } = fake(({ path, init }) =>
+      path === '/token/admin'
+        ? ok('{"token":"new"}')
+        : init.headers['access-token'] === good
+          ? ok('[]')
+          : failed(40102, 401),
+    )
+    const herald = new HeraldServer({ ...options, token: 'old', appSecret: 's', fetch })
+    await herald.certificates()
+    expect(sent.map(({ path }) => path)).toEqual([
+      '/admin/push/certificate/list',
+      '/token/admin',
+      '/admin/push/certificate/list',
+    ])
+    good = 'never'
+    await expect(herald.certificates()).rejects.toMatchObject({ code: 40102 })
+    await expect(new HeraldServer({ ...options, token: 'old', fetch }).certificates()).rejects.toMatchObject({
+      code: 40102,
+    })
+    await expect(new HeraldServer({ ...options, fetch }).certificates()).rejects.toThrow(
+      'appSecret or a token',
+    )
+  })
+
+  it('rejects with the code, the sentence and the wait', async () => {
+    const { fetch } = fake(() => failed(42901, 429, { 'retry-after': '3' }))
+    const error = await new HeraldServer({ ...options, token: 't', fetch }).users().catch((reason) => reason)
+    expect(error).toBeInstanceOf(HeraldError)
+    expect(error).toMatchObject({ code: 42901, status: 429, message: 'No.', retryAfter: 3 })
+  })
+
+  it('streams an import as lines, however they come', async () => {
+    const { fetch, sent } = fake(() => ok('{}'))
+    const herald = new HeraldServer({ ...options, token: 't', fetch })
+    async function* devices() {
+      for (let i = 0; i < 3000; i++)
+        yield { device_guid: `g${i}`, platform: 'android' as const, user_id: 2n ** 62n }
+    }
+    await herald.importDevices(devices())
+    const lines = String(sent[0]!.init.body).split('\n')
+    expect(lines).toHaveLength(3001)
+    expect(lines[2999]).toBe('{"device_guid":"g2999","platform":"android","user_id":"4611686018427387904"}')
+    expect(lines[3000]).toBe('')
+  })
+})
