@@ -8,6 +8,7 @@ Herald is ready at ${demo.base_url}
   try it      ${curlLine(demo)}
   a device    ${demo.base_url}/native/demo${demo.app_id ? `?app_id=${demo.app_id}` : ''}
   keys        ${dataDir}/demo.json
+  read        ${demo.base_url}/docs
   vendors     ${vendorLine(demo)}
   data        ${dataDir}
   stop        Ctrl-C

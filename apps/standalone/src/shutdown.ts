@@ -3,6 +3,8 @@ export type ShutdownDeps = {
   drain(): Promise<void>
   /** Ends what must not outlive the process, whatever else is still under way. */
   force(): Promise<void>
+  /** Names of what has not ended yet. */
+  late(): string[]
   say(sentence: string): void
   exit(code: number): void
 }
@@ -34,7 +36,7 @@ export function createShutdown(deps: ShutdownDeps): (signal: string) => void {
     interruptAt = Date.now()
     deps.say('stopping: what is under way may finish; Ctrl-C again stops at once')
     const late = setTimeout(
-      () => force(`something did not end within ${drainSeconds} s`),
+      () => force(`${deps.late().join(', ') || 'something'} did not end within ${drainSeconds} s`),
       drainSeconds * 1000,
     )
     deps.drain().then(

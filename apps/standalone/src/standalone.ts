@@ -29,7 +29,7 @@ export async function runStandalone(): Promise<void> {
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
 
-  const opened: Opened = { closings: [] }
+  const opened: Opened = { closings: [], ending: new Set() }
   const started = start(settings, opened)
   const shutdown = createShutdown({
     say,
@@ -42,6 +42,7 @@ export async function runStandalone(): Promise<void> {
       await closeAll(opened)
     },
     force: async () => opened.postgres?.stop(),
+    late: () => [...opened.ending],
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, shutdown)
 
@@ -60,6 +61,8 @@ type Opened = {
   stopping?: true
   directory?: DataDirectory
   closings: (() => Promise<void> | void)[]
+  /** Services that were told to stop and have not yet. */
+  ending: Set<string>
   postgres?: OwnPostgres
   queue?: PushQueues
 }
@@ -116,7 +119,12 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   opened.closings.push(context.close)
 
   // Together, because none needs another to stop: what is accepted is in the rows.
-  opened.closings.push(async () => void (await Promise.all(services.map((service) => service.stop()))))
+  opened.closings.push(async () => void (await Promise.all(services.map(stopService))))
+  const stopService = async (service: Supervised) => {
+    opened.ending.add(service.name)
+    await service.stop()
+    opened.ending.delete(service.name)
+  }
   for (const part of parts({ door, demo, credentials, simulation })) {
     services.push(supervise(part, context))
   }

@@ -75,5 +75,6 @@ export function startProcess(command: string, args: string[], options: StartOpti
 
 /** Starts a program of ours, e.g. `startApp('apps/planner/src/main.ts', { DATABASE_URL: url })`. */
 export function startApp(main: string, env: Record<string, string>, args: string[] = []): RunningProcess {
-  return startProcess(process.execPath, [join(root, main), ...args], { env })
+  const cache = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/herald-compiled') }
+  return startProcess(process.execPath, [join(root, main), ...args], { env: { ...cache, ...env } })
 }

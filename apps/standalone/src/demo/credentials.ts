@@ -6,7 +6,7 @@ import { StartProblem } from '../start-problem.ts'
 import { writeFileWhole } from '../write-file.ts'
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
-const secret = () => randomBytes(24).toString('base64url')
+const secret = () => randomBytes(32).toString('base64url')
 const digits = (count: number) =>
   Array.from({ length: count }, (_, at) => (at === 0 ? randomInt(1, 10) : randomInt(10))).join('')
 const capitals = (count: number) =>
