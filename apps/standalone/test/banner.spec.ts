@@ -12,6 +12,14 @@ describe('the banner', () => {
     expect(line).toContain('http://127.0.0.1:7100/push/notify')
   })
 
+  it('says which vendors are simulated, and how to change that', () => {
+    expect(banner(demo, '/data')).toMatch(/vendors +real ones are called/)
+    const simulators = { apns: 'https://127.0.0.1:1', flyme: 'http://127.0.0.1:2' }
+    expect(banner({ ...demo, simulators }, '/data')).toMatch(
+      /vendors +simulated on this machine: apns, flyme; HERALD_SIMULATORS=off calls the real ones/,
+    )
+  })
+
   it('does not show the operator key', () => {
     expect(banner({ ...demo, operator_key: 'hush' }, '/data')).not.toContain('hush')
   })
