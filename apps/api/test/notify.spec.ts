@@ -347,6 +347,7 @@ describe('message', () => {
     ],
     [{ type: 'image', attachment_url: 'https://a/x?y=.png' }, 40002, 'message.attachment_url must end in'],
     [{ attachment_url: 'ftp://a/x.png' }, 40002, 'message.attachment_url must be a URL'],
+    [{ type: 'image', attachment_url: '\u000e' }, 40002, 'message.attachment_url must be a URL'],
     [{ attachment_url: 'x.png' }, 40002, 'message.attachment_url must be a URL'],
     [{ attachment_url: 'http://[' }, 40002, 'message.attachment_url must be a URL'],
     [{ badge: 5 }, 40002, 'message.badge must be a string.'],

@@ -17,7 +17,7 @@ export function failureOf(issues: readonly Issue[], inQuery = false): Failure {
 
 function queryProblemOf(issue: Issue): Problem {
   if (issue.code !== 'unrecognized_keys') return problemOf(issue)
-  return { code: 40002, sentence: `${nameOf(issue.keys[0]!)} is not a query parameter of this call.` }
+  return { code: 40002, sentence: `${shown(issue.keys[0]!)} is not a query parameter of this call.` }
 }
 
 type Problem = { code: Code; sentence: string }
@@ -26,17 +26,12 @@ function problemOf(issue: Issue): Problem {
   const path = pathText(issue.path)
   if (issue.code === 'unrecognized_keys') {
     const where = path === '' ? 'the body' : path
-    return { code: 40001, sentence: `${nameOf(issue.keys[0]!)} is not a field of ${where}.` }
+    return { code: 40001, sentence: `${shown(issue.keys[0]!)} is not a field of ${where}.` }
   }
   if (path === '' && issue.code === 'invalid_type')
     return { code: 40001, sentence: 'The body must be a JSON object.' }
   const code = (issue.code === 'custom' && (issue.params?.code as Code | undefined)) || 40002
   return { code, sentence: `${path === '' ? 'The body' : path} ${complaint(issue)}.` }
-}
-
-/** A caller's own word: quoted when it would not read as one. */
-function nameOf(key: string): string {
-  return /^[\w.-]+$/.test(key) ? shown(key) : JSON.stringify(shown(key))
 }
 
 const kinds: Record<string, string> = {

@@ -88,7 +88,7 @@ const attachmentUrl = optional(
 const PICTURE = /\.(jpg|jpeg|png)$/i
 
 export function isPicture(url: string): boolean {
-  return PICTURE.test(new URL(url).pathname)
+  return URL.canParse(url) && PICTURE.test(new URL(url).pathname)
 }
 
 const fields = z.strictObject({

@@ -59,25 +59,30 @@ function exactIntegers(_key: string, value: unknown, context: { source?: string 
 
 function refuseUnstorable(value: unknown, path: string): void {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw new Failure(40002, `${named(path)} contains half of a surrogate pair.`)
-    if (value.includes('\0')) throw new Failure(40002, `${named(path)} contains the character U+0000.`)
+    const problem = problemIn(value)
+    if (problem) throw new Failure(40002, `${path === '' ? 'The body' : shown(path)} ${problem}.`)
   } else if (Array.isArray(value)) {
     value.forEach((item, index) => {
       refuseUnstorable(item, `${path}[${index}]`)
     })
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, item] of Object.entries(value)) {
-      refuseUnstorable(key, path === '' ? 'A field name' : `A field name in ${path}`)
+      const problem = problemIn(key)
+      if (problem)
+        throw new Failure(40002, `A field name in ${path === '' ? 'the body' : shown(path)} ${problem}.`)
       refuseUnstorable(item, path === '' ? key : `${path}.${key}`)
     }
   }
 }
 
-function named(path: string): string {
-  return path === '' ? 'The body' : shown(path)
+/** Postgres cannot hold the one, nobody can send on the other. */
+function problemIn(text: string): string | undefined {
+  if (!text.isWellFormed()) return 'contains half of a surrogate pair'
+  return text.includes('\0') ? 'contains the character U+0000' : undefined
 }
 
-/** A caller's own words in a message, kept short. */
+/** A caller's own words in a message: kept short, and quoted when they would not read as a name. */
 export function shown(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 100)}…`
+  const short = text.length <= 100 ? text : `${text.slice(0, 100)}…`
+  return /^[\w.[\]…-]+$/.test(short) ? short : JSON.stringify(short)
 }
