@@ -40,14 +40,15 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
             die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,
         )
 
-  const context = await openContext({ settings, log, registry, die, ...options }).catch((error: Error) => {
+  const explain = (error: Error): never => {
     if (error instanceof SettingsError) {
       process.stderr.write(`${error.message}\n`)
       process.exit(1)
     }
     return die(`${service.name} cannot start: ${error.message}`) as never
-  })
-  running = await service.start(context)
+  }
+  const context = await openContext({ settings, log, registry, die, ...options }).catch(explain)
+  running = await (async () => service.start(context))().catch(explain)
   log.info(`${service.name} is running`)
 
   let stopping = false
