@@ -13,6 +13,8 @@ export type FeedDeps = { db: Database; queues: PushQueues; onQueueFailure(error:
 
 /** Most recipients in flight per certificate or node: the queue holds a window, so that an urgent push is never far behind. */
 const WINDOW = 20_000
+/** Releases under way at once: ten thousand certificates must not take every connection from the other rounds. */
+const AT_ONCE = 4
 
 /**
  * One turn of releasing: a window's worth from every certificate that has ready batches, each in its turn, so that no tenant
@@ -21,11 +23,16 @@ const WINDOW = 20_000
 export async function feedRound(deps: FeedDeps): Promise<number> {
   const outlets = await readyOutlets(deps.db)
   const paced = await pacedTasks(deps.db)
-  const counts = await Promise.all([
-    ...outlets.map(async (outlet) => hand(deps, await releaseReady(deps.db, outlet, WINDOW))),
-    ...paced.map(async (taskId) => hand(deps, await releasePaced(deps.db, taskId))),
-  ])
-  return counts.reduce((sum, count) => sum + count, 0)
+  const releases = [
+    ...outlets.map((outlet) => () => releaseReady(deps.db, outlet, WINDOW)),
+    ...paced.map((taskId) => () => releasePaced(deps.db, taskId)),
+  ].values()
+  let released = 0
+  const lane = async () => {
+    for (const release of releases) released += await hand(deps, await release())
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  return released
 }
 
 async function hand(deps: FeedDeps, released: ReleasedBatch[]): Promise<number> {

@@ -3,6 +3,7 @@ import {
   closePlanning,
   type Database,
   devicePage,
+  PlanningFailed,
   planPage,
   resolveSmallAudiences,
 } from '@herald/db'
@@ -11,24 +12,51 @@ import { type CertificateBook, rulesFor } from '@herald/plan'
 
 /** Most devices of one page: what a planner holds in memory, whatever the size of the audience. */
 const PAGE_DEVICES = 10_000
+const SHUN_MS = 10_000
+
+export type PlanDeps = {
+  db: Database
+  certificates: CertificateBook
+  /** Tasks that could not be planned and when (Unix ms) they get another try; nobody waits behind them. */
+  shunned: Map<number, number>
+  onFailure(error: PlanningFailed): void
+}
 
 /** Begins one due task or plans one page of a large one. Answers whether there may be more. */
-export async function planRound(deps: { db: Database; certificates: CertificateBook }): Promise<boolean> {
-  const begun = await beginDueTask(deps.db, async (task) => {
-    const [devices] = await resolveSmallAudiences(deps.db, [task])
-    if (!devices) return undefined
-    return planDevices(devices, rulesFor(task, await deps.certificates.of(task.appId)), task.speed)
-  })
-  const paged = await planPage(deps.db, async ({ task, lo, hi }, runner) => {
-    const certificates = await deps.certificates.of(task.appId)
-    const devices = await devicePage(runner, task, { lo, hi, most: PAGE_DEVICES })
-    return (
-      devices && {
-        plan: planDevices(devices, rulesFor(task, certificates), task.speed),
-        devices: devices.length,
-      }
-    )
-  })
+export async function planRound(deps: PlanDeps): Promise<boolean> {
+  const begun = await shunning(deps, (but) =>
+    beginDueTask(deps.db, but, async (task) => {
+      const [devices] = await resolveSmallAudiences(deps.db, [task])
+      if (!devices) return undefined
+      return planDevices(devices, rulesFor(task, await deps.certificates.of(task.appId)), task.speed)
+    }),
+  )
+  const paged = await shunning(deps, (but) =>
+    planPage(deps.db, but, async ({ task, lo, hi }, runner) => {
+      const certificates = await deps.certificates.of(task.appId)
+      const devices = await devicePage(runner, task, { lo, hi, most: PAGE_DEVICES })
+      return (
+        devices && {
+          plan: planDevices(devices, rulesFor(task, certificates), task.speed),
+          devices: devices.length,
+        }
+      )
+    }),
+  )
   if (!begun && !paged) await closePlanning(deps.db)
   return begun || paged
+}
+
+/** Without it the oldest task that fails would be tried for ever, and every tenant's later ones would wait. */
+async function shunning(deps: PlanDeps, work: (but: number[]) => Promise<boolean>): Promise<boolean> {
+  const now = Date.now()
+  for (const [taskId, until] of deps.shunned) if (until <= now) deps.shunned.delete(taskId)
+  try {
+    return await work([...deps.shunned.keys()])
+  } catch (error) {
+    if (!(error instanceof PlanningFailed)) throw error
+    deps.shunned.set(error.taskId, now + SHUN_MS)
+    deps.onFailure(error)
+    return true
+  }
 }

@@ -1,4 +1,4 @@
-import { applyRetention, feelPulse } from '@herald/db'
+import { applyRetention, feelPulse, tendSuspects } from '@herald/db'
 import type { Service } from '@herald/program'
 import { feedRound } from './feed-round.ts'
 import { startLoop } from './loop.ts'
@@ -12,6 +12,7 @@ const PULSE_MS = 250
 const UNTOLD_MS = 10_000
 const FEED_BUSY_MS = 25
 const RETENTION_MS = 3_600_000
+const GUARD_MS = 30_000
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
 export const planner: Service = {
@@ -32,6 +33,13 @@ export const planner: Service = {
         ? log.warn({ err: error }, 'Postgres is not available')
         : log.error({ err: error }, 'a round failed')
 
+    const plan = {
+      db,
+      certificates,
+      shunned: new Map<number, number>(),
+      onFailure: (error: Error) =>
+        log.error({ err: error }, 'a task could not be planned; it is tried again'),
+    }
     const feeding = startLoop({
       idleMs: UNTOLD_MS,
       onError,
@@ -44,7 +52,7 @@ export const planner: Service = {
       idleMs: UNTOLD_MS,
       onError,
       round: async () => {
-        const more = await planRound({ db, certificates })
+        const more = await planRound(plan)
         if (more) feeding.wake()
         return more
       },
@@ -53,6 +61,14 @@ export const planner: Service = {
     const native = { ...feed, certificates, ackSeconds: settings.ackSeconds }
     const tending = startLoop({ idleMs: UNTOLD_MS, onError, round: () => nativeRound(native) })
     const trimming = startLoop({ idleMs: RETENTION_MS, onError, round: () => trimRound(native) })
+    const guarding = startLoop({
+      idleMs: GUARD_MS,
+      onError,
+      round: async () => {
+        await tendSuspects(db)
+        return false
+      },
+    })
     const retaining = startLoop({
       idleMs: RETENTION_MS,
       onError,
@@ -77,7 +93,7 @@ export const planner: Service = {
     })
     return {
       async stop() {
-        const loops = [watching, planning, feeding, sweeping, tending, trimming, retaining]
+        const loops = [watching, planning, feeding, sweeping, tending, trimming, guarding, retaining]
         await Promise.all(loops.map((loop) => loop.stop()))
       },
     }

@@ -17,6 +17,8 @@ const LOST_SECONDS = 3
 /** ... and after so long even if the queue is not empty: its job alone was lost. */
 const STRAY_SECONDS = 60
 const AT_ONCE = 1000
+/** Jobs. */
+const LONG_QUEUE = 5000
 
 /**
  * Puts right what waiting, dying and changing one's mind left behind: dead leases, lost jobs, paused, expired and cancelled
@@ -40,7 +42,8 @@ async function nameAgain(deps: FeedDeps, channel: Channel): Promise<number> {
   // Gateways read their own queues; a job they lost with the queue is found by its age alone.
   const waiting =
     channel === 'native' ? 0 : await deps.queues.depth(pushQueue(channel)).catch(() => undefined)
-  if (waiting === undefined) return 0
+  // Workers that are behind explain what nobody claimed; naming it again would grow the queue for as long as they are.
+  if (waiting === undefined || waiting > LONG_QUEUE) return 0
   const lost = await unclaimed(deps.db, channel, waiting === 0 ? LOST_SECONDS : STRAY_SECONDS, AT_ONCE)
   await enqueue(deps.queues, lost, deps.onQueueFailure)
   return lost.length

@@ -96,10 +96,11 @@ export async function saveCertificate(
       updatedAt: new Date(),
     },
   })
-  // A pass minted with the former secret would hide that the new one is wrong.
+  // A pass minted with the former secret would hide that the new one is wrong; nor do answers about tokens count for it.
   const [row] = await db.prisma.$transaction([
     upsert,
     db.prisma.vendorSession.deleteMany({ where: { certificate: keyOf(certificate) } }),
+    db.prisma.tokenWindow.deleteMany({ where: { certificate: keyOf(certificate) } }),
   ])
   return unseal(row, sealer)
 }
@@ -120,7 +121,8 @@ export async function closeCertificate(
   options: { version?: number; state?: 'closed' | 'suspect' } = {},
 ): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    `UPDATE certificate SET state = $3, last_error = $2, last_error_at = now()
+    // The time stands still while it stays closed: the feeder tells by it which batches have been offered another channel.
+    `UPDATE certificate SET state = $3, last_error = $2, last_error_at = CASE WHEN state = $3 THEN last_error_at ELSE now() END
      WHERE id = $1 AND ($4::int IS NULL OR version = $4)`,
     [id, reason, options.state ?? 'closed', options.version ?? null],
   )
@@ -130,7 +132,9 @@ export async function closeCertificate(
 /** The version rises too: transports that remember the refusal are opened afresh. */
 export async function reopenCertificate(db: Database, id: number): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    `UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL, version = version + 1
+    // What vendors said of tokens under the old credential is no ground to suspect the new one.
+    `WITH forgotten AS (DELETE FROM token_window WHERE certificate_id = $1)
+     UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL, version = version + 1
      WHERE id = $1 AND state <> 'open'`,
     [id],
   )

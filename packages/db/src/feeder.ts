@@ -1,14 +1,18 @@
 import type { Channel } from '@herald/domain'
 import type { Database } from './database.ts'
 import { type ReleasedBatch, type ReleasedRow, releasedBatch, releasedColumns } from './plan-rows.ts'
-import { run } from './statement.ts'
+import { inTransaction, run } from './statement.ts'
 
 /** A certificate, or a gateway node of the native channel, with batches that could go out now. */
-export type Outlet = { certificateId: number | null; node: string | null; channel: Channel }
+export type Outlet = { certificateId: number } | { node: string }
 
-/** Outlets with due batches, found by hopping through the index instead of reading every ready row. */
+/**
+ * Outlets with batches to release, found by hopping through the index instead of reading every ready row. A closed certificate
+ * is one while it has batches that were not offered since it was closed: who in them has another channel is to get it. A
+ * removed one is too: its recipients find out.
+ */
 export async function readyOutlets(db: Database): Promise<Outlet[]> {
-  const rows = await run<[number, Channel]>(
+  const rows = await run<[number]>(
     db.pool,
     'ready-certificates',
     `WITH RECURSIVE hop AS (
@@ -17,7 +21,10 @@ export async function readyOutlets(db: Database): Promise<Outlet[]> {
        SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > hop.id
                ORDER BY certificate_id LIMIT 1) FROM hop WHERE hop.id IS NOT NULL
      )
-     SELECT hop.id, c.channel FROM hop JOIN certificate c ON c.id = hop.id WHERE c.state <> 'closed'`,
+     SELECT hop.id FROM hop LEFT JOIN certificate c ON c.id = hop.id
+     WHERE hop.id IS NOT NULL AND (c.state IS DISTINCT FROM 'closed' OR EXISTS (
+       SELECT 1 FROM batch b WHERE b.state = 'ready' AND b.certificate_id = c.id
+         AND (b.released_at IS NULL OR b.released_at < c.last_error_at)))`,
     [],
   )
   const nodes = await run<[string]>(
@@ -28,8 +35,8 @@ export async function readyOutlets(db: Database): Promise<Outlet[]> {
     [],
   )
   return [
-    ...rows.map(([certificateId, channel]): Outlet => ({ certificateId, node: null, channel })),
-    ...nodes.map(([node]): Outlet => ({ certificateId: null, node, channel: 'native' })),
+    ...rows.map(([certificateId]): Outlet => ({ certificateId })),
+    ...nodes.map(([node]): Outlet => ({ node })),
   ]
 }
 
@@ -38,21 +45,38 @@ export async function readyOutlets(db: Database): Promise<Outlet[]> {
  * that another feeder is releasing are skipped.
  */
 export async function releaseReady(db: Database, outlet: Outlet, window: number): Promise<ReleasedBatch[]> {
+  const vendor = 'certificateId' in outlet
   const rows = await run<ReleasedRow>(
     db.pool,
-    'release-ready',
-    `WITH room AS MATERIALIZED (
-       SELECT $3::bigint - coalesce(sum(size), 0) AS recipients FROM batch
-       WHERE certificate_id IS NOT DISTINCT FROM $1 AND node IS NOT DISTINCT FROM $2 AND state IN ('released', 'sending')
+    vendor ? 'release-certificate' : 'release-node',
+    vendor ? releaseOfCertificate : releaseOfNode,
+    [vendor ? outlet.certificateId : outlet.node, window],
+  )
+  return rows.map(releasedBatch)
+}
+
+const releaseOfCertificate = releaseSql(
+  'certificate_id = $1 AND node IS NULL',
+  `AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = $1 AND c.state = 'closed' AND released_at >= c.last_error_at)`,
+)
+const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', '')
+
+// Equalities and one state at a time: `IS NOT DISTINCT FROM` and a list of states use no index, and would read every open
+// batch of everybody for each certificate.
+function releaseSql(outlet: string, unless: string): string {
+  const inFlight = (state: string) =>
+    `(SELECT coalesce(sum(size), 0) FROM batch WHERE ${outlet} AND state = '${state}')`
+  return `WITH room AS MATERIALIZED (
+       SELECT $2::bigint - ${inFlight('released')} - ${inFlight('sending')} AS recipients
      ), high AS MATERIALIZED (
        SELECT task_id, id, size, not_before FROM batch
-       WHERE state = 'ready' AND certificate_id IS NOT DISTINCT FROM $1 AND node IS NOT DISTINCT FROM $2 AND lane = 'high'
-         AND not_before <= now() AND (SELECT recipients FROM room) > 0
+       WHERE state = 'ready' AND ${outlet} AND lane = 'high'
+         AND not_before <= now() AND (SELECT recipients FROM room) > 0 ${unless}
        ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED
      ), normal AS MATERIALIZED (
        SELECT task_id, id, size, not_before FROM batch
-       WHERE state = 'ready' AND certificate_id IS NOT DISTINCT FROM $1 AND node IS NOT DISTINCT FROM $2 AND lane = 'normal'
-         AND not_before <= now() AND (SELECT recipients FROM room) > 0
+       WHERE state = 'ready' AND ${outlet} AND lane = 'normal'
+         AND not_before <= now() AND (SELECT recipients FROM room) > 0 ${unless}
        ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED
      ), shared AS (
        SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 1.0 AS turn FROM high
@@ -65,18 +89,16 @@ export async function releaseReady(db: Database, outlet: Outlet, window: number)
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked
      WHERE b.task_id = picked.task_id AND b.id = picked.id
-     RETURNING ${releasedColumns.replaceAll(/(\w+)/g, 'b.$1')}`,
-    [outlet.certificateId, outlet.node, window],
-  )
-  return rows.map(releasedBatch)
+     RETURNING ${releasedColumns.replaceAll(/(\w+)/g, 'b.$1')}`
 }
 
-/** Tasks with a speed that still have something to send. */
+/** Tasks with a speed that have a batch to send now; one that only waits for receipts or inboxes costs nothing. */
 export async function pacedTasks(db: Database): Promise<number[]> {
   const rows = await run<[number]>(
     db.pool,
     'paced-tasks',
-    `SELECT id FROM task WHERE speed IS NOT NULL AND state IN ('planning', 'sending') AND NOT paused AND NOT cancelling`,
+    `SELECT id FROM task t WHERE speed IS NOT NULL AND state IN ('planning', 'sending') AND NOT paused AND NOT cancelling
+       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND b.state = 'paced' AND b.not_before <= now())`,
     [],
   )
   return rows.map(([id]) => id)
@@ -96,7 +118,8 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
      ), queue AS MATERIALIZED (
        SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND b.state = 'paced' AND b.not_before <= now()
          AND EXISTS (SELECT 1 FROM bucket WHERE tokens > 0)
-         AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed')
+         AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed'
+           AND b.released_at >= c.last_error_at)
        ORDER BY b.not_before, b.id LIMIT 100 FOR UPDATE OF b SKIP LOCKED
      ), picked AS MATERIALIZED (
        SELECT q.id, q.size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket
@@ -224,27 +247,40 @@ WITH waiting AS MATERIALIZED (
 )
 SELECT count(*)::int FROM closed`
 
-/** Tasks with nothing left to plan, send or wait for are finished; a long-lived one is looked at less and less often. */
+/**
+ * Tasks with nothing left to plan, send or wait for are finished; a long-lived one is looked at less and less often. Locked
+ * first and judged by a later statement: what a planner committed between the look and the lock would be overlooked.
+ */
 export async function finishTasks(db: Database): Promise<number> {
-  const rows = await run<[number]>(
-    db.pool,
-    'finish-tasks',
-    `WITH due AS MATERIALIZED (
-       SELECT id, state, cancelling, created_at,
-         (state = 'sending' OR cancelling)
-         AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = task.id AND b.state <> 'settled')
-         AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = task.id
-           AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL)) AS over
-       FROM task WHERE state IN ('planning', 'sending') AND check_at <= now() ORDER BY check_at LIMIT 1000 FOR UPDATE SKIP LOCKED
-     ), later AS (
-       UPDATE task SET check_at = now() + LEAST(interval '10 seconds', (now() - task.created_at) / 8 + interval '50 milliseconds')
-       FROM due WHERE task.id = due.id AND NOT due.over
-     )
-     UPDATE task SET state = CASE WHEN due.cancelling THEN 'cancelled' ELSE 'finished' END, finished_at = now()
-     FROM due WHERE task.id = due.id AND due.over RETURNING task.id`,
-    [],
-  )
-  return rows.length
+  return inTransaction(db, async (runner) => {
+    const due = await run<[number]>(
+      runner,
+      'due-tasks',
+      `SELECT id FROM task WHERE state IN ('planning', 'sending') AND check_at <= now()
+       ORDER BY check_at LIMIT 1000 FOR UPDATE SKIP LOCKED`,
+      [],
+    )
+    if (due.length === 0) return 0
+    const rows = await run<[number]>(
+      runner,
+      'finish-tasks',
+      `WITH due AS MATERIALIZED (
+         SELECT id, cancelling,
+           (state = 'sending' OR cancelling)
+           AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = task.id AND b.state <> 'settled')
+           AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = task.id
+             AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL)) AS over
+         FROM task WHERE id = ANY($1::bigint[])
+       ), later AS (
+         UPDATE task SET check_at = now() + LEAST(interval '10 seconds', (now() - task.created_at) / 8 + interval '50 milliseconds')
+         FROM due WHERE task.id = due.id AND NOT due.over
+       )
+       UPDATE task SET state = CASE WHEN due.cancelling THEN 'cancelled' ELSE 'finished' END, finished_at = now()
+       FROM due WHERE task.id = due.id AND due.over RETURNING task.id`,
+      [due.map(([id]) => id)],
+    )
+    return rows.length
+  })
 }
 
 /** Tasks cancelled before they were planned. */

@@ -20,8 +20,8 @@ export type PermitAnswer = {
 
 /**
  * Takes permits for a whole block at once from the buckets that all workers of a certificate share: one commit a block, not
- * one a request. A bucket holds one second's worth and may go into debt for a block larger than that; the next caller waits
- * the debt out, so the rate holds over time whatever the size of the blocks.
+ * one a request. A bucket holds one second's worth; a block is at most that and may leave the bucket in debt, which the next
+ * caller waits out. So no second sees more than two seconds' worth, and the rate holds over time.
  */
 export async function takePermits(
   db: Database,
@@ -34,11 +34,14 @@ export async function takePermits(
   if (requestsPerSecond === null && devicesPerSecond === null && dailyQuota === null) {
     return { granted: want.devices, wait: 0 }
   }
+  const perRequest = want.devices / want.requests
+  const second = Math.min(devicesPerSecond ?? Infinity, (requestsPerSecond ?? Infinity) * perRequest)
+  const devices = Math.min(want.devices, Math.max(1, Math.floor(second)))
   const values = [
     certificateId,
     messageClass,
-    want.requests,
-    want.devices,
+    Math.ceil(devices / perRequest),
+    devices,
     requestsPerSecond,
     devicesPerSecond,
     dailyQuota,
@@ -60,7 +63,9 @@ export async function takePermits(
   // The certificate was removed meanwhile: its batches find that out by themselves.
   if (!row) return { granted: want.devices, wait: 0 }
   const [granted, rateOk, wait] = row
-  return granted === want.devices ? { granted, wait: 0 } : { granted, wait, short: rateOk ? 'quota' : 'rate' }
+  if (granted === want.devices) return { granted, wait: 0 }
+  if (granted === devices) return { granted, wait: devices / second, short: 'rate' }
+  return { granted, wait, short: rateOk ? 'quota' : 'rate' }
 }
 
 type PermitRow = [granted: number, rateOk: boolean, wait: number]

@@ -124,6 +124,7 @@ export {
   beginDueTask,
   closePlanning,
   type PlannedTask,
+  PlanningFailed,
   planPage,
   type SlicePage,
   tasksById,
@@ -150,6 +151,7 @@ export {
   type SettleAnswer,
   type Settlement,
   settleBatches,
+  tendSuspects,
   unretireWindow,
 } from './settle.ts'
 export type { Runner } from './statement.ts'

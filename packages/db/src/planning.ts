@@ -11,6 +11,7 @@ import { decodeAudience } from './accept.ts'
 import { type AudienceScope, deviceIdBounds } from './audience.ts'
 import type { Database } from './database.ts'
 import { batchRecord, batchRow, handOverTime, idList } from './plan-rows.ts'
+import { isPassing } from './retrying.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
 /** What planning and sending need to know of a task; none of it changes after the accept but the lane. */
@@ -73,13 +74,32 @@ const SLICES = 8
 const FIRST_WIDTH = 8192
 const MOST_WIDTH = 4_194_304
 
+/** A task that could not be planned, so that the caller can leave it alone for a while. */
+export class PlanningFailed extends Error {
+  readonly taskId: number
+  constructor(taskId: number, cause: unknown) {
+    super(`task ${taskId} could not be planned: ${(cause as Error)?.message}`, { cause })
+    this.taskId = taskId
+  }
+}
+
+/** What went wrong with one task's own data must not be read as trouble of the planner, nor Postgres' as the task's. */
+async function blaming<T>(taskId: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw isPassing(error) ? error : new PlanningFailed(taskId, error)
+  }
+}
+
 /**
- * Takes one task whose time has come and lets `decide` plan it: a plan (small audience) is committed with the beginning,
+ * Takes one task whose time has come, none of `but`, and lets `decide` plan it: a plan (small audience) is committed with the beginning,
  * undefined cuts the application's devices into slices. Nobody else sees the task meanwhile; a crash leaves it as it was.
  * Returns false when nothing is due.
  */
 export async function beginDueTask(
   db: Database,
+  but: readonly number[],
   decide: (task: PlannedTask) => Promise<Plan | undefined>,
 ): Promise<boolean> {
   return inTransaction(db, async (runner) => {
@@ -87,13 +107,13 @@ export async function beginDueTask(
       runner,
       'due-task',
       `SELECT ${taskColumns} FROM task t
-       WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling
+       WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
        ORDER BY t.begin_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
-      [],
+      [but],
     )
     if (!row) return false
     const task = plannedTask(row)
-    const plan = await decide(task)
+    const plan = await blaming(task.taskId, () => decide(task))
     const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
     const deadline = `LEAST(now() + ${handOverTime}, show_end)`
     if (plan) {
@@ -130,13 +150,14 @@ export async function beginDueTask(
 export type SlicePage = { task: PlannedTask; lo: number; hi: number }
 
 /**
- * Takes one open slice, lets `plan` route the devices of its next page, and commits batches, targets and the cursor
+ * Takes one open slice of a task that is none of `but`, lets `plan` route the devices of its next page, and commits batches, targets and the cursor
  * together. `plan` answers undefined when the page held too many devices; the page is then halved. The row lock keeps other
  * planners off the slice; they skip it. Slices of different tasks are taken at random, so that no broadcast waits for
  * another's end. Returns false when no slice is open.
  */
 export async function planPage(
   db: Database,
+  but: readonly number[],
   plan: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
 ): Promise<boolean> {
   return inTransaction(db, async (runner) => {
@@ -144,15 +165,15 @@ export async function planPage(
       runner,
       'open-slice',
       `SELECT ${taskColumns}, s.no, s.cursor, s.hi, s.width FROM slice s JOIN task t ON t.id = s.task_id
-       WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling
+       WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
        ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED`,
-      [],
+      [but],
     )
     if (!row) return false
     const [no, cursor, hi, width] = row.slice(-4) as [number, number, number, number]
     const task = plannedTask(row.slice(0, -4) as TaskRow)
     const end = Math.min(hi, cursor + width)
-    const planned = await plan({ task, lo: cursor, hi: end }, runner)
+    const planned = await blaming(task.taskId, () => plan({ task, lo: cursor, hi: end }, runner))
     if (!planned) {
       await run(
         runner,

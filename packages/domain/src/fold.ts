@@ -155,11 +155,22 @@ export function foldAttempt(
 
 export const ownerChanged = 'the device belongs to another user now'
 
+const REASON_CHARS = 300
+
+/**
+ * Vendors' words as Postgres can keep them: no NUL, no half of a surrogate pair, no longer than an index entry may be. A
+ * reason that cannot be written would undo the whole settle, and everybody in it would be sent to again.
+ */
+export function clip(words: string): string {
+  return words.replaceAll('\0', '').slice(0, REASON_CHARS).toWellFormed()
+}
+
 /** Groups devices by fate and reason. */
 export function gatherReasons() {
   const groups = new Map<string, Reason>()
   return {
-    note(fate: Fate, reason: string, device: number): void {
+    note(fate: Fate, words: string, device: number): void {
+      const reason = clip(words)
       const key = `${fate} ${reason}`
       const group = groups.get(key) ?? { fate, reason, count: 0, samples: [] }
       group.count++
@@ -170,8 +181,13 @@ export function gatherReasons() {
   }
 }
 
-function waitOf(waits: number[]): number {
-  if (waits.length === 0) return 0
+/** A vendor's time may be nonsense; one that Postgres cannot store would undo the whole settle. */
+const MOST_WAIT = 30 * 86_400
+const sane = (wait: number) => Math.min(MOST_WAIT, Math.max(0, Number.isNaN(wait) ? 60 : wait))
+
+function waitOf(given: number[]): number {
+  if (given.length === 0) return 0
+  const waits = given.map(sane)
   const short = waits.filter((wait) => wait <= SHORT_WAIT)
   return short.length > 0 ? Math.max(...short) : Math.min(...waits)
 }

@@ -15,6 +15,7 @@ export {
 } from './channel-names.ts'
 export {
   type Answer,
+  clip,
   type Fold,
   foldAttempt,
   gatherReasons,

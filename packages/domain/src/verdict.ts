@@ -15,8 +15,6 @@ export type Verdict =
   | { do: 'again'; reason: string; wait: number }
 
 export type Trouble = {
-  /** Attempts of this batch so far, this one included. */
-  attempts: number
   /** Seconds since the first answer of the present trouble; 0 at the first. */
   troubledFor: number
   /** Unix ms. */
@@ -37,7 +35,8 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
     case 'throttled':
     case 'unavailable': {
       const wait = outcome.retryAfter ?? backoff(trouble)
-      return trouble.troubledFor >= patience
+      // A vendor that asks for more than is left of patience has had its turn already.
+      return trouble.troubledFor + (outcome.retryAfter ?? 0) >= patience
         ? { do: 'next', reason: outcome.reason, elseWait: wait }
         : { do: 'again', reason: outcome.reason, wait }
     }
@@ -53,7 +52,7 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
   }
 }
 
-/** 1 s doubling to 60 s, half of it jitter. */
-function backoff({ attempts, jitter }: Trouble): number {
-  return Math.min(60, 2 ** Math.min(10, attempts - 1)) * (0.5 + jitter / 2)
+/** As long as the trouble lasts already, hence doubling, from 1 s to 60 s; half of it jitter. */
+function backoff({ troubledFor, jitter }: Trouble): number {
+  return Math.min(60, Math.max(1, troubledFor)) * (0.5 + jitter / 2)
 }

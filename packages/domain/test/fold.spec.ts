@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Answer, foldAttempt, judge, type Outcome, patience, sortAnswers } from '../src/index.ts'
 
-const trouble = { attempts: 1, troubledFor: 0, now: 1_000_000, jitter: 1 }
+const trouble = { troubledFor: 0, now: 1_000_000, jitter: 1 }
 const answersOf = (...answers: Answer[]) => new Map(answers.map((answer, index) => [index, answer]))
 const nobody = { batches: [], inbox: [], unreachable: 0 }
 
@@ -52,11 +52,42 @@ describe('judge', () => {
   })
 
   it('backs off from one second to a minute', () => {
-    const waits = [1, 2, 3, 6, 7, 50].map((attempts) => {
-      const verdict = judge({ kind: 'unavailable', reason: 'r' }, { ...trouble, attempts })
+    const waits = [0, 0.5, 2, 30, 61, 200].map((troubledFor) => {
+      const verdict = judge({ kind: 'unavailable', reason: 'r' }, { ...trouble, troubledFor })
       return verdict.do === 'again' && verdict.wait
     })
-    expect(waits).toEqual([1, 2, 4, 32, 60, 60])
+    expect(waits).toEqual([1, 1, 2, 30, 60, 60])
+  })
+
+  it('does not wait for a Retry-After that ends after patience does', () => {
+    expect(judge({ kind: 'throttled', reason: 'r', retryAfter: 3600 }, trouble)).toEqual({
+      do: 'next',
+      reason: 'r',
+      elseWait: 3600,
+    })
+  })
+})
+
+describe('what vendors say', () => {
+  it('is written as Postgres can keep it, however it is worded or timed', () => {
+    const words = ['nul \0 inside', `half a pair ${'x'.repeat(287)}\u{1f600}`, 'long '.repeat(2000)]
+    const batch = { recipients: [1, 2, 3, 4], status: '....' }
+    const sorted = sortAnswers(
+      answersOf(...words.map((reason) => ({ kind: 'rejected', reason }) as const), {
+        kind: 'throttled',
+        reason: 'r',
+        retryAfter: Number.NaN,
+      }),
+      trouble,
+    )
+    const { reasons, wait } = foldAttempt(batch, sorted, { batches: [], inbox: [], unreachable: 0 })
+    expect(reasons).toHaveLength(3)
+    for (const { reason } of reasons) {
+      expect(reason.isWellFormed()).toBe(true)
+      expect(reason).not.toContain('\0')
+      expect(reason.length).toBeLessThanOrEqual(300)
+    }
+    expect(wait).toBe(60)
   })
 })
 

@@ -110,7 +110,6 @@ describe('what becomes of one recipient of a native batch', () => {
 
 it('drops a vendor send whose device has acknowledged on the native channel', () => {
   const sorted = sortAnswers(new Map([[0, { kind: 'acknowledged' }]]), {
-    attempts: 1,
     troubledFor: 0,
     now: 0,
     jitter: 0,

@@ -73,25 +73,32 @@ function judgeWay(
   }
 }
 
-/** The vendor's payload of a task on one certificate, or why it cannot be carried. */
+/**
+ * The vendor's payload of a task on one certificate, or why it cannot be carried. A mapper that throws is a defect, and must
+ * be one of this message on this channel alone: thrown on, it would stop a planner, or leave a whole job unsettled.
+ */
 export function payloadOf(
   task: Pick<RoutedTask, 'message' | 'messageClass' | 'ttl'> & { taskId: number },
   certificate: ReadCertificate,
   applicationName: string,
 ): { payload: unknown } | Unsupported {
-  const payload = certificate.adapter.mapPayload(
-    {
-      taskId: task.taskId,
-      message: task.message,
-      messageClass: classOf(task, certificate),
-      ttl: task.ttl,
-      applicationName,
-      callbackUrl: certificate.callbackUrl,
-      now: Math.floor(Date.now() / 1000),
-    },
-    certificate.settings,
-  )
-  return isUnsupported(payload) ? payload : { payload }
+  try {
+    const payload = certificate.adapter.mapPayload(
+      {
+        taskId: task.taskId,
+        message: task.message,
+        messageClass: classOf(task, certificate),
+        ttl: task.ttl,
+        applicationName,
+        callbackUrl: certificate.callbackUrl,
+        now: Math.floor(Date.now() / 1000),
+      },
+      certificate.settings,
+    )
+    return isUnsupported(payload) ? payload : { payload }
+  } catch (error) {
+    return { unsupported: `its form could not be made (${(error as Error).message})` }
+  }
 }
 
 export function classOf(task: Pick<RoutedTask, 'messageClass'>, certificate: ReadCertificate): MessageClass {

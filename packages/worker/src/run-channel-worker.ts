@@ -1,11 +1,14 @@
 import type { ChannelAdapter, TransportDeps } from '@herald/channels'
 import { taskMemory, vendorSession } from '@herald/db'
 import { publicName } from '@herald/domain'
-import { type Context, runProgram, type Service } from '@herald/program'
+import { type Context, DRAIN_MS, runProgram, type Service } from '@herald/program'
 import { pushQueue } from '@herald/queue'
 import { createMetrics } from './metrics.ts'
 import { createRunner } from './runner.ts'
 import { createTransports } from './transports.ts'
+
+/** A vendor that hangs gets so long after SIGTERM; the rest of the drain is for writing down what is known. */
+const GIVE_UP_MS = DRAIN_MS / 2
 
 /** The service that sends what is queued for one vendor. */
 export function channelWorker(adapter: ChannelAdapter): Service {
@@ -18,6 +21,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         (certificateId) => transportDeps(context, certificateId),
         (error) => log.warn({ err: error }, 'a transport did not close cleanly'),
       )
+      const stopping = new AbortController()
       const metrics = createMetrics(context.registry)
       const run = createRunner({
         db,
@@ -25,6 +29,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         transports,
         worker: `${adapter.name}@${settings.nodeId}`,
         timeoutMs: settings.sendTimeoutSeconds * 1000,
+        stopping: stopping.signal,
         log,
         onSettled: metrics.settled,
       })
@@ -35,7 +40,9 @@ export function channelWorker(adapter: ChannelAdapter): Service {
       )
       return {
         async stop() {
+          const giveUp = setTimeout(() => stopping.abort(new Error('the process is ending')), GIVE_UP_MS)
           await worker.drain()
+          clearTimeout(giveUp)
           await transports.close()
         },
       }

@@ -3,10 +3,10 @@ import { payloadOf, type ReadCertificate } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
 import { askGovernor } from './ask-governor.ts'
 import { type Attempt, answerRest } from './attempt.ts'
-import { keepLeases, LEASE_SECONDS } from './lease.ts'
+import { keepLeases, LEASE_SECONDS, type Leases } from './lease.ts'
 import { loadRecipients } from './load-recipients.ts'
 import { sendBatch } from './send-batch.ts'
-import { type SettleDeps, settleAttempts, settlePartly } from './settle-attempts.ts'
+import { isWriting, type SettleDeps, settleAttempts, settlePartly } from './settle-attempts.ts'
 import type { Transports } from './transports.ts'
 
 export type RunnerDeps = SettleDeps & {
@@ -15,6 +15,8 @@ export type RunnerDeps = SettleDeps & {
   worker: string
   /** Time limit of one call to the vendor. */
   timeoutMs: number
+  /** Fires when the process must end: what is under way is given up and written down as it stands. */
+  stopping?: AbortSignal
 }
 
 /** Batches of one job under way at once; tiny ones would otherwise wait for each other's round trip. */
@@ -28,15 +30,17 @@ const PARTIAL_MS = 1000
 export function createRunner(deps: RunnerDeps): (job: PushJob) => Promise<void> {
   return async (job) => {
     const keys = job.batches.map(({ taskId, batchId }): BatchKey => [taskId, batchId])
-    const batches = await retrying(() =>
-      claimBatches(deps.db.pool, keys, { seconds: LEASE_SECONDS, worker: deps.worker }),
-    )
-    if (batches.length > 0) await runBatches(deps, batches)
+    let askedAt = 0
+    const batches = await retrying(() => {
+      askedAt = performance.now()
+      return claimBatches(deps.db.pool, keys, { seconds: LEASE_SECONDS, worker: deps.worker })
+    })
+    if (batches.length > 0) await runBatches(deps, batches, askedAt)
   }
 }
 
-async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[]): Promise<void> {
-  const leases = keepLeases(deps.db, batches)
+async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[], askedAt: number): Promise<void> {
+  const leases = keepLeases(deps.db, batches, askedAt, isWriting)
   try {
     const attempts = await attemptsOf(deps, batches)
     const certificate = await retrying(() => deps.certificates.byId(batches[0]!.certificateId ?? 0))
@@ -48,9 +52,9 @@ async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[]): Promise<vo
     } else {
       await loadRecipients(deps, attempts, certificate)
       await askGovernor(deps.db, attempts, certificate)
-      await sendAll(deps, attempts, certificate, leases.signalOf)
+      await sendAll(deps, attempts, certificate, leases)
     }
-    await settleAttempts(deps, attempts)
+    await settleAttempts(deps, attempts, 'stored' in certificate ? certificate.stored.version : undefined)
   } finally {
     leases.end()
   }
@@ -73,7 +77,7 @@ async function sendAll(
   deps: RunnerDeps,
   attempts: Attempt[],
   certificate: ReadCertificate,
-  signalOf: (batch: ClaimedBatch) => AbortSignal,
+  leases: Leases,
 ): Promise<void> {
   const { adapter, settings, stored } = certificate
   const { applicationName } = await deps.certificates.of(stored.application)
@@ -81,6 +85,7 @@ async function sendAll(
     tokensPerCall: adapter.tokensPerCall,
     parallelCalls: PARALLEL_CALLS,
     timeoutMs: deps.timeoutMs * (adapter.onePerDevice ? BATCH_TIME_FACTOR : 1),
+    stopping: deps.stopping,
   }
   const credential = { id: stored.id, version: stored.version, adapter, settings }
   await deps.transports.use(credential, async (transport) => {
@@ -95,7 +100,7 @@ async function sendAll(
           continue
         }
         const stop = adapter.onePerDevice ? settleNowAndThen(deps, attempt) : undefined
-        await sendBatch(attempt, mapped.payload, transport, limits, signalOf(batch))
+        await sendBatch(attempt, mapped.payload, transport, limits, () => leases.signalOf(batch))
         await stop?.()
       }
     }

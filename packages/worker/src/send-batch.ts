@@ -7,18 +7,21 @@ export type SendLimits = {
   /** Calls of one batch under way at once. */
   parallelCalls: number
   timeoutMs: number
+  /** The process ends soon: calls under way are given up, no further one is made. */
+  stopping?: AbortSignal
 }
 
 /**
  * Sends one batch in calls of the vendor's size. Afterwards every recipient has an answer: whoever the transport did not
- * report, because it threw, hung or was aborted, is `unavailable`.
+ * report, because it threw, hung or was aborted, is `unavailable`. The lease is asked for before every call: a process that
+ * was frozen must not make one more.
  */
 export async function sendBatch(
   attempt: Attempt,
   payload: unknown,
   transport: Transport<unknown>,
   limits: SendLimits,
-  signal: AbortSignal,
+  leaseSignal: () => AbortSignal,
 ): Promise<void> {
   const { recipients } = attempt
   const starts = Array.from(
@@ -29,13 +32,13 @@ export async function sendBatch(
   const lane = async () => {
     for (const start of queue) {
       const call = recipients.slice(start, start + limits.tokensPerCall)
-      await sendCall(
-        attempt,
-        call,
-        payload,
-        transport,
-        AbortSignal.any([signal, AbortSignal.timeout(limits.timeoutMs)]),
-      )
+      if (limits.stopping?.aborted) {
+        for (const { index } of call) attempt.answers.set(index, { kind: 'held', wait: 0 })
+        continue
+      }
+      const signals = [leaseSignal(), AbortSignal.timeout(limits.timeoutMs)]
+      if (limits.stopping) signals.push(limits.stopping)
+      await sendCall(attempt, call, payload, transport, AbortSignal.any(signals))
     }
   }
   await Promise.all(Array.from({ length: Math.min(limits.parallelCalls, starts.length) }, lane))

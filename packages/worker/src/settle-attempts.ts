@@ -1,5 +1,6 @@
 import {
   batchName,
+  type ClaimedBatch,
   closeCertificate,
   type Database,
   devicesById,
@@ -9,6 +10,7 @@ import {
 } from '@herald/db'
 import {
   type Channel,
+  clip,
   type Fold,
   foldAttempt,
   type Outcome,
@@ -32,9 +34,16 @@ export type SettleDeps = {
 
 const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
 
-/** Writes what became of all recipients of a job: counters, dead tokens, what goes again, what falls to the next channel. */
-export async function settleAttempts(deps: SettleDeps, attempts: Attempt[]): Promise<void> {
-  await closeMisconfigured(deps, attempts)
+/**
+ * Writes what became of all recipients of a job: counters, dead tokens, what goes again, what falls to the next channel.
+ * `certificateVersion` is the one they were sent under.
+ */
+export async function settleAttempts(
+  deps: SettleDeps,
+  attempts: Attempt[],
+  certificateVersion: number | undefined,
+): Promise<void> {
+  await closeMisconfigured(deps, attempts, certificateVersion)
   const sorted = attempts.map((attempt) => sortAnswers(unsettledAnswers(attempt), troubleOf(attempt)))
   const plans = await planNext(deps, attempts, sorted)
   const settlements = attempts.map((attempt, i) => {
@@ -66,7 +75,21 @@ export async function settlePartly(deps: SettleDeps, attempt: Attempt): Promise<
   await write(deps, [attempt], [{ ...settlementOf(attempt, sorted, fold), state: 'sending' }])
 }
 
+const writing = new WeakSet<ClaimedBatch>()
+
+/** Whether a settle of this batch is under way, so that its version may have risen unheard. */
+export const isWriting = (batch: ClaimedBatch): boolean => writing.has(batch)
+
 async function write(deps: SettleDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
+  for (const { batch } of attempts) writing.add(batch)
+  try {
+    await writeDown(deps, attempts, settlements)
+  } finally {
+    for (const { batch } of attempts) writing.delete(batch)
+  }
+}
+
+async function writeDown(deps: SettleDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
   const { settled, suspect } = await settleUntilKnown(deps.db, settlements)
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
@@ -90,7 +113,7 @@ async function write(deps: SettleDeps, attempts: Attempt[], settlements: Settlem
 }
 
 function troubleOf({ batch }: Attempt) {
-  return { attempts: batch.attempts, troubledFor: batch.troubledFor, now: Date.now(), jitter: Math.random() }
+  return { troubledFor: batch.troubledFor, now: Date.now(), jitter: Math.random() }
 }
 
 function settlementOf({ batch, recipients }: Attempt, sorted: Sorted, fold: Fold): Settlement {
@@ -125,13 +148,19 @@ function settlementOf({ batch, recipients }: Attempt, sorted: Sorted, fold: Fold
 }
 
 /** A credential the vendor refuses is closed before anybody is routed anew, so that nobody is sent back to it. */
-async function closeMisconfigured(deps: SettleDeps, attempts: Attempt[]): Promise<void> {
+async function closeMisconfigured(
+  deps: SettleDeps,
+  attempts: Attempt[],
+  version: number | undefined,
+): Promise<void> {
   const certificateId = attempts[0]!.batch.certificateId
   for (const { answers } of attempts) {
     for (const answer of answers.values()) {
       if (answer.kind !== 'misconfigured' || certificateId === null) continue
-      const { reason } = answer as Outcome & { reason: string }
-      await retrying(() => closeCertificate(deps.db, certificateId, reason))
+      const reason = clip((answer as Outcome & { reason: string }).reason)
+      // Not if it was mended meanwhile: this answer is about the credential of before.
+      const closed = await retrying(() => closeCertificate(deps.db, certificateId, reason, { version }))
+      if (!closed) return
       deps.log.error({ certificateId, reason }, 'the vendor refuses the certificate: its channel is closed')
       return
     }

@@ -38,6 +38,17 @@ export async function settleUntilKnown(
       for (const [name, version] of answer.settled) committed.set(name, version)
       break
     } catch (error) {
+      if (!isPassing(error) && open.length > 1) {
+        // One batch that cannot be written must not have all the others sent again.
+        const alone = await Promise.allSettled(open.map((settlement) => settleUntilKnown(db, [settlement])))
+        for (const result of alone) {
+          if (result.status === 'rejected') continue
+          for (const [name, version] of result.value.settled) committed.set(name, version)
+          suspect ||= result.value.suspect
+        }
+        if (alone.every(({ status }) => status === 'rejected')) throw error
+        break
+      }
       if (!isPassing(error) || Date.now() > until) throw error
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),

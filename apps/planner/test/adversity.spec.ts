@@ -1,0 +1,254 @@
+import {
+  closeCertificate,
+  pauseTask,
+  removeCertificate,
+  resumeTask,
+  saveCertificate,
+  tendSuspects,
+  unretireWindow,
+} from '@herald/db'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Machine, plainMessage, startMachine } from './machine.ts'
+
+const certificateOf = async (machine: Machine, app: string, channel: string) =>
+  (
+    await machine.db.pool.query(
+      'SELECT id, state, version FROM certificate WHERE app_id = $1 AND channel = $2',
+      [app, channel],
+    )
+  ).rows[0] as { id: number; state: string; version: number }
+
+describe('what was planned before things went wrong', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine({ stub: { latencyMs: 300 } })
+    await machine.startPlanner()
+    await machine.startWorkers()
+  })
+  afterAll(() => machine.stop())
+
+  it('moves on to the next channel when its certificate is closed, paced or not, and stays where there is none', async () => {
+    const app = await machine.addApplication('closed behind them')
+    await machine.addDevices(app, [
+      ...Array.from({ length: 300 }, (_, i) => ({
+        tokens: { fcm: `f${i}:accepted`, huawei: `h${i}:misconfigured` },
+      })),
+      { tokens: { huawei: 'alone:misconfigured' } },
+    ])
+    const paced = await machine.notify(app, { speed: 100 })
+    await until(async () => (await machine.counters(paced)).fcm?.sent === 300, {
+      seconds: 15,
+      what: 'the way round for all',
+    })
+    expect((await machine.counters(paced)).huawei).toEqual({ target: 301, moved: 300 })
+    // Offered once, it is left alone: nothing spins while the certificate stays closed.
+    const attempts = async () =>
+      (await machine.db.pool.query(`SELECT sum(attempts)::int AS n FROM batch WHERE task_id = $1`, [paced]))
+        .rows[0].n as number
+    const before = await attempts()
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect((await attempts()) - before).toBeLessThanOrEqual(1)
+    expect(await machine.imbalances()).toEqual([])
+  })
+
+  it('moves on when the batch was still waiting as the certificate was closed', async () => {
+    const app = await machine.addApplication('closed before them')
+    await machine.addDevices(
+      app,
+      Array.from({ length: 1500 }, (_, i) => ({
+        tokens: { fcm: `f${i}:accepted`, huawei: `h${i}:accepted` },
+      })),
+    )
+    const task = await machine.notify(app, {
+      message: { ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 2 },
+    })
+    await pauseTask(machine.db, { appId: app }, task)
+    await until(async () => (await machine.counters(task)).huawei?.target === 1500, {
+      seconds: 10,
+      what: 'the plan',
+    })
+    await closeCertificate(machine.db, (await certificateOf(machine, app, 'huawei')).id, 'refused')
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    await resumeTask(machine.db, { appId: app }, task)
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({
+      huawei: { target: 1500, moved: 1500 },
+      fcm: { target: 1500, sent: 1500 },
+    })
+  })
+
+  it('does not wait for the end of its time when its certificate is removed', async () => {
+    const app = await machine.addApplication('removed')
+    await machine.addDevices(
+      app,
+      Array.from({ length: 1500 }, (_, i) => ({ tokens: { vivo: `v${i}:accepted` } })),
+    )
+    const task = await machine.notify(app, {
+      message: { ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 2 },
+    })
+    await pauseTask(machine.db, { appId: app }, task)
+    await until(async () => (await machine.counters(task)).vivo?.target === 1500, {
+      seconds: 10,
+      what: 'the plan',
+    })
+    await removeCertificate(machine.db, { application: app, channel: 'vivo', environment: 'production' })
+    await resumeTask(machine.db, { appId: app }, task)
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ vivo: { target: 1500, failed: 1500 } })
+  })
+
+  it('leaves a certificate open that was mended while the refusal was on its way', async () => {
+    const app = await machine.addApplication('mended')
+    await machine.addDevices(app, [{ tokens: { oppo: 'a:misconfigured,accepted' } }])
+    const task = await machine.notify(app)
+    await until(async () => (await machine.ledger(task)).length === 1, { seconds: 5, what: 'the call' })
+    await saveCertificate(machine.db, machine.sealer, {
+      application: app,
+      channel: 'oppo',
+      environment: 'production',
+      name: 'new',
+      appId: 'a',
+      appKey: 'k',
+      appSecret: 'right',
+      certificate: '',
+      extra: {},
+    })
+    await machine.finished(task)
+    expect((await certificateOf(machine, app, 'oppo')).state).toBe('open')
+    expect(await machine.counters(task)).toEqual({ oppo: { target: 1, sent: 1 } })
+  })
+})
+
+describe('a tenant whose rows are broken', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine()
+  })
+  afterAll(() => machine.stop())
+
+  it('does not keep the planner from others, and is planned when they are mended', async () => {
+    const broken = await machine.addApplication('broken')
+    const fine = await machine.addApplication('fine')
+    const many = (channel: string) =>
+      Array.from({ length: 1200 }, (_, i) => ({ tokens: { [channel]: `${i}:accepted` } }))
+    await machine.addDevices(broken, many('xiaomi'))
+    await machine.addDevices(fine, many('xiaomi'))
+    const first = await machine.notify(broken, { lane: 'high' })
+    const second = await machine.notify(fine)
+    const kept = await machine.db.pool.query('SELECT id, sealed FROM certificate WHERE app_id = $1', [broken])
+    await machine.db.pool.query(`UPDATE certificate SET sealed = '\\x00' WHERE app_id = $1`, [broken])
+    await machine.startPlanner()
+    await machine.startWorkers(['xiaomi'])
+    await machine.finished(second)
+    expect(await machine.counters(second)).toEqual({ xiaomi: { target: 1200, sent: 1200 } })
+    for (const { id, sealed } of kept.rows)
+      await machine.db.pool.query('UPDATE certificate SET sealed = $2 WHERE id = $1', [id, sealed])
+    await machine.finished(first, 30)
+    expect(await machine.counters(first)).toEqual({ xiaomi: { target: 1200, sent: 1200 } })
+  }, 60_000)
+})
+
+describe('the governor over several workers', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine()
+    await machine.startPlanner()
+    for (let n = 0; n < 3; n++) await machine.startWorkers(['oppo'])
+  })
+  afterAll(() => machine.stop())
+
+  it('lets no second see more than two seconds of its limit, however large the batches', async () => {
+    const app = await machine.addApplication('governed', { limits: { devicesPerSecond: 50 } })
+    await machine.addDevices(
+      app,
+      Array.from({ length: 400 }, (_, i) => ({ tokens: { oppo: `${i}:accepted` } })),
+    )
+    const began = Date.now()
+    const task = await machine.notify(app)
+    let most = 0
+    await until(
+      async () => {
+        const accepted = (await machine.ledger(task)).filter((entry) => entry.accepted > 0).length
+        most = Math.max(most, accepted - 50 * ((Date.now() - began) / 1000))
+        return accepted === 400
+      },
+      { seconds: 30, what: 'the last device' },
+    )
+    expect(most).toBeLessThanOrEqual(100)
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ oppo: { target: 400, sent: 400 } })
+  }, 60_000)
+})
+
+describe('suspicion', () => {
+  let machine: Machine
+  let app: string
+  beforeAll(async () => {
+    machine = await startMachine()
+    app = await machine.addApplication('suspicion')
+  })
+  afterAll(() => machine.stop())
+
+  const retire = (devices: number[]) =>
+    machine.db.pool.query(
+      `WITH gone AS (DELETE FROM binding WHERE device_id = ANY($1) RETURNING *)
+       INSERT INTO retired_token (app_id, channel, token, device_id, environment, registered_at, reason)
+       SELECT app_id, channel, token, device_id, environment, registered_at, 'gone' FROM gone`,
+      [devices],
+    )
+
+  it('is made up for when the worker died before it could give the tokens back, and ends after ten quiet minutes', async () => {
+    const devices = await machine.addDevices(
+      app,
+      Array.from({ length: 30 }, (_, i) => ({ tokens: { xiaomi: `s${i}:gone` } })),
+    )
+    const { id } = await certificateOf(machine, app, 'xiaomi')
+    await retire(devices)
+    await machine.db.pool.query(`INSERT INTO token_window VALUES ($1, date_trunc('minute', now()), 30, 30)`, [
+      id,
+    ])
+    expect(await tendSuspects(machine.db)).toEqual([id])
+    expect((await certificateOf(machine, app, 'xiaomi')).state).toBe('suspect')
+    const { rowCount } = await machine.db.pool.query('SELECT 1 FROM binding WHERE device_id = ANY($1)', [
+      devices,
+    ])
+    expect(rowCount).toBe(30)
+
+    await tendSuspects(machine.db)
+    expect((await certificateOf(machine, app, 'xiaomi')).state).toBe('suspect')
+    await machine.db.pool.query(`UPDATE token_window SET minute = minute - interval '11 minutes'`)
+    await machine.db.pool.query(
+      `UPDATE certificate SET last_error_at = now() - interval '11 minutes' WHERE id = $1`,
+      [id],
+    )
+    expect(await tendSuspects(machine.db)).toEqual([])
+    expect((await certificateOf(machine, app, 'xiaomi')).state).toBe('open')
+  })
+
+  it('gives no token back to a device that has a newer one or is gone, and keeps the old one resolvable', async () => {
+    const devices = await machine.addDevices(app, [
+      { tokens: { vivo: 'back:x' } },
+      { tokens: { vivo: 'old:x' } },
+      { tokens: { vivo: 'orphan:x' } },
+    ])
+    await retire(devices)
+    await machine.db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token) VALUES ($1, 'vivo', $2, 'new:x')`,
+      [devices[1], app],
+    )
+    await machine.db.pool.query('DELETE FROM device WHERE id = $1', [devices[2]])
+    const { id } = await certificateOf(machine, app, 'vivo')
+    expect(await unretireWindow(machine.db, id)).toBe(1)
+    const tokens = await machine.db.pool.query(
+      `SELECT token FROM binding WHERE app_id = $1 AND channel = 'vivo' ORDER BY token`,
+      [app],
+    )
+    expect(tokens.rows.map((row) => row.token)).toEqual(['back:x', 'new:x'])
+    const retired = await machine.db.pool.query(
+      `SELECT token FROM retired_token WHERE app_id = $1 AND channel = 'vivo' ORDER BY token`,
+      [app],
+    )
+    expect(retired.rows.map((row) => row.token)).toEqual(['old:x', 'orphan:x'])
+  })
+})

@@ -1,0 +1,68 @@
+import type { ClaimedBatch, Database } from '@herald/db'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { keepLeases, type Leases } from '../src/lease.ts'
+
+const batch = () => ({ taskId: 1, id: 2, version: 1 }) as ClaimedBatch
+
+/** The renewing statement alone, answered by the spec. */
+const databaseThat = (answer: () => Promise<unknown[]>) =>
+  ({ pool: { query: async () => ({ rows: await answer() }) } }) as unknown as Database
+
+describe('keepLeases', () => {
+  let leases: Leases | undefined
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['performance'] })
+  })
+  afterEach(() => {
+    leases?.end()
+    jest.useRealTimers()
+  })
+
+  it('does not let a process send that slept through its lease', () => {
+    const one = batch()
+    const asleep = performance.now() - 31_000
+    leases = keepLeases(
+      databaseThat(async () => [[1, 2]]),
+      [one],
+      asleep,
+      () => false,
+    )
+    expect(leases.signalOf(one).aborted).toBe(true)
+  })
+
+  it('aborts by the clock when the renewing statement hangs', async () => {
+    const one = batch()
+    const nearlyOver = performance.now() - 26_000
+    leases = keepLeases(
+      databaseThat(() => new Promise(() => {})),
+      [one],
+      performance.now(),
+      () => false,
+    )
+    const { signal } = { signal: leases.signalOf(one) }
+    expect(signal.aborted).toBe(false)
+    leases.end()
+    leases = keepLeases(
+      databaseThat(() => new Promise(() => {})),
+      [one],
+      nearlyOver,
+      () => false,
+    )
+    const late = leases
+    await jest.advanceTimersByTimeAsync(8_000)
+    expect(late.signalOf(one).aborted).toBe(true)
+  })
+
+  it('aborts a batch that somebody else has, but not one whose own settle is on its way', async () => {
+    const [lost, writing] = [batch(), { ...batch(), id: 3 } as ClaimedBatch]
+    leases = keepLeases(
+      databaseThat(async () => []),
+      [lost, writing],
+      performance.now(),
+      (one) => one === writing,
+    )
+    await jest.advanceTimersByTimeAsync(8_000)
+    expect(leases.signalOf(lost).aborted).toBe(true)
+    expect(leases.signalOf(writing).aborted).toBe(false)
+  })
+})

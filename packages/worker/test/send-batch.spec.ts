@@ -1,0 +1,64 @@
+import type { Transport } from '@herald/channels'
+import { describe, expect, it } from '@jest/globals'
+import type { Attempt } from '../src/attempt.ts'
+import { sendBatch } from '../src/send-batch.ts'
+
+const attemptOf = (count: number): Attempt =>
+  ({
+    batch: { status: '.'.repeat(count), recipients: Array.from({ length: count }, (_, i) => i) },
+    answers: new Map(),
+    recipients: Array.from({ length: count }, (_, index) => ({
+      index,
+      recipient: { deviceId: index, token: `${index}` },
+    })),
+  }) as unknown as Attempt
+
+const hanging: Transport<unknown> = {
+  send: () => new Promise(() => {}),
+  check: async () => ({ ok: true }),
+  close: async () => {},
+}
+const never = new AbortController().signal
+
+describe('sendBatch', () => {
+  it('gives up a vendor that hangs when the process must end, and puts back who was not sent to yet', async () => {
+    const attempt = attemptOf(3)
+    const stopping = new AbortController()
+    const sending = sendBatch(
+      attempt,
+      {},
+      hanging,
+      { tokensPerCall: 1, parallelCalls: 1, timeoutMs: 60_000, stopping: stopping.signal },
+      () => never,
+    )
+    stopping.abort(new Error('ending'))
+    await sending
+    expect([...attempt.answers.values()].map(({ kind }) => kind)).toEqual(['unavailable', 'held', 'held'])
+  })
+
+  it('makes no further call once the lease is gone', async () => {
+    const attempt = attemptOf(3)
+    const lost = AbortSignal.abort(new Error('the lease was lost'))
+    let calls = 0
+    const counting = {
+      ...hanging,
+      send: async (
+        _: unknown,
+        __: unknown,
+        { report }: { report(i: number, o: { kind: 'accepted' }): void },
+      ) => {
+        calls++
+        report(0, { kind: 'accepted' })
+      },
+    } as Transport<unknown>
+    await sendBatch(attempt, {}, counting, { tokensPerCall: 1, parallelCalls: 1, timeoutMs: 60_000 }, () =>
+      calls === 0 ? never : lost,
+    )
+    expect(calls).toBe(1)
+    expect([...attempt.answers.values()].map(({ kind }) => kind)).toEqual([
+      'accepted',
+      'unavailable',
+      'unavailable',
+    ])
+  })
+})
