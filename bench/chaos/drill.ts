@@ -27,6 +27,8 @@ export type DrillOptions = {
   seed: number
   /** No faults after this; what is open then must end within a minute and a half. */
   seconds: number
+  /** Freezes one worker for longer than its leases. */
+  longFreeze?: boolean
   log(sentence: string): void
 }
 
@@ -146,6 +148,17 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     }
   })()
 
+  const pending = new Set<Promise<void>>()
+  const inBackground = (work: Promise<unknown>) => {
+    const settled = work.then(
+      () => {},
+      () => {},
+    )
+    pending.add(settled)
+    settled.finally(() => pending.delete(settled))
+  }
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+
   const faulting = (async () => {
     const until = Date.now() + options.seconds * 1000
     await sleep(2000)
@@ -157,15 +170,43 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
         options.log('kill -9 of Postgres')
         process.kill(postgres.pid, 'SIGKILL')
         postgres = await startPostgres({ dir, durable: false, port: postgres.port })
-      } else {
-        const victim = processes[Math.floor(random() * processes.length)]!
-        options.log(`kill -9 of ${victim.name}`)
-        await victim.kill()
-      }
+      } else if (n === 2 && options.longFreeze) {
+        const victim = pick(processes.slice(3))
+        options.log(`SIGSTOP of ${victim.name} for longer than its leases`)
+        inBackground(victim.freeze(FREEZE_PAST_LEASE))
+      } else await strike()
       report.faults++
       await sleep(options.every * 1000)
     }
   })()
+
+  async function strike(): Promise<void> {
+    const kind = random()
+    const victim = pick(processes)
+    const seconds = 1 + Math.floor(random() * 4)
+    if (kind < 0.6) {
+      options.log(`kill -9 of ${victim.name}`)
+      await victim.kill()
+    } else if (kind < 0.85) {
+      options.log(`SIGSTOP of ${victim.name} for ${seconds} s`)
+      inBackground(victim.freeze(seconds))
+    } else {
+      const table = pick(['counter', 'batch', 'task', 'binding'])
+      options.log(`${table} locked for ${seconds} s`)
+      inBackground(lockTable(table, seconds))
+    }
+  }
+
+  async function lockTable(table: string, seconds: number): Promise<void> {
+    const client = await db.pool.connect()
+    try {
+      await client.query(
+        `BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(${seconds}); COMMIT`,
+      )
+    } finally {
+      client.release(true)
+    }
+  }
 
   try {
     const { data: session } = await post('/token/admin', { app_secret: appSecret })
@@ -196,6 +237,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     await faulting
     report.tasks = tasks.size
 
+    await Promise.all(pending)
     const deadline = Date.now() + 90_000
     for (;;) {
       const open = await db.pool
@@ -213,6 +255,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   } finally {
     over = true
     await Promise.all([sampling, faulting])
+    await Promise.all(pending)
     report.restarts = processes.reduce((sum, process) => sum + process.restarts(), 0)
     await Promise.all(processes.map((process) => process.stop()))
     await db.close()
@@ -252,6 +295,9 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     }
   }
 }
+
+/** Seconds: a lease of 30, and time for the planner to give the batches to somebody else. */
+const FREEZE_PAST_LEASE = 34
 
 class Refused extends Error {}
 

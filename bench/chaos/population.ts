@@ -13,7 +13,7 @@ const kinds: Kind[] = [
   },
   {
     share: 10,
-    tokens: (n) => ({ oppo: `${n}:throttled,accepted` }),
+    tokens: (n) => ({ oppo: `${n}:throttled,unavailable,throttled,accepted` }),
     expect: { sentOn: 'oppo', failedOn: null, movedFrom: [] },
   },
   {

@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startProcess } from '@herald/testkit'
 
 export type Supervised = {
   name: string
   /** kill -9; the supervisor starts it anew at once. */
   kill(): Promise<void>
+  /** SIGSTOP, and SIGCONT after so many seconds: a process that sleeps through its leases and does not know it. */
+  freeze(seconds: number): Promise<void>
   /** SIGTERM and no new start. */
   stop(): Promise<void>
   restarts(): number
@@ -37,6 +40,16 @@ export function supervise(name: string, args: string[], env: Record<string, stri
     output: () => output + current.output(),
     async kill() {
       await current.stop('SIGKILL')
+    },
+    async freeze(seconds) {
+      const { pid } = current
+      process.kill(pid, 'SIGSTOP')
+      await sleep(seconds * 1000)
+      try {
+        process.kill(pid, 'SIGCONT')
+      } catch {
+        // It was killed in its sleep.
+      }
     },
     async stop() {
       stopped = true
