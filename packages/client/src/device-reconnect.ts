@@ -18,6 +18,6 @@ export function afterClose(code: number, failures: number, random: () => number)
   if (code === 4400 || code === 4401) return { do: 'stop', reason: 'refused' }
   if (code === 4503 && failures === 0) return { do: 'reconnect', ms: FIRST_MS * random() }
   const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 10))
-  const ms = longest * (0.3 + 0.7 * random())
+  const ms = Math.round(longest * (0.3 + 0.7 * random()))
   return { do: 'reconnect', ms: code === 4429 ? Math.max(ms, RESTLESS_MS) : ms }
 }

@@ -1,0 +1,280 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { WebSocket, WebSocketServer } from 'ws'
+import { connectDevice, type Device, type DeviceOptions, type DeviceState } from '../src/device.ts'
+import { badgeAfter, type DeviceMessage, readFrame, showIn } from '../src/device-message.ts'
+import { afterClose } from '../src/device-reconnect.ts'
+
+const text: DeviceMessage = { type: 'text', title: 'Hi' }
+
+describe('when a message is shown', () => {
+  const now = 1_000_000_000_000
+  const rows: [string, Partial<DeviceMessage>, number | undefined][] = [
+    ['no window', {}, 0],
+    ['begun', { show_begin_time: 999_999_999 }, 0],
+    ['begins in 5 s', { show_begin_time: 1_000_000_005 }, 5000],
+    ['ended', { show_end_time: 999_999_999 }, undefined],
+    ['ends in this second', { show_end_time: 1_000_000_000 }, undefined],
+    ['open', { show_begin_time: 999_999_999, show_end_time: 1_000_000_001 }, 0],
+    ['blank times', { show_begin_time: 0, show_end_time: 0 }, 0],
+  ]
+  it.each(rows)('%s', (_name, window, wait) => expect(showIn({ ...text, ...window }, now)).toBe(wait))
+})
+
+describe('the badge after a message', () => {
+  it.each([
+    [3, { badge: '+2' }, 5],
+    [3, { badge: '7' }, 7],
+    [3, { badge: '0' }, 0],
+    [3, {}, 4],
+    [3, { badge: '+0' }, 3],
+    [3, { badge: 'many' }, 3],
+    [3, { type: 'cmd' as const, badge: '9' }, 3],
+  ])('%j + %j → %j', (before, message, after) =>
+    expect(badgeAfter(before, { ...text, ...message })).toBe(after),
+  )
+})
+
+describe('after a close', () => {
+  const half = () => 0.5
+  it.each([
+    [4409, 0, { do: 'stop', reason: 'replaced' }],
+    [4401, 0, { do: 'stop', reason: 'refused' }],
+    [4400, 3, { do: 'stop', reason: 'refused' }],
+    [4503, 0, { do: 'reconnect', ms: 500 }],
+    [1006, 0, { do: 'reconnect', ms: 650 }],
+    [1006, 3, { do: 'reconnect', ms: 5200 }],
+    [1006, 50, { do: 'reconnect', ms: 39_000 }],
+    [4503, 3, { do: 'reconnect', ms: 5200 }],
+    [4429, 0, { do: 'reconnect', ms: 30_000 }],
+    [1013, 1, { do: 'reconnect', ms: 1300 }],
+  ])('with %i after %i failures: %j', (code, failures, wanted) =>
+    expect(afterClose(code, failures, half)).toEqual(wanted),
+  )
+
+  it('spreads the waits', () => {
+    const waits = [0, 0.25, 0.5, 1].map((random) => afterClose(1006, 4, () => random))
+    expect(waits.map((next) => next.do === 'reconnect' && next.ms)).toEqual([4800, 7600, 10_400, 16_000])
+  })
+})
+
+describe('reading frames', () => {
+  it('keeps every digit of ext and passes over what it does not know', () => {
+    const push = '{"op":"push","task_id":7,"message":{"type":"text","ext":{"n":9007199254740993}}}'
+    expect(readFrame(push)).toMatchObject({
+      op: 'push',
+      taskId: 7,
+      message: { ext: { n: 9007199254740993n } },
+      text: push,
+    })
+    for (const odd of ['', '{', 'null', '[]', '{"op":"later"}', '{"op":"push","task_id":"x","message":{}}'])
+      expect(readFrame(odd)).toEqual({ op: 'other' })
+  })
+})
+
+describe('a device', () => {
+  let gateway: FakeGateway
+  const devices: Device[] = []
+  beforeEach(async () => {
+    gateway = await startFakeGateway()
+  })
+  afterEach(async () => {
+    for (const device of devices.splice(0)) device.close()
+    await gateway.close()
+  })
+
+  function start(options: Partial<DeviceOptions> = {}) {
+    const shown: number[] = []
+    const states: DeviceState[] = []
+    const badges: number[] = []
+    const device = connectDevice({
+      url: gateway.url,
+      pushToken: 'push-token-1',
+      WebSocket: WebSocket as never,
+      onMessage: ({ taskId }) => shown.push(taskId),
+      onState: (state) => states.push(state),
+      onBadge: (badge) => badges.push(badge),
+      ...options,
+    })
+    devices.push(device)
+    return { device, shown, states, badges }
+  }
+
+  it('says hello, shows each message once, counts its badge and acknowledges', async () => {
+    const { device, shown, badges } = start()
+    const connection = await gateway.next()
+    expect(connection.protocol).toBe('herald.v1')
+    expect(await connection.hears()).toEqual({ op: 'hello', push_token: 'push-token-1' })
+    connection.welcome()
+    connection.push(1, text)
+    connection.push(2, { ...text, badge: '5' })
+    connection.push(1, text)
+    expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [1, 2] })
+    expect(shown).toEqual([1, 2])
+    expect(badges).toEqual([1, 5])
+    expect(device.state()).toBe('online')
+    device.setBadge(0)
+    connection.push(3, text)
+    await connection.hears()
+    expect(device.badge()).toBe(1)
+  })
+
+  it('acknowledges a duplicate again, and on a new connection what it acknowledged lately', async () => {
+    const { shown } = start()
+    const first = await gateway.next()
+    await first.hears()
+    first.welcome()
+    first.push(8, text)
+    await first.hears()
+    first.push(8, text)
+    expect(await first.hears()).toEqual({ op: 'ack', task_ids: [8] })
+    first.cut()
+    const second = await gateway.next()
+    await second.hears()
+    second.welcome()
+    expect(await second.hears()).toEqual({ op: 'ack', task_ids: [8] })
+    second.push(8, text)
+    await second.hears()
+    expect(shown).toEqual([8])
+  })
+
+  it('remembers what it showed over a restart when it is given a storage', async () => {
+    const kept = new Map<string, string>()
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+    }
+    const before = start({ storage })
+    const first = await gateway.next()
+    await first.hears()
+    first.welcome()
+    first.push(4, text)
+    await first.hears()
+    before.device.close()
+    expect([...kept.keys()].join()).not.toContain('push-token-1')
+    const after = start({ storage })
+    const second = await gateway.next()
+    await second.hears()
+    second.welcome()
+    second.push(4, text)
+    expect(await second.hears()).toEqual({ op: 'ack', task_ids: [4] })
+    expect([before.shown, after.shown]).toEqual([[4], []])
+    expect(after.device.badge()).toBe(1)
+  })
+
+  it('shows at its time what begins later, and never what is over, but acknowledges both', async () => {
+    const { shown } = start()
+    const connection = await gateway.next()
+    await connection.hears()
+    connection.welcome()
+    const second = Math.floor(Date.now() / 1000)
+    connection.push(1, { ...text, show_begin_time: second + 1 })
+    connection.push(2, { ...text, show_end_time: second - 1 })
+    expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [1, 2] })
+    expect(shown).toEqual([])
+    await waitFor(() => shown.length === 1)
+    expect(shown).toEqual([1])
+    expect(Date.now() / 1000).toBeGreaterThanOrEqual(second + 1)
+  })
+
+  it('connects again when it is told to move or loses the connection', async () => {
+    const { states } = start()
+    for (const end of [(c: FakeConnection) => c.close(4503), (c: FakeConnection) => c.cut()]) {
+      const connection = await gateway.next()
+      await connection.hears()
+      connection.welcome()
+      await waitFor(() => states.at(-1) === 'online')
+      end(connection)
+      await waitFor(() => states.at(-1) === 'connecting')
+    }
+    expect(states.filter((state) => state === 'waiting').length).toBe(2)
+  })
+
+  it.each([
+    [4409, 'replaced'],
+    [4401, 'refused'],
+  ])('stops after %i and says %s', async (code, state) => {
+    const { device } = start()
+    const connection = await gateway.next()
+    await connection.hears()
+    connection.close(code)
+    await waitFor(() => device.state() === state)
+    await expect(gateway.next(300)).rejects.toThrow()
+  })
+
+  it('sends nothing more after close()', async () => {
+    const { device, states } = start()
+    const connection = await gateway.next()
+    await connection.hears()
+    connection.welcome()
+    await waitFor(() => device.state() === 'online')
+    device.close()
+    await connection.closed
+    expect(states.at(-1)).toBe('closed')
+    await expect(gateway.next(300)).rejects.toThrow()
+  })
+
+  it('says what it needs where there is no WebSocket', () => {
+    const global = globalThis as { WebSocket?: unknown }
+    const { WebSocket: own } = global
+    global.WebSocket = undefined
+    try {
+      expect(() => start({ WebSocket: undefined })).toThrow('pass one as options.WebSocket')
+    } finally {
+      global.WebSocket = own
+    }
+  })
+})
+
+async function waitFor(condition: () => boolean): Promise<void> {
+  for (const end = Date.now() + 8000; !condition(); ) {
+    if (Date.now() > end) throw new Error(`waited in vain for ${condition}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+type FakeGateway = Awaited<ReturnType<typeof startFakeGateway>>
+type FakeConnection = ReturnType<typeof holdConnection>
+
+/** The other end of the protocol, under the test's hand. */
+async function startFakeGateway() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  const waiting: FakeConnection[] = []
+  server.on('connection', (socket) => waiting.push(holdConnection(socket)))
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/native`,
+    async next(ms = 8000): Promise<FakeConnection> {
+      for (const end = Date.now() + ms; ; ) {
+        const connection = waiting.shift()
+        if (connection) return connection
+        if (Date.now() > end) throw new Error('no connection came')
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        for (const client of server.clients) client.terminate()
+        server.close(() => resolve())
+      }),
+  }
+}
+
+function holdConnection(socket: WebSocket) {
+  const heard: unknown[] = []
+  socket.on('message', (data) => heard.push(JSON.parse(String(data))))
+  return {
+    protocol: socket.protocol,
+    closed: once(socket, 'close'),
+    async hears(): Promise<unknown> {
+      await waitFor(() => heard.length > 0)
+      return heard.shift()
+    },
+    welcome: () => socket.send('{"op":"welcome","heartbeat":30}'),
+    push: (taskId: number, message: DeviceMessage) =>
+      socket.send(JSON.stringify({ op: 'push', task_id: taskId, message })),
+    close: (code: number) => socket.close(code),
+    cut: () => socket.terminate(),
+  }
+}
