@@ -45,6 +45,36 @@ describe('statistics', () => {
   })
 })
 
+describe('a push while the queue is down', () => {
+  it('is accepted, and its batch waits in Postgres for the feeder', async () => {
+    await api.client.putCertificate({ provider: 2, app_id: '100', app_secret: 's' })
+    await api.client.importDevices([
+      {
+        device_guid: 'queued',
+        platform: 'android',
+        bindings: [{ provider: 2, device_token: 'queued-token' }],
+      },
+    ])
+    const add = api.context.queues.add
+    api.context.queues.add = () => Promise.reject(new Error('the queue is down'))
+    try {
+      const [phone] = (await api.client.devices({ device_guid: 'queued' })).list
+      const { task_id } = await api.client.notify({
+        audience: { push_token: [phone!.push_token] },
+        message: { title: 'x' },
+      })
+      const { rows } = await api.context.db.pool.query(
+        'SELECT state, channel FROM batch WHERE task_id = $1',
+        [task_id],
+      )
+      expect(rows).toEqual([{ state: 'released', channel: 'huawei' }])
+      expect((await api.client.taskDetail([task_id]))[0]).toMatchObject({ huawei_target: 1, huawei_sent: 0 })
+    } finally {
+      api.context.queues.add = add
+    }
+  })
+})
+
 describe('a request_id', () => {
   const push = (request_id: string, message: object = { title: 'x' }) =>
     api.call('/push/notify', { body: { audience: 'all', setting: { request_id }, message } })

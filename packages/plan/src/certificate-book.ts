@@ -31,6 +31,8 @@ export type ApplicationCertificates = {
 export type CertificateBook = {
   of(appId: string): Promise<ApplicationCertificates>
   byId(id: number): Promise<ReadCertificate | { problem: string }>
+  /** After a change made by this process: the next read is fresh. Other processes notice within a second. */
+  forget(appId: string): void
 }
 
 /** How long a change of a certificate may go unnoticed by this process. */
@@ -91,7 +93,14 @@ export function createCertificateBook(deps: {
     }
   }
 
-  return { of: applications, byId: single }
+  return {
+    of: applications.get,
+    byId: single.get,
+    forget(appId) {
+      applications.forget(appId)
+      single.forgetAll()
+    },
+  }
 }
 
 /** Undefined without a public URL, or when a vendor would refuse the address for its length. */
@@ -104,18 +113,24 @@ export function callbackUrlOf(
   return Buffer.byteLength(url) <= 128 ? url : undefined
 }
 
-function createCache<Key, Value>(read: (key: Key) => Promise<Value>): (key: Key) => Promise<Value> {
+function createCache<Key, Value>(read: (key: Key) => Promise<Value>) {
   const entries = new Map<Key, { value: Promise<Value>; until: number }>()
-  return (key) => {
-    const now = Date.now()
-    const entry = entries.get(key)
-    if (entry && entry.until > now) return entry.value
-    const value = read(key)
-    entries.delete(key)
-    entries.set(key, { value, until: now + FRESH_MS })
-    // A failed read must not be remembered.
-    value.catch(() => entries.delete(key))
-    if (entries.size > 10_000) for (const [old, { until }] of entries) if (until <= now) entries.delete(old)
-    return value
+  return {
+    get(key: Key): Promise<Value> {
+      const now = Date.now()
+      const entry = entries.get(key)
+      if (entry && entry.until > now) return entry.value
+      const fresh = { value: read(key), until: now + FRESH_MS }
+      entries.delete(key)
+      entries.set(key, fresh)
+      // A failed read must not be remembered.
+      fresh.value.catch(() => {
+        if (entries.get(key) === fresh) entries.delete(key)
+      })
+      if (entries.size > 10_000) for (const [old, { until }] of entries) if (until <= now) entries.delete(old)
+      return fresh.value
+    },
+    forget: (key: Key) => void entries.delete(key),
+    forgetAll: () => entries.clear(),
   }
 }

@@ -3,6 +3,7 @@ import {
   type CertificatePlace,
   certificateAt,
   certificatesOf,
+  governorOf,
   noteCertificateError,
   removeCertificate,
   reopenCertificate,
@@ -121,6 +122,7 @@ export const putCertificate = route({
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; save a renewed one.`)
     const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
+    deps.certificates.forget(context.appId)
     await note(context, 'certificate.save', {
       channel: publicName(where.channel),
       environment: where.environment,
@@ -191,11 +193,26 @@ export const certificateList = route({
       last_error_at: nullableTimestamp,
       expires_at: nullableTimestamp,
       callback_url: z.string().nullable(),
+      usage: z
+        .array(
+          z.object({
+            message_class: z.enum(['service', 'marketing']),
+            day: z.string().describe('The day of the last send, where the vendor counts its quota.'),
+            devices: z.int().describe('Devices counted on that day.'),
+            permits: z
+              .number()
+              .describe('Devices that could be sent to at once when it was last asked; negative: in debt.'),
+          }),
+        )
+        .describe('What the governor of the limits stands at, by message class.'),
       warnings: z.array(z.string()).describe('What the operator should look after.'),
     }),
   ),
   async handler({ deps, appId }) {
-    const certificates = await certificatesOf(deps.db, deps.sealer, appId)
+    const [certificates, governors] = await Promise.all([
+      certificatesOf(deps.db, deps.sealer, appId),
+      governorOf(deps.db, appId),
+    ])
     return certificates.map((stored) => {
       const callbackUrl = callbackUrlOf(stored, deps.publicUrl)
       return {
@@ -213,6 +230,14 @@ export const certificateList = route({
         last_error_at: unixSeconds(stored.lastErrorAt),
         expires_at: unixSeconds(stored.expiresAt),
         callback_url: callbackUrl ?? null,
+        usage: governors
+          .filter(({ certificateId }) => certificateId === stored.id)
+          .map(({ messageClass, day, used, devices }) => ({
+            message_class: messageClass,
+            day,
+            devices: used,
+            permits: devices,
+          })),
         warnings: [
           ...expiryWarning(stored.expiresAt, Date.now()),
           ...callbackWarning(deps.publicUrl, callbackUrl),
@@ -263,6 +288,7 @@ export const checkCertificate = route({
     const result = await askVendor(context, adapter, stored)
     if (result.ok) {
       await reopenCertificate(deps.db, stored.id)
+      deps.certificates.forget(context.appId)
       return { ok: true, problem: null, temporary: false }
     }
     if (!result.temporary) await noteCertificateError(deps.db, stored.id, result.problem)
@@ -299,6 +325,7 @@ export const dropCertificate = route({
   async handler(context, input) {
     const where = placeOf(context, input)
     if (!(await removeCertificate(context.deps.db, where))) throw unconfigured(where)
+    context.deps.certificates.forget(context.appId)
     await note(context, 'certificate.remove', {
       channel: publicName(where.channel),
       environment: where.environment,
