@@ -1,4 +1,4 @@
-import { type Database, type ReceiptToRecord, recordReceipts } from '@herald/db'
+import { type Acknowledgement, acknowledge, type Database } from '@herald/db'
 import { createGatherer } from './gather.ts'
 
 export type Acknowledgements = {
@@ -16,13 +16,13 @@ export function recordAcknowledgements(deps: {
   giveUp(): boolean
 }): Acknowledgements {
   let kept = 0
-  const gatherer = createGatherer<ReceiptToRecord>({
+  const gatherer = createGatherer<Acknowledgement>({
     ms: 50,
     most: 1000,
     async take(receipts) {
       for (let written = false; !written && !deps.giveUp(); ) {
         try {
-          await recordReceipts(deps.db, receipts)
+          await acknowledge(deps.db, receipts)
           written = true
         } catch (error) {
           deps.onTrouble(error)
@@ -36,7 +36,7 @@ export function recordAcknowledgements(deps: {
     record(taskId, { deviceId, appId }) {
       if (kept >= MOST_KEPT) return
       kept++
-      gatherer.add({ appId, taskId, deviceId, channel: 'native', event: 'received' })
+      gatherer.add({ appId, taskId, deviceId })
     },
     flushed: gatherer.flushed,
   }

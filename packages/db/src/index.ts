@@ -22,7 +22,7 @@ export {
 } from './audience.ts'
 export { type AuditEntry, type AuditRecord, listAudit, recordAudit } from './audit.ts'
 export { assignBadges, type BadgeWish } from './badges.ts'
-export { balanceSql, findImbalances, type Imbalance } from './balance.ts'
+export { type BalanceSize, balanceSql, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export { bind, type NewBinding, type Platform, unbind } from './bindings.ts'
 export {
   callbackKeys,
@@ -110,6 +110,7 @@ export { sharedKey } from './instance-keys.ts'
 export { countLogin, forgiveLogin, loginLimit } from './login-failures.ts'
 export { type MigrateOptions, migrate } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
+export { type Acknowledgement, acknowledge } from './native-acknowledge.ts'
 export {
   type DueFallback,
   type FallbackPlan,
