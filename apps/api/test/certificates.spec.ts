@@ -1,5 +1,5 @@
 import { adapters, type ChannelAdapter, type CheckResult } from '@herald/channels'
-import { closeCertificate } from '@herald/db'
+import { closeCertificate, takePermits } from '@herald/db'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 
@@ -114,6 +114,22 @@ describe('a certificate', () => {
     expires = Date.now() - 1000
     expect(await put(record)).toMatchObject({ code: 40002 })
     expires = undefined
+  })
+
+  it('is listed with what its governor stands at', async () => {
+    await put(record)
+    const { rows } = await api.context.db.pool.query(
+      `SELECT id FROM certificate WHERE app_id = $1 AND channel = 'oppo' AND environment = 1`,
+      [api.appId],
+    )
+    const limits = { devicesPerSecond: 100, dailyQuota: 1000, timeZone: 'Asia/Shanghai' }
+    await takePermits(api.context.db, rows[0].id, 'marketing', { requests: 1, devices: 60 }, limits)
+    const shown = (await api.client.certificates()).find(
+      (entry) => entry.provider === 6 && entry.environment === 1,
+    )
+    expect(shown).toMatchObject({
+      usage: [{ message_class: 'marketing', day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), devices: 60 }],
+    })
   })
 
   it('keeps its callback address when it is saved again, and gains a version', async () => {

@@ -42,3 +42,14 @@ SELECT task_id AS "taskId", channel, coalesce(target, 0) AS target, coalesce(sen
 FROM counted FULL JOIN pending USING (task_id, channel)
 WHERE coalesce(target, 0)
   <> coalesce(sent, 0) + coalesce(failed, 0) + coalesce(moved, 0) + coalesce(expired, 0) + coalesce(cancelled, 0) + coalesce(open, 0)`
+
+export type BalanceSize = { tasks: number; rows: number; targets: number; pending: number }
+
+/** How much a balance speaks for. */
+export async function countBalanced(db: Database): Promise<BalanceSize> {
+  const { rows } = await db.pool.query<BalanceSize>(
+    `SELECT count(DISTINCT task_id) AS tasks, count(*) AS rows, coalesce(sum(target), 0)::bigint AS targets,
+       coalesce(sum(target - sent - failed - moved - expired - cancelled), 0)::bigint AS pending FROM counter`,
+  )
+  return rows[0]!
+}

@@ -99,24 +99,27 @@ RETURNING d.granted, d.rate_ok, (CASE WHEN d.rate_ok
 export type GovernorView = {
   certificateId: number
   messageClass: MessageClass
-  usedToday: number
+  /** The day (YYYY-MM-DD, where the vendor counts) of the last send, and the devices counted on it. */
+  day: string
+  used: number
   /** Devices the bucket can give at once; negative while in debt. */
   devices: number
 }
 
 /** What the governor of an application's certificates stands at, for operators. */
 export async function governorOf(db: Database, appId: string): Promise<GovernorView[]> {
-  const rows = await run<[number, MessageClass, number, number]>(
+  const rows = await run<[number, MessageClass, string, number, number]>(
     db.pool,
     'governor-view',
-    `SELECT g.certificate_id, g.class, g.used_today, g.devices FROM governor g
+    `SELECT g.certificate_id, g.class, g.day::text, g.used_today, g.devices FROM governor g
      JOIN certificate c ON c.id = g.certificate_id WHERE c.app_id = $1 ORDER BY 1, 2`,
     [appId],
   )
-  return rows.map(([certificateId, messageClass, usedToday, devices]) => ({
+  return rows.map(([certificateId, messageClass, day, used, devices]) => ({
     certificateId,
     messageClass,
-    usedToday,
+    day,
+    used,
     devices,
   }))
 }
