@@ -122,9 +122,7 @@ export class HeraldServer {
     return this.call('GET', `/push/certificate?provider=${provider}&environment=${environment}`)
   }
 
-  putCertificate(
-    certificate: NewCertificate,
-  ): Promise<{
+  putCertificate(certificate: NewCertificate): Promise<{
     provider: Provider
     environment: Environment
     expires_at: number | null
