@@ -1,14 +1,25 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { adapters, type StubEntry, startStubServer } from '@herald/channels'
-import { createApplication, type Database, findImbalances, saveCertificate } from '@herald/db'
+import {
+  createApplication,
+  type Database,
+  findImbalances,
+  isPassing,
+  migrate,
+  saveCertificate,
+} from '@herald/db'
 import { type NewTask, type Strategy, strategies } from '@herald/domain'
+import { startPostgres } from '@herald/embedded'
 import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, type RunningProcess, startApp, startProcess, startTestServer } from '@herald/testkit'
+import { freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
 import { startBalancer } from './balancer.ts'
 import { type FlockDevice, startFlock } from './flock.ts'
 
@@ -16,7 +27,7 @@ export type NativeDrillOptions = {
   devices: number
   seconds: number
   seed: number
-  /** A database of its own; made for the run when not given. */
+  /** A database of its own; without one a Postgres is started for the run, and crashes once. */
   databaseUrl?: string
   log(sentence: string): void
 }
@@ -43,8 +54,8 @@ type SentTask = { id: number; strategy: Strategy }
  */
 export async function runNativeDrill(options: NativeDrillOptions): Promise<NativeDrillReport> {
   const random = randomFrom(options.seed)
-  const server = options.databaseUrl ? undefined : await startTestServer()
-  const databaseUrl = options.databaseUrl ?? (await server!.createDatabase())
+  const postgres = options.databaseUrl ? undefined : await startOwnPostgres()
+  const databaseUrl = options.databaseUrl ?? postgres!.url
   const stub = await startStubServer({ latencyMs: 20 })
   const env = {
     DATABASE_URL: databaseUrl,
@@ -89,12 +100,28 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   let over = false
   const sampling = (async () => {
     while (!over) {
-      const wrong = await findImbalances(db)
-      report.samples++
-      if (wrong.length > 0) broken.push(`out of balance: ${JSON.stringify(wrong[0])}`)
+      try {
+        const wrong = await findImbalances(db)
+        report.samples++
+        if (wrong.length > 0) broken.push(`out of balance: ${JSON.stringify(wrong[0])}`)
+      } catch (error) {
+        if (!isPassing(error)) throw error
+      }
       await sleep(200)
     }
   })()
+
+  /** As a caller would: again with the same request id until it is answered. */
+  const accept = async (task: NewTask, n: number): Promise<number> => {
+    for (;;) {
+      try {
+        return (await acceptor.accept({ ...task, requestId: `drill ${n}` })).taskId
+      } catch (error) {
+        if (!isPassing(error)) throw error
+        await sleep(200)
+      }
+    }
+  }
 
   const endGateway = async (signal: 'SIGKILL' | 'SIGTERM') => {
     const at = report.kills++ % 2
@@ -107,17 +134,18 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   try {
     await waitFor(() => flock.online() > options.devices * 0.7, 60, 'the devices to connect')
     const began = Date.now()
-    const faults = [0.2, 0.5, 0.8].map((share) => share * options.seconds)
-    const signals = ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const
+    const faults: { at: number; make(): Promise<void> }[] = [
+      { at: 0.2, make: () => endGateway('SIGKILL') },
+      { at: 0.4, make: () => endGateway('SIGTERM') },
+      { at: 0.6, make: async () => postgres?.crash(options.log) },
+      { at: 0.8, make: () => endGateway('SIGKILL') },
+    ]
     const faulting: Promise<void>[] = []
     for (let n = 0; Date.now() - began < options.seconds * 1000; n++) {
-      if ((Date.now() - began) / 1000 > (faults[0] ?? Number.POSITIVE_INFINITY)) {
-        faulting.push(endGateway(signals[signals.length - faults.length]!))
-        faults.shift()
-      }
+      if (faults[0] && Date.now() - began > faults[0].at * options.seconds * 1000)
+        faulting.push(faults.shift()!.make())
       const strategy = strategies[n % strategies.length]!
-      const { taskId } = await acceptor.accept(taskOf(appId, strategy))
-      tasks.push({ id: taskId, strategy })
+      tasks.push({ id: await accept(taskOf(appId, strategy), n), strategy })
       await sleep(300 + random() * 400)
     }
     await Promise.all(faulting)
@@ -142,9 +170,28 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     await acceptor.close()
     await context.close()
     await stub.close()
-    await server?.stop()
+    await postgres?.stop()
   }
   return report
+}
+
+/** A Postgres that can be killed and comes back on the same port. */
+async function startOwnPostgres() {
+  const dir = mkdtempSync(join(tmpdir(), 'herald-native-drill-'))
+  let running = await startPostgres({ dir, durable: false })
+  await migrate(running.url)
+  return {
+    url: running.url,
+    async crash(log: (sentence: string) => void) {
+      log('kill -9 of Postgres')
+      process.kill(running.pid, 'SIGKILL')
+      running = await startPostgres({ dir, durable: false, port: running.port })
+    },
+    async stop() {
+      await running.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
 }
 
 function taskOf(appId: string, strategy: Strategy): NewTask {

@@ -45,8 +45,12 @@ export type DeliveryDeps = {
 }
 
 const LEASE_SECONDS = 30
-/** How long a settle waits for acknowledgements: those that come in time never need a row in the inbox. */
-const ACK_WAIT_MS = 100
+/**
+ * A settle waits for acknowledgements while they keep coming, because those it can count itself never need a row in the inbox:
+ * so long since the last one, and at most so long in all. What a crash can repeat is what was written in that time.
+ */
+const QUIET_MS = 100
+const WAIT_MS = 1_000
 const TICK_MS = 10
 /** Most batches of one settle. */
 const TOGETHER = 50
@@ -63,6 +67,7 @@ type Written = {
   /** Devices that acknowledged while the settle was under way. */
   late: number[]
   since: number
+  lastAt: number
   settling: boolean
   settled(): void
 }
@@ -70,7 +75,7 @@ type Written = {
 export function createDelivery(deps: DeliveryDeps): Delivery {
   const open = new Set<Written>()
   const byTask = new Map<number, Set<Written>>()
-  let ticking = false
+  let tickAt: number | undefined
 
   async function run(job: PushJob): Promise<void> {
     // What is not claimed is named again, or given to others when this node is fenced.
@@ -104,13 +109,15 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     hasLeft: (deviceId: number) => boolean,
   ): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
+    const now = performance.now()
     const written: Written = {
       batch,
       task,
       answers: new Map(),
       awaited: new Map(),
       late: [],
-      since: performance.now(),
+      since: now,
+      lastAt: now,
       settling: false,
       settled: resolve,
     }
@@ -133,15 +140,19 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   }
 
   function schedule(): void {
-    if (!ticking) setTimeout(tick, TICK_MS)
-    ticking = true
+    if (tickAt !== undefined) return
+    tickAt = performance.now() + TICK_MS
+    setTimeout(tick, TICK_MS)
   }
 
   function tick(): void {
-    ticking = false
     const now = performance.now()
+    // After a busy stretch timers run before sockets are read, so that silence proves nothing yet.
+    const behind = now - tickAt! > TICK_MS
+    tickAt = undefined
     const due = [...open].filter(
-      ({ settling, awaited, since }) => !settling && (awaited.size === 0 || now - since >= ACK_WAIT_MS),
+      ({ settling, awaited, since, lastAt }) =>
+        !settling && (awaited.size === 0 || (!behind && now - lastAt >= QUIET_MS) || now - since >= WAIT_MS),
     )
     for (let at = 0; at < due.length; at += TOGETHER) void settle(due.slice(at, at + TOGETHER))
     if ([...open].some(({ settling }) => !settling)) schedule()
@@ -217,6 +228,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
         const index = written.awaited.get(deviceId)
         if (index === undefined) continue
         written.awaited.delete(deviceId)
+        written.lastAt = performance.now()
         if (written.settling) written.late.push(deviceId)
         else written.answers.set(index, 'acknowledged')
         return true
