@@ -29,6 +29,9 @@ import { asConnectionError, isTransient } from './postgres-errors.ts'
 /** Connections for questions; each worker adds one that it holds for LISTEN. */
 const questionConnections = 4
 
+/** NOTIFY wakes a worker; this is only how long a lost one goes unnoticed. Each round costs four queries. */
+const blockSeconds = 10
+
 /** Opens the one pool of this process and brings BullMQ's schema up to date. */
 export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10_000): Promise<Backend> {
   try {
@@ -42,8 +45,11 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
     complain({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'),
   )
 
-  const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) =>
-    slowDownOnError(createPostgresBackend(...args))
+  const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
+    const backend = slowDownOnError(createPostgresBackend(...args))
+    // After an error BullMQ would trust in NOTIFY alone for an hour.
+    return Object.defineProperty(backend, 'maximumBlockTimeout', { value: blockSeconds })
+  }
   const closed = new AbortController()
 
   return {
@@ -67,8 +73,7 @@ export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10
           ...workerTimes,
           connection: lend(pool, AbortSignal.any([closed.signal, over.signal])),
           concurrency,
-          // NOTIFY wakes the worker; this is only how long a lost one goes unnoticed. Each round is four queries.
-          drainDelay: 10,
+          drainDelay: blockSeconds,
         },
         createWorkerBackend,
       )
@@ -150,7 +155,7 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
     connect: async () => {
       if (looked) {
         const client = await patiently(() => pool.connect(), closed)
-        if (!closed.aborted) return client
+        if (!closed.aborted) return endOnError(client)
         // A worker closed while it was connecting would keep the connection, and the pool would never end.
         client.release()
         throw new Error('the worker is closed')
@@ -163,6 +168,21 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
     end: async () => {},
   }
   return lent
+}
+
+/** A connection on which LISTEN got no answer would be asked again and again; its end makes BullMQ open another. */
+function endOnError(client: pg.PoolClient): PgPoolClient {
+  const query = client.query.bind(client) as PgPoolClient['query']
+  return Object.assign(client as unknown as PgPoolClient, {
+    query: async (text: string, values?: readonly unknown[]) => {
+      try {
+        return await query(text, values)
+      } catch (error) {
+        client.emit('error', error)
+        throw error
+      }
+    },
+  })
 }
 
 async function patiently<T>(ask: () => Promise<T>, closed: AbortSignal): Promise<T> {

@@ -176,6 +176,14 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(1)
     })
 
+    it('drains a worker that has only just begun', async () => {
+      const workers = ['a', 'b', 'c', 'd', 'e', 'f'].map((node) =>
+        queues.work(nativeQueue(node), { concurrency: 1, onDead: alive }, async () => {}),
+      )
+      await Promise.all(workers.map((worker) => worker.drain()))
+      await queues.close()
+    })
+
     it('removes a queue with everything in it', async () => {
       await queues.add(name, job(1))
       await queues.remove(name)

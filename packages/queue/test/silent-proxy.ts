@@ -8,12 +8,15 @@ export type SilentProxy = {
   /** Open and new connections go silent for good, until `restore` lets new ones pass. */
   silenceAll(): void
   restore(): void
+  /** Loses the next message to the server that matches, and silences its connection; resolves when that has happened. */
+  lose(message: RegExp): Promise<void>
   close(): Promise<void>
 }
 
 export async function startSilentProxy(target: number): Promise<SilentProxy> {
   const pairs = new Set<[Socket, Socket]>()
   let silent = false
+  let lost: { message: RegExp; resolve: () => void } | undefined
   const server = createServer((inner) => {
     const outer = connect(target, '127.0.0.1')
     const pair: [Socket, Socket] = [inner, outer]
@@ -26,16 +29,24 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
       })
     }
     if (silent) return
+    inner.on('data', (bytes) => {
+      if (!lost?.message.test(bytes.toString('latin1'))) return
+      silence(pair)
+      lost.resolve()
+      lost = undefined
+    })
     inner.pipe(outer)
     outer.pipe(inner)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
+  function silence([inner, outer]: [Socket, Socket]): void {
+    inner.unpipe(outer).resume()
+    outer.unpipe(inner).resume()
+  }
+
   function silenceOpen(): void {
-    for (const [inner, outer] of pairs) {
-      inner.unpipe(outer).resume()
-      outer.unpipe(inner).resume()
-    }
+    for (const pair of pairs) silence(pair)
   }
 
   return {
@@ -48,6 +59,10 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
     restore: () => {
       silent = false
     },
+    lose: (message) =>
+      new Promise((resolve) => {
+        lost = { message, resolve }
+      }),
     close: async () => {
       for (const pair of pairs) for (const socket of pair) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
