@@ -43,11 +43,13 @@ WITH input AS MATERIALIZED (
   SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND t.app_id = i.app_id
 ), matched AS MATERIALIZED (
   SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
-    SELECT c.channel, substr(b.status, array_position(b.recipients, k.device_id), 1) AS letter, b.id
+    SELECT c.channel, substr(b.status, b.place, 1) AS letter, b.id
     FROM (SELECT channel FROM counter WHERE task_id = k.task_id AND channel = coalesce(k.channel, channel)) c
-    JOIN batch b ON b.task_id = k.task_id AND b.channel = c.channel AND b.recipients[1] <= k.device_id
-      AND b.recipients[array_upper(b.recipients, 1)] >= k.device_id
-    WHERE b.recipients @> ARRAY[k.device_id]
+    CROSS JOIN LATERAL (
+      SELECT id, status, array_position(recipients, k.device_id) AS place FROM batch
+      WHERE task_id = k.task_id AND channel = c.channel AND lo <= k.device_id AND hi >= k.device_id
+    ) b
+    WHERE b.place IS NOT NULL
     UNION ALL
     SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
     WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native'

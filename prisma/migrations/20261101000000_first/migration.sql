@@ -276,6 +276,9 @@ CREATE TABLE batch (
   size           integer NOT NULL,
   -- Device ids in ascending order; never changed after the insert.
   recipients     bigint[] NOT NULL,
+  -- The ids lie between these: how a receipt finds its batch without reading the lists.
+  lo             bigint GENERATED ALWAYS AS (recipients[1]) STORED,
+  hi             bigint GENERATED ALWAYS AS (recipients[array_upper(recipients, 1)]) STORED,
   -- One letter a recipient: . pending, s sent, f failed, m moved, x expired, c cancelled.
   status         text NOT NULL,
   badges         integer[],
@@ -300,7 +303,7 @@ CREATE INDEX batch_open ON batch (task_id, channel) WHERE state <> 'settled';
 CREATE INDEX batch_deadline ON batch (deadline) WHERE state IN ('ready', 'paced', 'held');
 CREATE INDEX batch_node ON batch (node) WHERE node IS NOT NULL AND state <> 'settled';
 -- Finds the batch of a recipient for its receipt.
-CREATE INDEX batch_range ON batch (task_id, channel, (recipients[1]), (recipients[array_upper(recipients, 1)]));
+CREATE INDEX batch_range ON batch (task_id, channel, lo, hi);
 
 CREATE TABLE counter (
   task_id   bigint NOT NULL,
