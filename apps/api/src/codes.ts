@@ -20,7 +20,7 @@ export const codes = {
   40501: 'The path exists, but not with this method; the header Allow names those it has.',
   40801: 'The body did not arrive in time.',
   40901: 'It already exists (username, mobile, email, group, application name).',
-  40902: 'The task is finished and can no longer be changed.',
+  40902: 'The task has ended and can no longer be changed.',
   41301: 'The body is too large: 1 MiB for notify, 4 MiB for callbacks, 64 KiB for the rest.',
   42901: 'The rate limit of the caller is reached; Retry-After says when to try again.',
   42902: 'Too many logins have failed for this name; Retry-After says when to try again.',

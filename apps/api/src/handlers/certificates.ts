@@ -16,6 +16,7 @@ import { channelOfProvider, providerOf, publicName, type VendorChannel } from '@
 import { callbackUrlOf } from '@herald/plan'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
+import type { ApiDeps } from '../deps.ts'
 import { nullableTimestamp } from '../input/answers.ts'
 import { environment, integerText, optional, provider, required, text } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
@@ -132,7 +133,7 @@ export const putCertificate = route({
       provider: input.provider,
       environment: input.environment ?? 1,
       expires_at: unixSeconds(saved.expiresAt),
-      callback_url: callbackUrlOf(saved, deps.publicUrl) ?? null,
+      callback_url: receiptUrlOf(deps, saved) ?? null,
     }
   },
 })
@@ -214,7 +215,7 @@ export const certificateList = route({
       governorOf(deps.db, appId),
     ])
     return certificates.map((stored) => {
-      const callbackUrl = callbackUrlOf(stored, deps.publicUrl)
+      const callbackUrl = receiptUrlOf(deps, stored)
       return {
         provider: providerOf(stored.channel),
         channel: publicName(stored.channel),
@@ -240,12 +241,20 @@ export const certificateList = route({
           })),
         warnings: [
           ...expiryWarning(stored.expiresAt, Date.now()),
-          ...callbackWarning(deps.publicUrl, callbackUrl),
+          ...(callsBack(deps, stored) ? callbackWarning(deps.publicUrl, callbackUrl) : []),
         ],
       }
     })
   },
 })
+
+/** APNs and FCM never call back: an address would only mislead. */
+const callsBack = (deps: ApiDeps, { channel }: StoredCertificate) =>
+  deps.adapters[channel]?.readCallback !== undefined
+
+function receiptUrlOf(deps: ApiDeps, stored: StoredCertificate): string | undefined {
+  return callsBack(deps, stored) ? callbackUrlOf(stored, deps.publicUrl) : undefined
+}
 
 function expiryWarning(expiresAt: number | undefined, now: number): string[] {
   if (expiresAt === undefined || expiresAt - now > WARN_MS) return []

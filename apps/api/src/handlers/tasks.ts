@@ -130,9 +130,14 @@ export const taskList = route({
         cancelled: task.cancelled,
         unreachable: task.unreachable,
         pending: task.pending,
-        progress: task.target === 0 ? (task.finishedAt ? 1 : 0) : 1 - task.pending / task.target,
-        rate: task.rate,
-        eta: task.eta,
+        progress:
+          task.target === 0
+            ? task.finishedAt
+              ? 1
+              : 0
+            : Math.round((1 - task.pending / task.target) * 10_000) / 10_000,
+        rate: Math.round(task.rate * 10) / 10,
+        eta: task.eta === null ? null : Math.round(task.eta * 10) / 10,
       }),
     )
   },
@@ -156,7 +161,7 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
     async handler(context, { task_id }) {
       const answer = await change(context.deps.db, taskScopeOf(context), task_id)
       if (answer === 'unknown') throw new Failure(40401, `The task ${task_id} does not exist.`)
-      if (answer === 'finished') throw new Failure(40902, `The task ${task_id} is finished.`)
+      if (answer === 'finished') throw new Failure(40902, `The task ${task_id} has ended.`)
       return { task_id }
     },
   })

@@ -2,21 +2,31 @@ import type { IncomingMessage } from 'node:http'
 import { Failure } from '../codes.ts'
 
 const BODY_MS = 30_000
+/** What is read and thrown away of a body that is too large: most clients read no answer before they have sent it all. */
+const DISCARDED_BYTES = 16 * 1024 * 1024
+const DISCARDING_MS = 5_000
 
 /** Reads a whole body, within its limit of bytes and of time. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const tooLarge = () => new Failure(41301, `The body is larger than ${limit / 1024} KiB.`)
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > limit + DISCARDED_BYTES) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => settle(new Failure(40801, 'The body did not arrive in time.')), BODY_MS)
+    let timer = setTimeout(() => settle(new Failure(40801, 'The body did not arrive in time.')), BODY_MS)
     const onData = (chunk: Buffer) => {
+      const before = size
       size += chunk.length
-      if (size > limit) settle(tooLarge())
-      else chunks.push(chunk)
+      if (size <= limit) chunks.push(chunk)
+      else if (size > limit + DISCARDED_BYTES) settle(tooLarge())
+      else if (before <= limit) {
+        chunks.length = 0
+        clearTimeout(timer)
+        timer = setTimeout(() => settle(tooLarge()), DISCARDING_MS)
+      }
     }
-    const onEnd = () => settle(undefined)
+    const onEnd = () => settle(size > limit ? tooLarge() : undefined)
     const onError = () => settle(new Failure(40001, 'The body ended before it was complete.'))
     function settle(failure: Failure | undefined) {
       clearTimeout(timer)
