@@ -7,6 +7,7 @@ import {
   tendSuspects,
   unretireWindow,
 } from '@herald/db'
+import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Machine, plainMessage, startMachine } from './machine.ts'
@@ -117,6 +118,48 @@ describe('what was planned before things went wrong', () => {
     await machine.finished(task)
     expect((await certificateOf(machine, app, 'oppo')).state).toBe('open')
     expect(await machine.counters(task)).toEqual({ oppo: { target: 1, sent: 1 } })
+  })
+})
+
+describe('time and haste', () => {
+  let machine: Machine
+  let app: string
+  beforeAll(async () => {
+    machine = await startMachine()
+    app = await machine.addApplication('haste')
+    await machine.addDevices(app, [{ tokens: { xiaomi: 'a:accepted' } }])
+  })
+  afterAll(() => machine.stop())
+
+  it('sends at once what was paused and resumed before any feeder looked', async () => {
+    const task = await machine.notify(app)
+    await pauseTask(machine.db, { appId: app }, task)
+    await machine.startWorkers(['xiaomi'])
+    // The job comes and goes; what it left released must not wait to be missed.
+    await until(async () => (await machine.queues.depth(pushQueue('xiaomi'))) === 0, {
+      seconds: 10,
+      what: 'the job',
+    })
+    await resumeTask(machine.db, { appId: app }, task)
+    const { rows } = await machine.db.pool.query('SELECT state FROM batch WHERE task_id = $1', [task])
+    expect(rows).toEqual([{ state: 'held' }])
+    await machine.startPlanner()
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ xiaomi: { target: 1, sent: 1 } })
+  })
+
+  it('accepts a task although the clock was set back and its first id is taken', async () => {
+    const taken = await machine.notify(app)
+    await machine.db.pool.query(
+      `CREATE SEQUENCE repeated START ${taken};
+       ALTER FUNCTION next_task_id RENAME TO next_task_id_kept;
+       CREATE FUNCTION next_task_id() RETURNS bigint LANGUAGE sql VOLATILE AS $$ SELECT nextval('repeated') $$`,
+    )
+    const next = await machine.notify(app)
+    await machine.db.pool.query(
+      'DROP FUNCTION next_task_id; ALTER FUNCTION next_task_id_kept RENAME TO next_task_id',
+    )
+    expect(next).toBe(taken + 1)
   })
 })
 

@@ -37,11 +37,10 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
     .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
   const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
   const answers: AcceptedTask[] = new Array(entries.length)
-  const inserted = await run<[ord: number, id: number, released: ReleasedJson[] | null]>(
-    db.pool,
-    'accept',
-    acceptSql,
-    [JSON.stringify(rows)],
+  const inserted = await withFreshIds(() =>
+    run<[ord: number, id: number, released: ReleasedJson[] | null]>(db.pool, 'accept', acceptSql, [
+      JSON.stringify(rows),
+    ]),
   )
   for (const [ord, taskId, released] of inserted) {
     answers[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
@@ -61,6 +60,18 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
     })
   }
   return answers
+}
+
+/** A clock that was set back can make an id once more; the statement has then done nothing, and the next ids are others. */
+async function withFreshIds<T>(accept: () => Promise<T>): Promise<T> {
+  for (let left = 3; ; left--) {
+    try {
+      return await accept()
+    } catch (error) {
+      const { code, constraint } = error as { code?: string; constraint?: string }
+      if (code !== '23505' || constraint !== 'task_pkey' || left === 0) throw error
+    }
+  }
 }
 
 type ReleasedJson = Omit<ReleasedBatch, 'taskId'>

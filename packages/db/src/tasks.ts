@@ -136,8 +136,24 @@ export function pauseTask(db: Database, scope: TaskScope, id: number | bigint): 
   return control(db, scope, id, 'pause-task', 'paused = true')
 }
 
-/** The bucket of the speed starts empty: the time spent paused must not burst. */
-export function resumeTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlAnswer> {
+/**
+ * The bucket of the speed starts empty: the time spent paused must not burst. What is still released is held first, as the
+ * feeder would: its job may have come and gone during the pause, and would be missed only after a minute.
+ */
+export async function resumeTask(
+  db: Database,
+  scope: TaskScope,
+  id: number | bigint,
+): Promise<ControlAnswer> {
+  await retrying(() =>
+    run(
+      db.pool,
+      'hold-released',
+      `UPDATE batch SET state = 'held' FROM task t
+       WHERE t.id = $1 AND t.app_id = $2 AND t.paused AND batch.task_id = $1 AND batch.state = 'released'`,
+      [String(id), scope.appId],
+    ),
+  )
   return control(
     db,
     scope,
