@@ -25,6 +25,8 @@ export type DrillOptions = {
   /** Seconds between two faults. */
   every: number
   seed: number
+  /** So many faults come whatever the time, so that a slow machine is not spared. */
+  leastFaults?: number
   /** No faults after this; what is open then must end within a minute and a half. */
   seconds: number
   /** Freezes one worker for longer than its leases. */
@@ -166,7 +168,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const faulting = (async () => {
     const until = Date.now() + options.seconds * 1000
     await sleep(2000)
-    for (let n = 1; Date.now() < until && !over; n++) {
+    for (let n = 1; (Date.now() < until || n <= (options.leastFaults ?? 0)) && !over; n++) {
       if (n === 3 && redis) {
         options.log('FLUSHALL')
         await flush(redis.port)
