@@ -4,6 +4,7 @@ import { cpus, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { measureHttp2 } from './http2/run.ts'
 import type { Metrics } from './metric.ts'
+import { measureNative } from './native/run.ts'
 import { measureAccept } from './pipeline/accept.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureIdle } from './pipeline/idle.ts'
@@ -16,6 +17,7 @@ const devices = quick ? 100_000 : 1_000_000
 const suites: Record<string, () => Promise<Metrics>> = {
   http2: () => measureHttp2({ quick }),
   accept: () => measureAccept(quick ? 5_000 : 30_000),
+  native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
   idle: () => measureIdle(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),
