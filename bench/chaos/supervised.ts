@@ -3,8 +3,8 @@ import { startProcess } from '@herald/testkit'
 
 export type Supervised = {
   name: string
-  /** kill -9; the supervisor starts it anew at once. */
-  kill(): Promise<void>
+  /** kill -9, or another signal; the supervisor starts it anew at once. Answers its exit code. */
+  kill(signal?: NodeJS.Signals): Promise<number | null>
   /** SIGSTOP, and SIGCONT after so many seconds: a process that sleeps through its leases and does not know it. */
   freeze(seconds: number): Promise<void>
   /** SIGTERM and no new start. */
@@ -38,8 +38,8 @@ export function supervise(name: string, args: string[], env: Record<string, stri
     name,
     restarts: () => restarts,
     output: () => output + current.output(),
-    async kill() {
-      await current.stop('SIGKILL')
+    async kill(signal = 'SIGKILL') {
+      return (await current.stop(signal)).code
     },
     async freeze(seconds) {
       const { pid } = current

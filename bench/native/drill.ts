@@ -19,7 +19,8 @@ import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
+import { freePort } from '@herald/testkit'
+import { supervise } from '../chaos/supervised.ts'
 import { startBalancer } from './balancer.ts'
 import { type FlockDevice, startFlock } from './flock.ts'
 
@@ -79,12 +80,15 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   const acceptor = createAcceptor({ ...context, onQueueFailure: () => {} })
 
   const ports = [await freePort(), await freePort()]
-  const startGateway = (port: number) =>
-    startApp('apps/worker-native/src/main.ts', { ...env, HERALD_GATEWAY_PORT: String(port) })
-  const gateways: RunningProcess[] = ports.map(startGateway)
+  const gateways = ports.map((port) =>
+    supervise(`gateway ${port}`, ['apps/worker-native/src/main.ts'], {
+      ...env,
+      HERALD_GATEWAY_PORT: String(port),
+    }),
+  )
   const others = [
-    startApp('apps/planner/src/main.ts', env),
-    startProcess(process.execPath, ['bench/chaos/stub-worker.ts', stub.url], { env }),
+    supervise('planner', ['apps/planner/src/main.ts'], env),
+    supervise('worker', ['bench/chaos/stub-worker.ts', stub.url], env),
   ]
   const balancer = await startBalancer(ports, random)
   const flock = startFlock({
@@ -104,8 +108,8 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
         const wrong = await findImbalances(db)
         report.samples++
         if (wrong.length > 0) broken.push(`out of balance: ${JSON.stringify(wrong[0])}`)
-      } catch (error) {
-        if (!isPassing(error)) throw error
+      } catch {
+        // Postgres is being killed or restarted.
       }
       await sleep(200)
     }
@@ -126,8 +130,9 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   const endGateway = async (signal: 'SIGKILL' | 'SIGTERM') => {
     const at = report.kills++ % 2
     options.log(`${signal} to gateway ${at}`)
-    await gateways[at]!.stop(signal)
-    gateways[at] = startGateway(ports[at]!)
+    const code = await gateways[at]!.kill(signal)
+    if (signal === 'SIGTERM' && code !== 0)
+      broken.push(`a gateway ended with ${code} after SIGTERM: ${gateways[at]!.output().slice(-500)}`)
   }
 
   const tasks: SentTask[] = []
@@ -164,9 +169,7 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     await sampling
     flock.stop()
     await balancer.close()
-    const ended = await Promise.all([...gateways, ...others].map((running) => running.stop()))
-    if (ended.some(({ code }) => code !== 0))
-      broken.push(`a process did not end well: ${JSON.stringify(ended)}`)
+    await Promise.all([...gateways, ...others].map((running) => running.stop()))
     await acceptor.close()
     await context.close()
     await stub.close()
@@ -178,14 +181,14 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
 /** A Postgres that can be killed and comes back on the same port. */
 async function startOwnPostgres() {
   const dir = mkdtempSync(join(tmpdir(), 'herald-native-drill-'))
-  let running = await startPostgres({ dir, durable: false })
+  let running = await startPostgres({ dir, durable: true })
   await migrate(running.url)
   return {
     url: running.url,
     async crash(log: (sentence: string) => void) {
       log('kill -9 of Postgres')
       process.kill(running.pid, 'SIGKILL')
-      running = await startPostgres({ dir, durable: false, port: running.port })
+      running = await startPostgres({ dir, durable: true, port: running.port })
     },
     async stop() {
       await running.stop()
