@@ -52,6 +52,7 @@ export async function openQueues(options: {
     : openPostgres(address.url, log))
   const opened = new Map<QueueName, { queue: BullQueue; gatherer: Gatherer<StoredJob> }>()
   const workers = new Set<QueueWorker>()
+  const closingWorkers = new Set<Promise<void>>()
   const nextId = idMaker()
   let closing: Promise<void> | undefined
 
@@ -94,6 +95,7 @@ export async function openQueues(options: {
     await Promise.all([...workers].map((worker) => worker.drain()))
     await Promise.all([...opened.values()].map(({ queue }) => queue.close().catch(() => {})))
     await backend.close()
+    await within(5_000, 'the queue', Promise.all(closingWorkers)).catch(() => {})
   }
 
   return {
@@ -115,7 +117,11 @@ export async function openQueues(options: {
         log,
         options: workOptions,
         handler,
-        onDrained: () => workers.delete(worker),
+        onDrained: (closingWorker) => {
+          workers.delete(worker)
+          closingWorkers.add(closingWorker)
+          void closingWorker.finally(() => closingWorkers.delete(closingWorker))
+        },
       })
       workers.add(worker)
       return worker

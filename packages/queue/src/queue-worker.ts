@@ -36,7 +36,8 @@ export function startWorker(deps: {
   log: QueueLog
   options: WorkOptions
   handler: PushHandler
-  onDrained: () => void
+  /** `closing` outlasts the drain of a worker whose server is away. */
+  onDrained: (closing: Promise<void>) => void
 }): QueueWorker {
   const { backend, queue, waiting, log, options, handler, onDrained } = deps
   const { concurrency, onDead, deadAfterMs = 60_000 } = options
@@ -96,7 +97,7 @@ export function startWorker(deps: {
       await Promise.allSettled(inFlight)
       await within(closeWithinMs, `the worker of ${name}`, closing).catch(() => {})
     } while (!closed && inFlight.size > 0)
-    onDrained()
+    onDrained(closing)
   }
 
   function startDrain(): Promise<void> {

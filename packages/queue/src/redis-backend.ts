@@ -20,15 +20,19 @@ import { within } from './within.ts'
  * Redis is away, so that the API goes on accepting; the client of the workers waits for Redis to come back, forever.
  */
 export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: number): Promise<Backend> {
+  let closed = false
+  const retry = (times: number) => (closed ? null : Math.min(100 * times, 2_000))
   const adding = connect(address, {
+    retry,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     socketTimeout: 2 * limitMs,
   })
   // Above the time a worker blocks, so that only a dead connection is cut.
   const working = () =>
-    connect(address, { maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: 8_000 })
+    connect(address, { retry, maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: 8_000 })
   let workers: Client | undefined
+  const clients: Client[] = [adding]
 
   const complain = seldom(log.warn.bind(log))
   adding.on('error', (error) => complain({ reason: reasonOf(error) }, unreachable))
@@ -61,7 +65,10 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
       return queue as unknown as BullQueue
     },
     openWorker: (name, { concurrency }, process) => {
-      workers ??= working().on('error', () => {})
+      workers ??= remembering(
+        working().on('error', () => {}),
+        clients,
+      )
       const worker = new Worker(
         name,
         process,
@@ -76,8 +83,8 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
     },
     ping: () => adding.ping(),
     close: async () => {
-      adding.disconnect()
-      workers?.disconnect()
+      closed = true
+      for (const client of clients) end(client)
     },
   }
 }
@@ -85,12 +92,13 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
 const unreachable = 'Redis is unreachable'
 
 type Client = Redis | Cluster
-type Manner = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'>
+type Manner = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'> & {
+  retry: (times: number) => number | null
+}
 
-function connect(address: RedisAddress, manner: Manner): Client {
+function connect(address: RedisAddress, { retry, ...manner }: Manner): Client {
   const { hosts, sentinel, username, password, db } = address
   const tls = address.tls ? { tls: {} } : {}
-  const retry = (times: number) => Math.min(100 * times, 2_000)
   const common: RedisOptions = {
     ...manner,
     ...tls,
@@ -127,6 +135,32 @@ function connect(address: RedisAddress, manner: Manner): Client {
         ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
       })
   }
+}
+
+/** BullMQ makes the blocking connection of a worker as a duplicate, and loses it when Redis is away at the worker's end. */
+function remembering<C extends Client>(client: C, clients: Client[]): C {
+  clients.push(client)
+  const duplicate = client.duplicate.bind(client) as (...args: unknown[]) => Client
+  return Object.assign(client, {
+    duplicate: (...args: unknown[]) => {
+      const made = duplicate(...args)
+      clients.push(made)
+      return made
+    },
+  })
+}
+
+/**
+ * A client that is disconnected between two attempts to connect neither connects nor ends, and BullMQ waits for its end
+ * with timers that keep the process alive. One more attempt, which is not repeated, brings it to its end.
+ */
+function end(client: Client): void {
+  client.disconnect()
+  if (client.status !== 'reconnecting') return
+  client.connect().then(
+    () => client.disconnect(),
+    () => {},
+  )
 }
 
 async function readInfo(client: Client): Promise<string> {

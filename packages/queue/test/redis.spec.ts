@@ -107,6 +107,22 @@ describeWith(
     await until(() => seen.includes(2))
   })
 
+  it('lets the process end after closing while Redis is away', async () => {
+    const redis = await start()
+    const program = `
+      import { openQueues, pushQueue } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
+      const log = { warn() {}, error() {} }
+      const queues = await openQueues({ url: ${JSON.stringify(redis.url)}, log })
+      queues.work(pushQueue('apns'), { concurrency: 1, onDead() {} }, async () => console.log('working'))
+      await queues.add(pushQueue('apns'), { certificateId: '1', batches: [{ taskId: 1, batchId: 1 }] })
+      process.once('SIGTERM', () => queues.close().then(() => console.log('closed')))`
+    const child = startProcess(process.execPath, ['--input-type=module', '-e', program])
+    await child.prints(/working/)
+    await redis.process.stop('SIGKILL')
+    expect(await child.stop('SIGTERM')).toEqual({ code: 0, signal: null })
+    expect(child.output()).toMatch(/closed/)
+  })
+
   it('signs in with user name, password and database', async () => {
     const redis = await start(
       '--user',
