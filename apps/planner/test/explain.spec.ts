@@ -88,7 +88,7 @@ describe('explain and delivery', () => {
           )
         }
       }),
-      { numRuns: 40, endOnFailure: true },
+      { numRuns: 60, endOnFailure: true },
     )
     expect(await machine.imbalances()).toEqual([])
   }, 120_000)

@@ -100,7 +100,8 @@ const SHORT_WAIT = 120
 
 /**
  * Turns sorted answers into one write. `plan` holds the routes of the recipients in `sorted.next`: who is in none of its
- * batches has no other channel left, and waits or has failed.
+ * batches has no other channel left, and waits or has failed. The inbox is for those who failed: who can still be sent to on
+ * this channel waits for it, as planning lets them wait for a closed one.
  */
 export function foldAttempt(
   batch: { recipients: readonly number[]; status: string },
@@ -108,7 +109,8 @@ export function foldAttempt(
   plan: Plan,
 ): Fold {
   const status = batch.status.split('')
-  const placed = new Set(plan.inbox)
+  const boxed = new Set(plan.inbox)
+  const placed = new Set<number>()
   for (const { recipients } of plan.batches) for (const id of recipients) placed.add(id)
   const waits: number[] = sorted.again.map(({ wait }) => wait)
   const fold = {
@@ -131,7 +133,8 @@ export function foldAttempt(
   }
   for (const { index, reason, elseWait } of sorted.next) {
     const device = batch.recipients[index]!
-    if (placed.has(device)) {
+    if (elseWait !== undefined) boxed.delete(device)
+    if (placed.has(device) || boxed.has(device)) {
       status[index] = letters.moved
       fold.moved++
       note('moved', reason, device)
@@ -148,7 +151,7 @@ export function foldAttempt(
     pending: status.reduce((open, letter) => (letter === letters.pending ? open + 1 : open), 0),
     wait: waitOf(waits),
     fallback: plan.batches,
-    inbox: plan.inbox,
+    inbox: [...boxed],
     reasons: reasons(),
   }
 }

@@ -94,6 +94,19 @@ describe('what vendors say', () => {
 describe('foldAttempt', () => {
   const batch = { recipients: [11, 12, 13, 14, 15], status: '.....' }
 
+  it('puts into the inbox who failed, and lets who can still be sent to wait', () => {
+    const sorted = sortAnswers(
+      answersOf(
+        { kind: 'rejected', reason: 'bad' },
+        { kind: 'misconfigured', reason: 'refused' },
+        { kind: 'quota', reason: 'used up', until: trouble.now + 60_000 },
+      ),
+      trouble,
+    )
+    const fold = foldAttempt(batch, sorted, { batches: [], inbox: [11, 12, 13], unreachable: 0 })
+    expect(fold).toMatchObject({ status: 'm....', moved: 1, pending: 4, inbox: [11] })
+  })
+
   it('writes one letter a recipient and counts them', () => {
     const sorted = sortAnswers(
       answersOf(
