@@ -29,6 +29,8 @@ export type ConnectionsDeps = {
   onAcknowledged(session: Session, taskIds: number[]): void
   /** A device that could take no more has read what waited for it. */
   onRoom(deviceId: number): void
+  /** A connection ended before these tasks were acknowledged over it. */
+  onLost(deviceId: number, taskIds: ReadonlySet<number>): void
   /** We ended a connection with this code. */
   onClosed(code: number): void
 }
@@ -108,8 +110,9 @@ export function createConnections(deps: ConnectionsDeps): Connections {
 
   /** The device is no longer connected by this session. */
   function release(session: Session): void {
-    const { deviceId, connection } = session
+    const { deviceId, connection, unacknowledged } = session
     session.unacknowledged = undefined
+    if (unacknowledged) deps.onLost(deviceId, unacknowledged)
     if (connection === 0) return
     session.connection = 0
     if (sessions.get(deviceId) === session) sessions.delete(deviceId)

@@ -22,6 +22,8 @@ export type Delivery = {
   run(job: PushJob): Promise<void>
   /** True when the acknowledgement belongs to a batch that is not settled yet: the settle will count it. */
   takesAcknowledgement(taskId: number, deviceId: number): boolean
+  /** The connection ended: no acknowledgement of these tasks will come over it. */
+  expectsNoMore(deviceId: number, taskIds: Iterable<number>): void
 }
 
 export type DeliveryDeps = {
@@ -50,7 +52,7 @@ const LEASE_SECONDS = 30
  * so long since the last one, and at most so long in all. What a crash can repeat is what was written in that time.
  */
 const QUIET_MS = 100
-const WAIT_MS = 1_000
+const WAIT_MS = 400
 const TICK_MS = 10
 /** Most batches of one settle. */
 const TOGETHER = 50
@@ -234,6 +236,10 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
         return true
       }
       return false
+    },
+    expectsNoMore(deviceId, taskIds) {
+      for (const taskId of taskIds)
+        for (const { settling, awaited } of byTask.get(taskId) ?? []) if (!settling) awaited.delete(deviceId)
     },
   }
 }

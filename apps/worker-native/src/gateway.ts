@@ -68,6 +68,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
       for (const taskId of taskIds)
         if (!delivery.takesAcknowledgement(taskId, session.deviceId)) acknowledgements.record(taskId, session)
     },
+    onLost: (deviceId, taskIds) => delivery.expectsNoMore(deviceId, taskIds),
     onRoom: (deviceId) => rounds.wake(deviceId),
     onClosed: (code) => metrics.closed(code),
   })

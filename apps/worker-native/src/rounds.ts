@@ -15,6 +15,8 @@ const SECOND_LOOK_MS = 1_000
 /** Every device is looked after this often, whatever was missed. */
 const ROUND_MS = 2_000
 const AT_ONCE = 1_000
+/** Devices that come within this time share one look into their inboxes. */
+const TOGETHER_MS = 15
 
 /**
  * Looks after all connected devices in turn: their presence stands as it should, and nothing waits in their inboxes. So a
@@ -40,41 +42,43 @@ export function startRounds(deps: {
 
   const running = (async () => {
     while (!stopped) {
+      let rest = 500
       try {
-        if (!(await work())) await pause(restMs())
+        await drainWoken()
+        await goRound()
+        rest = restMs()
       } catch (error) {
         deps.onTrouble(error)
-        await pause(500)
       }
+      await pause(rest)
     }
   })()
 
-  /** Answers whether there was anything to do. */
-  async function work(): Promise<boolean> {
+  async function drainWoken(): Promise<void> {
     const now = performance.now()
     for (const [deviceId, at] of secondLooks) {
       if (at > now) break
       secondLooks.delete(deviceId)
       woken.add(deviceId)
     }
-    if (woken.size > 0) {
-      const ids = [...woken].slice(0, AT_ONCE)
-      for (const id of ids) woken.delete(id)
-      try {
-        await deps.inbox.drain(ids.filter((id) => sessions.has(id)))
-      } catch (error) {
-        for (const id of ids) woken.add(id)
-        throw error
-      }
-      return true
+    const ids = [...woken].slice(0, AT_ONCE)
+    for (const id of ids) woken.delete(id)
+    try {
+      await deps.inbox.drain(ids.filter((id) => sessions.has(id)))
+    } catch (error) {
+      for (const id of ids) woken.add(id)
+      throw error
     }
+  }
+
+  /** One step of the round, so that those who have just come never wait for all the others. */
+  async function goRound(): Promise<void> {
+    const now = performance.now()
     if (round.length === 0 && now - roundAt >= ROUND_MS) {
       roundAt = now
       round = [...sessions.keys()]
     }
-    if (round.length === 0) return false
-    await lookAfter(round.splice(-AT_ONCE))
-    return true
+    if (round.length > 0) await lookAfter(round.splice(-AT_ONCE))
   }
 
   async function lookAfter(ids: number[]): Promise<void> {
@@ -90,19 +94,24 @@ export function startRounds(deps: {
   }
 
   function restMs(): number {
-    if (woken.size > 0) return 0
+    if (round.length > 0 || woken.size > 0) return TOGETHER_MS
     const [secondLook] = secondLooks.values()
     return Math.min(roundAt + ROUND_MS, secondLook ?? Number.POSITIVE_INFINITY) - performance.now()
   }
 
   function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, Math.max(1, ms))
-      wakeUp = () => {
+      let soon: NodeJS.Timeout | undefined
+      const end = () => {
         clearTimeout(timer)
+        clearTimeout(soon)
         resolve()
       }
-      if (stopped) wakeUp()
+      const timer = setTimeout(end, Math.max(1, ms))
+      wakeUp = () => {
+        soon ??= setTimeout(end, TOGETHER_MS)
+      }
+      if (stopped) end()
     })
   }
 
