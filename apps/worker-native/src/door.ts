@@ -14,6 +14,14 @@ export type Door = {
 }
 
 const RENEWAL_MS = 60_000
+/** Who opens a connection has so long to ask for something; a handshake is one short request. */
+const patience = {
+  headersTimeout: 10_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 8 * 1024,
+}
 
 /** Serves connections at /native: on a server that serves other things too, or on a port of its own. */
 export async function openDoor(settings: Settings, shared?: Server): Promise<Door> {
@@ -70,8 +78,8 @@ function createOwnServer(settings: Settings): { server: Server | TlsServer; stop
       .end(JSON.stringify({ message: `There is nothing here but connections at ${path}.` }))
   }
   const files = tlsFiles(settings)
-  if (!files) return { server: createServer(onRequest), stopWatching: () => {} }
-  const server = createTlsServer(readTls(files), onRequest)
+  if (!files) return { server: createServer(patience, onRequest), stopWatching: () => {} }
+  const server = createTlsServer({ ...patience, handshakeTimeout: 10_000, ...readTls(files) }, onRequest)
   let seen = changedAt(files)
   const timer = setInterval(() => {
     // A renewal replaces two files one after the other; a pair that does not fit is tried again.

@@ -49,7 +49,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     onRenewed() {
       trouble = false
     },
-    async onRejoin() {
+    onRejoin() {
       log.warn({ node: lease.node() }, 'this gateway was given up by the others and joined them again')
       const former = worker
       worker = work()

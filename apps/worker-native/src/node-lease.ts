@@ -23,13 +23,14 @@ export type NodeLease = {
 export async function joinGateways(options: {
   db: Database
   nodeId: string
-  onRejoin(): Promise<void>
+  onRejoin(): void
   onRenewed(): void
   onTrouble(error: unknown): void
 }): Promise<NodeLease> {
   const { db, nodeId } = options
   let node = nameOf(nodeId)
   let provedAt = performance.now()
+  let renamed = false
   let renewing = Promise.resolve()
   await retrying(() => joinNode(db, node, LEASE_SECONDS), { forMs: 60_000 })
 
@@ -38,9 +39,11 @@ export async function joinGateways(options: {
     try {
       if (!(await renewNode(db, node, LEASE_SECONDS))) {
         node = nameOf(nodeId)
+        renamed = true
         await joinNode(db, node, LEASE_SECONDS)
-        await options.onRejoin()
       }
+      if (renamed) options.onRejoin()
+      renamed = false
       provedAt = askedAt
       options.onRenewed()
     } catch (error) {

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, startApp, until } from '@herald/testkit'
@@ -88,6 +89,29 @@ describe('where a gateway listens', () => {
       connection.cut()
     }
     expect(codes).toContain(4429)
+    await gateway.stop()
+  })
+
+  it('survives what is no handshake and no frame', async () => {
+    const gateway = await stage.startGateway()
+    const handshake = `GET /native HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\nsec-websocket-protocol: herald.v1\r\n\r\n`
+    const sockets = Array.from({ length: 200 }, (_, n) => {
+      const socket = createConnection(gateway.port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.on('data', () => {})
+      const noise = randomBytes(1 + ((n * 37) % 4000))
+      // Half of them are well-formed until they are connections.
+      socket.write(n % 2 ? Buffer.concat([Buffer.from(handshake), noise]) : noise)
+      if (n % 3 === 0) socket.end()
+      return socket
+    })
+    await until(() => sockets.every((socket) => socket.bytesWritten > 0))
+    const device = await stage.addDevice(app)
+    const connection = await connect(gateway.url, device)
+    await until(() => stage.isOnline(device))
+    await connection.gets(await stage.notify(app, [device]))
+    connection.cut()
+    for (const socket of sockets) socket.destroy()
     await gateway.stop()
   })
 
