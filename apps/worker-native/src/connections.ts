@@ -167,7 +167,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         if (silentMs > helloSeconds * 1000) handle(session, { kind: 'time is up' })
       } else if (isTooSlow(session, now)) cutOff(session, 'slow')
       else if (silentMs > heartbeatSeconds * 2500) cutOff(session, 'silent')
-      else if (silentMs > heartbeatSeconds * 1000 && session.pingedAt < session.heardAt) {
+      else if (silentMs > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt) {
         session.pingedAt = now
         session.socket.ping()
       }
