@@ -63,10 +63,10 @@ async function startTalker(words: string) {
 describe('the way to the server', () => {
   it('checks the certificate: a stranger’s, or for another name, gets no request', async () => {
     const server = pools.keep(await startRawServer(echo, tls))
-    const strange = await multicast(pools.pool({ origin: server.origin }), { count: 2, deadlineMs: 300 })
+    const strange = await multicast(pools.pool({ origin: server.origin }), { count: 2, deadlineMs: 2_000 })
     expect(strange.tally()).toEqual({ 'unsent:connect': 2 })
     const misnamed = pools.pool({ origin: server.origin, tls: { ca, servername: 'other.example' } })
-    const recorder = await multicast(misnamed, { count: 2, deadlineMs: 300 })
+    const recorder = await multicast(misnamed, { count: 2, deadlineMs: 2_000 })
     expect(recorder.failures.get(0)?.message).toContain('other.example')
     expect(server.paths).toEqual([])
     const known = await multicast(pools.pool({ origin: server.origin, tls: { ca } }), { count: 2 })
@@ -80,7 +80,7 @@ describe('the way to the server', () => {
     const port = await listen(server)
     const recorder = await multicast(pools.pool({ origin: `https://localhost:${port}`, tls: { ca } }), {
       count: 1,
-      deadlineMs: 300,
+      deadlineMs: 2_000,
     })
     expect(recorder.failures.get(0)?.message).toContain('does not speak HTTP/2')
     await new Promise((resolve) => server.close(resolve))
@@ -125,7 +125,7 @@ describe('the way to the server', () => {
         proxy: `http://localhost:${port}`,
         connectTimeoutMs: 150,
       })
-      const recorder = await multicast(pool, { count: 1, deadlineMs: 300 })
+      const recorder = await multicast(pool, { count: 1, deadlineMs: 2_000 })
       said.push(recorder.failures.get(0)?.message)
     }
     expect(said[0]).toContain('refused to connect to localhost:1 (407)')
