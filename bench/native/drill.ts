@@ -19,7 +19,7 @@ import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort } from '@herald/testkit'
+import { freePort, testRedis } from '@herald/testkit'
 import { supervise } from '../chaos/supervised.ts'
 import { startBalancer } from './balancer.ts'
 import { type FlockDevice, startFlock } from './flock.ts'
@@ -30,6 +30,8 @@ export type NativeDrillOptions = {
   seed: number
   /** A database of its own; without one a Postgres is started for the run, and crashes once. */
   databaseUrl?: string
+  /** Where jobs travel; without one in Postgres. */
+  queueUrl?: string
   log(sentence: string): void
 }
 
@@ -60,6 +62,7 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   const stub = await startStubServer({ latencyMs: 20 })
   const env = {
     DATABASE_URL: databaseUrl,
+    QUEUE_URL: options.queueUrl ?? databaseUrl,
     HERALD_MASTER_KEY: randomBytes(32).toString('hex'),
     HERALD_METRICS_PORT: '0',
     HERALD_LOG_LEVEL: 'error',
@@ -378,8 +381,13 @@ function randomFrom(seed: number): () => number {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [devices = 2000, seconds = 60, seed = 1] = process.argv.slice(2).map(Number)
-  const report = await runNativeDrill({ devices, seconds, seed, log: console.log })
+  const [queue, ...numbers] = process.argv.slice(2)
+  if (queue !== 'redis' && queue !== 'postgres')
+    throw new Error('usage: drill.ts redis|postgres [devices] [seconds] [seed]')
+  const [devices = 2000, seconds = 60, seed = 1] = numbers.map(Number)
+  const redis = queue === 'redis' ? await testRedis() : undefined
+  const report = await runNativeDrill({ devices, seconds, seed, queueUrl: redis?.url, log: console.log })
+  await redis?.stop()
   for (const sentence of report.broken.slice(0, 20)) console.log(sentence)
   console.log(JSON.stringify({ ...report, broken: report.broken.length }))
   process.exit(report.broken.length > 0 ? 1 : 0)

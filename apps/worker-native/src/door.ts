@@ -23,6 +23,8 @@ const patience = {
   maxHeaderSize: 8 * 1024,
 }
 
+const nothingElse = `Connections are served at ${path}.`
+
 /** Serves connections at /native: on a server that serves other things too, or on a port of its own. */
 export async function openDoor(settings: Settings, shared?: Server): Promise<Door> {
   let upgrade: Upgrade = (_request, socket) =>
@@ -33,6 +35,8 @@ export async function openDoor(settings: Settings, shared?: Server): Promise<Doo
   if (shared) {
     const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (isNative(request)) upgrade(request, socket, head)
+      // With nobody else to take it, it would stay open for ever.
+      else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', nothingElse)
     }
     shared.on('upgrade', onUpgrade)
     return { serve, refuseNew: () => {}, close: async () => void shared.off('upgrade', onUpgrade) }
@@ -40,7 +44,7 @@ export async function openDoor(settings: Settings, shared?: Server): Promise<Doo
   const { server, stopWatching } = createOwnServer(settings)
   server.on('upgrade', (request, socket, head) => {
     if (isNative(request)) upgrade(request, socket, head)
-    else refuse(socket, '404 Not Found', `Connections are served at ${path}.`)
+    else refuse(socket, '404 Not Found', nothingElse)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

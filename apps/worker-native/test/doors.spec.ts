@@ -58,6 +58,7 @@ describe('where a gateway listens', () => {
     const device = await stage.addDevice(app)
     const connection = await connect(`ws://127.0.0.1:${port}/native`, device)
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('theirs')
+    await expect(dial(`ws://127.0.0.1:${port}/elsewhere`)).rejects.toThrow('404')
     await running.stop()
     expect(await connection.closed()).toMatchObject({ code: 4503 })
     expect(server.listenerCount('upgrade')).toBe(0)
