@@ -7,6 +7,7 @@ import {
   type FallbackPlan,
   fallBackDue,
   fenceNodes,
+  isPassing,
   movedSince,
   type NativeSettlement,
   type OrphanedBatch,
@@ -17,7 +18,7 @@ import {
   settleOrphans,
   trimInboxes,
 } from '@herald/db'
-import { foldNative, gatherReasons, letters, type NativeAnswer, planDevices } from '@herald/domain'
+import { foldNative, gatherReasons, letters, type NativeAnswer, type Plan, planDevices } from '@herald/domain'
 import { type CertificateBook, planUnwritten, rulesFor } from '@herald/plan'
 import { nativeQueue, type PushQueues } from '@herald/queue'
 
@@ -27,6 +28,8 @@ export type NativeDeps = {
   certificates: CertificateBook
   ackSeconds: number
   onQueueFailure(error: unknown): void
+  /** The certificates of an application cannot be judged at present; its devices wait. */
+  onUnjudged(error: unknown): void
 }
 
 const ROWS = 1000
@@ -83,7 +86,8 @@ async function settleOrphan(
   const unwritten = pending
     .filter((index) => answers.get(index) === 'unwritten')
     .map((index) => batch.recipients[index]!)
-  const plan = await planUnwritten({ runner, certificates: deps.certificates }, batch, task, unwritten)
+  const { certificates, onUnjudged } = deps
+  const plan = await planUnwritten({ runner, certificates, onUnjudged }, batch, task, unwritten)
   const { taskId, id, version } = batch
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
   return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
@@ -93,11 +97,22 @@ async function settleOrphan(
  * What was written and not acknowledged may not come back to the native channel; what was not written left it unsent, and
  * may when every vendor fails.
  */
-async function planFallback(deps: NativeDeps, due: DueFallback, runner: Runner): Promise<FallbackPlan> {
+async function planFallback(
+  deps: NativeDeps,
+  due: DueFallback,
+  runner: Runner,
+): Promise<FallbackPlan | undefined> {
   const { task, sent, tried, recipients } = due
   const devices = await devicesById(runner, recipients)
-  const rules = rulesFor(task, await deps.certificates.of(task.appId), [...tried, 'native'])
-  const plan = planDevices(devices, rules, task.speed)
+  let plan: Plan
+  try {
+    const rules = rulesFor(task, await deps.certificates.of(task.appId), [...tried, 'native'])
+    plan = planDevices(devices, rules, task.speed)
+  } catch (error) {
+    if (isPassing(error)) throw error
+    deps.onUnjudged(error)
+    return undefined
+  }
   const { note, reasons } = gatherReasons()
   if (!sent)
     for (const batch of plan.batches) {

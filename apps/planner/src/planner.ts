@@ -58,7 +58,13 @@ export const planner: Service = {
       },
     })
     const sweeping = startLoop({ idleMs: UNTOLD_MS, onError, round: () => sweepRound(feed) })
-    const native = { ...feed, certificates, ackSeconds: settings.ackSeconds }
+    const native = {
+      ...feed,
+      certificates,
+      ackSeconds: settings.ackSeconds,
+      onUnjudged: (error: unknown) =>
+        log.error({ err: error }, 'the certificates of an application cannot be judged; its devices wait'),
+    }
     const tending = startLoop({ idleMs: UNTOLD_MS, onError, round: () => nativeRound(native) })
     const trimming = startLoop({ idleMs: RETENTION_MS, onError, round: () => trimRound(native) })
     const guarding = startLoop({

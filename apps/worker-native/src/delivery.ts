@@ -188,7 +188,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       if (answer === 'unwritten') unwritten.push(batch.recipients[index]!)
     const plan = await retrying(() =>
       planUnwritten(
-        { runner: deps.db.pool, certificates: deps.certificates },
+        { runner: deps.db.pool, certificates: deps.certificates, onUnjudged },
         batch,
         task,
         unwritten,
@@ -199,6 +199,9 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     const { taskId, id, version } = batch
     return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
   }
+
+  const onUnjudged = (error: unknown) =>
+    deps.log.warn({ err: error }, 'the certificates of an application cannot be judged; its devices wait')
 
   /** Who connected anew while the batch was not settled found its inbox empty. */
   function wakeReturned({ taskId, fold }: NativeSettlement): void {

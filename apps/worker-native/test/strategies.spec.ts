@@ -1,7 +1,7 @@
 import { cancelTask, pauseTask, recordReceipts, resumeTask } from '@herald/db'
 import { until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { connect, openStage, type Stage, type TestDevice } from './stage.ts'
+import { connect, openStage, plainMessage, type Stage, type TestDevice } from './stage.ts'
 
 type Gateway = Awaited<ReturnType<Stage['startGateway']>>
 const second = () => new Promise((resolve) => setTimeout(resolve, 1000))
@@ -233,6 +233,25 @@ describe('two gateways, a planner and vendors', () => {
       await stage.becomes(one, { native: { target: 20, sent: 20, received: 20 } })
   })
 
+  it('is not held up by an application whose certificates cannot be read', async () => {
+    const sick = await stage.addApplication('sick')
+    const well = await stage.addApplication('well')
+    await stage.db.pool.query(`UPDATE certificate SET sealed = '\\x00' WHERE app_id = $1`, [sick])
+    const devices = await Promise.all([sick, well].map((owner) => stage.addDevice(owner, onBoth(owner))))
+    for (const device of devices) await haunt(a, device)
+    // Planned before the certificates broke: both were online then.
+    const tasks = await Promise.all(
+      [sick, well].map((owner, i) => insertNativeTask(owner, devices[i]!, a.port)),
+    )
+    await stage.becomes(tasks[1]!, { native: { target: 1, moved: 1 }, xiaomi: { target: 1, sent: 1 } })
+    await until(async () => (await stage.inboxOf(devices[0]!)).length === 1)
+    expect(await stage.counters(tasks[0]!)).toEqual({ native: { target: 1 } })
+    const connection = await open(b, devices[0]!)
+    await connection.gets(tasks[0]!)
+    connection.ack(tasks[0]!)
+    await stage.becomes(tasks[0]!, { native: { target: 1, sent: 1, received: 1 } })
+  })
+
   it('cancels what waits in inboxes', async () => {
     const device = await stage.addDevice(app)
     const task = await stage.notify(app, [device])
@@ -277,6 +296,24 @@ describe('two gateways, a planner and vendors', () => {
     await until(async () => (await stateOf(task)) === 'finished')
     expect(await stage.counters(task)).toEqual({ native: { target: 1, sent: 1, received: 1 } })
   })
+
+  /** A combined task whose one recipient was planned for this gateway; released by the planner. */
+  async function insertNativeTask(appId: string, device: TestDevice, port: number): Promise<number> {
+    const { rows } = await stage.db.pool.query<{ id: number }>(
+      `WITH t AS (
+         INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, deadline, planned_at)
+         VALUES (next_task_id(), $1, 'sending', '{"kind":"all"}', 'combined', '{ups,fcm}', $2, 'high', 100, now() + interval '100 s', now())
+         RETURNING id, deadline
+       ), b AS (
+         INSERT INTO batch (task_id, app_id, channel, node, lane, state, size, recipients, status, deadline)
+         SELECT t.id, $1, 'native', n.id, 'high', 'ready', 1, ARRAY[$3::bigint], '.', t.deadline
+         FROM t, gateway_node n WHERE n.id LIKE $4
+       ), c AS (INSERT INTO counter (task_id, channel, target) SELECT id, 'native', 1 FROM t)
+       SELECT id FROM t`,
+      [appId, JSON.stringify(plainMessage), device.id, `test-${port}%`],
+    )
+    return rows[0]!.id
+  }
 
   /** Presence of a device at a gateway that has no connection of it. */
   async function haunt(gateway: Gateway, device: TestDevice): Promise<void> {

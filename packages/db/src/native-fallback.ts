@@ -16,17 +16,20 @@ export type DueFallback = {
   recipients: number[]
 }
 
+const LATER = '10 seconds'
+
 export type FallbackPlan = { plan: Plan; reasons: Reason[] }
 
 /**
  * Takes up to `most` messages whose device did not acknowledge in time and gives them to the next channel, as `decide` plans
  * it, in one commit. Who is in none of its batches has no other channel: the message stays in the inbox. A device that is in
- * one leaves the inbox if nothing was written to it (moved), and keeps its copy otherwise. Answers how many were looked at.
+ * one leaves the inbox if nothing was written to it (moved), and keeps its copy otherwise. `decide` answers undefined when it
+ * cannot tell: those are asked about again later. Answers how many were looked at.
  */
 export async function fallBackDue(
   db: Database,
   most: number,
-  decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan>,
+  decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan | undefined>,
 ): Promise<number> {
   return inTransaction(db, async (runner) => {
     const rows = await run<DueRow>(
@@ -65,16 +68,31 @@ export async function fallBackDue(
       group.recipients.push(deviceId)
     }
     const inputs: FallbackInput[] = []
+    const undecided = new Set<string>()
     for (const group of groups.values()) {
       group.recipients.sort((a, b) => a - b)
-      inputs.push(inputOf(group, await decide(group, runner)))
+      const plan = await decide(group, runner)
+      if (plan) inputs.push(inputOf(group, plan))
+      else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
     }
+    const isUndecided = ([taskId, deviceId]: DueRow) => undecided.has(`${taskId}/${deviceId}`)
+    const decided = rows.filter((row) => !isUndecided(row))
+    const later = rows.filter(isUndecided)
     await run(runner, 'fall-back', fallBackSql, [
-      rows.map(([taskId]) => taskId),
-      rows.map(([, deviceId]) => deviceId),
-      rows.map(([, , , , received]) => received),
+      decided.map(([taskId]) => taskId),
+      decided.map(([, deviceId]) => deviceId),
+      decided.map(([, , , , received]) => received),
       JSON.stringify(inputs),
     ])
+    if (later.length > 0)
+      await run(
+        runner,
+        'fall-back-later',
+        `UPDATE inbox i SET fallback_at = now() + interval '${LATER}'
+         FROM unnest($1::bigint[], $2::bigint[]) AS l (task_id, device_id)
+         WHERE i.task_id = l.task_id AND i.device_id = l.device_id`,
+        [later.map(([taskId]) => taskId), later.map(([, deviceId]) => deviceId)],
+      )
     return rows.length
   })
 }
