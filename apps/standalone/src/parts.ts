@@ -6,12 +6,14 @@ import { nativeGateway } from '@herald/worker-native'
 import { frontApi } from './front-api.ts'
 import type { House } from './house.ts'
 
-/** Everything that runs in the one process, in the order of starting; it is stopped together. */
-export function parts(house: House): Service[] {
-  return [
-    ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
-    planner,
-    nativeGateway({ server: house.door.server }),
-    frontApi(house),
-  ]
+/** Everything that runs in the one process: the API puts the demo in order before anything is sent. It is stopped together. */
+export function parts(house: House): { first: Service; then: Service[] } {
+  return {
+    first: frontApi(house),
+    then: [
+      ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
+      planner,
+      nativeGateway({ server: house.door.server }),
+    ],
+  }
 }
