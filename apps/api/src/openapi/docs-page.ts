@@ -1,6 +1,6 @@
 import { codes } from '../codes.ts'
 import type { OpenApiDocument, Operation } from './document.ts'
-import type { JsonSchema } from './schemas.ts'
+import { demoVariables, type Field, readOperation } from './operation-parts.ts'
 
 /** The document for people: one page, no script, nothing loaded from elsewhere. */
 export function docsPage(document: OpenApiDocument): string {
@@ -28,76 +28,24 @@ ${Object.entries(codes)
 `
 }
 
-/** Names the values of the demo application that the examples use. */
-const variables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
-  "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
-  "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
-export PUSH_TOKEN=$(curl -s -X POST "$BASE_URL/token/user" -H "app_id: $APP_ID" -H 'content-type: application/json' \\
-  -d "{\\"name\\":\\"$USERNAME\\",\\"password\\":\\"$PASSWORD\\",\\"device_guid\\":\\"demo-native\\"}" | sed 's/.*"push_token":"\\([^"]*\\).*/\\1/')
-export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" -H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json' \\
-  -d '{"audience":"all","message":{"title":"Hello"}}' | sed 's/.*"task_id":\\([0-9]*\\).*/\\1/')`
-
 const intro = `<p>Every answer is <code>{"code": …, "data": …, "message": …}</code>: code 200 and message null on success. Every call
 but the operator's carries the header <code>app_id</code>; most carry <code>access-token</code>. Blank (absent, null, "", [] or {})
 selects the default. int64 is exact in both directions.</p>
 <p>The examples below work as they stand after <code>npm start</code>, in the same folder, once these lines have run:</p>
-<pre>${escapeHtml(variables)}</pre>`
+<pre>${escapeHtml(demoVariables)}</pre>`
 
 function operationPart(path: string, method: string, operation: Operation): string {
-  const body = operation.requestBody as {
-    content?: Record<string, { schema?: JsonSchema; example?: unknown }>
-  }
-  const json = body?.content?.['application/json']
-  const example = json?.example ?? body?.content?.['application/x-ndjson']?.example
-  const answer = operation.responses['200'] as {
-    content: { 'application/json': { schema: { properties: { data: JsonSchema } } } }
-  }
-  const query = operation.parameters.filter((parameter) => parameter.in === 'query')
+  const { query, body, answer, statuses, curl } = readOperation(path, method, operation)
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ${escapeHtml(operation.summary)}</summary>
 ${operation.description
   .split('\n\n')
   .map((part) => `<p>${escapeHtml(part)}</p>`)
   .join('')}
-${query.length > 0 ? `<h4>Query</h4>${fieldTable(query.map((parameter) => fieldOf(parameter.name as string, parameter.schema as JsonSchema, Boolean(parameter.required))))}` : ''}
-${json?.schema ? `<h4>Body</h4>${fieldTable(fieldsOf(json.schema))}` : ''}
-<h4>Example</h4><pre>${escapeHtml(curlOf(path, method, operation, example))}</pre>
-<h4>Answer (data)</h4>${fieldTable(fieldsOf(answer.content['application/json'].schema.properties.data))}
-<h4>Failures</h4><p>${Object.keys(operation.responses)
-    .filter((status) => status !== '200')
-    .map((status) => `<code>${status}</code>`)
-    .join(' ')}</p></details>`
-}
-
-type Field = { name: string; type: string; required: boolean; about: string }
-
-function fieldOf(name: string, schema: JsonSchema, required: boolean): Field {
-  return { name, type: typeOf(schema), required, about: String(schema.description ?? '') }
-}
-
-/** Objects are unfolded into dotted names, as the messages of failures name them. */
-function fieldsOf(schema: JsonSchema, prefix = ''): Field[] {
-  if (schema.type === 'array') return fieldsOf(schema.items as JsonSchema, `${prefix}[]`)
-  const properties = (schema.properties ?? {}) as Record<string, JsonSchema>
-  const required = (schema.required ?? []) as string[]
-  return Object.entries(properties).flatMap(([name, property]) => {
-    const path = prefix === '' ? name : `${prefix}.${name}`
-    const own = fieldOf(path, property, required.includes(name))
-    return [own, ...fieldsOf(property, path)]
-  })
-}
-
-function typeOf(schema: JsonSchema): string {
-  const options = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
-  if (options) return options.map(typeOf).join(' or ')
-  if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(', ')
-  if (schema.type === 'array') return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}`
-  const limits = [
-    schema.minimum !== undefined && `from ${schema.minimum}`,
-    schema.maximum !== undefined && `to ${schema.maximum}`,
-    schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
-  ].filter(Boolean)
-  return [schema.format === 'int64' ? 'int64' : (schema.type ?? 'any'), ...limits].join(' ')
+${query.length > 0 ? `<h4>Query</h4>${fieldTable(query)}` : ''}
+${body ? `<h4>Body</h4>${fieldTable(body)}` : ''}
+<h4>Example</h4><pre>${escapeHtml(curl)}</pre>
+<h4>Answer (data)</h4>${fieldTable(answer)}
+<h4>Failures</h4><p>${statuses.map((status) => `<code>${status}</code>`).join(' ')}</p></details>`
 }
 
 function fieldTable(fields: Field[]): string {
@@ -108,31 +56,6 @@ function fieldTable(fields: Field[]): string {
         `<tr><td><code>${escapeHtml(name)}</code>${required ? ' *' : ''}</td><td>${escapeHtml(type)}</td><td>${escapeHtml(about)}</td></tr>`,
     )
     .join('')}</table>`
-}
-
-function curlOf(path: string, method: string, operation: Operation, example: unknown): string {
-  const query = operation.parameters
-    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
-    .map((parameter) => `${parameter.name}=${parameter.example}`)
-  const lines = [
-    `curl -X ${method.toUpperCase()} "$BASE_URL${path}${query.length > 0 ? `?${query.join('&')}` : ''}"`,
-  ]
-  if (operation.security.some((scheme) => 'operatorKey' in scheme))
-    lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
-  else lines.push(`-H "app_id: $APP_ID"`)
-  if (operation.security.some((scheme) => 'accessToken' in scheme)) lines.push(`-H "access-token: $TOKEN"`)
-  if (operation.description.includes('For a user token, or an admin')) lines.push(`-H "user_id: $USER_ID"`)
-  if (example !== undefined && method !== 'get') {
-    const isText = typeof example === 'string'
-    lines.push(`-H 'content-type: ${isText ? 'application/x-ndjson' : 'application/json'}'`)
-    lines.push(`-d ${shellQuoted(isText ? example : JSON.stringify(example))}`)
-  }
-  return lines.join(' \\\n  ')
-}
-
-/** In double quotes when the shell has something to fill in. */
-function shellQuoted(text: string): string {
-  return text.includes('$') ? `"${text.replaceAll(/["\\`]/g, '\\$&')}"` : `'${text}'`
 }
 
 function slug(name: string): string {

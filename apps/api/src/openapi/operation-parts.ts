@@ -1,0 +1,109 @@
+import type { Operation } from './document.ts'
+import type { JsonSchema } from './schemas.ts'
+
+/** Names the values of the demo application that the examples use. */
+export const demoVariables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
+  "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
+  "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
+export PUSH_TOKEN=$(curl -s -X POST "$BASE_URL/token/user" -H "app_id: $APP_ID" -H 'content-type: application/json' \\
+  -d "{\\"name\\":\\"$USERNAME\\",\\"password\\":\\"$PASSWORD\\",\\"device_guid\\":\\"demo-native\\"}" | sed 's/.*"push_token":"\\([^"]*\\).*/\\1/')
+export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" -H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json' \\
+  -d '{"audience":"all","message":{"title":"Hello"}}' | sed 's/.*"task_id":\\([0-9]*\\).*/\\1/')`
+
+/** What pages for people say of one call, whatever they are written in. */
+export type OperationParts = {
+  query: Field[]
+  /** Undefined: the call has no JSON body. */
+  body: Field[] | undefined
+  answer: Field[]
+  /** HTTP statuses of its failures. */
+  statuses: string[]
+  /** Herald's codes of its failures. */
+  codes: string[]
+  curl: string
+}
+
+export type Field = { name: string; type: string; required: boolean; about: string }
+
+export function readOperation(path: string, method: string, operation: Operation): OperationParts {
+  const content = (operation.requestBody as { content?: Record<string, Content> } | undefined)?.content
+  const json = content?.['application/json']
+  const example = json?.example ?? content?.['application/x-ndjson']?.example
+  const success = operation.responses['200'] as {
+    content: { 'application/json': { schema: { properties: { data: JsonSchema } } } }
+  }
+  const statuses = Object.keys(operation.responses).filter((status) => status !== '200')
+  return {
+    query: operation.parameters
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name, schema, required }) => fieldOf(name as string, schema as JsonSchema, Boolean(required))),
+    body: json?.schema && fieldsOf(json.schema),
+    answer: fieldsOf(success.content['application/json'].schema.properties.data),
+    statuses,
+    codes: statuses.flatMap((status) =>
+      String(operation.responses[status]!.description)
+        .split('\n\n')
+        .map((line) => line.slice(0, line.indexOf(':'))),
+    ),
+    curl: curlOf(path, method, operation, example),
+  }
+}
+
+type Content = { schema?: JsonSchema; example?: unknown }
+
+function fieldOf(name: string, schema: JsonSchema, required: boolean): Field {
+  return { name, type: typeOf(schema), required, about: String(schema.description ?? '') }
+}
+
+/** Objects are unfolded into dotted names, as the messages of failures name them. */
+function fieldsOf(schema: JsonSchema, prefix = ''): Field[] {
+  if (schema.type === 'array') return fieldsOf(schema.items as JsonSchema, `${prefix}[]`)
+  const options = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
+  if (options) return options.flatMap((option) => fieldsOf(option, prefix))
+  const properties = (schema.properties ?? {}) as Record<string, JsonSchema>
+  const required = (schema.required ?? []) as string[]
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`
+    const own = fieldOf(path, property, required.includes(name))
+    return [own, ...fieldsOf(property, path)]
+  })
+}
+
+function typeOf(schema: JsonSchema): string {
+  const options = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
+  if (options) return options.map(typeOf).join(' or ')
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(', ')
+  if (schema.type === 'array') return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}`
+  const limits = [
+    schema.minimum !== undefined && `from ${schema.minimum}`,
+    schema.maximum !== undefined && `to ${schema.maximum}`,
+    schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
+  ].filter(Boolean)
+  return [schema.format === 'int64' ? 'int64' : (schema.type ?? 'any'), ...limits].join(' ')
+}
+
+function curlOf(path: string, method: string, operation: Operation, example: unknown): string {
+  const query = operation.parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
+    .map((parameter) => `${parameter.name}=${parameter.example}`)
+  const lines = [
+    `curl -X ${method.toUpperCase()} "$BASE_URL${path}${query.length > 0 ? `?${query.join('&')}` : ''}"`,
+  ]
+  if (operation.security.some((scheme) => 'operatorKey' in scheme))
+    lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
+  else lines.push(`-H "app_id: $APP_ID"`)
+  if (operation.security.some((scheme) => 'accessToken' in scheme)) lines.push(`-H "access-token: $TOKEN"`)
+  if (operation.description.includes('For a user token, or an admin')) lines.push(`-H "user_id: $USER_ID"`)
+  if (example !== undefined && method !== 'get') {
+    const isText = typeof example === 'string'
+    lines.push(`-H 'content-type: ${isText ? 'application/x-ndjson' : 'application/json'}'`)
+    lines.push(`-d ${shellQuoted(isText ? example : JSON.stringify(example))}`)
+  }
+  return lines.join(' \\\n  ')
+}
+
+/** In double quotes when the shell has something to fill in. */
+function shellQuoted(text: string): string {
+  return text.includes('$') ? `"${text.replaceAll(/["\\`]/g, '\\$&')}"` : `'${text}'`
+}

@@ -1,0 +1,96 @@
+import { codes } from '../codes.ts'
+import type { OpenApiDocument, Operation } from './document.ts'
+import { demoVariables, type Field, readOperation } from './operation-parts.ts'
+
+/** The document as a page of docs/; what /docs shows, for those who read the repository. */
+export function referencePage(document: OpenApiDocument): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+  const tags = document.tags.map(({ name }) => ({
+    name,
+    own: operations.filter(({ operation }) => operation.tags.includes(name)),
+  }))
+  return `${[
+    introduction,
+    ...tags.map(({ name, own }) => `- ${name}: ${own.map(linkTo).join(', ')}`),
+    '',
+    '## Codes',
+    '',
+    table(
+      ['code', 'when'],
+      Object.entries(codes).map(([code, when]) => [`\`${code}\``, when]),
+    ),
+    ...tags.flatMap(({ name, own }) => [
+      '',
+      `## ${name}`,
+      ...own.map(({ path, method, operation }) => operationPart(path, method, operation)),
+    ]),
+  ].join('\n')}\n`
+}
+
+const introduction = `# API reference
+
+Written from the OpenAPI document by \`scripts/write-api-reference.ts\`; a running Herald serves the same at \`/docs\` and
+\`/openapi.json\`.
+
+Every answer is \`{"code": …, "data": …, "message": …}\`: code 200 and message null on success, else a code of the table below and one
+sentence. Every call but the operator's carries the header \`app_id\`; most carry \`access-token\`. Blank (absent, null, \`""\`, \`[]\` or
+\`{}\`) selects the default. int64 is exact in both directions: a JSON number, on input also a decimal string. A field that an object
+does not have is refused. Fields marked * are required, and in answers always there. Header names carry underscores: a proxy in
+front must let them through.
+
+With an admin token the header \`user_id\` makes the call as that user and \`group_id\` as an admin of that group; with a user token
+\`user_id\` may only be its own.
+
+The examples work as they stand after \`npm start\`, in the same folder, once these lines have run:
+
+\`\`\`sh
+${demoVariables}
+\`\`\`
+`
+
+type Place = { path: string; method: string }
+const title = ({ path, method }: Place) => `${method.toUpperCase()} ${path}`
+/** As GitHub makes the anchor of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-')
+const linkTo = (place: Place) => `[${title(place)}](#${anchor(title(place))})`
+
+function operationPart(path: string, method: string, operation: Operation): string {
+  const { query, body, answer, codes: failures, curl } = readOperation(path, method, operation)
+  return [
+    '',
+    `### ${title({ path, method })}`,
+    '',
+    `**${operation.summary}.** ${operation.description}`,
+    ...part('Query', query),
+    ...part('Body', body ?? []),
+    '',
+    '```sh',
+    curl,
+    '```',
+    ...part('Answer (`data`)', answer),
+    '',
+    `Failures: ${failures.map((code) => `\`${code}\``).join(' ')}`,
+  ].join('\n')
+}
+
+function part(heading: string, fields: Field[]): string[] {
+  if (fields.length === 0) return []
+  const rows = fields.map(({ name, type, required, about }) => [
+    `\`${name}\`${required ? ' *' : ''}`,
+    type,
+    about,
+  ])
+  return ['', table([heading, 'type', 'meaning'], rows)]
+}
+
+function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { codes } from '../src/codes.ts'
+import { openApiDocument } from '../src/openapi/document.ts'
+import { referencePage } from '../src/openapi/reference-page.ts'
+import { routes } from '../src/routes.ts'
+
+describe('docs/api-reference.md', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/api-reference.md'), 'utf8')
+
+  it('is in step; write it with scripts/write-api-reference.ts', () => {
+    expect(page).toBe(referencePage(openApiDocument()))
+  })
+
+  it('shows every call and every code', () => {
+    for (const { method, path, summary } of routes)
+      expect(page).toContain(`### ${method.toUpperCase()} ${path}\n\n**${summary}.**`)
+    for (const [code, when] of Object.entries(codes)) expect(page).toContain(`| \`${code}\` | ${when} |`)
+  })
+
+  it('unfolds objects, lists and alternatives into dotted names', () => {
+    for (const field of ['audience.tag', 'setting.ospush_sequence', 'message.vivo.push_mode'])
+      expect(page).toContain(`| \`${field}\` |`)
+    expect(page).toContain('| `[].nativepush_received` * |')
+  })
+
+  it('keeps a bar inside a cell from ending it', () => {
+    const document = openApiDocument()
+    document.paths['/token/id']!.post!.parameters.push({
+      name: 'either',
+      in: 'query',
+      schema: { type: 'string', description: 'a | b' },
+    })
+    expect(referencePage(document)).toContain('| `either` | string | a \\| b |')
+  })
+})
