@@ -39,6 +39,31 @@ export function readSettings(
   return { settings, warnings: findUnknown(env) }
 }
 
+export type Inspection = ReadResult & {
+  /** One sentence for every variable that is wrong; the settings are what remains without them. */
+  problems: string[]
+}
+
+/** Every problem, where readSettings stops at the first. */
+export function inspectSettings(env: Environment, readFile?: ReadFile): Inspection {
+  const left = { ...env }
+  const problems: string[] = []
+  for (;;) {
+    try {
+      return { ...readSettings(left, readFile), problems }
+    } catch (error) {
+      // Every sentence begins with the variable it is about.
+      const name = error instanceof SettingsError ? nameIn(error.message) : undefined
+      if (name === undefined || !(name in left || `${name}_FILE` in left)) throw error
+      problems.push((error as Error).message)
+      delete left[name]
+      delete left[`${name}_FILE`]
+    }
+  }
+}
+
+const nameIn = (sentence: string) => /^[A-Z_]+/.exec(sentence)?.[0].replace(/_FILE$/, '')
+
 function readOne(setting: Setting<unknown>, env: Environment, readFile: ReadFile): unknown {
   const value = rawValue(setting, env, readFile)
   if (value === '') return setting.fallback

@@ -169,6 +169,19 @@ export const settingsTable = {
     'own',
     ['own', 'reference'],
   ),
+  url: address('HERALD_URL', 'Where the command line finds the HTTP interface.', web, {
+    fallback: undefined,
+    fallbackText: 'the standalone that runs in `HERALD_DATA_DIR`, else `HERALD_HOST` and `HERALD_PORT`',
+  }),
+  appId: text('HERALD_APP_ID', 'The application that the command line speaks for.', {
+    fallback: undefined,
+    fallbackText: 'the demo of the standalone',
+  }),
+  appSecret: text('HERALD_APP_SECRET', 'The secret of that application.', {
+    fallback: undefined,
+    fallbackText: 'the demo of the standalone',
+    secret: true,
+  }),
 }
 
 const vendorUrl = (name: string, vendor: string, fallback: string) =>

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import {
   describeSettings,
+  inspectSettings,
   readSettings,
   requireSetting,
   SettingsError,
@@ -151,6 +152,28 @@ describe('readSettings', () => {
       'HERALD_PORT_FILE is set, but Herald has no such setting.',
       'HERALD_PROT is set, but Herald has no such setting.',
     ])
+  })
+})
+
+describe('inspectSettings', () => {
+  it('names every problem and reads the rest', () => {
+    const { settings, problems, warnings } = inspectSettings({
+      HERALD_PORT: 'http',
+      HERALD_OPERATOR_KEY: 'short',
+      HERALD_MASTER_KEY: 'x',
+      HERALD_MASTER_KEY_FILE: '/x',
+      DATABASE_URL_FILE: '/nowhere',
+      HERALD_TOKEN_DAYS: '9',
+      HERALD_PROT: '1',
+    })
+    expect(problems).toEqual([
+      'HERALD_PORT must be a whole number from 1 to 65535, not "http".',
+      'DATABASE_URL_FILE names the file /nowhere, which cannot be read (ENOENT).',
+      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; one of them must go.',
+      'HERALD_OPERATOR_KEY must have 16 characters or more.',
+    ])
+    expect(settings).toMatchObject({ port: 7100, tokenDays: 9, operatorKey: undefined })
+    expect(warnings).toEqual(['HERALD_PROT is set, but Herald has no such setting.'])
   })
 })
 
