@@ -1,4 +1,5 @@
-import { fromExactJson, type Int64, toExactJson } from './exact-json.ts'
+import { readEnvelope } from './envelope.ts'
+import { type Int64, toExactJson } from './exact-json.ts'
 import { HeraldError } from './herald-error.ts'
 import type { Message, Notification, Setting } from './notification.ts'
 import type {
@@ -100,6 +101,12 @@ export class HeraldServer {
 
   taskList(wish: { limit?: number; before?: Int64; state?: string } = {}): Promise<Page<TaskView>> {
     return this.call('POST', '/push/task/list', wish)
+  }
+
+  /** One task as the list has it; undefined when there is none with this id. */
+  async task(taskId: Int64): Promise<TaskView | undefined> {
+    const { list } = await this.taskList({ limit: 1, before: BigInt(taskId) + 1n })
+    return list[0] !== undefined && BigInt(list[0].task_id) === BigInt(taskId) ? list[0] : undefined
   }
 
   async cancelTask(taskId: Int64): Promise<void> {
@@ -205,10 +212,12 @@ export class HeraldServer {
   }
 
   /** Streams devices as they come; memory does not grow with their number. */
-  async importDevices(
-    devices: AsyncIterable<ImportedDevice> | Iterable<ImportedDevice>,
-  ): Promise<ImportReport> {
-    const chunks = lines(devices)
+  importDevices(devices: AsyncIterable<ImportedDevice> | Iterable<ImportedDevice>): Promise<ImportReport> {
+    return this.importLines(lines(devices))
+  }
+
+  /** Streams text that already is one JSON object a line, as it comes; a chunk may end anywhere. */
+  async importLines(chunks: AsyncGenerator<Uint8Array>): Promise<ImportReport> {
     const body = new ReadableStream({
       async pull(controller) {
         const { done, value } = await chunks.next()
@@ -283,30 +292,6 @@ export class HeraldServer {
     })
     return readEnvelope(response)
   }
-}
-
-async function readEnvelope(response: Response): Promise<unknown> {
-  const text = await response.text()
-  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  const wait = Number.isFinite(retryAfter) ? retryAfter : undefined
-  let envelope: { code?: unknown; data?: unknown; message?: unknown }
-  try {
-    envelope = fromExactJson(text) as typeof envelope
-  } catch {
-    throw new HeraldError(
-      0,
-      response.status,
-      `The answer is not Herald's: HTTP status ${response.status}.`,
-      wait,
-    )
-  }
-  if (envelope?.code === 200) return envelope.data
-  throw new HeraldError(
-    typeof envelope?.code === 'number' ? envelope.code : 0,
-    response.status,
-    typeof envelope?.message === 'string' ? envelope.message : `HTTP status ${response.status}.`,
-    wait,
-  )
 }
 
 const CHUNK = 64 * 1024

@@ -1,5 +1,6 @@
 export type { Int64 } from './exact-json.ts'
 export { HeraldError } from './herald-error.ts'
+export { HeraldOperator, type HeraldOperatorOptions } from './herald-operator.ts'
 export { HeraldServer, type HeraldServerOptions } from './herald-server.ts'
 export type {
   AndroidFields,
@@ -17,6 +18,7 @@ export type {
 } from './notification.ts'
 export type {
   AdminTokenRecord,
+  ApplicationView,
   CertificateRecord,
   CertificateView,
   DeviceView,
@@ -26,6 +28,7 @@ export type {
   GroupView,
   ImportedDevice,
   ImportReport,
+  NewApplication,
   NewCertificate,
   Page,
   PageWish,

@@ -87,6 +87,9 @@ export type Explanation = {
   others: { channel: string; reason: string }[]
 }
 
+export type NewApplication = { name: string; package_name?: string }
+export type ApplicationView = { app_id: string; name: string; package_name: string; created_at: number }
+
 export type UserView = {
   user_id: Int64
   username: string

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { fromExactJson, toExactJson } from '../src/exact-json.ts'
 import { HeraldError } from '../src/herald-error.ts'
+import { HeraldOperator } from '../src/herald-operator.ts'
 import { HeraldServer } from '../src/herald-server.ts'
 
 type Sent = { path: string; init: RequestInit & { headers: Record<string, string> } }
@@ -113,5 +114,40 @@ describe('HeraldServer', () => {
     expect(lines).toHaveLength(3001)
     expect(lines[2999]).toBe('{"device_guid":"g2999","platform":"android","user_id":"4611686018427387904"}')
     expect(lines[3000]).toBe('')
+  })
+})
+
+describe('a task by its id', () => {
+  const pageOf = (id: string) => fake(() => ok(`{"list":[{"task_id":${id}}],"next":null}`))
+
+  it('is the newest that is not newer than it, if that is it', async () => {
+    const { fetch, sent } = pageOf('7')
+    const herald = new HeraldServer({ ...options, token: 't', fetch })
+    expect(await herald.task(7)).toEqual({ task_id: 7 })
+    expect(sent[0]!.init.body).toBe('{"limit":1,"before":"8"}')
+    expect(await herald.task(9)).toBeUndefined()
+  })
+})
+
+describe('HeraldOperator', () => {
+  it('sends its key, and no application', async () => {
+    const { fetch, sent } = fake(({ path }) =>
+      ok(path === '/admin/app' ? '{"app_id":"a","app_secret":"s"}' : '[]'),
+    )
+    const operator = new HeraldOperator({ baseUrl: 'http://herald.example/', operatorKey: 'key', fetch })
+    expect(await operator.createApplication({ name: 'Shop' })).toEqual({ app_id: 'a', app_secret: 's' })
+    expect(await operator.applications()).toEqual([])
+    expect(sent.map(({ path, init }) => [init.method, path])).toEqual([
+      ['POST', '/admin/app'],
+      ['GET', '/admin/app/list'],
+    ])
+    expect(sent[0]!.init.headers).toMatchObject({ authorization: 'Bearer key' })
+    expect(sent[0]!.init.headers).not.toHaveProperty('app_id')
+  })
+
+  it('rejects as a HeraldServer does', async () => {
+    const { fetch } = fake(() => failed(40301, 403))
+    const operator = new HeraldOperator({ baseUrl: 'http://x', operatorKey: 'wrong', fetch })
+    await expect(operator.applications()).rejects.toMatchObject({ code: 40301, message: 'No.' })
   })
 })
