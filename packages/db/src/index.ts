@@ -21,6 +21,7 @@ export {
   resolveSmallAudiences,
 } from './audience.ts'
 export { type AuditEntry, type AuditRecord, listAudit, recordAudit } from './audit.ts'
+export { type Backlog, readBacklog, readStanding, type Standing } from './backlog.ts'
 export { assignBadges, type BadgeWish } from './badges.ts'
 export { type BalanceSize, balanceSql, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export { bind, type NewBinding, type Platform, unbind } from './bindings.ts'
@@ -48,7 +49,15 @@ export {
   type StoredCertificate,
   saveCertificate,
 } from './certificates.ts'
+export { type CertificateHealth, certificateHealth, examineServer, type ServerFacts } from './checkup.ts'
 export { type BatchKey, batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
+export { type CertificateView, type Overview, type QueueView, readOverview } from './console-overview.ts'
+export {
+  type ConsoleSessionRow,
+  closeConsoleSession,
+  findConsoleSession,
+  openConsoleSession,
+} from './console-sessions.ts'
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 export {
   type DeviceImport,
@@ -107,8 +116,9 @@ export {
   waitingInbox,
 } from './inbox.ts'
 export { sharedKey } from './instance-keys.ts'
+export { type Lead, takeLead } from './leadership.ts'
 export { countLogin, forgiveLogin, loginLimit } from './login-failures.ts'
-export { type MigrateOptions, migrate } from './migrate.ts'
+export { type MigrateOptions, type MigrationState, migrate, migrationState } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
 export { type Acknowledgement, acknowledge } from './native-acknowledge.ts'
 export {

@@ -42,6 +42,29 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   }
 }
 
+export type MigrationState = {
+  /** Names of migrations that the database has. */
+  applied: string[]
+  /** ... and of those that the next start of a program applies. */
+  pending: string[]
+}
+
+/** What `migrate` would do, without doing it. Throws MigrationError as it would. */
+export async function migrationState(databaseUrl: string, folder = prismaFolder): Promise<MigrationState> {
+  const migrations = readMigrations(join(folder, 'migrations'))
+  const client = await connect(databaseUrl)
+  try {
+    const { missing } = compareMigrations(migrations, await readRecorded(client))
+    const pending = missing.map(({ name }) => name)
+    return {
+      applied: migrations.map(({ name }) => name).filter((name) => !pending.includes(name)),
+      pending,
+    }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
 async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString,

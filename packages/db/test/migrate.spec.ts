@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort, startApp, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import { migrate } from '../src/migrate.ts'
+import { migrate, migrationState } from '../src/migrate.ts'
 import { MigrationError } from '../src/migrations.ts'
 
 let database: TestDatabase
@@ -53,9 +53,14 @@ describe('migrate', () => {
 
   it('applies what is new, in order', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
+    expect(await migrationState(database.url, folder)).toEqual({ applied: [], pending: ['1_first'] })
     expect(await migrated()).toEqual(['applying 1 migration'])
     write('2_second', 'ALTER TABLE a ADD m int')
     write('3_third', 'ALTER TABLE a RENAME m TO k')
+    expect(await migrationState(database.url, folder)).toEqual({
+      applied: ['1_first'],
+      pending: ['2_second', '3_third'],
+    })
     expect(await migrated()).toEqual(['applying 2 migrations'])
     expect(await migrated()).toEqual([])
     expect(await query('SELECT n, k FROM a')).toEqual([])

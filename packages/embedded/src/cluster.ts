@@ -22,6 +22,7 @@ export type Cluster = { folder: string; dataDir: string; logFile: string; passwo
 export const userName = 'herald'
 
 export const dataDirOf = (folder: string) => join(folder, 'data')
+export const passwordOf = (folder: string) => readFileSync(join(folder, 'password'), 'utf8').trim()
 
 /** The one folder that server programs are started in. */
 export function inDataDir(dataDir: string, user: ServerUser | undefined) {
@@ -65,7 +66,7 @@ export function openCluster(options: {
     folder,
     dataDir,
     logFile: join(folder, 'postgres.log'),
-    password: readFileSync(passwordFile, 'utf8').trim(),
+    password: passwordOf(folder),
   }
 }
 

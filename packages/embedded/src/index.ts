@@ -1,3 +1,9 @@
-export { type Postgres, type PostgresOptions, startPostgres, stopLeftBehind } from './postgres.ts'
+export {
+  findRunning,
+  type Postgres,
+  type PostgresOptions,
+  startPostgres,
+  stopLeftBehind,
+} from './postgres.ts'
 export { PostgresProblem } from './postgres-problem.ts'
 export { processStart } from './processes.ts'

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Binaries, findBinaries } from './binaries.ts'
-import { type Cluster, dataDirOf, inDataDir, openCluster, userName } from './cluster.ts'
+import { type Cluster, dataDirOf, inDataDir, openCluster, passwordOf, userName } from './cluster.ts'
 import { PostgresProblem } from './postgres-problem.ts'
+import { processStart, recordedPostmaster } from './processes.ts'
 import { serverOptions } from './server-options.ts'
 import { type ServerUser, serverUser } from './server-user.ts'
 import { endSurvivors } from './survivors.ts'
@@ -62,6 +64,20 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 /** Ends a server that somebody else's killed process left behind in `dir`. */
 export async function stopLeftBehind(dir: string): Promise<void> {
   if (existsSync(dataDirOf(dir))) await endSurvivors(dataDirOf(dir), () => {})
+}
+
+/** The address of the server that somebody else runs in `dir`; undefined when there is none, or none that we may use. */
+export function findRunning(dir: string): string | undefined {
+  const dataDir = dataDirOf(dir)
+  const pid = recordedPostmaster(dataDir)
+  if (pid === undefined || processStart(pid) === undefined) return undefined
+  try {
+    // The fourth line is the port; a server that is starting up has not written it yet.
+    const port = Number(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[3])
+    return port > 0 ? urlOf({ password: passwordOf(dir) }, port, userName) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function launch(options: {
@@ -160,7 +176,7 @@ async function withClient<T>(connectionString: string, work: (client: pg.Client)
   }
 }
 
-const urlOf = (cluster: Cluster, port: number, database: string) =>
+const urlOf = (cluster: Pick<Cluster, 'password'>, port: number, database: string) =>
   `postgresql://${userName}:${cluster.password}@127.0.0.1:${port}/${database}`
 
 /** Answers where this run's lines will begin; keeps the file from growing over the years. */

@@ -15,7 +15,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import { type Postgres, type PostgresOptions, processStart, startPostgres } from '../src/index.ts'
+import {
+  findRunning,
+  type Postgres,
+  type PostgresOptions,
+  processStart,
+  startPostgres,
+} from '../src/index.ts'
 import { serversOf } from '../src/processes.ts'
 
 let top: string
@@ -65,10 +71,13 @@ async function killed(child: ChildProcess): Promise<void> {
 
 describe('startPostgres', () => {
   it('keeps what was written over a stop and a start', async () => {
+    expect(findRunning(dir)).toBeUndefined()
     const first = await start()
     await query(first.url, 'CREATE TABLE thing AS SELECT 7 AS n')
+    expect(findRunning(dir)).toBe(first.url)
     await first.stop()
     expect(processStart(first.pid)).toBeUndefined()
+    expect(findRunning(dir)).toBeUndefined()
     const second = await start()
     expect(await query(second.url, 'SELECT n FROM thing')).toEqual([{ n: 7 }])
   })

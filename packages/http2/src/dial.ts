@@ -1,29 +1,50 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
-import type { Endpoint, ProxyEndpoint, TlsOptions } from './endpoint.ts'
+import { connect as connectTls, TLSSocket } from 'node:tls'
+import { type Endpoint, type ProxyEndpoint, readEndpoint, type TlsOptions } from './endpoint.ts'
 
 const maxProxyAnswer = 16_384
 
 /** Opens a socket on which HTTP/2 may begin; through the proxy if there is one. `abort` ends the attempt. */
 export async function dial(endpoint: Endpoint, tls: TlsOptions, abort: AbortSignal): Promise<Socket> {
+  const socket = await open(endpoint, tls, abort, ['h2'])
+  if (!(socket instanceof TLSSocket) || socket.alpnProtocol === 'h2') return socket.setNoDelay(true)
+  socket.destroy()
+  throw new Error(
+    `${endpoint.host}:${endpoint.port} does not speak HTTP/2 (ALPN chose ${socket.alpnProtocol || 'nothing'})`,
+  )
+}
+
+/** Whether a server is there: connects, shakes hands and hangs up, whichever HTTP it speaks. Rejects with the reason. */
+export async function reach(
+  url: string,
+  options: { tls?: TlsOptions; proxy?: string; abort: AbortSignal },
+): Promise<void> {
+  const endpoint = readEndpoint(new URL(url).origin, options.proxy)
+  const socket = await open(endpoint, options.tls ?? {}, options.abort, ['h2', 'http/1.1'])
+  socket.on('error', () => {})
+  socket.destroy()
+}
+
+async function open(
+  endpoint: Endpoint,
+  tls: TlsOptions,
+  abort: AbortSignal,
+  protocols: string[],
+): Promise<Socket> {
   const { proxy } = endpoint
   const carrier = proxy === undefined ? undefined : await tunnel(proxy, endpoint, abort)
   if (!endpoint.secure) return carrier ?? (await openTcp(endpoint.host, endpoint.port, abort))
   const socket = connectTls({
     ...tls,
     servername: tls.servername ?? (isIP(endpoint.host) ? '' : endpoint.host),
-    ALPNProtocols: ['h2'],
+    ALPNProtocols: protocols,
     minVersion: tls.minVersion ?? 'TLSv1.2',
     ...(carrier === undefined
       ? { host: endpoint.host, port: endpoint.port }
       : { socket: carrier, host: endpoint.host }),
   })
   await opened(socket, 'secureConnect', abort, carrier)
-  if (socket.alpnProtocol === 'h2') return socket.setNoDelay(true)
-  socket.destroy()
-  throw new Error(
-    `${endpoint.host}:${endpoint.port} does not speak HTTP/2 (ALPN chose ${socket.alpnProtocol || 'nothing'})`,
-  )
+  return socket
 }
 
 async function openTcp(host: string, port: number, abort: AbortSignal): Promise<Socket> {

@@ -1,3 +1,4 @@
+export { reach } from './dial.ts'
 export type { TlsOptions } from './endpoint.ts'
 export { FrameReader } from './frame-reader.ts'
 export {

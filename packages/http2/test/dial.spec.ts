@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage } from 'node:htt
 import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { reach } from '../src/dial.ts'
 import { readEndpoint } from '../src/endpoint.ts'
 import { ca, server as certificate } from './support/certificates.ts'
 import { makePools, multicast } from './support/pools.ts'
@@ -151,5 +152,34 @@ describe('the way to the server', () => {
     ],
   ])('reads %s', (origin, endpoint) => {
     expect(readEndpoint(origin)).toMatchObject(endpoint)
+  })
+})
+
+describe('reaching a server', () => {
+  const abort = () => AbortSignal.timeout(10_000)
+
+  it('is content with one that speaks HTTP/1.1 alone, through a proxy or not', async () => {
+    const server = createTlsServer({ ...certificate, ALPNProtocols: ['http/1.1'] }, (socket) =>
+      socket.on('error', () => {}).resume(),
+    )
+    const port = await listen(server)
+    const proxy = await startProxy()
+    await reach(`https://localhost:${port}/v1/send`, { tls: { ca }, abort: abort() })
+    await reach(`https://localhost:${port}`, {
+      tls: { ca },
+      proxy: `http://localhost:${proxy.port}`,
+      abort: abort(),
+    })
+    expect(proxy.asked.map(({ target }) => target)).toEqual([`localhost:${port}`])
+    await expect(reach(`https://localhost:${port}`, { abort: abort() })).rejects.toThrow(/certificate/)
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('says why it failed', async () => {
+    const silent = await startTalker('')
+    await expect(reach('http://localhost:1', { abort: abort() })).rejects.toThrow()
+    await expect(
+      reach(`https://localhost:${silent.port}`, { abort: AbortSignal.timeout(100) }),
+    ).rejects.toThrow(/timeout|given up/)
   })
 })

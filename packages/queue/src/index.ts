@@ -1,3 +1,4 @@
+export { examineQueue, type QueueFacts, type RedisNode } from './checkup.ts'
 export { InvalidJob, QueueUnavailable, QueueUrlError } from './errors.ts'
 export type { QueueLog } from './log.ts'
 export { nativeQueue, pushQueue, type QueueName } from './names.ts'

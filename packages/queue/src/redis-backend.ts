@@ -91,12 +91,12 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
 
 const unreachable = 'Redis is unreachable'
 
-type Client = Redis | Cluster
+export type Client = Redis | Cluster
 type Manner = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'> & {
   retry: (times: number) => number | null
 }
 
-function connect(address: RedisAddress, { retry, ...manner }: Manner): Client {
+export function connect(address: RedisAddress, { retry, ...manner }: Manner): Client {
   const { hosts, sentinel, username, password, db } = address
   const tls = address.tls ? { tls: {} } : {}
   const common: RedisOptions = {

@@ -1,6 +1,11 @@
+/** One value out of the text of INFO. */
+export function infoField(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
+}
+
 /** What an operator should change, from the text of INFO. */
 export function complaintsAbout(info: string): string[] {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
+  const field = (name: string) => infoField(info, name)
   const complaints: string[] = []
   const policy = field('maxmemory_policy')
   if (policy && policy !== 'noeviction') {

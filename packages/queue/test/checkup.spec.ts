@@ -1,0 +1,55 @@
+import { describeWith, freePort, testDatabase, testRedis } from '@herald/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { examineQueue, openQueues, QueueUnavailable } from '../src/index.ts'
+
+const log = { warn: () => {}, error: () => {} }
+
+describeWith('redis-server')('the examination of a Redis', () => {
+  it('finds what would lose jobs', async () => {
+    const redis = await testRedis(['--maxmemory-policy', 'allkeys-lru'])
+    try {
+      expect(await examineQueue(redis.url)).toEqual({
+        kind: 'redis',
+        topology: 'single',
+        whole: true,
+        nodes: [
+          {
+            address: `127.0.0.1:${redis.port}`,
+            version: expect.stringMatching(/^\d+\.\d+/),
+            role: 'master',
+            policy: 'allkeys-lru',
+            appendOnly: false,
+          },
+        ],
+      })
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('says that nobody is there, or that it may not come in', async () => {
+    const nobody = `redis://127.0.0.1:${await freePort()}`
+    await expect(examineQueue(nobody)).rejects.toThrow(QueueUnavailable)
+    await expect(examineQueue(nobody)).rejects.toThrow(/ECONNREFUSED/)
+    const redis = await testRedis(['--requirepass', 'hush'])
+    try {
+      await expect(examineQueue(redis.url)).rejects.toThrow(/NOAUTH/)
+    } finally {
+      await redis.stop()
+    }
+  })
+})
+
+describe('the examination of a queue in Postgres', () => {
+  it('finds no schema before the first program, and one after it', async () => {
+    const database = await testDatabase({ migrated: false })
+    try {
+      expect(await examineQueue(database.url)).toMatchObject({ kind: 'postgres', schema: 'missing' })
+      const queues = await openQueues({ url: database.url, log })
+      await queues.close()
+      expect(await examineQueue(database.url)).toMatchObject({ kind: 'postgres', schema: 'ready' })
+    } finally {
+      await database.drop()
+    }
+  })
+})
