@@ -5,6 +5,7 @@ import type { Acceptor, CertificateBook } from '@herald/plan'
 import type { Logger, Registry } from '@herald/telemetry'
 import type { Passwords } from './auth/passwords.ts'
 import type { Sessions } from './auth/sessions.ts'
+import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
 import type { CallbackDesk } from './receipts/callback-desk.ts'
 import type { ReceiptSink } from './receipts/receipt-sink.ts'
@@ -16,6 +17,7 @@ export type ApiDeps = {
   sealer: Sealer
   log: Logger
   registry: Registry
+  meters: Meters
   acceptor: Acceptor
   certificates: CertificateBook
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>

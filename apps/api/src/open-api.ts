@@ -7,6 +7,7 @@ import { createPasswords } from './auth/passwords.ts'
 import { createSessions } from './auth/sessions.ts'
 import { createTokens, newTokenKey } from './auth/tokens.ts'
 import type { ApiDeps } from './deps.ts'
+import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
 import { createCallbackDesk } from './receipts/callback-desk.ts'
 import { createReceiptSink } from './receipts/receipt-sink.ts'
@@ -27,21 +28,24 @@ export type OpenApiOptions = AppOptions & { overrides?: Partial<ApiDeps> }
 export async function openApi(context: Context, options: OpenApiOptions = {}): Promise<OpenApi> {
   const { settings, db, sealer, queues, certificates, log, registry } = context
   const privateKey = settings.tokenKey ?? (await sharedKey(db, sealer, 'token-signing', newTokenKey))
+  const meters = createMeters(registry)
   const acceptor = createAcceptor({
     db,
     queues,
     certificates,
     // The batches are committed and stay released: the feeder names them again.
-    onQueueFailure: (error) =>
-      log.warn({ err: error }, 'the queue took no job; the feeder will add it later'),
+    onQueueFailure: (error, tasks) =>
+      log.warn({ err: error, tasks }, 'the queue took no job; the feeder will add it later'),
+    onPlanned: meters.planned,
   })
-  const receipts = createReceiptSink(db)
-  const callbacks = createCallbackDesk({ db, certificates, receipts, log })
+  const receipts = createReceiptSink(db, meters.received)
+  const callbacks = createCallbackDesk({ db, certificates, receipts, meters, log })
   const deps: ApiDeps = {
     db,
     sealer,
     log,
     registry,
+    meters,
     acceptor,
     certificates,
     adapters,
@@ -70,13 +74,7 @@ export async function openApi(context: Context, options: OpenApiOptions = {}): P
       caller: createRateLimiter({ perSecond: 100, burst: 500 }),
     },
     trustedProxies: settings.trustedProxies,
-    waiting: async () => {
-      const up = await db.pool.query('SELECT 1').then(
-        () => true,
-        () => false,
-      )
-      return up ? [] : ['postgres']
-    },
+    waiting: () => context.dependencies.missing(['postgres']),
     ...options.overrides,
   }
   return {

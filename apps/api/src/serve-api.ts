@@ -51,4 +51,5 @@ export async function serveApi(
   }
 }
 
-export const api: Service = { name: 'api', start: (context) => serveApi(context) }
+/** Ready without the queue: what is accepted is in Postgres, and the feeder adds its jobs later. */
+export const api: Service = { name: 'api', needs: ['postgres'], start: (context) => serveApi(context) }

@@ -9,7 +9,11 @@ import {
 import { enqueue } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 
-export type FeedDeps = { db: Database; queues: PushQueues; onQueueFailure(error: unknown): void }
+export type FeedDeps = {
+  db: Database
+  queues: PushQueues
+  onQueueFailure(error: unknown, tasks?: number[]): void
+}
 
 /** Most recipients in flight per certificate or node: the queue holds a window, so that an urgent push is never far behind. */
 const WINDOW = 20_000

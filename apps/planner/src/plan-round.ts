@@ -7,7 +7,7 @@ import {
   planPage,
   resolveSmallAudiences,
 } from '@herald/db'
-import { planDevices } from '@herald/domain'
+import { type Plan, planDevices } from '@herald/domain'
 import { type CertificateBook, rulesFor } from '@herald/plan'
 
 /** Most devices of one page: what a planner holds in memory, whatever the size of the audience. */
@@ -20,29 +20,37 @@ export type PlanDeps = {
   /** Tasks that could not be planned and when (Unix ms) they get another try; nobody waits behind them. */
   shunned: Map<number, number>
   onFailure(error: PlanningFailed): void
+  /** A task's planning has begun; a small audience's is done with it. */
+  onBegun?(taskId: number, large: boolean): void
+  /** Told what was committed. */
+  onPlanned?(plan: Plan): void
 }
 
 /** Begins one due task or plans one page of a large one. Answers whether there may be more. */
 export async function planRound(deps: PlanDeps): Promise<boolean> {
+  let small: Plan | undefined
+  let begunTask: number | undefined
   const begun = await shunning(deps, (but) =>
     beginDueTask(deps.db, but, async (task) => {
       const [devices] = await resolveSmallAudiences(deps.db, [task])
-      if (!devices) return undefined
-      return planDevices(devices, rulesFor(task, await deps.certificates.of(task.appId)), task.speed)
+      small =
+        devices && planDevices(devices, rulesFor(task, await deps.certificates.of(task.appId)), task.speed)
+      begunTask = task.taskId
+      return small
     }),
   )
+  if (begunTask !== undefined) deps.onBegun?.(begunTask, small === undefined)
+  if (small) deps.onPlanned?.(small)
+  let page: Plan | undefined
   const paged = await shunning(deps, (but) =>
     planPage(deps.db, but, async ({ task, lo, hi }, runner) => {
       const certificates = await deps.certificates.of(task.appId)
       const devices = await devicePage(runner, task, { lo, hi, most: PAGE_DEVICES })
-      return (
-        devices && {
-          plan: planDevices(devices, rulesFor(task, certificates), task.speed),
-          devices: devices.length,
-        }
-      )
+      page = devices && planDevices(devices, rulesFor(task, certificates), task.speed)
+      return devices && page && { plan: page, devices: devices.length }
     }),
   )
+  if (page) deps.onPlanned?.(page)
   if (!begun && !paged) await closePlanning(deps.db)
   return begun || paged
 }

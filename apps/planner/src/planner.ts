@@ -1,9 +1,12 @@
-import { applyRetention, feelPulse, tendSuspects } from '@herald/db'
+import { applyRetention, feelPulse, type PlanningFailed, tendSuspects } from '@herald/db'
+import { type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Service } from '@herald/program'
+import { counter } from '@herald/telemetry'
 import { feedRound } from './feed-round.ts'
 import { startLoop } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
 import { planRound } from './plan-round.ts'
+import { createSampler } from './sampler.ts'
 import { sweepRound } from './sweep-round.ts'
 
 /** How soon an idle planner notices new work: one cheap query. */
@@ -17,28 +20,43 @@ const GUARD_MS = 30_000
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
 export const planner: Service = {
   name: 'planner',
-  start({ db, queues, certificates, settings, log }) {
+  start({ db, queues, certificates, settings, registry, log }) {
+    const planned = counter(registry, 'herald_recipients_planned_total')
+    const unreachable = counter(registry, 'herald_recipients_unreachable_total')
+    const failures = counter(registry, 'herald_rounds_failed_total')
     let queueDown = false
     const feed = {
       db,
       queues,
-      onQueueFailure(error: unknown) {
+      onQueueFailure(error: unknown, tasks?: number[]) {
         if (!queueDown)
-          log.warn({ err: error }, 'jobs cannot be added to the queue; their batches are named again later')
+          log.warn(
+            { err: error, tasks },
+            'jobs cannot be added to the queue; their batches are named again later',
+          )
         queueDown = true
       },
     }
-    const onError = (error: unknown, passing: boolean) =>
-      passing
-        ? log.warn({ err: error }, 'Postgres is not available')
-        : log.error({ err: error }, 'a round failed')
+    const onError = (error: unknown, passing: boolean) => {
+      failures.inc({ cause: passing ? 'postgres' : 'error' })
+      if (passing) log.warn({ err: error }, 'Postgres is not available')
+      else log.error({ err: error }, 'a round failed')
+    }
 
     const plan = {
       db,
       certificates,
       shunned: new Map<number, number>(),
-      onFailure: (error: Error) =>
-        log.error({ err: error }, 'a task could not be planned; it is tried again'),
+      onFailure(error: PlanningFailed) {
+        failures.inc({ cause: 'task' })
+        log.error({ err: error, task: error.taskId }, 'a task could not be planned; it is tried again')
+      },
+      onBegun: (taskId: number, large: boolean) =>
+        log.info({ task: taskId }, large ? 'a large audience is being planned' : 'a task was planned'),
+      onPlanned(plan: Plan) {
+        for (const [channel, count] of targetsOf(plan)) planned.inc({ channel: publicName(channel) }, count)
+        if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
+      },
     }
     const feeding = startLoop({
       idleMs: UNTOLD_MS,
@@ -83,6 +101,8 @@ export const planner: Service = {
         return false
       },
     })
+    const sampler = createSampler({ db, queues, registry })
+    const sampling = startLoop({ idleMs: UNTOLD_MS, onError, round: sampler.sample })
     let beats = 0
     const watching = startLoop({
       idleMs: PULSE_MS,
@@ -99,8 +119,19 @@ export const planner: Service = {
     })
     return {
       async stop() {
-        const loops = [watching, planning, feeding, sweeping, tending, trimming, guarding, retaining]
+        const loops = [
+          watching,
+          planning,
+          feeding,
+          sweeping,
+          tending,
+          trimming,
+          guarding,
+          retaining,
+          sampling,
+        ]
         await Promise.all(loops.map((loop) => loop.stop()))
+        await sampler.stop()
       },
     }
   },

@@ -12,6 +12,8 @@ const MOST_KEPT = 200_000
 /** Writes acknowledgements down in groups, because one by one the counters would be the limit. */
 export function recordAcknowledgements(deps: {
   db: Database
+  /** So many were new. */
+  onReceived(count: number): void
   onTrouble(error: unknown): void
   giveUp(): boolean
 }): Acknowledgements {
@@ -22,7 +24,7 @@ export function recordAcknowledgements(deps: {
     async take(receipts) {
       for (let written = false; !written && !deps.giveUp(); ) {
         try {
-          await acknowledge(deps.db, receipts)
+          deps.onReceived(await acknowledge(deps.db, receipts))
           written = true
         } catch (error) {
           deps.onTrouble(error)

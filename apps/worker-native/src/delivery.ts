@@ -15,6 +15,7 @@ import {
 import { foldNative, letters, type NativeAnswer } from '@herald/domain'
 import { type CertificateBook, planUnwritten } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
+import type { NativeMetrics } from './metrics.ts'
 import type { TaskBook } from './task-book.ts'
 
 export type Delivery = {
@@ -43,6 +44,7 @@ export type DeliveryDeps = {
   /** Something is in the inbox of a device that is connected here. */
   wake(deviceId: number): void
   ackSeconds: number
+  metrics: Pick<NativeMetrics, 'settled' | 'leaseLost' | 'settleRepeated' | 'firstCall'>
   log: { warn(fields: object, message: string): void }
 }
 
@@ -86,6 +88,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     const lease = { seconds: LEASE_SECONDS, worker: `native@${deps.node()}` }
     const batches = await retrying(() => claimBatches(deps.db.pool, keys, lease))
     if (batches.length === 0) return
+    const claimed = performance.now()
     const [tasks, moved] = await Promise.all([
       deps.tasks.of(batches.map(({ taskId }) => taskId)),
       retrying(() =>
@@ -99,6 +102,10 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     await Promise.all(
       batches.map((batch) => {
         const { task, frame } = tasks.get(batch.taskId)!
+        if (batch.attempts === 1) {
+          const ms = batch.claimedAt - task.beginAt + performance.now() - claimed
+          deps.metrics.firstCall(batch.lane, ms / 1000)
+        }
         return deliver(batch, task, frame, (deviceId) => (moved.get(deviceId) ?? 0) > batch.plannedAt)
       }),
     )
@@ -164,18 +171,22 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     for (const written of group) written.settling = true
     try {
       const settlements = await Promise.all(group.map(settlementOf))
-      const done = await settleUntilKnown(deps.db, settlements)
+      const done = await settleUntilKnown(deps.db, settlements, deps.metrics.settleRepeated)
       for (const [i, written] of group.entries()) {
         const { taskId, id } = written.batch
         if (done.has(batchName(taskId, id))) {
+          const { fold } = settlements[i]!
+          deps.metrics.settled({ ...fold, received: fold.acknowledged.length })
           wakeReturned(settlements[i]!)
           continue
         }
+        deps.metrics.leaseLost()
         deps.log.warn({ task: taskId, batch: id }, 'the lease was lost before a native batch was settled')
         recordAnyway(written)
       }
     } catch (error) {
-      deps.log.warn({ err: error, batches: group.length }, 'native batches could not be settled')
+      const tasks = [...new Set(group.map(({ batch }) => batch.taskId))]
+      deps.log.warn({ err: error, tasks, batches: group.length }, 'native batches could not be settled')
       for (const written of group) recordAnyway(written)
     } finally {
       for (const written of group) forget(written)
@@ -248,7 +259,11 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
 }
 
 /** Repeats the settle through lost connections; afterwards the row itself tells whether it is ours that was committed. */
-async function settleUntilKnown(db: Database, settlements: NativeSettlement[]): Promise<Set<string>> {
+async function settleUntilKnown(
+  db: Database,
+  settlements: NativeSettlement[],
+  onRepeat: () => void,
+): Promise<Set<string>> {
   const until = Date.now() + PATIENCE_MS
   for (let attempt = 0; ; attempt++) {
     try {
@@ -261,6 +276,7 @@ async function settleUntilKnown(db: Database, settlements: NativeSettlement[]): 
       return done
     } catch (error) {
       if (!isPassing(error) || Date.now() > until) throw error
+      onRepeat()
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),
       )

@@ -27,7 +27,12 @@ const SHORT_OF_TIME_MS = 5_000
 
 /** The native channel: holds the connections of devices and delivers over them. */
 export function nativeGateway(options: GatewayOptions = {}): Service {
-  return { name: 'worker-native', start: (context) => startGateway(context, options) }
+  return {
+    name: 'worker-native',
+    // Without the queue it still greets devices and drains their inboxes; refusing them would only make matters worse.
+    needs: ['postgres'],
+    start: (context) => startGateway(context, options),
+  }
 }
 
 async function startGateway(context: Context, options: GatewayOptions): Promise<Running> {
@@ -58,7 +63,12 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   })
 
   const tasks = createTaskBook(db)
-  const acknowledgements = recordAcknowledgements({ db, onTrouble, giveUp: () => giveUp })
+  const acknowledgements = recordAcknowledgements({
+    db,
+    onReceived: (count) => metrics.received(count),
+    onTrouble,
+    giveUp: () => giveUp,
+  })
   const greeter = createGreeter({ db, node: lease.node, onTrouble, giveUp: () => giveUp })
   const connections = createConnections({
     greeter,
@@ -90,6 +100,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     record: (taskId, deviceId, appId) => acknowledgements.record(taskId, { deviceId, appId }),
     wake: (deviceId) => rounds.wake(deviceId),
     ackSeconds,
+    metrics,
     log,
   })
   const inbox = createInboxDrain({
@@ -100,6 +111,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     wasWritten: connections.wasWritten,
     forget: connections.forget,
     ackSeconds,
+    onSent: metrics.sent,
   })
   const rounds = startRounds({
     db,

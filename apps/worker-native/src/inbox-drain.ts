@@ -17,6 +17,8 @@ export type DrainDeps = {
   /** Takes back that it was. */
   forget(deviceId: number, taskId: number): void
   ackSeconds: number
+  /** So many were counted as sent. */
+  onSent(count: number): void
 }
 
 /** Messages of one transaction: their frames are written while the rows are locked. */
@@ -53,6 +55,7 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
     }
     try {
       await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll)
+      deps.onSent(counted.length)
     } catch (error) {
       // Nothing was counted, so they are written once more; devices know a message that comes twice.
       for (const { deviceId, taskId } of counted) deps.forget(deviceId, taskId)

@@ -9,21 +9,27 @@ export type Acknowledgement = { appId: string; taskId: number; deviceId: number 
  * Records what devices acknowledged over their connections, each device and task once: receipt, `received`, and the copy in
  * the inbox goes. One that was never counted as written must have been, so it is counted now. Nearly all are found in the
  * inbox by their key; only what is neither there nor known already needs the search through batches.
+ * Answers how many were new.
  */
-export async function acknowledge(db: Database, acknowledgements: readonly Acknowledgement[]): Promise<void> {
+export async function acknowledge(
+  db: Database,
+  acknowledgements: readonly Acknowledgement[],
+): Promise<number> {
   const rows = await retrying(() =>
-    run<[number]>(db.pool, 'acknowledge', acknowledgeSql, [
+    run<[ord: number, counted: number]>(db.pool, 'acknowledge', acknowledgeSql, [
       acknowledgements.map((a) => a.taskId),
       acknowledgements.map((a) => a.deviceId),
     ]),
   )
   const unknown = new Set(rows.map(([ord]) => ord - 1))
-  await recordReceipts(
+  const counted = rows.reduce((sum, row) => sum + row[1], 0)
+  const searched = await recordReceipts(
     db,
     acknowledgements
       .filter((_, i) => unknown.has(i))
       .map((acknowledgement) => ({ ...acknowledgement, channel: 'native', event: 'received' })),
   )
+  return counted + searched
 }
 
 const acknowledgeSql = `
@@ -47,6 +53,7 @@ WITH input AS MATERIALIZED (
   ) deltas GROUP BY task_id ORDER BY task_id
   ON CONFLICT (task_id, channel) DO UPDATE SET sent = c.sent + excluded.sent, received = c.received + excluded.received
 )
-SELECT i.ord::int FROM input i
+SELECT i.ord::int, 0 FROM input i
 WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
-  AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)`
+  AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)
+UNION ALL SELECT 0, count(*)::int FROM received`

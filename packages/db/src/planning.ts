@@ -24,6 +24,8 @@ export type PlannedTask = AudienceScope & {
   lane: Lane
   speed?: number
   ttl: number
+  /** When (Unix ms, by the database's clock) it was accepted, or was to begin if that is later. */
+  beginAt: number
 }
 
 type TaskRow = [
@@ -38,12 +40,26 @@ type TaskRow = [
   lane: Lane,
   speed: number | null,
   ttl: number,
+  beginAt: number,
 ]
-const taskColumns =
-  't.id, t.app_id, t.group_id, t.audience, t.strategy, t.sequence, t.message, t.message_class, t.lane, t.speed, t.ttl'
+const taskColumns = `t.id, t.app_id, t.group_id, t.audience, t.strategy, t.sequence, t.message, t.message_class, t.lane, t.speed,
+  t.ttl, (extract(epoch FROM t.begin_at) * 1000)::float8`
 
 function plannedTask(row: TaskRow): PlannedTask {
-  const [taskId, appId, groupId, audience, strategy, sequence, message, messageClass, lane, speed, ttl] = row
+  const [
+    taskId,
+    appId,
+    groupId,
+    audience,
+    strategy,
+    sequence,
+    message,
+    messageClass,
+    lane,
+    speed,
+    ttl,
+    beginAt,
+  ] = row
   return {
     taskId,
     appId,
@@ -56,6 +72,7 @@ function plannedTask(row: TaskRow): PlannedTask {
     lane,
     speed: speed ?? undefined,
     ttl,
+    beginAt,
   }
 }
 

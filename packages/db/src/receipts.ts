@@ -15,12 +15,16 @@ export type ReceiptToRecord = {
 /**
  * Records receipts, each device and task once, and raises `received` by the number that is new. Receipts of devices that are
  * no recipients of the task on that channel are ignored; a receipt may come before its batch is settled. Sorted throughout:
- * unsorted groups deadlock on each other. Answers how many were new.
+ * unsorted groups deadlock on each other. Answers how many were new; `onCounted` hears it by channel.
  */
-export async function recordReceipts(db: Database, receipts: readonly ReceiptToRecord[]): Promise<number> {
+export async function recordReceipts(
+  db: Database,
+  receipts: readonly ReceiptToRecord[],
+  onCounted?: (channel: Channel, count: number) => void,
+): Promise<number> {
   if (receipts.length === 0) return 0
-  const [row] = await retrying(() =>
-    run<[number]>(db.pool, 'record-receipts', recordSql, [
+  const rows = await retrying(() =>
+    run<[Channel, number]>(db.pool, 'record-receipts', recordSql, [
       receipts.map((r) => r.appId),
       receipts.map((r) => r.taskId),
       receipts.map((r) => r.deviceId),
@@ -28,7 +32,8 @@ export async function recordReceipts(db: Database, receipts: readonly ReceiptToR
       receipts.map((r) => r.event === 'clicked'),
     ]),
   )
-  return row![0]
+  for (const [channel, count] of rows) onCounted?.(channel, count)
+  return rows.reduce((sum, [, count]) => sum + count, 0)
 }
 
 // The native channel's recipients are in the inbox until they acknowledge, others in the batch whose id range holds them.
@@ -81,4 +86,4 @@ WITH input AS MATERIALIZED (
     ) deltas GROUP BY 1, 2 ORDER BY 1, 2
   ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
 )
-SELECT count(*)::int FROM inserted`
+SELECT channel, count(*)::int FROM inserted GROUP BY 1`

@@ -6,7 +6,7 @@ import {
   resolveSmallAudiences,
   type TaskToAccept,
 } from '@herald/db'
-import { type NewTask, planDevices } from '@herald/domain'
+import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import type { CertificateBook } from './certificate-book.ts'
 import { enqueue } from './jobs.ts'
@@ -14,17 +14,20 @@ import { rulesFor } from './rules.ts'
 
 export type Acceptor = {
   /** Resolves after the commit, with the first task's id when the request id was used before. */
-  accept(task: NewTask): Promise<{ taskId: number }>
+  accept(task: NewTask): Promise<Accepted>
   /** Waits for what is under way. */
   close(): Promise<void>
 }
+
+/** `fresh` is false when the request id was used before. */
+export type Accepted = { taskId: number; fresh: boolean }
 
 /** Requests that share one commit at most; more would make the first wait for the planning of the last. */
 const GROUP = 64
 /** Groups under way at once: one plans while another waits for its fsync. */
 const GROUPS = 3
 
-type Waiting = { task: NewTask; resolve(answer: { taskId: number }): void; reject(error: unknown): void }
+type Waiting = { task: NewTask; resolve(answer: Accepted): void; reject(error: unknown): void }
 
 /**
  * Accepts tasks in groups: whatever arrived while earlier groups were being committed shares the next commit, so a single
@@ -34,7 +37,10 @@ export function createAcceptor(deps: {
   db: Database
   queues: PushQueues
   certificates: CertificateBook
-  onQueueFailure(error: unknown): void
+  /** `tasks` are those whose jobs the queue did not take. */
+  onQueueFailure(error: unknown, tasks: number[]): void
+  /** Told what was committed for a small audience. */
+  onPlanned?(plan: Plan): void
 }): Acceptor {
   const waiting: Waiting[] = []
   const running = new Set<Promise<void>>()
@@ -54,7 +60,8 @@ export function createAcceptor(deps: {
     try {
       const accepted = await commit(group.map(({ task }) => task))
       group.forEach(({ resolve }, i) => {
-        resolve({ taskId: accepted[i]!.taskId })
+        const { taskId, fresh } = accepted[i]!
+        resolve({ taskId, fresh })
       })
       void enqueue(
         deps.queues,
@@ -69,7 +76,11 @@ export function createAcceptor(deps: {
   }
 
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
-    return acceptTasks(deps.db, await planSmall(tasks))
+    const planned = await planSmall(tasks)
+    const accepted = await acceptTasks(deps.db, planned)
+    if (deps.onPlanned)
+      for (const [i, { plan }] of planned.entries()) if (plan && accepted[i]!.fresh) deps.onPlanned(plan)
+    return accepted
   }
 
   async function planSmall(tasks: NewTask[]): Promise<TaskToAccept[]> {

@@ -1,4 +1,4 @@
-export { type Acceptor, createAcceptor } from './acceptor.ts'
+export { type Accepted, type Acceptor, createAcceptor } from './acceptor.ts'
 export {
   type ApplicationCertificates,
   type CertificateBook,

@@ -46,11 +46,13 @@ export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
 export async function enqueue(
   queues: PushQueues,
   released: readonly ReleasedBatch[],
-  onFailure: (error: unknown) => void,
+  onFailure: (error: unknown, tasks: number[]) => void,
 ): Promise<void> {
   await Promise.all(
     jobsOf(released).map(({ queue, lane, certificateId, batches }) =>
-      queues.add(queue, { certificateId, batches }, { lane }).catch(onFailure),
+      queues
+        .add(queue, { certificateId, batches }, { lane })
+        .catch((error) => onFailure(error, [...new Set(batches.map(({ taskId }) => taskId))])),
     ),
   )
 }

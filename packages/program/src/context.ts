@@ -4,6 +4,7 @@ import { createCertificateBook } from '@herald/plan'
 import { openQueues } from '@herald/queue'
 import { requireSetting, type Settings } from '@herald/settings'
 import type { Logger, Registry } from '@herald/telemetry'
+import { watchDependencies } from './dependencies.ts'
 import type { Context } from './service.ts'
 
 export type OpenContext = Context & { close(): Promise<void> }
@@ -36,6 +37,7 @@ export async function openContext(options: {
       adapters: options.certificateAdapters ?? adapters,
       publicUrl: settings.publicUrl,
     })
+    const dependencies = watchDependencies({ db, queues, registry })
     return {
       settings,
       log,
@@ -44,8 +46,10 @@ export async function openContext(options: {
       queues,
       sealer,
       certificates,
+      dependencies,
       die,
       async close() {
+        dependencies.close()
         await queues.close()
         await db.close()
       },

@@ -1,6 +1,6 @@
 import { loadSettings, SettingsError } from '@herald/settings'
 import { createLogger, createRegistry, startHealthServer } from '@herald/telemetry'
-import { openContext } from './context.ts'
+import { type OpenContext, openContext } from './context.ts'
 import type { Running, Service } from './service.ts'
 
 /** What is in flight may take this long after SIGTERM. */
@@ -17,7 +17,9 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
   const log = createLogger({ name: service.name, level: settings.logLevel })
   for (const warning of warnings) log.warn(warning)
   const registry = createRegistry(service.name)
+  let context: OpenContext | undefined
   let running: Running | undefined
+  let stopping = false
 
   const die = (reason: string) => {
     log.fatal(reason)
@@ -31,9 +33,11 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
           port: settings.metricsPort,
           registry,
           waiting: async () => {
-            if (!running) return [service.name]
-            const waiting = await running.waiting?.()
-            return waiting === undefined ? [] : [waiting]
+            if (stopping) return ['the end of the drain']
+            if (!context || !running) return [service.name]
+            const missing = await context.dependencies.missing(service.needs ?? ['postgres', 'queue'])
+            const waiting = missing.length > 0 ? undefined : await running.waiting?.()
+            return waiting === undefined ? missing : [waiting]
           },
         }).catch(
           (error: Error) =>
@@ -47,18 +51,18 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
     }
     return die(`${service.name} cannot start: ${error.message}`) as never
   }
-  const context = await openContext({ settings, log, registry, die, ...options }).catch(explain)
-  running = await (async () => service.start(context))().catch(explain)
+  const opened = await openContext({ settings, log, registry, die, ...options }).catch(explain)
+  context = opened
+  running = await (async () => service.start(opened))().catch(explain)
   log.info(`${service.name} is running`)
 
-  let stopping = false
   const stop = async (signal: string) => {
     if (stopping) process.exit(1)
     stopping = true
     log.info(`${signal}: draining`)
     setTimeout(() => die(`${service.name} did not drain within ${DRAIN_MS / 1000} s`), DRAIN_MS).unref()
     await running!.stop()
-    await context.close()
+    await opened.close()
     await health?.close()
     process.exit(0)
   }

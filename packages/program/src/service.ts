@@ -3,6 +3,7 @@ import type { CertificateBook } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import type { Settings } from '@herald/settings'
 import type { Logger, Registry } from '@herald/telemetry'
+import type { Dependencies, Dependency } from './dependencies.ts'
 
 /** What a service is given; several services of one process share it. */
 export type Context = {
@@ -13,6 +14,7 @@ export type Context = {
   queues: PushQueues
   sealer: Sealer
   certificates: CertificateBook
+  dependencies: Dependencies
   /** The service is beyond repair: the program exits with 1 and its supervisor starts it anew. */
   die(reason: string): void
 }
@@ -25,4 +27,9 @@ export type Running = {
 }
 
 /** A part of Herald that runs until it is stopped. */
-export type Service = { name: string; start(context: Context): Promise<Running> | Running }
+export type Service = {
+  name: string
+  /** Without which of these it does nothing worth being called ready; both when not said. */
+  needs?: readonly Dependency[]
+  start(context: Context): Promise<Running> | Running
+}

@@ -58,10 +58,13 @@ export function startWorker(deps: {
   }
 
   async function run(job: Job): Promise<void> {
+    let tasks: number[] = []
     try {
-      await handler(decodePushJob(job.data))
+      const push = decodePushJob(job.data)
+      tasks = [...new Set(push.batches.map(({ taskId }) => taskId))]
+      await handler(push)
     } catch (error) {
-      log.error({ err: error, queue: name, job: job.id }, 'a job failed')
+      log.error({ err: error, queue: name, job: job.id, tasks }, 'a job failed')
       // The reason is shown in the dashboard and kept in the queue: a sentence, no stack.
       throw new Error(reasonOf(error).slice(0, 300))
     }

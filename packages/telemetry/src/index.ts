@@ -1,3 +1,14 @@
+export { counters, gauges, histograms, metricNames } from './catalogue.ts'
 export { answerHealth, type HealthDeps, type HealthServer, startHealthServer } from './health-server.ts'
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts'
-export { Counter, createRegistry, Gauge, Histogram, type Registry } from './registry.ts'
+export {
+  type Counter,
+  counter,
+  createRegistry,
+  type Gauge,
+  gauge,
+  type Histogram,
+  histogram,
+  type Registry,
+} from './registry.ts'
+export { requestIdOf } from './request-id.ts'

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { Counter, createRegistry, type HealthServer, startHealthServer } from '../src/index.ts'
+import { counter, createRegistry, type HealthServer, startHealthServer } from '../src/index.ts'
 
 let server: HealthServer | undefined
 afterEach(() => server?.close())
 
 async function ask(path: string, waiting: () => string[] | Promise<string[]> = () => []) {
   const registry = createRegistry('spec')
-  new Counter({ name: 'spec_sent_total', help: 'Sent.', registers: [registry] }).inc(3)
+  counter(registry, 'herald_native_written_total').inc(3)
   server = await startHealthServer({ host: '127.0.0.1', port: 0, registry, waiting })
   const answer = await fetch(`http://127.0.0.1:${server.port}${path}`)
   return { status: answer.status, text: await answer.text() }
@@ -31,7 +31,7 @@ describe('the health server', () => {
   it('shows metrics of the process and of the program', async () => {
     const { status, text } = await ask('/metrics')
     expect(status).toBe(200)
-    expect(text).toContain('spec_sent_total{program="spec"} 3')
+    expect(text).toContain('herald_native_written_total{program="spec"} 3')
     expect(text).toContain('process_resident_memory_bytes')
   })
 

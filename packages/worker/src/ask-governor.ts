@@ -4,27 +4,31 @@ import type { Answer, MessageClass } from '@herald/domain'
 import { classOf, type ReadCertificate } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
 import { closedUntil } from './hours.ts'
+import type { WorkerMetrics } from './metrics.ts'
 
 /** Takes permits for a whole job, class by class; whom the governor does not let through is answered without a call. */
 export async function askGovernor(
   db: Database,
   attempts: Attempt[],
   certificate: ReadCertificate,
+  metrics?: WorkerMetrics,
 ): Promise<void> {
   const { adapter, settings, stored } = certificate
   for (const [messageClass, some] of byClass(attempts, certificate)) {
     const limits = adapter.limits(settings, messageClass)
     const until = closedUntil(limits, Date.now())
+    const devices = some.reduce((sum, { recipients }) => sum + recipients.length, 0)
     if (until !== undefined) {
       for (const attempt of some)
         refuse(attempt, 0, { kind: 'quota', reason: 'outside the hours the vendor allows', until })
+      metrics?.held(adapter.name, 'hours', devices)
       continue
     }
-    const devices = some.reduce((sum, { recipients }) => sum + recipients.length, 0)
     const want = { requests: requestsOf(some, adapter), devices }
     const { granted, short, wait } = await retrying(() =>
       takePermits(db, stored.id, messageClass, want, limits),
     )
+    if (granted < devices) metrics?.held(adapter.name, short ?? 'rate', devices - granted)
     let left = granted
     for (const attempt of some) {
       const allowed = Math.min(left, attempt.recipients.length)

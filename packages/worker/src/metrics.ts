@@ -1,38 +1,61 @@
-import { type Channel, publicName } from '@herald/domain'
-import { Counter, Histogram, type Registry } from '@herald/telemetry'
+import type { Settlement } from '@herald/db'
+import { type Channel, type Lane, publicName } from '@herald/domain'
+import { counter, histogram, type Registry } from '@herald/telemetry'
+import type { Tally } from './tally.ts'
+import { createCodeBook } from './vendor-code.ts'
 
-/** Several workers of one process share the registry, so a metric that is there already is used again. */
-export function createMetrics(registry: Registry) {
-  const outcomes =
-    (registry.getSingleMetric('herald_recipients_total') as Counter | undefined) ??
-    new Counter({
-      name: 'herald_recipients_total',
-      help: 'Recipients by what became of them on a channel.',
-      labelNames: ['channel', 'fate'],
-      registers: [registry],
-    })
-  const seconds =
-    (registry.getSingleMetric('herald_job_seconds') as Histogram | undefined) ??
-    new Histogram({
-      name: 'herald_job_seconds',
-      help: 'Time from taking a job to the last commit of its batches.',
-      labelNames: ['channel'],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-      registers: [registry],
-    })
+export type Fates = Pick<Settlement, 'sent' | 'failed' | 'moved' | 'expired' | 'cancelled'>
+const fates = ['sent', 'failed', 'moved', 'expired', 'cancelled'] as const
+
+/** What the runner tells of its work: once a batch or call, never once a device. */
+export type WorkerMetrics = {
+  settled(channel: Channel, counts: Fates): void
+  /** Outcomes other than accepted, gathered over the recipients of one batch. */
+  outcomes(channel: Channel, tally: Tally): void
+  held(channel: Channel, cause: 'rate' | 'quota' | 'hours', recipients: number): void
+  /** The first call for a batch is about to be made so long after its task was accepted. */
+  firstCall(channel: Channel, lane: Lane, seconds: number): void
+  called(channel: Channel, seconds: number): void
+  settleRepeated(channel: Channel): void
+  leaseLost(channel: Channel): void
+  timed(channel: Channel, work: () => Promise<void>): Promise<void>
+}
+
+export function createMetrics(registry: Registry): WorkerMetrics {
+  const recipients = counter(registry, 'herald_recipients_total')
+  const outcomes = counter(registry, 'herald_outcomes_total')
+  const held = counter(registry, 'herald_governor_held_total')
+  const retries = counter(registry, 'herald_settle_retries_total')
+  const lost = counter(registry, 'herald_leases_lost_total')
+  const failed = counter(registry, 'herald_jobs_failed_total')
+  const firstCalls = histogram(registry, 'herald_notify_to_vendor_seconds')
+  const calls = histogram(registry, 'herald_vendor_call_seconds')
+  const jobs = histogram(registry, 'herald_job_seconds')
+  const codeOf = createCodeBook()
   return {
-    settled(
-      channel: Channel,
-      counts: { sent: number; failed: number; moved: number; expired: number },
-    ): void {
-      for (const fate of ['sent', 'failed', 'moved', 'expired'] as const) {
-        if (counts[fate] > 0) outcomes.inc({ channel: publicName(channel), fate }, counts[fate])
-      }
+    settled(channel, counts) {
+      const name = publicName(channel)
+      for (const fate of fates) if (counts[fate] > 0) recipients.inc({ channel: name, fate }, counts[fate])
+      if (counts.sent > 0) outcomes.inc({ channel: name, outcome: 'accepted', code: 'none' }, counts.sent)
     },
-    async timed(channel: Channel, work: () => Promise<void>): Promise<void> {
-      const stop = seconds.startTimer({ channel: publicName(channel) })
+    outcomes(channel, tally) {
+      const name = publicName(channel)
+      for (const { kind, reason, count } of tally.values())
+        outcomes.inc({ channel: name, outcome: kind, code: codeOf(channel, reason) }, count)
+    },
+    held: (channel, cause, count) => held.inc({ channel: publicName(channel), cause }, count),
+    firstCall: (channel, lane, seconds) =>
+      firstCalls.observe({ channel: publicName(channel), lane }, Math.max(0, seconds)),
+    called: (channel, seconds) => calls.observe({ channel: publicName(channel) }, seconds),
+    settleRepeated: (channel) => retries.inc({ channel: publicName(channel) }),
+    leaseLost: (channel) => lost.inc({ channel: publicName(channel) }),
+    async timed(channel, work) {
+      const stop = jobs.startTimer({ channel: publicName(channel) })
       try {
         await work()
+      } catch (error) {
+        failed.inc({ channel: publicName(channel) })
+        throw error
       } finally {
         stop()
       }

@@ -31,7 +31,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         timeoutMs: settings.sendTimeoutSeconds * 1000,
         stopping: stopping.signal,
         log,
-        onSettled: metrics.settled,
+        metrics,
       })
       const worker = queues.work(
         pushQueue(adapter.name),

@@ -41,6 +41,7 @@ export function createRunner(deps: RunnerDeps): (job: PushJob) => Promise<void> 
 
 async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[], askedAt: number): Promise<void> {
   const leases = keepLeases(deps.db, batches, askedAt, isWriting)
+  const claimed = performance.now()
   try {
     const attempts = await attemptsOf(deps, batches)
     const certificate = await retrying(() => deps.certificates.byId(batches[0]!.certificateId ?? 0))
@@ -51,8 +52,8 @@ async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[], askedAt: nu
       for (const attempt of attempts) answerRest(attempt, { kind: 'misconfigured', reason })
     } else {
       await loadRecipients(deps, attempts, certificate)
-      await askGovernor(deps.db, attempts, certificate)
-      await sendAll(deps, attempts, certificate, leases)
+      await askGovernor(deps.db, attempts, certificate, deps.metrics)
+      await sendAll(deps, attempts, certificate, leases, claimed)
     }
     await settleAttempts(deps, attempts, 'stored' in certificate ? certificate.stored.version : undefined)
   } finally {
@@ -78,6 +79,7 @@ async function sendAll(
   attempts: Attempt[],
   certificate: ReadCertificate,
   leases: Leases,
+  claimed: number,
 ): Promise<void> {
   const { adapter, settings, stored } = certificate
   const { applicationName } = await deps.certificates.of(stored.application)
@@ -86,6 +88,7 @@ async function sendAll(
     parallelCalls: PARALLEL_CALLS,
     timeoutMs: deps.timeoutMs * (adapter.onePerDevice ? BATCH_TIME_FACTOR : 1),
     stopping: deps.stopping,
+    onCalled: (seconds: number) => deps.metrics?.called(adapter.name, seconds),
   }
   const credential = { id: stored.id, version: stored.version, adapter, settings }
   await deps.transports.use(credential, async (transport) => {
@@ -99,6 +102,7 @@ async function sendAll(
           answerRest(attempt, { kind: 'unsupported', reason: mapped.unsupported })
           continue
         }
+        if (batch.attempts === 1) noteLatency(deps, attempt, claimed)
         const stop = adapter.onePerDevice ? settleNowAndThen(deps, attempt) : undefined
         await sendBatch(attempt, mapped.payload, transport, limits, () => leases.signalOf(batch))
         await stop?.()
@@ -106,6 +110,12 @@ async function sendAll(
     }
     await Promise.all(Array.from({ length: PARALLEL_BATCHES }, lane))
   })
+}
+
+/** By the database's clock up to the claim, which is all that hosts agree on; from there by our own. */
+function noteLatency(deps: RunnerDeps, { batch, task }: Attempt, claimed: number): void {
+  const ms = batch.claimedAt - task.beginAt + performance.now() - claimed
+  deps.metrics?.firstCall(batch.channel, batch.lane, ms / 1000)
 }
 
 /** What a crash can send twice is what was accepted since the last of these writes. */

@@ -9,6 +9,7 @@ export type SendLimits = {
   timeoutMs: number
   /** The process ends soon: calls under way are given up, no further one is made. */
   stopping?: AbortSignal
+  onCalled?(seconds: number): void
 }
 
 /**
@@ -38,7 +39,9 @@ export async function sendBatch(
       }
       const signals = [leaseSignal(), AbortSignal.timeout(limits.timeoutMs)]
       if (limits.stopping) signals.push(limits.stopping)
+      const began = performance.now()
       await sendCall(attempt, call, payload, transport, AbortSignal.any(signals))
+      limits.onCalled?.((performance.now() - began) / 1000)
     }
   }
   await Promise.all(Array.from({ length: Math.min(limits.parallelCalls, starts.length) }, lane))

@@ -9,7 +9,6 @@ import {
   unretireWindow,
 } from '@herald/db'
 import {
-  type Channel,
   clip,
   type Fold,
   foldAttempt,
@@ -22,14 +21,15 @@ import {
 } from '@herald/domain'
 import { type CertificateBook, rulesFor } from '@herald/plan'
 import { type Attempt, unsettledAnswers } from './attempt.ts'
+import type { WorkerMetrics } from './metrics.ts'
 import { settleUntilKnown } from './settle-until-known.ts'
+import { tallyAnswers } from './tally.ts'
 
 export type SettleDeps = {
   db: Database
   certificates: CertificateBook
   log: { warn(fields: object, message: string): void; error(fields: object, message: string): void }
-  /** Told about every write, for metrics. */
-  onSettled?(channel: Channel, counts: Pick<Fold, 'sent' | 'failed' | 'moved' | 'expired'>): void
+  metrics?: WorkerMetrics
 }
 
 const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
@@ -44,7 +44,11 @@ export async function settleAttempts(
   certificateVersion: number | undefined,
 ): Promise<void> {
   await closeMisconfigured(deps, attempts, certificateVersion)
-  const sorted = attempts.map((attempt) => sortAnswers(unsettledAnswers(attempt), troubleOf(attempt)))
+  const sorted = attempts.map((attempt) => {
+    const answers = unsettledAnswers(attempt)
+    deps.metrics?.outcomes(attempt.batch.channel, tallyAnswers(answers))
+    return sortAnswers(answers, troubleOf(attempt))
+  })
   const plans = await planNext(deps, attempts, sorted)
   const settlements = attempts.map((attempt, i) => {
     const fold = foldAttempt(attempt.batch, sorted[i]!, plans[i]!)
@@ -90,7 +94,10 @@ async function write(deps: SettleDeps, attempts: Attempt[], settlements: Settlem
 }
 
 async function writeDown(deps: SettleDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
-  const { settled, suspect } = await settleUntilKnown(deps.db, settlements)
+  const { channel } = attempts[0]!.batch
+  const { settled, suspect } = await settleUntilKnown(deps.db, settlements, () =>
+    deps.metrics?.settleRepeated(channel),
+  )
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
     const version = settled.get(batchName(batch.taskId, batch.id))
@@ -99,16 +106,20 @@ async function writeDown(deps: SettleDeps, attempts: Attempt[], settlements: Set
         { task: batch.taskId, batch: batch.id },
         'the lease was lost before the outcomes were written',
       )
+      deps.metrics?.leaseLost(channel)
       return
     }
     batch.version = version
     batch.status = settlement.status
-    deps.onSettled?.(batch.channel, settlement)
+    deps.metrics?.settled(channel, settlement)
   })
   const certificateId = attempts[0]!.batch.certificateId
   if (suspect && certificateId !== null) {
     const restored = await retrying(() => unretireWindow(deps.db, certificateId))
-    deps.log.warn({ certificateId, restored }, 'over half of the tokens are said to be dead: none is retired')
+    deps.log.warn(
+      { certificateId, task: attempts[0]!.batch.taskId, restored },
+      'over half of the tokens are said to be dead: none is retired',
+    )
   }
 }
 
@@ -154,14 +165,17 @@ async function closeMisconfigured(
   version: number | undefined,
 ): Promise<void> {
   const certificateId = attempts[0]!.batch.certificateId
-  for (const { answers } of attempts) {
+  for (const { answers, batch } of attempts) {
     for (const answer of answers.values()) {
       if (answer.kind !== 'misconfigured' || certificateId === null) continue
       const reason = clip((answer as Outcome & { reason: string }).reason)
       // Not if it was mended meanwhile: this answer is about the credential of before.
       const closed = await retrying(() => closeCertificate(deps.db, certificateId, reason, { version }))
       if (!closed) return
-      deps.log.error({ certificateId, reason }, 'the vendor refuses the certificate: its channel is closed')
+      deps.log.error(
+        { certificateId, task: batch.taskId, reason },
+        'the vendor refuses the certificate: its channel is closed',
+      )
       return
     }
   }

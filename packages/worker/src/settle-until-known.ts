@@ -18,6 +18,7 @@ const PATIENCE_MS = 120_000
 export async function settleUntilKnown(
   db: Database,
   settlements: readonly Settlement[],
+  onRepeat?: () => void,
 ): Promise<SettleAnswer> {
   const until = Date.now() + PATIENCE_MS
   const committed = new Map<string, number>()
@@ -40,7 +41,9 @@ export async function settleUntilKnown(
     } catch (error) {
       if (!isPassing(error) && open.length > 1) {
         // One batch that cannot be written must not have all the others sent again.
-        const alone = await Promise.allSettled(open.map((settlement) => settleUntilKnown(db, [settlement])))
+        const alone = await Promise.allSettled(
+          open.map((settlement) => settleUntilKnown(db, [settlement], onRepeat)),
+        )
         for (const result of alone) {
           if (result.status === 'rejected') continue
           for (const [name, version] of result.value.settled) committed.set(name, version)
@@ -50,6 +53,7 @@ export async function settleUntilKnown(
         break
       }
       if (!isPassing(error) || Date.now() > until) throw error
+      onRepeat?.()
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),
       )

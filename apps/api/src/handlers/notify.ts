@@ -48,11 +48,11 @@ export const notify = route({
     // Before the checks that depend on the clock: a repeated request must not fail because time has passed.
     if (task.requestId !== undefined) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
-      if (known !== undefined) return { task_id: known }
+      if (known !== undefined) return answer(context, known, false)
     }
     await checkNow(context, task)
-    const { taskId } = await deps.acceptor.accept(task)
-    return { task_id: taskId }
+    const { taskId, fresh } = await deps.acceptor.accept(task)
+    return answer(context, taskId, fresh)
   },
 })
 
@@ -83,6 +83,16 @@ export const explainPush = route({
     return explain(deps, task, deviceId)
   },
 })
+
+/** The line that ties a request to its task: from here on the task's id is what logs, counters and callers know. */
+function answer({ deps, appId, requestId }: Context, taskId: number, fresh: boolean) {
+  deps.meters.accepted(fresh)
+  deps.log.info(
+    { requestId, task: taskId, app: appId },
+    fresh ? 'a task was accepted' : 'a request id was used again',
+  )
+  return { task_id: taskId }
+}
 
 async function checkNow({ deps }: Context, { message }: NewTask): Promise<void> {
   if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())

@@ -12,13 +12,18 @@ import {
 import { channelOfPublicName } from '@herald/domain'
 import type { CertificateBook, ReadCertificate } from '@herald/plan'
 import type { Logger } from '@herald/telemetry'
+import type { Meters } from '../meters.ts'
 import { gather } from './gather.ts'
 import { applyReceipts, readCallback } from './read-callback.ts'
 import type { ReceiptSink } from './receipt-sink.ts'
 
 export type CallbackDesk = {
   /** The vendor's answer; undefined when there is no such address. What it reports is stored by then. */
-  take(address: CallbackAddress, request: CallbackRequest): Promise<CallbackAnswer | undefined>
+  take(
+    address: CallbackAddress,
+    request: CallbackRequest,
+    requestId?: string,
+  ): Promise<CallbackAnswer | undefined>
   /** Reads what a process that died left unread; answers how many. */
   sweep(): Promise<number>
   close(): Promise<void>
@@ -36,9 +41,10 @@ export function createCallbackDesk(deps: {
   db: Database
   certificates: CertificateBook
   receipts: ReceiptSink
+  meters: Meters
   log: Logger
 }): CallbackDesk {
-  const { db, certificates, log } = deps
+  const { db, certificates, meters, log } = deps
   const store = gather<NewCallback, number>((callbacks) => storeCallbacks(db, callbacks, LEASE_SECONDS), 100)
   const forget = gather<number, void>(async (ids) => {
     await forgetCallbacks(db, ids)
@@ -65,13 +71,14 @@ export function createCallbackDesk(deps: {
     certificate: ReadCertificate,
     receipts: Parameters<typeof applyReceipts>[2],
     at: number,
+    requestId?: string,
   ) {
     try {
       await applyReceipts(deps, certificate, receipts, at)
       await forget(id)
     } catch (error) {
       // The row stays, and the sweep finds it when its lease is over.
-      log.warn({ err: error, callback: id }, 'a vendor callback could not be read yet')
+      log.warn({ err: error, requestId, callback: id }, 'a vendor callback could not be read yet')
     }
   }
 
@@ -111,16 +118,17 @@ export function createCallbackDesk(deps: {
   timer.unref()
 
   return {
-    async take(address, request) {
+    async take(address, request, requestId) {
       const certificateId = await findCertificate(address)
       if (certificateId === undefined) return undefined
       const certificate = await certificates.byId(certificateId)
       if ('problem' in certificate) return { status: 503, contentType: 'text/plain', body: 'not ready' }
       const read = readCallback(certificate, request)
       if (!read) return undefined
+      meters.calledBack(certificate.stored.channel, read.ok ? 'read' : 'refused')
       if (!read.ok) {
         log.warn(
-          { channel: address.channel, app: address.appId },
+          { requestId, channel: address.channel, app: address.appId },
           `a vendor callback is refused: ${read.problem}`,
         )
         return read.answer
@@ -128,7 +136,9 @@ export function createCallbackDesk(deps: {
       if (read.receipts.length === 0) return read.answer
       const { headers, query, body } = request
       const id = await store({ certificateId, headers: { ...headers }, query: { ...query }, body })
-      const work = apply(id, certificate, read.receipts, request.now).finally(() => reading.delete(work))
+      const work = apply(id, certificate, read.receipts, request.now, requestId).finally(() =>
+        reading.delete(work),
+      )
       reading.add(work)
       return read.answer
     },

@@ -1,4 +1,5 @@
 import { type Database, type ReceiptToRecord, recordReceipts } from '@herald/db'
+import type { Meters } from '../meters.ts'
 import { gather } from './gather.ts'
 
 /** Resolves when the receipts are counted. One by one they would cost a commit each. */
@@ -9,11 +10,11 @@ const GROUP = 200
 /** Receipts of one statement: a vendor puts a thousand into one call, and two hundred of those outlast any time limit. */
 const ROWS = 1000
 
-export function createReceiptSink(db: Database): ReceiptSink {
+export function createReceiptSink(db: Database, onCounted?: Meters['received']): ReceiptSink {
   return gather<ReceiptToRecord[], void>(async (groups) => {
     const receipts = groups.flat()
     for (let from = 0; from < receipts.length; from += ROWS)
-      await recordReceipts(db, receipts.slice(from, from + ROWS))
+      await recordReceipts(db, receipts.slice(from, from + ROWS), onCounted)
     return groups.map(() => undefined)
   }, GROUP)
 }

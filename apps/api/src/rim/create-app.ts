@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { answerHealth, Histogram } from '@herald/telemetry'
+import { answerHealth, requestIdOf } from '@herald/telemetry'
 import express, { type Express } from 'express'
 import helmet from 'helmet'
 import { Failure } from '../codes.ts'
@@ -89,23 +88,13 @@ function methodsByPath(table: readonly Route[]): Map<string, string> {
 
 function measure(deps: ApiDeps) {
   const known = new Set(routes.map(({ path }) => path))
-  const name = 'herald_http_seconds'
-  // A supervisor may start this part again inside the process.
-  deps.registry.removeSingleMetric(name)
-  const duration = new Histogram({
-    name,
-    help: 'Duration of HTTP requests by path and status.',
-    labelNames: ['path', 'status'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [deps.registry],
-  })
   return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     const started = performance.now()
-    response.setHeader('x-request-id', randomUUID())
+    response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']))
     const path = request.url?.split('?')[0] ?? ''
     response.on('finish', () => {
       const label = known.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'
-      duration.observe({ path: label, status: response.statusCode }, (performance.now() - started) / 1000)
+      deps.meters.answered(label, response.statusCode, (performance.now() - started) / 1000)
     })
     next()
   }

@@ -12,12 +12,16 @@ export async function serveCallback(
   response: ServerResponse,
 ): Promise<void> {
   const body = await readBody(request, 4 * MIB)
-  const answer = await desk.take(address, {
-    headers: flat(request.headers),
-    query: Object.fromEntries(new URL(request.url ?? '/', 'http://callback').searchParams),
-    body,
-    now: Date.now(),
-  })
+  const answer = await desk.take(
+    address,
+    {
+      headers: flat(request.headers),
+      query: Object.fromEntries(new URL(request.url ?? '/', 'http://callback').searchParams),
+      body,
+      now: Date.now(),
+    },
+    String(response.getHeader('x-request-id')),
+  )
   if (!answer) throw new Failure(40401, 'There is nothing at this address.')
   response
     .writeHead(answer.status, { 'content-type': answer.contentType, 'cache-control': 'no-store' })

@@ -1,0 +1,26 @@
+import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
+import { counter, histogram, type Registry } from '@herald/telemetry'
+
+/** What the interface counts. */
+export type Meters = ReturnType<typeof createMeters>
+
+export function createMeters(registry: Registry) {
+  const http = histogram(registry, 'herald_http_seconds')
+  const accepted = counter(registry, 'herald_tasks_accepted_total')
+  const planned = counter(registry, 'herald_recipients_planned_total')
+  const unreachable = counter(registry, 'herald_recipients_unreachable_total')
+  const received = counter(registry, 'herald_received_total')
+  const callbacks = counter(registry, 'herald_callbacks_total')
+  return {
+    answered: (path: string, status: number, seconds: number) => http.observe({ path, status }, seconds),
+    accepted: (fresh: boolean) => accepted.inc({ kind: fresh ? 'fresh' : 'repeated' }),
+    planned(plan: Plan) {
+      for (const [channel, count] of targetsOf(plan)) planned.inc({ channel: publicName(channel) }, count)
+      if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
+    },
+    received: (channel: Channel, count: number) => received.inc({ channel: publicName(channel) }, count),
+    /** Only for addresses that exist: anybody may call, and must not make up labels. */
+    calledBack: (channel: Channel, result: 'read' | 'refused') =>
+      callbacks.inc({ channel: publicName(channel), result }),
+  }
+}
