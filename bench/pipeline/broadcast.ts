@@ -22,7 +22,9 @@ export async function measureBroadcast(
     await addApnsCertificate(stage)
     await addIosDevices(stage.db, stage.appId, devices)
     await stage.db.pool.query(
-      `INSERT INTO device_tag (app_id, tag, device_id) SELECT app_id, 'few', id FROM device WHERE app_id = $1 ORDER BY id LIMIT $2`,
+      `WITH few AS (INSERT INTO tag (app_id, name) VALUES ($1, 'few') RETURNING id)
+       INSERT INTO device_tag (tag_id, device_id)
+       SELECT few.id, device.id FROM few, device WHERE app_id = $1 ORDER BY device.id LIMIT $2`,
       [stage.appId, small],
     )
     // Connections, prepared statements and the JIT are warm in any process that has run for a minute.

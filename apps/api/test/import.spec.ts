@@ -201,7 +201,7 @@ describe('an import', () => {
     expect(answers.reduce((sum, { data }) => sum + data.created, 0)).toBe(count)
     expect(answers.reduce((sum, { data }) => sum + data.created + data.updated, 0)).toBe(4 * count)
     const { rows } = await api.context.db.pool.query(
-      `SELECT count(*)::int AS devices, (SELECT count(*)::int FROM device_tag WHERE tag LIKE 'tag-%') AS tags,
+      `SELECT count(*)::int AS devices, (SELECT count(*)::int FROM device_tag JOIN tag ON tag.id = tag_id WHERE name LIKE 'tag-%') AS tags,
          (SELECT count(*)::int FROM binding WHERE token LIKE 'many-token-%') AS bindings FROM device WHERE guid LIKE 'many-%'`,
     )
     expect(rows[0].devices).toBe(count)

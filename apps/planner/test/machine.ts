@@ -131,7 +131,12 @@ export async function startMachine(
       )
       const tagged = part.flatMap((seed, i) => (seed.tag ? [{ id: rows[i]!.id, tag: seed.tag }] : []))
       await db.pool.query(
-        `INSERT INTO device_tag (app_id, tag, device_id) SELECT $1, t.tag, t.id FROM unnest($2::text[], $3::bigint[]) AS t (tag, id)`,
+        'INSERT INTO tag (app_id, name) SELECT $1, name FROM unnest($2::text[]) name ON CONFLICT DO NOTHING',
+        [appId, tagged.map((t) => t.tag)],
+      )
+      await db.pool.query(
+        `INSERT INTO device_tag (tag_id, device_id) SELECT tag.id, t.id FROM unnest($2::text[], $3::bigint[]) AS t (tag, id)
+           JOIN tag ON tag.app_id = $1 AND tag.name = t.tag`,
         [appId, tagged.map((t) => t.tag), tagged.map((t) => t.id)],
       )
       ids.push(...rows.map((row) => row.id))

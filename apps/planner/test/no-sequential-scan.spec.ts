@@ -24,8 +24,10 @@ describe('the pipeline on 200,000 rows of each large table', () => {
     await pool.query(
       `INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'xiaomi', app_id, 't' || id || ':accepted' FROM device`,
     )
+    await pool.query(`INSERT INTO tag (app_id, name) SELECT DISTINCT app_id, 'tag' || id % 100 FROM device`)
     await pool.query(
-      `INSERT INTO device_tag (app_id, tag, device_id) SELECT app_id, 'tag' || id % 100, id FROM device`,
+      `INSERT INTO device_tag (tag_id, device_id) SELECT tag.id, device.id FROM device
+         JOIN tag ON tag.app_id = device.app_id AND name = 'tag' || device.id % 100`,
     )
     await pool.query(
       `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, finished_at)

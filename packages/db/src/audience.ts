@@ -1,6 +1,7 @@
 import { type Audience, type PlanDevice, smallAudience } from '@herald/domain'
 import type { Database } from './database.ts'
 import { type Runner, run } from './statement.ts'
+import { tagNumbers } from './tags.ts'
 
 export type AudienceScope = {
   appId: string
@@ -52,7 +53,7 @@ function matches(audience: Audience, range: boolean): string {
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND $3::text IS NULL ORDER BY d.id`
     case 'tag':
       return `SELECT DISTINCT d.id, d.platform FROM device_tag t JOIN device d ON d.id = t.device_id
-        WHERE t.app_id = $1 AND t.tag = ANY($3::text[]) ${range ? 'AND t.device_id >= $4 AND t.device_id < $5' : ''}
+        WHERE t.tag_id = ANY(${tagNumbers('$3::text[]')}) ${range ? 'AND t.device_id >= $4 AND t.device_id < $5' : ''}
           AND ${where} ORDER BY d.id`
     case 'alias':
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.alias = ANY($3::text[]) ORDER BY d.id`
@@ -113,7 +114,8 @@ async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<Plan
       db.pool,
       audience.kind === 'tag' ? 'bound-tag' : 'bound-group',
       audience.kind === 'tag'
-        ? `SELECT count(*)::int FROM (SELECT 1 FROM device_tag WHERE app_id = $1 AND tag = ANY($2::text[]) LIMIT $3) r`
+        ? `SELECT count(*)::int FROM (SELECT 1 FROM device_tag
+           WHERE tag_id = ANY(${tagNumbers('$2::text[]')}) LIMIT $3) r`
         : `SELECT count(*)::int FROM (SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id
            WHERE m.group_id = $2 LIMIT $3) r`,
       [scope.appId, audience.kind === 'tag' ? audience.tags : scope.groupId, bound],

@@ -4,6 +4,7 @@ import type { Database } from './database.ts'
 import { clearPersonal, newPushTokens } from './devices.ts'
 import { codeOf, retrying } from './retrying.ts'
 import { inTransaction, type Runner } from './statement.ts'
+import { openTagBook, type TagNumber } from './tag-book.ts'
 
 /** One line of an import. Absent fields leave a known device's own as they are; `tags` replaces them. */
 export type ImportDevice = {
@@ -40,16 +41,18 @@ export function openDeviceImport(db: Database, appId: string): DeviceImport {
   // Looking for known devices and tokens costs a third of the import. While nothing is known, not looking is right, and a
   // wrong guess costs one batch: its insert fails and is repeated with a look.
   let lookFirst = false
+  const numberTags = openTagBook(db, appId)
   return {
     async add(devices) {
       const unknownUser = await findUnknownUsers(db, appId, devices)
       const left = new Set(unknownUser)
       const lines = left.size === 0 ? devices : devices.filter((_, index) => !left.has(index))
+      const tagNumber = await numberTags(lines)
       for (let attempt = 0; ; attempt++) {
         try {
           const looked = lookFirst
           const counts = await retrying(() =>
-            inTransaction(db, (runner) => importOnce(runner, appId, lines, looked)),
+            inTransaction(db, (runner) => importOnce(runner, appId, lines, tagNumber, looked)),
           )
           lookFirst = counts.updated > 0
           return { ...counts, unknownUser }
@@ -81,6 +84,7 @@ async function importOnce(
   runner: Runner,
   appId: string,
   given: ImportDevice[],
+  tagNumber: TagNumber,
   look: boolean,
 ): Promise<{ created: number; updated: number }> {
   // Without a look, two lines for one device or token fail like a known one.
@@ -97,7 +101,7 @@ async function importOnce(
   }
   if (known.size > 0) await updateDevices(runner, lines, known)
   await importBindings(runner, appId, lines, look)
-  await importTags(runner, appId, lines)
+  await importTags(runner, lines, tagNumber)
   return { created: fresh.length, updated: known.size }
 }
 
@@ -334,25 +338,23 @@ async function forgetRetired(runner: Runner, appId: string, rows: Bound[]): Prom
   )
 }
 
-async function importTags(runner: Runner, appId: string, lines: Line[]): Promise<void> {
+async function importTags(runner: Runner, lines: Line[], tagNumber: TagNumber): Promise<void> {
   const tagged = lines.filter((line) => line.tags !== undefined)
   if (tagged.length === 0) return
   const pairs = tagged
-    .flatMap((line) => [...new Set(line.tags)].map((tag) => ({ id: line.id, tag })))
-    .sort((a, b) => (a.tag < b.tag ? -1 : a.tag > b.tag ? 1 : a.id - b.id))
+    .flatMap((line) => [...new Set(line.tags)].map((tag) => ({ id: line.id, tag: tagNumber(tag) })))
+    .sort((a, b) => a.tag - b.tag || a.id - b.id)
   const old = tagged.filter((line) => line.known).map((line) => line.id)
-  const values = [appId, joined(pairs, (pair) => pair.id), joined(pairs, (pair) => pair.tag)]
-  const wanted = `unnest(${column(2)}, ${column(3)}) AS line (device_id, tag)`
+  const values = [joined(pairs, (pair) => pair.id), joined(pairs, (pair) => pair.tag)]
+  const wanted = `SELECT line.tag::int, line.device::bigint FROM unnest(${column(1)}, ${column(2)}) AS line (device, tag)`
   if (old.length > 0)
     await runner.query(
-      `DELETE FROM device_tag t WHERE t.app_id = $1 AND t.device_id = ANY($4)
-         AND (t.device_id, t.tag) NOT IN (SELECT line.device_id::bigint, line.tag FROM ${wanted})`,
+      `DELETE FROM device_tag WHERE device_id = ANY($3) AND (tag_id, device_id) NOT IN (${wanted})`,
       [...values, old],
     )
   await runner.query({
     name: old.length > 0 ? 'import-tags-again' : 'import-tags',
-    text: `INSERT INTO device_tag (app_id, tag, device_id) SELECT $1, tag, device_id::bigint FROM ${wanted}
-      ${old.length > 0 ? 'ON CONFLICT DO NOTHING' : ''}`,
+    text: `INSERT INTO device_tag (tag_id, device_id) ${wanted} ${old.length > 0 ? 'ON CONFLICT DO NOTHING' : ''}`,
     values,
   })
 }

@@ -6,6 +6,7 @@ import type { Database } from './database.ts'
 import { clearInboxesOf } from './inbox-clearing.ts'
 import { retrying } from './retrying.ts'
 import { inTransaction, type Runner } from './statement.ts'
+import { tagNumbers } from './tags.ts'
 
 export type Device = {
   deviceId: number
@@ -237,7 +238,8 @@ export async function listDevices(
   if (filter.guid !== undefined) conditions.push(`d.guid = ${bound(filter.guid)}`)
   if (filter.tag !== undefined)
     conditions.push(
-      `d.id IN (SELECT device_id FROM device_tag WHERE app_id = $1 AND tag = ${bound(filter.tag)} AND device_id > $2)`,
+      `d.id IN (SELECT device_id FROM device_tag
+        WHERE tag_id = ANY(${tagNumbers(`ARRAY[${bound(filter.tag)}::text]`)}) AND device_id > $2)`,
     )
   if (filter.token !== undefined) {
     const token = bound(filter.token)
@@ -251,7 +253,7 @@ export async function listDevices(
   >(
     `WITH page AS (SELECT d.* FROM device d WHERE ${conditions.join(' AND ')} ORDER BY d.id LIMIT $3)
      SELECT ${columns}, d.created_at,
-       ARRAY(SELECT tag FROM device_tag t WHERE t.device_id = d.id ORDER BY tag) AS tags,
+       ARRAY(SELECT name FROM device_tag t JOIN tag ON tag.id = t.tag_id WHERE t.device_id = d.id ORDER BY name) AS tags,
        COALESCE((SELECT value FROM badge WHERE badge.device_id = d.id), 0) AS badge,
        EXISTS (SELECT 1 FROM presence p JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
                WHERE p.device_id = d.id) AS online,
