@@ -16,6 +16,8 @@ export const codes = {
   40104: 'There is no application with this app_id.',
   40301: 'The role of the token may not do this.',
   40302: 'The header user_id or group_id is not allowed for this token.',
+  40303:
+    'The console session came without the header x-herald-console, or the request comes from another site.',
   40401: 'The path or the resource (task, certificate, user, device, group) does not exist.',
   40501: 'The path exists, but not with this method; the header Allow names those it has.',
   40801: 'The body did not arrive in time.',

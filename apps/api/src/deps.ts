@@ -2,7 +2,9 @@ import type { ChannelAdapter, VendorUrls } from '@herald/channels'
 import type { Database, Sealer } from '@herald/db'
 import type { VendorChannel } from '@herald/domain'
 import type { Acceptor, CertificateBook } from '@herald/plan'
+import type { PushQueues } from '@herald/queue'
 import type { Logger, Registry } from '@herald/telemetry'
+import type { ConsoleSessions } from './auth/console-sessions.ts'
 import type { Passwords } from './auth/passwords.ts'
 import type { Sessions } from './auth/sessions.ts'
 import type { Meters } from './meters.ts'
@@ -17,6 +19,7 @@ export type ApiDeps = {
   sealer: Sealer
   log: Logger
   registry: Registry
+  queues: PushQueues
   meters: Meters
   acceptor: Acceptor
   certificates: CertificateBook
@@ -26,6 +29,7 @@ export type ApiDeps = {
   callbacks: CallbackDesk
   passwords: Passwords
   sessions: Sessions
+  consoleSessions: ConsoleSessions
   operatorKey?: string
   publicUrl?: string
   /** Whether devices without a user may register themselves. */

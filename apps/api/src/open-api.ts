@@ -3,6 +3,7 @@ import { sharedKey } from '@herald/db'
 import { createAcceptor } from '@herald/plan'
 import type { Context } from '@herald/program'
 import type { Express } from 'express'
+import { createConsoleSessions } from './auth/console-sessions.ts'
 import { createPasswords } from './auth/passwords.ts'
 import { createSessions } from './auth/sessions.ts'
 import { createTokens, newTokenKey } from './auth/tokens.ts'
@@ -40,11 +41,13 @@ export async function openApi(context: Context, options: OpenApiOptions = {}): P
   })
   const receipts = createReceiptSink(db, meters.received)
   const callbacks = createCallbackDesk({ db, certificates, receipts, meters, log })
+  const sessions = createSessions(db, createTokens({ privateKey, days: settings.tokenDays }))
   const deps: ApiDeps = {
     db,
     sealer,
     log,
     registry,
+    queues,
     meters,
     acceptor,
     certificates,
@@ -59,7 +62,8 @@ export async function openApi(context: Context, options: OpenApiOptions = {}): P
     receipts,
     callbacks,
     passwords: createPasswords(),
-    sessions: createSessions(db, createTokens({ privateKey, days: settings.tokenDays })),
+    sessions,
+    consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),
     operatorKey: settings.operatorKey,
     publicUrl: settings.publicUrl,
     register: settings.register,

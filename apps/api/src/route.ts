@@ -15,6 +15,13 @@ export type Access =
   | 'admin'
   | 'operator'
 
+/** The same for the console's own calls, which are no part of the interface. */
+export type ConsoleAccess =
+  /** Whoever wants to sign in. */
+  | 'visitor'
+  /** An admin of an application, or the operator; needs no app_id. */
+  | 'console'
+
 export type Caller =
   | { role: 'none' }
   | { role: 'user'; userId: bigint; actor: string }
@@ -24,22 +31,31 @@ export type Caller =
 /** One call, authorised: handlers reach nothing outside `appId`. */
 export type Context = {
   deps: ApiDeps
-  /** Blank for operator calls. */
+  /** Blank for operator calls, and where an operator means every application. */
   appId: string
   application: Application
   caller: Caller
   /** The caller's address. */
   address: string
   requestId: string
+  /** How the caller's browser is known. */
+  browser: Browser
 }
 
-export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType> = {
+export type Browser = {
+  /** The value of the session cookie that was sent. */
+  key?: string
+  /** Sets or clears the cookie with the answer. */
+  setCookie(value: string): void
+}
+
+export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Access> = {
   method: 'get' | 'post' | 'put' | 'delete'
   path: string
   tag: string
   summary: string
   description?: string
-  access: Access
+  access: A
   /** An admin acting for a group may not make this call. */
   groupRefused?: true
   /** Most bytes of the body; 64 KiB when not said. */
@@ -58,15 +74,15 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType> = {
 }
 
 /** A route whose schemas nobody needs to know any more. */
-export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType>, 'handler' | 'example'> & {
+export type Route<A = Access> = Omit<RouteDefinition<z.ZodType, z.ZodType, A>, 'handler' | 'example'> & {
   example?: unknown
   handler(context: Context, input: never, verbatim?: string): Promise<unknown>
 }
 
 /** Lets the schemas give the handler its types. */
-export function route<In extends z.ZodType, Out extends z.ZodType>(
-  definition: RouteDefinition<In, Out>,
-): Route {
+export function route<In extends z.ZodType, Out extends z.ZodType, A extends Access | ConsoleAccess = Access>(
+  definition: RouteDefinition<In, Out, A>,
+): Route<A> {
   return definition
 }
 

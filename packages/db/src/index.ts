@@ -146,6 +146,7 @@ export {
   dropPresence,
   fenceNodes,
   type Greeted,
+  gatewayNodes,
   greetDevices,
   joinNode,
   leaveNode,

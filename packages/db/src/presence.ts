@@ -23,6 +23,17 @@ export async function renewNode(db: Database, node: string, leaseSeconds: number
   return rows.length > 0
 }
 
+/** Gateways that live, the newest last. */
+export async function gatewayNodes(db: Database): Promise<string[]> {
+  const rows = await run<[string]>(
+    db.pool,
+    'gateway-nodes',
+    'SELECT id FROM gateway_node WHERE lease_until > now() ORDER BY started_at, id',
+    [],
+  )
+  return rows.map(([id]) => id)
+}
+
 /** Ends the lease at once, so that what is left for the node is given to others without waiting for it to run out. */
 export async function leaveNode(db: Database, node: string): Promise<void> {
   await run(db.pool, 'leave-node', 'UPDATE gateway_node SET lease_until = now() WHERE id = $1', [node])

@@ -33,6 +33,8 @@ export type PushQueues = {
   ping(): Promise<void>
   /** Removes a queue with everything in it, for a gateway node that is gone. Its batches are in Postgres. */
   remove(queue: QueueName): Promise<void>
+  /** Lets go of a queue that is of no more interest here; what is in it stays. */
+  forget(queue: QueueName): Promise<void>
   /** BullMQ's own objects, for the dashboard alone. */
   bullQueues(queues: readonly QueueName[]): BullQueue[]
   /** Drains the workers that still run, then lets go of the server. */
@@ -135,6 +137,11 @@ export async function openQueues(options: {
       await ask(name, (queue) => queue.obliterate({ force: true }))
       await opened.get(name)?.queue.close()
       opened.delete(name)
+    },
+    forget: async (name) => {
+      const entry = opened.get(name)
+      opened.delete(name)
+      await entry?.queue.close().catch(() => {})
     },
     bullQueues: (names) => names.map((name) => open(name).queue),
     close: () => {

@@ -52,6 +52,8 @@ Blank means absent, null, "", only white space, [] or {}, and selects the defaul
 
 Header names carry underscores (app_id, user_id, group_id): proxies must let them pass (nginx: underscores_in_headers on).
 
+The console's session cookie stands in for the access-token of an admin, and for the operator key. A request that relies on it carries the header x-herald-console: 1 and comes from the console's own origin.
+
 In examples, words like $PUSH_TOKEN stand for values of your own; /docs shows how to take them from the demo application.
 
 | code | when |
@@ -165,11 +167,11 @@ function failuresOf(route: Route): Code[] {
     for (const code of list) found.add(code)
   }
   if (route.method !== 'get') add(...bodyCodes)
-  if (route.access === 'operator') add(40101, 40102, 40301, 40901)
+  if (route.access === 'operator') add(40101, 40102, 40301, 40303, 40901)
   else add(40005, 40104, 40302, 40401, 42901)
   if (route.access === 'public') add(40103, 42902)
-  else if (route.access !== 'holder') add(40101, 40102, 40301)
-  else add(40102, 40301)
+  else if (route.access !== 'holder') add(40101, 40102, 40301, 40303)
+  else add(40102, 40301, 40303)
   if (route.path === '/push/notify' || route.path === '/push/explain') add(40003, 40004)
   if (route.path === '/admin/user' || route.path === '/admin/group') add(40901)
   if (/task\/(cancel|pause|resume)$/.test(route.path)) add(40902)

@@ -1,8 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import { answerHealth, requestIdOf } from '@herald/telemetry'
 import express, { type Express } from 'express'
 import helmet from 'helmet'
 import { Failure } from '../codes.ts'
+import { createConsolePages } from '../console/pages.ts'
+import { createQueueBoard } from '../console/queue-board.ts'
+import { consoleRoutes } from '../console/routes.ts'
+import { openSite } from '../console/site.ts'
 import type { ApiDeps } from '../deps.ts'
 import { docsPage } from '../openapi/docs-page.ts'
 import { openApiDocument } from '../openapi/document.ts'
@@ -15,11 +20,14 @@ import { serveCallback } from './serve-callback.ts'
 import { serveRoute } from './serve-route.ts'
 
 export type AppOptions = {
-  /** Adds further pages (consoles, dashboards) before the answer that nothing is there. */
-  mount?: (app: Express) => void
+  /** Where the built console lies. */
+  consoleFolder?: string
 }
 
-/** The HTTP interface as an Express application. Express appears in this file only. */
+const builtConsole = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
+const served = [...routes, ...consoleRoutes]
+
+/** The HTTP interface as an Express application. Express appears here and in Bull Board only. */
 export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
   const app = express()
   app.disable('x-powered-by')
@@ -43,17 +51,29 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
     await serveCallback(deps.callbacks, request.params, request, response)
   })
 
-  for (const route of routes)
+  for (const route of served)
     app[route.method](route.path, (request, response) =>
       serveRoute(deps, route, request, response, callerAddress(request, deps.trustedProxies)),
     )
-  for (const [path, methods] of methodsByPath(routes))
+  for (const [path, methods] of methodsByPath(served))
     app.all(path, (_request, response) => {
       response.setHeader('allow', methods)
       throw new Failure(40501, `This path takes ${methods} only.`)
     })
 
-  options.mount?.(app)
+  const pages = createConsolePages(openSite(options.consoleFolder ?? builtConsole))
+  app.use('/console', async (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      throw new Failure(40501, 'The pages of the console take GET, HEAD only.')
+    }
+    const [path = ''] = request.originalUrl.split('?')
+    if (path === '/console') response.redirect(308, '/console/')
+    else await pages(request, response, path)
+  })
+  app.get('/', (_request, response) => response.redirect('/console/'))
+  app.use('/queues', createQueueBoard(deps))
+
   app.use((request: IncomingMessage) => {
     throw new Failure(40401, `There is nothing at ${(request.url ?? '').split('?')[0]?.slice(0, 200)}.`)
   })
@@ -77,7 +97,7 @@ function isBadPath(error: unknown): boolean {
   return error instanceof URIError
 }
 
-function methodsByPath(table: readonly Route[]): Map<string, string> {
+function methodsByPath(table: readonly Pick<Route, 'path' | 'method'>[]): Map<string, string> {
   const methods = new Map<string, string>([['/callback/:channel/:appId/:key', 'POST']])
   for (const { path, method } of table) {
     const known = methods.get(path)
@@ -87,7 +107,7 @@ function methodsByPath(table: readonly Route[]): Map<string, string> {
 }
 
 function measure(deps: ApiDeps) {
-  const known = new Set(routes.map(({ path }) => path))
+  const known = new Set(served.map(({ path }) => path))
   return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     const started = performance.now()
     response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']))

@@ -2,20 +2,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { failureOf } from '../input/problem.ts'
-import type { Caller, Context, Route } from '../route.ts'
+import type { Access, Caller, ConsoleAccess, Context, Route } from '../route.ts'
 import { checkJsonType, readBody } from './body.ts'
+import { browserOf, sessionKeyOf } from './browser.ts'
 import { sendData, sendFailure } from './envelope.ts'
 import { failureOfError } from './failure-of.ts'
 import { admit, type GateHeaders } from './gate.ts'
 import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
 
+type AnyRoute = Route<Access | ConsoleAccess>
+
 const DEFAULT_BODY = 64 * 1024
 
 /** One call from headers to envelope; handlers see values only. */
 export async function serveRoute(
   deps: ApiDeps,
-  route: Route,
+  route: AnyRoute,
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
@@ -25,7 +28,9 @@ export async function serveRoute(
     limitAddress(deps, route, address)
     const { application, caller } = await admit(deps, route, gateHeaders(request))
     limitCaller(deps, application.appId, caller, address)
-    const context: Context = { deps, appId: application.appId, application, caller, address, requestId }
+    const { appId } = application
+    const browser = browserOf(deps, request, response)
+    const context: Context = { deps, appId, application, caller, address, requestId, browser }
     const { input, verbatim } = await readInput(route, request)
     sendData(response, await route.handler(context, input as never, verbatim))
   } catch (error) {
@@ -40,7 +45,7 @@ export async function serveRoute(
 }
 
 async function readInput(
-  route: Route,
+  route: AnyRoute,
   request: IncomingMessage,
 ): Promise<{ input: unknown; verbatim?: string }> {
   if (route.stream) return { input: request }
@@ -56,19 +61,25 @@ async function readInput(
   return { input: check(route, value), verbatim }
 }
 
-function check(route: Route, value: unknown): unknown {
+function check(route: AnyRoute, value: unknown): unknown {
   const read = route.input.safeParse(value)
   if (read.success) return read.data
   throw failureOf(read.error.issues, route.method === 'get')
 }
 
-function gateHeaders({ headers }: IncomingMessage): GateHeaders {
+export function gateHeaders(request: IncomingMessage): GateHeaders {
+  const { headers } = request
   return {
     appId: one(headers.app_id),
     accessToken: one(headers['access-token']),
     userId: one(headers.user_id),
     groupId: one(headers.group_id),
     authorization: one(headers.authorization),
+    session: sessionKeyOf(request),
+    console: one(headers['x-herald-console']),
+    origin: one(headers.origin),
+    fetchSite: one(headers['sec-fetch-site']),
+    host: one(headers.host),
   }
 }
 
@@ -77,7 +88,7 @@ function one(header: string | string[] | undefined): string | undefined {
   return value === '' ? undefined : value
 }
 
-function limitAddress({ limits }: ApiDeps, route: Route, address: string): void {
+function limitAddress({ limits }: ApiDeps, route: AnyRoute, address: string): void {
   const wait = route.limit === undefined ? 0 : limits[route.limit].take(address)
   if (wait > 0)
     throw new Failure(42901, 'Too many requests from this address; try again later.', { retryAfter: wait })

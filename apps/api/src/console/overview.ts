@@ -1,0 +1,155 @@
+import { type Overview, readOverview } from '@herald/db'
+import { type Channel, channels, publicName, vendorChannels } from '@herald/domain'
+import { type PushQueues, pushQueue } from '@herald/queue'
+import { z } from 'zod'
+import type { ApiDeps } from '../deps.ts'
+import { nullableTimestamp, timestamp } from '../input/answers.ts'
+import { route } from '../route.ts'
+import { createSteadyRead } from './steady-read.ts'
+
+const count = z.int()
+
+const overviewRecord = z.object({
+  at: z.number().describe('When the figures were read: Unix time in seconds, with a fraction.'),
+  since: timestamp.describe('The totals are of tasks accepted since then: 24 hours, from a full hour on.'),
+  sent_total: count,
+  received_total: count,
+  failed_total: count,
+  queues: z.array(
+    z.object({
+      channel: z.string(),
+      waiting: count.describe('Batches that could be sent now.'),
+      active: count.describe('Batches being sent.'),
+      delayed: count.describe('Batches held back by backoff, a speed or a pause.'),
+      more: z.boolean().describe('There are more: the three figures are the least there is.'),
+      oldest_seconds: z.number().nullable().describe('Age of the batch that waits longest.'),
+      jobs: z
+        .object({ waiting: count, active: count, failed: count })
+        .nullable()
+        .describe('What the queue itself holds; the operator sees it, null when it does not answer.'),
+    }),
+  ),
+  channels: z.array(
+    z.object({
+      channel: z.string(),
+      certificates: z.array(
+        z.object({
+          id: count,
+          app_id: z.string(),
+          environment: z.int(),
+          name: z.string(),
+          state: z.enum(['open', 'closed', 'suspect']),
+          reason: z.string().nullable(),
+          expires_at: nullableTimestamp,
+          throttled: z.boolean().describe('More waits than the limits let through.'),
+        }),
+      ),
+      sent_10m: count.describe('Devices of tasks of the last ten minutes and of tasks under way.'),
+      failed_10m: count,
+      throttled: z.boolean(),
+    }),
+  ),
+  native: z.object({
+    online: count,
+    estimated: z.boolean().describe('`online` is a share of all connections, counted on some of them.'),
+    gateways: count,
+  }),
+  tasks_open: count,
+  accepted_last_minute: count,
+})
+
+/** The operator's look at everything has no application's id. */
+const EVERYTHING = ''
+
+/** Readings belong to an opened interface, so that a database that was closed is not answered for. */
+const readings = new WeakMap<ApiDeps, (appId: string) => Promise<z.input<typeof overviewRecord>>>()
+
+function readingOf(deps: ApiDeps) {
+  let reading = readings.get(deps)
+  if (!reading) {
+    reading = createSteadyRead(async (appId) => {
+      const [overview, jobs] = await Promise.all([
+        readOverview(deps.db, appId === EVERYTHING ? undefined : appId),
+        // What a queue holds is everybody's work together, and nothing for one application to see.
+        appId === EVERYTHING ? jobsByChannel(deps.queues) : undefined,
+      ])
+      return shown(overview, jobs)
+    })
+    readings.set(deps, reading)
+  }
+  return reading
+}
+
+export const overview = route({
+  method: 'get',
+  path: '/console/overview',
+  tag: 'Console',
+  access: 'console',
+  groupRefused: true,
+  summary: 'What goes on: rates, queues, channels, connections',
+  input: z.strictObject({}),
+  answer: overviewRecord,
+  handler: ({ deps, appId }) => readingOf(deps)(appId),
+})
+
+type Jobs = { waiting: number; active: number; failed: number }
+
+/** Gateways have a queue each, which comes and goes with them; their batches tell enough. */
+async function jobsByChannel(queues: PushQueues): Promise<Map<Channel, Jobs>> {
+  const found = await Promise.all(
+    vendorChannels.map(async (channel) => {
+      const counts = await queues.counts(pushQueue(channel)).catch(() => undefined)
+      return [channel, counts] as const
+    }),
+  )
+  const jobs = new Map<Channel, Jobs>()
+  for (const [channel, counts] of found)
+    if (counts) jobs.set(channel, { waiting: counts.waiting, active: counts.active, failed: counts.failed })
+  return jobs
+}
+
+function shown(found: Overview, jobs: Map<Channel, Jobs> | undefined): z.input<typeof overviewRecord> {
+  return {
+    at: found.at / 1000,
+    since: Math.floor(found.since / 1000),
+    sent_total: found.total.sent,
+    received_total: found.total.received,
+    failed_total: found.total.failed,
+    queues: channels.map((channel) => {
+      const queue = found.queues.get(channel)
+      return {
+        channel: publicName(channel),
+        waiting: queue?.waiting ?? 0,
+        active: queue?.active ?? 0,
+        delayed: queue?.delayed ?? 0,
+        more: queue?.more ?? false,
+        oldest_seconds: queue?.oldestSeconds ?? null,
+        jobs: jobs?.get(channel) ?? null,
+      }
+    }),
+    channels: channels.map((channel) => {
+      const certificates = found.certificates.filter((certificate) => certificate.channel === channel)
+      return {
+        channel: publicName(channel),
+        certificates: certificates.map(
+          ({ id, appId, environment, name, state, reason, expiresAt, throttled }) => ({
+            id,
+            app_id: appId,
+            environment: environment === 'production' ? 1 : 0,
+            name,
+            state,
+            reason,
+            expires_at: expiresAt === null ? null : Math.floor(expiresAt / 1000),
+            throttled,
+          }),
+        ),
+        sent_10m: found.recent.get(channel)?.sent ?? 0,
+        failed_10m: found.recent.get(channel)?.failed ?? 0,
+        throttled: certificates.some(({ throttled }) => throttled),
+      }
+    }),
+    native: found.native,
+    tasks_open: found.tasksOpen,
+    accepted_last_minute: found.acceptedLastMinute,
+  }
+}

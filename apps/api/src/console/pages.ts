@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Failure } from '../codes.ts'
+import type { Asset, Site } from './site.ts'
+import { wordsPage } from './words-page.ts'
+
+/**
+ * Serves the built console below `/console/`. By hand, because the index needs a nonce in every answer and the files come
+ * compressed from the build; express.static knows neither.
+ */
+export function createConsolePages(site: () => Promise<Site | undefined>) {
+  return async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
+    const wanted = wantedIn(path)
+    if (wanted === undefined) throw new Failure(40401, `There is nothing at ${path.slice(0, 200)}.`)
+    const built = await site()
+    if (!built) return sendMissing(response)
+    const asset = built.assets.get(wanted)
+    if (asset) return sendAsset(request, response, asset)
+    // What has a dot is a file; anything else is a page of the console, which finds its way itself.
+    if (wanted !== 'index.html' && wanted.includes('.'))
+      throw new Failure(40401, `There is nothing at ${path.slice(0, 200)}.`)
+    sendIndex(request, response, built.index)
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this finds
+const TRICKS = /[\u0000-\u001f\u007f\\]|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/
+
+/** The path below `/console/`, decoded; undefined for what no link of ours leads to. */
+function wantedIn(path: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(path)
+    return TRICKS.test(decoded) ? undefined : decoded.replace(/^\/console\//, '')
+  } catch {
+    return undefined
+  }
+}
+
+function sendIndex(request: IncomingMessage, response: ServerResponse, index: string): void {
+  const nonce = randomBytes(16).toString('base64')
+  const body = index.replaceAll('__NONCE__', nonce)
+  response.setHeader('content-security-policy', consolePolicy(nonce, request.headers.host))
+  response.writeHead(200, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    // The nonce is good for one answer.
+    'cache-control': 'no-store',
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Sockets go to any port of the host that the page came from: a gateway may stand beside the interface. */
+export function consolePolicy(nonce: string, host: string | undefined): string {
+  const name = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?$/i.exec(host ?? '')?.[1]
+  const sockets = name === undefined ? [] : [`ws://${name}:*`, `wss://${name}:*`]
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    ["connect-src 'self'", ...sockets].join(' '),
+    // Pictures of a push are shown before it is sent, wherever they are.
+    "img-src 'self' data: https:",
+    "font-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+  ].join('; ')
+}
+
+function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
+  response.setHeader('cache-control', asset.hashed ? 'public, max-age=31536000, immutable' : 'no-cache')
+  response.setHeader('etag', asset.etag)
+  response.setHeader('vary', 'accept-encoding')
+  if (request.headers['if-none-match'] === asset.etag) {
+    response.writeHead(304).end()
+    return
+  }
+  const [encoding, body] = encoded(asset, String(request.headers['accept-encoding'] ?? ''))
+  if (encoding !== undefined) response.setHeader('content-encoding', encoding)
+  response.writeHead(200, { 'content-type': asset.type, 'content-length': body.length })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function encoded(asset: Asset, accepted: string): [encoding: string | undefined, body: Buffer] {
+  const takes = (name: string) =>
+    accepted.split(',').some((one) => {
+      const [coding, quality] = one.split(';')
+      return coding?.trim() === name && !/^\s*q=0(\.0*)?\s*$/.test(quality ?? '')
+    })
+  if (asset.br && takes('br')) return ['br', asset.br]
+  if (asset.gzip && takes('gzip')) return ['gzip', asset.gzip]
+  return [undefined, asset.body]
+}
+
+function sendMissing(response: ServerResponse): void {
+  const body = wordsPage(
+    'The console is not built',
+    'Build it with: node scripts/bootstrap.mjs prepare. The HTTP interface works without it.',
+  )
+  response
+    .writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .end(body)
+}

@@ -1,0 +1,117 @@
+import { countLogin, forgiveLogin, isApplicationSecret } from '@herald/db'
+import { z } from 'zod'
+import type { ConsoleSession } from '../auth/console-sessions.ts'
+import { isSameSecret } from '../auth/same-secret.ts'
+import { Failure } from '../codes.ts'
+import { note } from '../handlers/audit.ts'
+import { optional, text } from '../input/fields.ts'
+import { type Context, route } from '../route.ts'
+
+const path = '/console/session'
+const tag = 'Console'
+
+const who = z.object({
+  role: z.enum(['operator', 'application']),
+  app_id: z.string().optional(),
+  name: z.string().optional(),
+})
+
+const credentials = z
+  .strictObject({
+    operator_key: optional(text(1024)),
+    app_id: optional(text(32)),
+    app_secret: optional(text(256)),
+  })
+  .refine(
+    ({ operator_key, app_id, app_secret }) =>
+      operator_key === undefined
+        ? app_id !== undefined && app_secret !== undefined
+        : app_id === undefined && app_secret === undefined,
+    { error: 'must have either operator_key, or app_id and app_secret' },
+  )
+
+export const signIn = route({
+  method: 'post',
+  path,
+  tag,
+  access: 'visitor',
+  limit: 'login',
+  summary: 'Sign in to the console',
+  input: credentials,
+  answer: who,
+  async handler(context, input) {
+    const { deps, browser } = context
+    // By address and not by name: nobody can lock an operator out by guessing from elsewhere.
+    const guesser = `console ${context.address}`
+    const locked = await countLogin(deps.db, '', guesser)
+    if (locked)
+      throw new Failure(42902, 'Too many sign-ins have failed from this address; try again later.', {
+        retryAfter: locked.waitSeconds,
+      })
+    const session = await recognise(context, input)
+    if (!session) throw new Failure(40103, refusal(input.operator_key))
+    await forgiveLogin(deps.db, '', guesser)
+    // Whoever signs in anew leaves nothing of the former session behind.
+    if (browser.key !== undefined) await deps.consoleSessions.close(browser.key)
+    browser.setCookie(await deps.consoleSessions.open(session))
+    const appId = session.role === 'application' ? session.application.appId : ''
+    const actor = session.role === 'operator' ? 'operator' : 'admin'
+    await note({ ...context, appId, caller: { role: 'admin', actor } }, 'console.sign_in')
+    return shown(session)
+  },
+})
+
+/** The same words whether or not there is such an application. */
+function refusal(operatorKey: string | undefined): string {
+  return operatorKey === undefined
+    ? 'The sign-in failed: the app_id or the app_secret is wrong.'
+    : 'The sign-in failed: the operator_key is wrong.'
+}
+
+async function recognise(
+  { deps }: Context,
+  { operator_key, app_id = '', app_secret = '' }: z.output<typeof credentials>,
+): Promise<ConsoleSession | undefined> {
+  if (operator_key !== undefined)
+    return deps.operatorKey !== undefined && isSameSecret(operator_key, deps.operatorKey)
+      ? { role: 'operator' }
+      : undefined
+  if (!(await isApplicationSecret(deps.db, app_id, app_secret))) return undefined
+  const application = await deps.sessions.application(app_id)
+  return application && { role: 'application', application }
+}
+
+function shown(session: ConsoleSession): z.input<typeof who> {
+  if (session.role === 'operator') return { role: 'operator' }
+  const { appId, name } = session.application
+  return { role: 'application', app_id: appId, name }
+}
+
+export const whoAmI = route({
+  method: 'get',
+  path,
+  tag,
+  access: 'console',
+  groupRefused: true,
+  summary: 'Who is signed in',
+  input: z.strictObject({}),
+  answer: who,
+  handler: async ({ caller, application }) =>
+    shown(caller.role === 'operator' ? { role: 'operator' } : { role: 'application', application }),
+})
+
+export const signOut = route({
+  method: 'delete',
+  path,
+  tag,
+  access: 'console',
+  groupRefused: true,
+  summary: 'Sign out of the console, on every process',
+  input: z.strictObject({}),
+  answer: z.object({ signed_out: z.literal(true) }),
+  async handler({ deps, browser }) {
+    if (browser.key !== undefined) await deps.consoleSessions.close(browser.key)
+    browser.setCookie('')
+    return { signed_out: true as const }
+  },
+})

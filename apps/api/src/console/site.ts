@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+
+/** The console as it was built: every file by its path below `/console/`. */
+export type Site = { index: string; assets: ReadonlyMap<string, Asset> }
+
+export type Asset = {
+  type: string
+  body: Buffer
+  /** Compressed by the build. */
+  br?: Buffer
+  gzip?: Buffer
+  /** The name changes with the content, so whoever has it has it for good. */
+  hashed: boolean
+  etag: string
+}
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.woff': 'font/woff',
+}
+
+const HASHED = /^assets\/.+-[\w-]{8,}\.\w+$/
+const LOOK_MS = 1000
+
+/**
+ * Keeps the built console in memory: some hundred kilobytes, and a request can only name what is there, so that no path
+ * leads anywhere else. A new build is seen within a second.
+ */
+export function openSite(folder: string, now = () => performance.now()): () => Promise<Site | undefined> {
+  let site: Promise<Site | undefined> = Promise.resolve(undefined)
+  let builtAt: number | undefined
+  let lookAt = Number.NEGATIVE_INFINITY
+
+  return async () => {
+    if (now() < lookAt) return site
+    lookAt = now() + LOOK_MS
+    const found = await stat(join(folder, 'index.html')).catch(() => undefined)
+    if (found?.mtimeMs === builtAt) return site
+    builtAt = found?.mtimeMs
+    site = readSite(folder).catch(() => {
+      // Half built: it is looked for again.
+      builtAt = undefined
+      return undefined
+    })
+    return site
+  }
+}
+
+async function readSite(folder: string): Promise<Site> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = new Map<string, Buffer>()
+  for (const entry of entries) {
+    if (!entry.isFile() || entry.name.startsWith('.')) continue
+    const path = join(entry.parentPath, entry.name)
+    files.set(path.slice(folder.length).replaceAll('\\', '/').replace(/^\/+/, ''), await readFile(path))
+  }
+  const assets = new Map<string, Asset>()
+  for (const [path, body] of files) {
+    const type = types[extname(path)]
+    if (type === undefined || path === 'index.html') continue
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    const hashed = HASHED.test(path)
+    assets.set(path, { type, body, br: files.get(`${path}.br`), gzip: files.get(`${path}.gz`), hashed, etag })
+  }
+  return { index: files.get('index.html')!.toString('utf8'), assets }
+}
