@@ -68,7 +68,8 @@ function objection(path: string, { specifier, typeOnly }: Import): string | unde
   if (owner && !owner[2].includes(room)) return `imports ${owner[1]}, which only ${owner[2].join(', ')} may`
   if (!specifier.startsWith('@herald/')) return undefined
 
-  const name = specifier.slice('@herald/'.length)
+  // A package may have further doors, as client has `@herald/client/device`.
+  const name = specifier.split('/')[1] ?? ''
   if (room === 'bench') return undefined
   if (!packages.includes(name)) {
     return room === 'apps/standalone' ? undefined : `imports the app ${name}, which only apps/standalone may`

@@ -20,6 +20,7 @@ describe('import fences', () => {
     ['packages/worker/src/a.ts', `import { adapters } from '@herald/channels'`, 'never a vendor'],
     ['apps/api/src/a.ts', `import { x } from '@herald/planner'`, 'only apps/standalone may'],
     ['apps/api/src/a.ts', `import { x } from '@herald/testkit'`, 'only specs and bench may'],
+    ['packages/domain/src/a.ts', `import { x } from '@herald/client/device'`, 'nothing of ours'],
     ['packages/db/src/a.ts', `const x = await import('@herald/testkit')`, 'only specs and bench may'],
     ['apps/api/src/a.ts', `import { x } from '../../../packages/db/src/claim.ts'`, 'leaves its room'],
     ['packages/worker/src/a.ts', `import { Worker } from 'bullmq'`, 'imports bullmq'],
@@ -43,6 +44,7 @@ describe('import fences', () => {
     ['packages/worker/src/a.ts', `import type { ChannelAdapter } from '@herald/channels'`],
     ['packages/testkit/src/a.ts', `import { x } from '@herald/db'\nconst ci = process.env.CI`],
     ['apps/standalone/src/a.ts', `import { api } from '@herald/api'`],
+    ['apps/console/src/a.tsx', `import { x } from '@herald/client/device'`],
     ['apps/api/test/a.spec.ts', `import { x } from '@herald/testkit'\nconst ci = process.env.CI`],
     [
       'apps/api/src/a.ts',

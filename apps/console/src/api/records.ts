@@ -1,0 +1,42 @@
+/** Answers of the console's own endpoints; everything else is described by @herald/client. */
+export type Session = { role: 'operator' | 'application'; app_id?: string; name?: string }
+export type Credentials = { operator_key: string } | { app_id: string; app_secret: string }
+
+export type Application = { app_id: string; name: string; package_name: string; created_at: number }
+
+export type Queue = {
+  channel: string
+  waiting: number
+  active: number
+  delayed: number
+  /** There are more: counting stops where it would cost too much. */
+  more: boolean
+  oldest_seconds: number | null
+}
+export type ChannelCertificate = {
+  id: number
+  name: string
+  state: 'open' | 'closed' | 'suspect'
+  reason: string | null
+  expires_at: number | null
+}
+export type ChannelHealth = {
+  channel: string
+  certificates: ChannelCertificate[]
+  sent_10m: number
+  failed_10m: number
+  /** More waits than its limits let through. */
+  throttled: boolean
+}
+export type Overview = {
+  /** Unix seconds, with a fraction. */
+  at: number
+  sent_total: number
+  received_total: number
+  failed_total: number
+  queues: Queue[]
+  channels: ChannelHealth[]
+  native: { online: number; estimated: boolean; gateways: number }
+  tasks_open: number
+  accepted_last_minute: number
+}

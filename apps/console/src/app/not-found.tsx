@@ -1,0 +1,16 @@
+import { Button } from '@mantine/core'
+import { IconMapOff } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import { Empty } from '../parts/empty.tsx'
+
+export function NotFound() {
+  const { t } = useTranslation()
+  return (
+    <Empty icon={IconMapOff} title={t('app.notFound')}>
+      <Button component={Link} to="/" variant="default">
+        {t('app.home')}
+      </Button>
+    </Empty>
+  )
+}

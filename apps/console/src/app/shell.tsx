@@ -1,0 +1,130 @@
+import { AppShell, Burger, Group, NavLink, ScrollArea, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import {
+  IconApps,
+  IconBook2,
+  IconCertificate,
+  IconDeviceMobileMessage,
+  IconDevices,
+  IconExternalLink,
+  IconGauge,
+  IconListCheck,
+  IconSend,
+  IconStack2,
+} from '@tabler/icons-react'
+import { useEffect, useRef } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link, Outlet, useLocation } from 'react-router'
+import { ApplicationPicker } from './application-picker.tsx'
+import icon from './icon.svg'
+import { Preferences } from './preferences.tsx'
+import { useWho } from './session.ts'
+
+const pages = [
+  ['/', 'overview', IconGauge],
+  ['/send', 'send', IconSend],
+  ['/tasks', 'tasks', IconListCheck],
+  ['/devices', 'devices', IconDevices],
+  ['/certificates', 'certificates', IconCertificate],
+  ['/be-a-device', 'nativeDevice', IconDeviceMobileMessage],
+] as const
+
+export default function Shell() {
+  const { t } = useTranslation()
+  const { pathname } = useLocation()
+  const { session } = useWho()
+  const [opened, { toggle, close }] = useDisclosure(false)
+  const main = useRef<HTMLElement>(null)
+  const first = useRef(true)
+
+  // A new page is announced and read from its beginning, as a real navigation would be.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what it reacts to
+  useEffect(() => {
+    if (first.current) first.current = false
+    else main.current?.focus()
+  }, [pathname])
+
+  // A task and a device belong to their lists.
+  const isHere = (path: string) =>
+    path === '/' ? pathname === '/' : pathname.startsWith(path) || `${pathname}s` === path
+  const operator = session.role === 'operator'
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding={{ base: 'sm', sm: 'lg' }}
+    >
+      <a className="skip" href="#content">
+        {t('app.skip')}
+      </a>
+      <AppShell.Header className="bar">
+        <Group h="100%" px="md" gap="sm" wrap="nowrap">
+          <Burger
+            opened={opened}
+            onClick={toggle}
+            hiddenFrom="sm"
+            size="sm"
+            aria-label={t('app.openMenu')}
+            aria-expanded={opened}
+          />
+          <Link to="/" className="brand" aria-label={`${t('app.name')}: ${t('nav.overview')}`}>
+            <img src={icon} alt="" width={28} height={28} />
+            <Text component="span" fw={700} visibleFrom="xs">
+              {t('app.name')}
+            </Text>
+          </Link>
+          <ApplicationPicker />
+          <Preferences />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label={t('app.menu')}>
+        <AppShell.Section grow component={ScrollArea}>
+          {pages.map(([path, name, Icon]) => (
+            <NavLink
+              key={path}
+              component={Link}
+              to={path}
+              onClick={close}
+              label={t(`nav.${name}`)}
+              leftSection={<Icon size={18} aria-hidden />}
+              active={isHere(path)}
+              aria-current={isHere(path) ? 'page' : undefined}
+            />
+          ))}
+          {operator && (
+            <NavLink
+              component={Link}
+              to="/applications"
+              onClick={close}
+              label={t('nav.applications')}
+              leftSection={<IconApps size={18} aria-hidden />}
+              active={isHere('/applications')}
+              aria-current={isHere('/applications') ? 'page' : undefined}
+            />
+          )}
+        </AppShell.Section>
+        <AppShell.Section>
+          {operator && (
+            <NavLink
+              href="/queues"
+              label={t('nav.queues')}
+              leftSection={<IconStack2 size={18} aria-hidden />}
+              rightSection={<IconExternalLink size={14} aria-hidden />}
+            />
+          )}
+          <NavLink
+            href="/docs"
+            label={t('nav.docs')}
+            leftSection={<IconBook2 size={18} aria-hidden />}
+            rightSection={<IconExternalLink size={14} aria-hidden />}
+          />
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" ref={main} tabIndex={-1} className="ground">
+        <div className="page">
+          <Outlet />
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  )
+}

@@ -1,0 +1,30 @@
+/** Numbers and times in the words of a language. */
+export type Format = {
+  number(value: number): string
+  percent(share: number): string
+  /** Unix seconds; empty for null. */
+  time(seconds: number | null | undefined): string
+  clock(seconds: number): string
+  day(seconds: number): string
+}
+
+export function formatIn(language: string): Format {
+  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 })
+  const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 })
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' })
+  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
+  const date = (seconds: number) => new Date(seconds * 1000)
+  return {
+    number: (value) => number.format(value),
+    percent: (share) => percent.format(share),
+    time: (seconds) => (seconds === null || seconds === undefined ? '' : time.format(date(seconds))),
+    clock: (seconds) => clock.format(date(seconds)),
+    day: (seconds) => day.format(date(seconds)),
+  }
+}
+
+/** Enough of a secret to know it by, not enough to use it. */
+export function shorten(text: string, ends = 6): string {
+  return text.length <= ends * 2 + 1 ? text : `${text.slice(0, ends)}…${text.slice(-ends)}`
+}

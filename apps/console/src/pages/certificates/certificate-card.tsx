@@ -1,0 +1,126 @@
+import type { CertificateView } from '@herald/client'
+import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { checkCertificate, removeCertificate } from '../../api/calls.ts'
+import { useAppId } from '../../app/session.ts'
+import { expiryOf } from '../../figures/expiry.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Problem } from '../../parts/problem.tsx'
+import { type Mood, StateMark } from '../../parts/state-mark.tsx'
+import { useWords } from '../../parts/words.ts'
+import { CheckAnswer } from './check-answer.tsx'
+
+const moods: Record<CertificateView['state'], Mood> = { open: 'good', closed: 'bad', suspect: 'waiting' }
+
+export function CertificateCard({ certificate }: { certificate: CertificateView }) {
+  const { t } = useTranslation()
+  const { channel, format } = useWords()
+  const appId = useAppId()
+  const queries = useQueryClient()
+  const [removing, setRemoving] = useState(false)
+  const { provider, environment, state } = certificate
+  const name = channel(certificate.channel)
+  const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
+  const checking = useMutation({
+    mutationFn: () => checkCertificate(appId, { provider, environment }),
+    onSettled: reload,
+  })
+  const dropping = useMutation({
+    mutationFn: () => removeCertificate(appId, { provider, environment }),
+    onSettled: async () => {
+      setRemoving(false)
+      await reload()
+    },
+  })
+  return (
+    <Paper withBorder p="md" component="section" aria-label={`${name}, ${t(`environment.${environment}`)}`}>
+      <Stack gap="xs" h="100%">
+        <Group justify="space-between" wrap="nowrap" align="flex-start">
+          <div>
+            <Title order={2}>{name}</Title>
+            <Text size="sm" c="dimmed" className="breaks">
+              {[certificate.name, t(`environment.${environment}`)].filter(Boolean).join(' · ')}
+            </Text>
+          </div>
+          <StateMark mood={moods[state]}>{t(`certificateState.${state}`)}</StateMark>
+        </Group>
+        <Text size="sm" className="breaks">
+          {certificate.app_id}
+        </Text>
+        <ExpiryLine expiresAt={certificate.expires_at} />
+        {certificate.callback_url && (
+          <div>
+            <Text size="xs" c="dimmed">
+              {t('certificates.callback')}
+            </Text>
+            <CopyText value={certificate.callback_url} />
+          </div>
+        )}
+        {certificate.last_error && (
+          <div>
+            <Text size="xs" c="dimmed">
+              {t('certificates.lastError')} · {format.time(certificate.last_error_at)}
+            </Text>
+            <Text size="sm" className="breaks" data-from="api">
+              {certificate.last_error}
+            </Text>
+          </div>
+        )}
+        {certificate.warnings.map((warning) => (
+          <Text key={warning} size="sm" data-from="api">
+            {warning}
+          </Text>
+        ))}
+        {checking.data && <CheckAnswer name={name} answer={checking.data} />}
+        <Problem error={checking.error ?? dropping.error} />
+        <Group gap="xs" mt="auto">
+          <Button size="xs" variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
+            {t('certificates.check')}
+          </Button>
+          <Button size="xs" variant="default" onClick={() => setRemoving(true)}>
+            {t('certificates.remove')}
+          </Button>
+        </Group>
+      </Stack>
+      <Confirm
+        opened={removing}
+        danger
+        title={t('certificates.removeTitle', { name })}
+        text={t('certificates.removeText', { name })}
+        button={t('certificates.removeButton')}
+        busy={dropping.isPending}
+        onConfirm={() => dropping.mutate()}
+        onClose={() => setRemoving(false)}
+      />
+    </Paper>
+  )
+}
+
+function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {
+  const { t } = useTranslation()
+  const { format } = useWords()
+  const expiry = expiryOf(expiresAt, Date.now() / 1000)
+  if (expiry.kind === 'never')
+    return (
+      <Text size="sm" c="dimmed">
+        {t('certificates.noExpiry')}
+      </Text>
+    )
+  const day = format.day(expiresAt ?? 0)
+  return (
+    <Group gap="xs">
+      <Text size="sm">
+        {t('certificates.expires')}: {day}
+      </Text>
+      {expiry.kind === 'expired' && (
+        <StateMark mood="bad">{t('certificates.expiredSince', { day })}</StateMark>
+      )}
+      {expiry.kind === 'soon' && (
+        <StateMark mood="waiting">{t('certificates.daysLeft', { n: expiry.days })}</StateMark>
+      )}
+    </Group>
+  )
+}

@@ -1,0 +1,112 @@
+import { Anchor, Button, Center, Grid, Loader, Paper, Stack } from '@mantine/core'
+import { IconArrowLeft, IconDevices } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { Link, useSearchParams } from 'react-router'
+import { listDevices } from '../../api/calls.ts'
+import { useAppId } from '../../app/session.ts'
+import { shorten } from '../../figures/format.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { Needed } from '../../parts/needed.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { Problem } from '../../parts/problem.tsx'
+import { StateMark } from '../../parts/state-mark.tsx'
+import { useWords } from '../../parts/words.ts'
+import { BindingTable } from './binding-table.tsx'
+import { LabelsPanel } from './labels-panel.tsx'
+import { TestPanel } from './test-panel.tsx'
+import { WhereToPanel } from './where-to-panel.tsx'
+
+export const page = {
+  Component: () => (
+    <Needed>
+      <DevicePage />
+    </Needed>
+  ),
+}
+
+const EVERY_MS = 5000
+
+function DevicePage() {
+  const { t } = useTranslation()
+  const { format, platform } = useWords()
+  const appId = useAppId()
+  const guid = useSearchParams()[0].get('guid') ?? ''
+  const query = useQuery({
+    queryKey: ['device', appId, guid],
+    queryFn: async () => (await listDevices(appId, { device_guid: guid, limit: 1 })).list[0] ?? null,
+    refetchInterval: EVERY_MS,
+  })
+  const device = query.data
+  const back = (
+    <Anchor component={Link} to="/devices" size="sm">
+      <IconArrowLeft size={14} aria-hidden /> {t('device.back')}
+    </Anchor>
+  )
+  if (query.isPending)
+    return (
+      <Center p="xl">
+        <Loader aria-label={t('app.loading')} />
+      </Center>
+    )
+  if (!device)
+    return (
+      <>
+        <PageHead title={guid} lead={back} />
+        {query.isError ? (
+          <Problem error={query.error} retry={query.refetch} />
+        ) : (
+          <Paper withBorder>
+            <Empty icon={IconDevices} title={t('device.missing', { guid })}>
+              <Button component={Link} to="/devices" variant="default">
+                {t('device.back')}
+              </Button>
+            </Empty>
+          </Paper>
+        )}
+      </>
+    )
+  return (
+    <Stack>
+      <PageHead title={device.device_guid} lead={back} />
+      <Panel
+        title={t('device.facts')}
+        aside={
+          <StateMark mood={device.online ? 'good' : 'over'}>
+            {t(device.online ? 'devices.online' : 'devices.offline')}
+          </StateMark>
+        }
+      >
+        <Facts
+          facts={[
+            [t('devices.platform'), platform(device.platform ?? 'unknown')],
+            [t('devices.user'), device.user_id === null ? '–' : String(device.user_id)],
+            [t('device.badge'), format.number(device.badge)],
+            [t('device.created'), format.time(device.created_at)],
+            [
+              t('device.pushToken'),
+              <CopyText key="token" value={device.push_token} shown={shorten(device.push_token)} />,
+            ],
+          ]}
+        />
+      </Panel>
+      <Panel title={t('device.bindings')}>
+        <BindingTable bindings={device.bindings} />
+      </Panel>
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <LabelsPanel key={`${device.alias}/${device.tags.join('/')}`} device={device} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <Stack>
+            <WhereToPanel device={device} />
+            <TestPanel device={device} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  )
+}

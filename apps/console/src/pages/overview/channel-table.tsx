@@ -1,0 +1,95 @@
+import { Button, Stack, Table, Text } from '@mantine/core'
+import { IconCertificate } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import type { ChannelCertificate, Overview } from '../../api/records.ts'
+import { expiryOf } from '../../figures/expiry.ts'
+import { Empty } from '../../parts/empty.tsx'
+import { type Mood, StateMark } from '../../parts/state-mark.tsx'
+import { WideTable } from '../../parts/wide-table.tsx'
+import { useWords } from '../../parts/words.ts'
+
+const moods: Record<ChannelCertificate['state'], Mood> = { open: 'good', closed: 'bad', suspect: 'waiting' }
+
+export function ChannelTable({ overview }: { overview: Overview }) {
+  const { t } = useTranslation()
+  const { channel, format } = useWords()
+  const used = overview.channels.filter(
+    ({ certificates, sent_10m, failed_10m }) => certificates.length + sent_10m + failed_10m > 0,
+  )
+  if (used.length === 0)
+    return (
+      <Empty icon={IconCertificate} title={t('certificates.empty')} text={t('overview.healthEmpty')}>
+        <Button component={Link} to="/certificates">
+          {t('nav.certificates')}
+        </Button>
+      </Empty>
+    )
+  return (
+    <WideTable label={t('overview.health')} minWidth={480}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>{t('overview.channel')}</Table.Th>
+          <Table.Th>{t('overview.certificate')}</Table.Th>
+          <Table.Th className="number">{t('overview.sent10')}</Table.Th>
+          <Table.Th className="number">{t('overview.failed10')}</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {used.map((row) => (
+          <Table.Tr key={row.channel}>
+            <Table.Td>{channel(row.channel)}</Table.Td>
+            <Table.Td>
+              <Stack gap={4}>
+                {row.certificates.length === 0 && (
+                  <Text size="sm" c="dimmed">
+                    {row.channel === 'nativepush' ? t('overview.noCertificate') : t('certificates.empty')}
+                  </Text>
+                )}
+                {row.certificates.map((certificate) => (
+                  <CertificateLine key={certificate.id} certificate={certificate} at={overview.at} />
+                ))}
+                {row.throttled && (
+                  <Text size="xs" c="dimmed">
+                    {t('overview.throttled')}
+                  </Text>
+                )}
+              </Stack>
+            </Table.Td>
+            <Table.Td className="number">{format.number(row.sent_10m)}</Table.Td>
+            <Table.Td className="number">{format.number(row.failed_10m)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </WideTable>
+  )
+}
+
+function CertificateLine({ certificate, at }: { certificate: ChannelCertificate; at: number }) {
+  const { t } = useTranslation()
+  const { format } = useWords()
+  const expiry = expiryOf(certificate.expires_at, at)
+  return (
+    <div>
+      <StateMark mood={moods[certificate.state]}>{t(`certificateState.${certificate.state}`)}</StateMark>{' '}
+      <Text span size="sm" className="breaks">
+        {certificate.name}
+      </Text>
+      {expiry.kind === 'expired' && (
+        <Text size="xs" c="red">
+          {t('overview.expired')}
+        </Text>
+      )}
+      {expiry.kind === 'soon' && (
+        <Text size="xs" c="dimmed">
+          {t('overview.expires', { when: format.day(certificate.expires_at ?? 0) })}
+        </Text>
+      )}
+      {certificate.reason && certificate.state !== 'open' && (
+        <Text size="xs" c="dimmed" className="breaks">
+          {certificate.reason}
+        </Text>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,50 @@
+import '@mantine/charts/styles.css'
+import { AreaChart } from '@mantine/charts'
+import { Center, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { isQuiet, type Rate } from '../../figures/rates.ts'
+import { useWords } from '../../parts/words.ts'
+
+const HEIGHT = 220
+
+export function RateChart({ rates }: { rates: Rate[] }) {
+  const { t } = useTranslation()
+  const { format } = useWords()
+  const now = rates.at(-1)
+  if (!now || isQuiet(rates))
+    return (
+      <Center h={HEIGHT}>
+        <Text c="dimmed" ta="center">
+          {t(now ? 'overview.rateQuiet' : 'overview.rateWaiting')}
+        </Text>
+      </Center>
+    )
+  const shown = {
+    sent: format.number(now.sent),
+    received: format.number(now.received),
+    failed: format.number(now.failed),
+  }
+  return (
+    <div role="img" aria-label={t('overview.rateLabel', shown)}>
+      <AreaChart
+        h={HEIGHT}
+        data={rates.map((rate) => ({ ...rate, time: format.clock(rate.at) }))}
+        dataKey="time"
+        series={[
+          { name: 'sent', label: t('counter.sent'), color: 'herald.6' },
+          { name: 'received', label: t('counter.received'), color: 'indigo.5' },
+          { name: 'failed', label: t('counter.failed'), color: 'red.6' },
+        ]}
+        curveType="monotone"
+        withDots={false}
+        withLegend
+        gridAxis="y"
+        tickLine="none"
+        valueFormatter={format.number}
+        areaChartProps={{ accessibilityLayer: false }}
+        areaProps={{ isAnimationActive: false }}
+        xAxisProps={{ minTickGap: 48 }}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,82 @@
+import { JsonInput, SegmentedControl, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { Panel } from '../../parts/panel.tsx'
+import type { Change, Draft } from './draft.ts'
+
+type Props = { draft: Draft; change: Change; badExt: boolean }
+
+export function ContentPanel({ draft, change, badExt }: Props) {
+  const { t } = useTranslation()
+  return (
+    <Panel title={t('send.content')}>
+      <Stack gap="sm">
+        <SegmentedControl
+          aria-label={t('send.type')}
+          value={draft.type}
+          onChange={(type) => change({ type: type as Draft['type'] })}
+          data={[
+            { value: 'text', label: t('send.typeText') },
+            { value: 'image', label: t('send.typeImage') },
+            { value: 'cmd', label: t('send.typeCmd') },
+          ]}
+        />
+        <TextInput
+          label={t('send.messageTitle')}
+          value={draft.title}
+          onChange={({ currentTarget }) => change({ title: currentTarget.value })}
+        />
+        <Textarea
+          label={t('send.body')}
+          value={draft.body}
+          autosize
+          minRows={2}
+          maxRows={8}
+          onChange={({ currentTarget }) => change({ body: currentTarget.value })}
+        />
+        <Textarea
+          label={t('send.bigText')}
+          description={t('send.bigTextHint')}
+          value={draft.bigText}
+          autosize
+          minRows={1}
+          maxRows={8}
+          onChange={({ currentTarget }) => change({ bigText: currentTarget.value })}
+        />
+        <TextInput
+          label={t('send.attachment')}
+          description={t('send.attachmentHint')}
+          type="url"
+          value={draft.attachmentUrl}
+          required={draft.type === 'image'}
+          withAsterisk={draft.type === 'image'}
+          onChange={({ currentTarget }) => change({ attachmentUrl: currentTarget.value })}
+        />
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <TextInput
+            label={t('send.badge')}
+            description={t('send.badgeHint')}
+            value={draft.badge}
+            onChange={({ currentTarget }) => change({ badge: currentTarget.value })}
+          />
+          <TextInput
+            label={t('send.sound')}
+            description={t('send.soundHint')}
+            value={draft.sound}
+            onChange={({ currentTarget }) => change({ sound: currentTarget.value })}
+          />
+        </SimpleGrid>
+        <JsonInput
+          label={t('send.ext')}
+          description={t('send.extHint')}
+          placeholder='{"order": 1024}'
+          value={draft.ext}
+          autosize
+          minRows={2}
+          maxRows={10}
+          error={badExt && t('send.extBad')}
+          onChange={(ext) => change({ ext })}
+        />
+      </Stack>
+    </Panel>
+  )
+}

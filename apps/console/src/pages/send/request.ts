@@ -1,0 +1,78 @@
+import type { Draft } from './draft.ts'
+import { platformNames, platformPart } from './platform-fields.ts'
+
+/**
+ * The body of notify, or of explain when a push token is given, as JSON text. `ext` is put in as it was typed, because
+ * reading and writing it again would round its large numbers.
+ */
+export function requestText(draft: Draft, pushToken?: string): string {
+  const message = JSON.stringify(messageOf(draft))
+  const ext = draft.ext.trim()
+  const whole =
+    ext === '' ? message : message === '{}' ? `{"ext":${ext}}` : `${message.slice(0, -1)},"ext":${ext}}`
+  const parts = [
+    ...(pushToken === undefined
+      ? [`"audience":${JSON.stringify(audienceOf(draft))}`]
+      : [`"push_token":${JSON.stringify(pushToken)}`]),
+    `"setting":${JSON.stringify(settingOf(draft))}`,
+    `"message":${whole}`,
+  ]
+  return `{${parts.join(',')}}`
+}
+
+/** User ids stay text: the interface takes decimal strings for every int64. */
+function audienceOf({ audienceKind, audience }: Draft): unknown {
+  return audienceKind === 'all' ? 'all' : { [audienceKind]: audience }
+}
+
+function settingOf(draft: Draft): Record<string, unknown> {
+  return dropBlank({
+    distribution_strategy: draft.strategy,
+    ospush_sequence: draft.strategy === 'nativepush_only' ? [] : draft.sequence,
+    ttl: numberOf(draft.ttl),
+    speed: numberOf(draft.speed),
+    priority: draft.priority,
+    message_class: draft.messageClass,
+    request_id: draft.requestId.trim(),
+  })
+}
+
+function messageOf(draft: Draft): Record<string, unknown> {
+  const sound = draft.sound.trim()
+  const platforms = Object.fromEntries(
+    platformNames.map((name) => {
+      const part = platformPart(name, draft.platforms)
+      const heard = sound !== '' && (name === 'ios' || name === 'android')
+      return [name, heard ? { sound, ...part } : part]
+    }),
+  )
+  return dropBlank({
+    type: draft.type,
+    title: draft.title,
+    body: draft.body,
+    big_text: draft.bigText,
+    attachment_url: draft.attachmentUrl.trim(),
+    badge: draft.badge.trim(),
+    show_begin_time: secondsOf(draft.beginAt),
+    show_end_time: secondsOf(draft.endAt),
+    ...platforms,
+  })
+}
+
+function dropBlank(record: Record<string, unknown>): Record<string, unknown> {
+  const isBlank = (value: unknown) =>
+    value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => !isBlank(value)))
+}
+
+/** What is no number goes as it is, so that the API names the field. */
+function numberOf(text: string): number | string | undefined {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  return Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed
+}
+
+function secondsOf(local: string): number | undefined {
+  const ms = local === '' ? Number.NaN : new Date(local).getTime()
+  return Number.isFinite(ms) ? Math.floor(ms / 1000) : undefined
+}

@@ -1,0 +1,62 @@
+import type { TaskView } from '@herald/client'
+import { Anchor, Progress, Table, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
+import { moodOfTask, StateMark } from '../../parts/state-mark.tsx'
+import { WideTable } from '../../parts/wide-table.tsx'
+import { useWords } from '../../parts/words.ts'
+
+export function TaskTable({ tasks }: { tasks: TaskView[] }) {
+  const { t } = useTranslation()
+  const { format, taskState } = useWords()
+  return (
+    <WideTable label={t('tasks.title')} minWidth={860}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>{t('tasks.message')}</Table.Th>
+          <Table.Th>{t('tasks.state')}</Table.Th>
+          <Table.Th w={150}>{t('tasks.progress')}</Table.Th>
+          <Table.Th className="number">{t('counter.target')}</Table.Th>
+          <Table.Th className="number">{t('counter.sent')}</Table.Th>
+          <Table.Th className="number">{t('counter.received')}</Table.Th>
+          <Table.Th className="number">{t('counter.failed')}</Table.Th>
+          <Table.Th>{t('tasks.created')}</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {tasks.map((task) => {
+          const id = String(task.task_id)
+          return (
+            <Table.Tr key={id}>
+              <Table.Td maw={280}>
+                <Anchor component={Link} to={`/tasks/${id}`} size="sm" className="breaks" lineClamp={2}>
+                  {task.title || t('tasks.untitled')}
+                </Anchor>
+                <Text size="xs" c="dimmed">
+                  {id}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <StateMark mood={moodOfTask(task.state)}>{taskState(task.state)}</StateMark>
+              </Table.Td>
+              <Table.Td>
+                <Progress
+                  value={task.progress * 100}
+                  aria-label={`${t('tasks.progress')}: ${format.percent(task.progress)}`}
+                />
+                <Text size="xs" c="dimmed" aria-hidden>
+                  {format.percent(task.progress)}
+                </Text>
+              </Table.Td>
+              <Table.Td className="number">{format.number(task.target)}</Table.Td>
+              <Table.Td className="number">{format.number(task.sent)}</Table.Td>
+              <Table.Td className="number">{format.number(task.received)}</Table.Td>
+              <Table.Td className="number">{format.number(task.failed)}</Table.Td>
+              <Table.Td className="nowrap">{format.time(task.created_at)}</Table.Td>
+            </Table.Tr>
+          )
+        })}
+      </Table.Tbody>
+    </WideTable>
+  )
+}

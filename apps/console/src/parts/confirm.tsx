@@ -1,0 +1,39 @@
+import { Button, Group, Modal, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+type Props = {
+  opened: boolean
+  title: string
+  text: string
+  button: string
+  danger?: boolean
+  busy?: boolean
+  onConfirm(): void
+  onClose(): void
+}
+
+/** Asks before what cannot be taken back. */
+export function Confirm({ opened, title, text, button, danger, busy, onConfirm, onClose }: Props) {
+  const { t } = useTranslation()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={title}
+      centered
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <Text size="sm" mb="lg">
+        {text}
+      </Text>
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          {t('app.cancel')}
+        </Button>
+        <Button color={danger ? 'red.9' : undefined} loading={busy} onClick={onConfirm} data-autofocus>
+          {button}
+        </Button>
+      </Group>
+    </Modal>
+  )
+}
