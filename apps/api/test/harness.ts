@@ -59,6 +59,8 @@ export type TestApiOptions = {
   env?: Record<string, string>
   overrides?: Partial<ApiDeps> | ((context: OpenContext) => Partial<ApiDeps>)
   certificateAdapters?: ApiDeps['adapters']
+  /** Where a built console lies. */
+  consoleFolder?: string
 }
 
 /** The real interface on a real Postgres; argon2id replaced by a cheap hash unless the spec is about it. */
@@ -84,6 +86,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   })
   const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides
   const api = await openApi(context, {
+    consoleFolder: options.consoleFolder,
     overrides: {
       ...(options.certificateAdapters && { adapters: options.certificateAdapters }),
       ...overrides,
