@@ -347,7 +347,10 @@ describe('another tenant', () => {
       if (rules[operation.name] === 'operator' || operation.path === '/token/revoke') continue
       const body = aimed(operation.schema ?? {})
       const query = new URLSearchParams(
-        operation.query.map((name) => [name as string, name === 'push_token' ? victim.pushToken : '2']),
+        operation.query.map((name): [string, string] => [
+          name as string,
+          name === 'push_token' ? victim.pushToken : '2',
+        ]),
       )
       for (const token of [attacker.admin, attacker.user, null])
         for (const sent of variants(body, operation.path)) {

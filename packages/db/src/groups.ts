@@ -102,13 +102,14 @@ export async function listMembers(
   groupId: bigint,
   page: { after?: bigint; limit: number },
 ): Promise<User[]> {
-  const rows = await db.prisma.groupMember.findMany({
-    where: { groupId, group: { appId }, userId: { gt: page.after } },
-    include: { user: { omit: { passwordHash: true, tokenVersion: true } } },
-    orderBy: { userId: 'asc' },
+  // One statement: with the members read first, a user removed meanwhile would be a row without a user.
+  const rows = await db.prisma.appUser.findMany({
+    where: { appId, id: { gt: page.after }, memberships: { some: { groupId, group: { appId } } } },
+    omit: { passwordHash: true, tokenVersion: true },
+    orderBy: { id: 'asc' },
     take: page.limit,
   })
-  return rows.map(({ user }) => ({
+  return rows.map((user) => ({
     userId: user.id,
     username: user.username,
     mobile: user.mobile,

@@ -36,10 +36,15 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
   return logger
 }
 
+/** Where Postgres quotes the row that it refused: vendor tokens, names, passes. */
+const quoting = new Set(['detail', 'where', 'internalQuery'])
+
 /** Libraries hang whole connections on their errors: only plain fields are kept. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack, ...rest } = pino.stdSerializers.err(error)
-  const plain = Object.entries(rest).filter(([, value]) => value !== null && typeof value !== 'object')
+  const plain = Object.entries(rest).filter(
+    ([name, value]) => value !== null && typeof value !== 'object' && !quoting.has(name),
+  )
   return { ...(redact(Object.fromEntries(plain)) as object), type, message, stack }
 }

@@ -98,13 +98,22 @@ async function importStream(
   }
 
   try {
-    for await (const chunk of body) await take(splitter.push(chunk))
+    for await (const chunk of whole(body)) await take(splitter.push(chunk))
     await take(splitter.end())
   } finally {
     // Also when the caller hung up: what is under way must not outlive the request.
     await Promise.allSettled(lanes.map((lane) => lane.idle()))
   }
   await Promise.all(lanes.map((lane) => lane.flush()))
+}
+
+/** A caller that hangs up is no failure of ours, and its lost connection not that of the database. */
+async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch {
+    throw new Failure(40001, 'The body ended before it was complete.')
+  }
 }
 
 function laneOf(guid: string): number {

@@ -37,6 +37,9 @@ const SWEEP_MS = 5_000
 const SWEPT_AT_ONCE = 5
 const MOST_ATTEMPTS = 20
 
+const isRemoved = (certificate: object) =>
+  'problem' in certificate && certificate.problem === 'the certificate was removed'
+
 export function createCallbackDesk(deps: {
   db: Database
   certificates: CertificateBook
@@ -84,7 +87,7 @@ export function createCallbackDesk(deps: {
 
   async function readAgain(stored: StoredCallback): Promise<void> {
     const certificate = await certificates.byId(stored.certificateId)
-    const removed = 'problem' in certificate && certificate.problem === 'the certificate was removed'
+    const removed = isRemoved(certificate)
     if (removed || stored.attempts > MOST_ATTEMPTS) {
       log.error(
         { callback: stored.id },
@@ -122,6 +125,7 @@ export function createCallbackDesk(deps: {
       const certificateId = await findCertificate(address)
       if (certificateId === undefined) return undefined
       const certificate = await certificates.byId(certificateId)
+      if (isRemoved(certificate)) return undefined
       if ('problem' in certificate) return { status: 503, contentType: 'text/plain', body: 'not ready' }
       const read = readCallback(certificate, request)
       if (!read) return undefined

@@ -7,14 +7,17 @@ const DISCARDED_BYTES = 16 * 1024 * 1024
 const DISCARDING_MS = 5_000
 
 /** Reads a whole body, within its limit of bytes and of time. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, limit: number, withinMs = BODY_MS): Promise<Buffer> {
   const tooLarge = () => new Failure(41301, `The body is larger than ${limit / 1024} KiB.`)
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit + DISCARDED_BYTES) throw tooLarge()
+  const incomplete = () => new Failure(40001, 'The body ended before it was complete.')
+  // Hung up while the caller was looked up: nothing will be heard of this request any more.
+  if (request.destroyed && !request.readableEnded) throw incomplete()
   const chunks: Buffer[] = []
   let size = 0
   return new Promise((resolve, reject) => {
-    let timer = setTimeout(() => settle(new Failure(40801, 'The body did not arrive in time.')), BODY_MS)
+    let timer = setTimeout(() => settle(new Failure(40801, 'The body did not arrive in time.')), withinMs)
     const onData = (chunk: Buffer) => {
       const before = size
       size += chunk.length
@@ -27,7 +30,7 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
       }
     }
     const onEnd = () => settle(size > limit ? tooLarge() : undefined)
-    const onError = () => settle(new Failure(40001, 'The body ended before it was complete.'))
+    const onError = () => settle(incomplete())
     function settle(failure: Failure | undefined) {
       clearTimeout(timer)
       request.off('data', onData).off('end', onEnd).off('error', onError).off('aborted', onError)

@@ -1,4 +1,4 @@
-import { isUnreachable } from '@herald/db'
+import { codeOf, isUnreachable } from '@herald/db'
 import { Failure } from '../codes.ts'
 
 /** Whatever a handler throws, as the answer it deserves. What nobody foresaw says nothing of itself. */
@@ -7,6 +7,12 @@ export function failureOfError(error: unknown): { failure: Failure; unexpected: 
   if (isUnreachable(error))
     return {
       failure: new Failure(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 }),
+      unexpected: false,
+    }
+  // A foreign key: removed between the look and the write.
+  if (error instanceof Error && codeOf(error) === '23503')
+    return {
+      failure: new Failure(40401, 'Something that the call names was removed meanwhile.'),
       unexpected: false,
     }
   return { failure: new Failure(50001, 'An internal error occurred.'), unexpected: true }

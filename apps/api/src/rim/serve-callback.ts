@@ -16,7 +16,7 @@ export async function serveCallback(
     address,
     {
       headers: flat(request.headers),
-      query: Object.fromEntries(new URL(request.url ?? '/', 'http://callback').searchParams),
+      query: queryOf(request.url ?? ''),
       body,
       now: Date.now(),
     },
@@ -24,8 +24,18 @@ export async function serveCallback(
   )
   if (!answer) throw new Failure(40401, 'There is nothing at this address.')
   response
-    .writeHead(answer.status, { 'content-type': answer.contentType, 'cache-control': 'no-store' })
+    .writeHead(answer.status, {
+      'content-type': answer.contentType,
+      'content-length': Buffer.byteLength(answer.body),
+      'cache-control': 'no-store',
+    })
     .end(answer.body)
+}
+
+/** Without U+0000, which Postgres cannot hold: one such callback would fail all that are stored together with it. */
+function queryOf(url: string): Record<string, string> {
+  const pairs = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
+  return Object.fromEntries([...pairs].map((pair) => pair.map((text) => text.replaceAll('\0', ''))))
 }
 
 function flat(headers: IncomingMessage['headers']): Record<string, string> {

@@ -1,0 +1,111 @@
+import { connect, type Socket } from 'node:net'
+
+export type RawAnswer = { status: number; head: string; body: string }
+
+/**
+ * Sends requests that are bytes already, many at once over few connections: a client that parses, keeps and checks as much
+ * as `fetch` would cost more than the server it tries. Every request must be framed well enough to get one answer.
+ */
+export async function sendPipelined(
+  port: number,
+  requests: Iterator<Buffer>,
+  onAnswer: (answer: RawAnswer, request: Buffer) => void,
+  options: { connections?: number; window?: number } = {},
+): Promise<void> {
+  const { connections = 8, window = 16 } = options
+  await Promise.all(Array.from({ length: connections }, () => runLane(port, requests, onAnswer, window)))
+}
+
+async function runLane(
+  port: number,
+  requests: Iterator<Buffer>,
+  onAnswer: (answer: RawAnswer, request: Buffer) => void,
+  window: number,
+): Promise<void> {
+  let again: Buffer[] = []
+  const take = (): Buffer | undefined => {
+    const left = again.shift()
+    if (left) return left
+    const { value, done } = requests.next()
+    return done ? undefined : value
+  }
+  for (;;) {
+    const first = take()
+    if (!first) return
+    // The server may end a connection after an answer; what was sent behind that is sent again.
+    again = [...(await runConnection(port, first, take, onAnswer, window)), ...again]
+  }
+}
+
+function runConnection(
+  port: number,
+  first: Buffer,
+  take: () => Buffer | undefined,
+  onAnswer: (answer: RawAnswer, request: Buffer) => void,
+  window: number,
+): Promise<Buffer[]> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect(port, '127.0.0.1')
+    const inFlight: Buffer[] = []
+    let pending = Buffer.alloc(0)
+    let answered = 0
+    const send = (request: Buffer) => {
+      inFlight.push(request)
+      socket.write(request)
+    }
+    const fill = () => {
+      while (inFlight.length < window) {
+        const request = take()
+        if (!request) break
+        send(request)
+      }
+      if (inFlight.length === 0) socket.end()
+    }
+    socket.setNoDelay(true)
+    socket.on('connect', () => {
+      send(first)
+      fill()
+    })
+    socket.on('data', (chunk) => {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+      for (;;) {
+        const read = readAnswer(pending)
+        if (!read) break
+        pending = pending.subarray(read.length)
+        answered++
+        const request = inFlight.shift()
+        if (!request) return reject(new Error(`an answer nobody asked for: ${read.answer.head}`))
+        try {
+          onAnswer(read.answer, request)
+        } catch (error) {
+          socket.destroy()
+          return reject(error)
+        }
+      }
+      if (!socket.writableEnded) fill()
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      if (answered === 0 && inFlight.length > 0)
+        reject(new Error(`no answer to ${inFlight[0]!.toString('latin1').slice(0, 500)}`))
+      else resolve(inFlight)
+    })
+  })
+}
+
+function readAnswer(bytes: Buffer): { answer: RawAnswer; length: number } | undefined {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const head = bytes.toString('latin1', 0, end)
+  const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
+  if (Number.isNaN(length)) throw new Error(`an answer without content-length: ${head}`)
+  if (bytes.length < end + 4 + length) return undefined
+  return {
+    answer: {
+      status: Number(head.slice(9, 12)),
+      head,
+      body: bytes.toString('utf8', end + 4, end + 4 + length),
+    },
+    length: end + 4 + length,
+  }
+}
