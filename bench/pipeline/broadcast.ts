@@ -1,4 +1,4 @@
-import { type Metrics, percentile, rounded } from '../metric.ts'
+import { costOfEach, type Metrics, percentile, rounded } from '../metric.ts'
 import {
   addApnsCertificate,
   addIosDevices,
@@ -43,7 +43,7 @@ export async function measureBroadcast(
       [`broadcast_apns_devices_per_s${suffix}`]: {
         value: rounded(all.rate),
         unit: 'devices/s',
-        note: `${devices.toLocaleString('en')} iOS devices, badge +1, ${queue} queue, notify to last commit, governor lifted, ${distinct.toLocaleString('en')} distinct at the sink`,
+        note: `${devices.toLocaleString('en')} iOS devices, badge +1, ${queue} queue, notify to last commit, governor lifted, ${distinct.toLocaleString('en')} distinct at the sink; ${all.cost}`,
       },
     }
     if (queue === 'redis') {
@@ -72,6 +72,7 @@ export async function measureBroadcast(
 
 async function broadcast(stage: Stage, audience: unknown, count: number, overtake = false) {
   const setting = { distribution_strategy: 'ospush_only' }
+  const time = stage.processorTime()
   const started = performance.now()
   const task = await stage.notify({ audience, setting, message })
   let over = false
@@ -86,9 +87,10 @@ async function broadcast(stage: Stage, audience: unknown, count: number, overtak
     : undefined
   const memory = await waitUntilSent(stage, task, count)
   const rate = (count / (performance.now() - started)) * 1000
+  const cost = costOfEach(time, stage.processorTime(), count)
   over = true
   await targeted
-  return { rate, memory, latencies }
+  return { rate, memory, latencies, cost }
 }
 
 async function targetedPush(stage: Stage): Promise<number> {

@@ -13,6 +13,7 @@ import {
   saveCertificate,
 } from '@herald/db'
 import { freePort, type RunningProcess, startApp, startTestServer, testRedis } from '@herald/testkit'
+import { familySeconds, statOf } from './processor-time.ts'
 
 export type Sink = { url: string; counts(): Promise<{ requests: number; distinct: number }>; stop(): void }
 
@@ -52,6 +53,8 @@ export async function openStage(options: {
       ? await testRedis(['--appendonly', 'yes', '--appendfsync', 'everysec'])
       : undefined
   const db = openDatabase(url, { max: 6, name: 'bench' })
+  const backend = await db.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const postmaster = statOf(backend.rows[0]!.pid)!.parent
   const masterKey = randomBytes(32)
   const port = await freePort()
   const env = {
@@ -110,6 +113,13 @@ export async function openStage(options: {
     notify: async (body: object) => Number((await call('/push/notify', body, headers)).task_id),
     /** Resident memory of each process in MB. */
     memory: () => new Map([...processes].map(([name, { pid }]) => [name, residentMb(pid)])),
+    /** Processor seconds of each process since its start. */
+    processorTime() {
+      const seconds = new Map([...processes].map(([name, { pid }]) => [name, statOf(pid)?.seconds ?? 0]))
+      seconds.set('postgres', familySeconds(postmaster))
+      if (redis) seconds.set('redis', statOf(redis.process.pid)?.seconds ?? 0)
+      return seconds
+    },
     async stop() {
       await Promise.all([...processes.values()].map((process) => process.stop()))
       await db.close()
