@@ -14,7 +14,7 @@ import { gateHeaders } from '../rim/serve-route.ts'
 import { wordsPage } from './words-page.ts'
 
 const PATH = '/queues'
-const NODES_MS = 5_000
+const NODES_MS = 1_000
 
 type BoardDeps = Pick<ApiDeps, 'db' | 'queues' | 'sessions' | 'consoleSessions' | 'operatorKey' | 'publicUrl'>
 
