@@ -1,7 +1,8 @@
-// The one door to every task: brings node_modules and the Prisma client into step, then runs the task on the pinned
+// The one door to every task: brings node_modules, the Prisma client and the web console into step, then runs the task on the pinned
 // Node. Plain JavaScript without dependencies, because it must run on whatever Node a fresh machine has.
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildConsole, isConsoleBuilt } from './console-build.mjs'
 import { installDependencies, isInstalled } from './install.mjs'
 import { withLock } from './lock.mjs'
 import { generatePrismaClient, isGenerated } from './prisma-client.mjs'
@@ -17,10 +18,16 @@ if (Number.parseInt(process.versions.node, 10) < 18) {
 }
 if (!Object.hasOwn(tasks, name)) fail(`There is no task "${name}". Tasks: ${taskNames.join(', ')}.`)
 
-if (!isInstalled(root) || !isGenerated(root)) {
+// An image without its console is no image; whoever starts or tests can do without.
+const needsConsole = ['start', 'test', 'prepare'].includes(name)
+const isPrepared = () => isInstalled(root) && isGenerated(root) && (!needsConsole || isConsoleBuilt(root))
+
+if (!isPrepared()) {
   await withLock(root, async (lock) => {
     if (!isInstalled(root)) await installDependencies(root, lock)
     if (!isGenerated(root)) await generatePrismaClient(root, lock)
+    if (needsConsole && !isConsoleBuilt(root))
+      await buildConsole(root, lock, { optional: name !== 'prepare' })
   })
 }
 runTask(root, [...tasks[name], ...args])

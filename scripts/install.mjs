@@ -24,10 +24,9 @@ export function isInstalled(root) {
 export async function installDependencies(root, lock) {
   const modules = join(root, 'node_modules')
   const stamp = stampFile(root)
-  const env = cleanEnvironment(root)
-  const npm = npmCommand(root, env)
+  const { command, args: first, env } = npm(root)
   const run = (label, args) =>
-    runWithProgress(label, npm[0], [...npm.slice(1), ...args], { cwd: root, env, onSpawn: lock.addHolder })
+    runWithProgress(label, command, [...first, ...args], { cwd: root, env, onSpawn: lock.addHolder })
 
   rmSync(stamp, { force: true })
   if (!agreesWithLockFile(root)) {
@@ -68,6 +67,13 @@ function agreesWithLockFile(root) {
   } catch {
     return false
   }
+}
+
+/** How npm is called: the one that called us, or the one of the machine. */
+export function npm(root) {
+  const env = cleanEnvironment(root)
+  const [command, ...args] = npmCommand(root, env)
+  return { command, args, env }
 }
 
 /** `npm run` puts our own node_modules/.bin first in PATH; npm must not run on a Node that it is about to replace. */

@@ -12,9 +12,10 @@ export function say(sentence) {
 
 /**
  * Runs a program that may take minutes, showing how long it has been running; its own output is shown only when it fails.
- * `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails.
+ * `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails, unless it is `optional`; answers
+ * whether it succeeded.
  */
-export async function runWithProgress(label, command, args, { cwd, env, onSpawn }) {
+export async function runWithProgress(label, command, args, { cwd, env, onSpawn, optional = false }) {
   const began = Date.now()
   const seconds = () => Math.round((Date.now() - began) / 1000)
   const live = process.stderr.isTTY
@@ -48,7 +49,12 @@ export async function runWithProgress(label, command, args, { cwd, env, onSpawn 
   if (live) process.stderr.write('\r')
   if (end !== undefined) {
     process.stderr.write(Buffer.concat(output))
+    if (optional) {
+      say(`${label} failed (${end}); going on without it`)
+      return false
+    }
     fail(`herald: ${label} failed (${end}); run the same command again to repair.`)
   }
   say(`${label}: done in ${seconds()} s`)
+  return true
 }

@@ -20,6 +20,12 @@ describe('the banner', () => {
     )
   })
 
+  it('says where the console is, and what to sign in with', () => {
+    expect(banner(demo, '/data')).toMatch(
+      /console +http:\/\/127\.0\.0\.1:7100\/console\/ \(sign in with the operator_key of \/data\/demo\.json\)/,
+    )
+  })
+
   it('does not show the operator key', () => {
     expect(banner({ ...demo, operator_key: 'hush' }, '/data')).not.toContain('hush')
   })

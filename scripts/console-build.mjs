@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { npm } from './install.mjs'
+import { runWithProgress } from './progress.mjs'
+
+const homeOf = (root) => join(root, 'apps', 'console')
+const distOf = (root) => join(homeOf(root), 'dist')
+
+// What the console is made of: itself, the packages it imports, and the versions of everything else.
+const inputs = ['apps/console', 'packages/client/src', 'packages/domain/src', 'package-lock.json']
+const notInputs = new Set(['node_modules', 'dist', 'test'])
+
+export function isConsoleBuilt(root) {
+  const stamp = join(distOf(root), '.stamp')
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === stampOf(root)
+}
+
+function stampOf(root) {
+  const hash = createHash('sha256')
+  for (const path of inputs.flatMap((input) => filesIn(root, input)))
+    hash.update(`${path}\0`).update(readFileSync(join(root, path)))
+  return hash.digest('hex')
+}
+
+function filesIn(root, path) {
+  const found = statSync(join(root, path), { throwIfNoEntry: false })
+  if (found === undefined) return []
+  if (found.isFile()) return [path]
+  const names = readdirSync(join(root, path)).filter((name) => !notInputs.has(name))
+  return names.sort().flatMap((name) => filesIn(root, `${path}/${name}`))
+}
+
+/** Builds the web console. Herald works without it: where it is `optional`, a failure is told and lived with. */
+export async function buildConsole(root, lock, { optional }) {
+  // Built elsewhere and renamed with its stamp inside: a killed run leaves the old console, and a running Herald never
+  // serves half of one.
+  const work = join(root, 'node_modules', '.herald-console')
+  const stamp = stampOf(root)
+  const { command, args, env } = npm(root)
+  rmSync(work, { recursive: true, force: true })
+  const built = await runWithProgress(
+    'building the web console',
+    command,
+    [...args, 'run', 'build', '--', '--outDir', relative(homeOf(root), work), '--emptyOutDir'],
+    { cwd: homeOf(root), env, onSpawn: lock.addHolder, optional },
+  )
+  if (!built) return
+  writeFileSync(join(work, '.stamp'), stamp)
+  rmSync(distOf(root), { recursive: true, force: true })
+  renameSync(work, distOf(root))
+}
