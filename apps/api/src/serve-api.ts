@@ -10,6 +10,8 @@ export function tuneServer(server: Server): void {
   server.requestTimeout = 0
   server.headersTimeout = 30_000
   server.keepAliveTimeout = 65_000
+  // Who neither sends nor reads for so long is gone, or wants to hold what was made for them.
+  server.timeout = 120_000
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
     socket.end(

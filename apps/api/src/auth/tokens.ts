@@ -31,6 +31,13 @@ export function newTokenKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
+/** Whoever else may hold the key: only what `issue` could have written is a token. */
+function claimsOf({ app, role, sub = '', ver }: jwt.JwtPayload): Claims | undefined {
+  const subject = role === 'admin' ? sub === app : role === 'user' && /^\d{1,19}$/.test(sub)
+  if (!subject || typeof app !== 'string' || !Number.isSafeInteger(ver)) return undefined
+  return { app, role, subject: sub, version: ver }
+}
+
 export function createTokens(options: { privateKey: string; days: number }): Tokens {
   const privateKey = createPrivateKey(options.privateKey)
   const publicKey = createPublicKey(privateKey)
@@ -53,10 +60,8 @@ export function createTokens(options: { privateKey: string; days: number }): Tok
         issuer: ISSUER,
         audience: ACCESS,
       }) as jwt.JwtPayload
-      return {
-        claims: { app: payload.app, role: payload.role, subject: payload.sub ?? '', version: payload.ver },
-        until: (payload.exp ?? 0) * 1000,
-      }
+      const claims = claimsOf(payload)
+      return claims && { claims, until: (payload.exp ?? 0) * 1000 }
     } catch {
       return undefined
     }

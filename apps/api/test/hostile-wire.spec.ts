@@ -1,0 +1,235 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { createLogger } from '@herald/telemetry'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { readBody } from '../src/rim/body.ts'
+import { failureOfError } from '../src/rim/failure-of.ts'
+import { readJson } from '../src/rim/json.ts'
+import { tuneServer } from '../src/serve-api.ts'
+import { openTestApi, type TestApi } from './harness.ts'
+import { nastyTexts } from './hostile-values.ts'
+
+let api: TestApi
+const logged: string[] = []
+beforeAll(async () => {
+  api = await openTestApi({
+    overrides: {
+      log: createLogger({
+        name: 'wire',
+        level: 'trace',
+        destination: { write: (line) => void logged.push(line) },
+      }),
+    },
+  })
+})
+afterAll(() => api.close())
+
+describe('a slow client', () => {
+  it('has a time limit for its headers, its pauses and its silence', () => {
+    const server = createServer()
+    tuneServer(server)
+    expect(server.headersTimeout).toBeGreaterThan(0)
+    expect(server.headersTimeout).toBeLessThanOrEqual(30_000)
+    expect(server.keepAliveTimeout).toBeGreaterThan(0)
+    expect(server.keepAliveTimeout).toBeLessThanOrEqual(120_000)
+    expect(server.timeout).toBeGreaterThan(0)
+    expect(server.timeout).toBeLessThanOrEqual(300_000)
+  })
+
+  it('that drips its body is refused at the time limit, however steadily it drips', async () => {
+    let outcome: unknown
+    const server = createServer((request, response) => {
+      readBody(request, 1000, 300).then(
+        () => response.end(),
+        (error) => {
+          outcome = error
+          response.setHeader('connection', 'close').end()
+        },
+      )
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n')
+    const drip = setInterval(() => socket.write('x'), 20)
+    await until(() => outcome, { seconds: 30 })
+    clearInterval(drip)
+    socket.destroy()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    expect(outcome).toMatchObject({ code: 40801 })
+  })
+
+  it('that hung up before its body was wanted is not waited for', async () => {
+    let waited: Promise<unknown> | undefined
+    const server = createServer((request) => {
+      request.on('close', () => {
+        waited = readBody(request, 1000).catch((error) => error)
+      })
+      request.on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nx', () =>
+      setTimeout(() => socket.destroy(), 50),
+    )
+    await until(() => waited, { seconds: 30 })
+    expect(await waited).toMatchObject({ code: 40001 })
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('does not keep others waiting', async () => {
+    const slow = Array.from({ length: 100 }, (_, n) => {
+      const socket = connect(api.port, '127.0.0.1')
+      socket.on('error', () => {})
+      const start =
+        n % 2
+          ? 'GET /push/certificate HTTP/1.1\r\nhost:'
+          : 'POST /push/notify HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{'
+      socket.write(start)
+      return socket
+    })
+    await until(() => slow.every((socket) => socket.bytesWritten > 0))
+    expect((await api.client.notify({ audience: 'all', message: { title: 'x' } })).task_id).toBeDefined()
+    for (const socket of slow) socket.destroy()
+  })
+})
+
+describe('a bomb', () => {
+  const zeros = Buffer.alloc(50_000_000, '[')
+  const packed: [string, Buffer][] = [
+    ['gzip', gzipSync(zeros)],
+    ['deflate', deflateSync(zeros)],
+    ['br', brotliCompressSync(zeros)],
+    ['gzip, gzip', gzipSync(gzipSync(zeros))],
+  ]
+  it.each(packed)('packed with %s is not unpacked, wherever it is sent', async (encoding, bytes) => {
+    expect(bytes.length).toBeLessThan(64 * 1024)
+    const headers = { 'content-encoding': encoding, 'content-type': 'application/json' }
+    const raw = new Uint8Array(bytes)
+    expect((await api.call('/push/notify', { raw, headers })).code).toBe(40001)
+    expect((await api.call('/push/register', { raw, headers, token: null })).code).toBe(40001)
+    const imported = await api.call('/admin/device/import', { raw, headers })
+    expect(imported.data.created).toBe(0)
+    const callback = await fetch(`${api.url}/callback/vivo/${api.appId}/${'x'.repeat(22)}`, {
+      method: 'POST',
+      headers,
+      body: raw,
+    })
+    expect(callback.status).toBe(404)
+  })
+
+  const mib = 1024 * 1024
+  const texts: [string, string][] = [
+    ['a number of a million digits', `{"a":${'9'.repeat(mib - 10)}}`],
+    ['350,000 objects', `{"a":[${'{},'.repeat((mib - 20) / 3)}{}]}`],
+    ['ninety thousand keys', `{${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join()}}`],
+    ['sixty thousand exact integers', `{"a":[${'9007199254740993,'.repeat(60_000)}1]}`],
+    ['keys that collide on no way down', `${`{"${'k'.repeat(17_000)}":`.repeat(60)}1${'}'.repeat(60)}`],
+    ['half a million brackets', '['.repeat(500_000)],
+    ['half a million quotes', '"'.repeat(500_000)],
+    ['half a million backslashes', `"${'\\'.repeat(500_000)}"`],
+  ]
+  it.each(texts)('of %s costs no more than its length', (_name, text) => {
+    // By the processor's time, which a busy machine does not stretch; the square of a million would take hours.
+    const spent = (bytes: Buffer) => {
+      const before = process.cpuUsage().user
+      try {
+        readJson(bytes)
+      } catch {}
+      return process.cpuUsage().user - before
+    }
+    const whole = Buffer.from(text)
+    expect(Math.min(spent(whole), spent(whole))).toBeLessThan(2_000_000)
+  })
+})
+
+describe('what a caller writes', () => {
+  it('never becomes a header or a line of the log', async () => {
+    logged.length = 0
+    for (const text of nastyTexts) {
+      const value = encodeURIComponent(text.toWellFormed())
+      for (const target of [`/x${value}`, `/push/certificate?provider=${value}`, `/docs?${value}`]) {
+        const answer = await api.socket(
+          `GET ${target} HTTP/1.1\r\nhost: x\r\nx-request-id: a b ${value}\r\napp_id: ${value}\r\nconnection: close\r\n\r\n`,
+        )
+        const head = answer.slice(0, answer.indexOf('\r\n\r\n')).toLowerCase()
+        expect(head).toMatch(/^http\/1\.1 [24]\d\d /)
+        expect(head).not.toMatch(/^set-cookie: x=1|^location:/m)
+        expect(/^x-request-id: (.*)$/m.exec(head)?.[1]).toMatch(/^[0-9a-f-]{36}$/)
+      }
+    }
+    const accept = api.deps.acceptor.accept
+    api.deps.acceptor.accept = () =>
+      Promise.reject(new Error('a\r\n{"level":"fatal","msg":"forged"}\u001b[31m'))
+    try {
+      expect(
+        (await api.call('/push/notify', { body: { audience: 'all', message: { title: 'x' } } })).code,
+      ).toBe(50001)
+    } finally {
+      api.deps.acceptor.accept = accept
+    }
+    expect(logged.length).toBeGreaterThan(0)
+    for (const line of logged) {
+      for (const control of ['\n', '\r', '\u001b']) expect(line.trimEnd()).not.toContain(control)
+      expect(JSON.parse(line).level).not.toBe('fatal')
+    }
+  })
+
+  it('leads to no file, and to no page that is not meant', async () => {
+    const up = [
+      '../',
+      '..%2f',
+      '%2e%2e/',
+      '%2e%2e%2f',
+      '..%5c',
+      '..\\',
+      '....//',
+      '%252e%252e%252f',
+      '.%00./',
+      '..;/',
+    ]
+    for (const base of ['/', '/docs/', '/console/', '/console/assets/', '/queues/', '/native/', '/callback/'])
+      for (const step of up)
+        for (const file of ['etc/passwd', 'package.json', 'apps/api/package.json']) {
+          const answer = await api.socket(
+            `GET ${base}${step.repeat(4)}${file} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
+          )
+          expect([base, step, answer.slice(0, 12)]).not.toEqual([base, step, 'HTTP/1.1 200'])
+          expect(answer).not.toMatch(/root:|"workspaces"|"@herald\/api"/)
+        }
+  })
+})
+
+describe('a page', () => {
+  it('is shown in no frame of another site, and runs no script but ours', async () => {
+    for (const path of ['/docs', '/', '/console/', '/healthz']) {
+      const { headers } = await fetch(`${api.url}${path}`)
+      expect([path, headers.get('x-frame-options')]).toEqual([path, expect.stringMatching(/SAMEORIGIN|DENY/)])
+      const policy = headers.get('content-security-policy') ?? ''
+      expect(policy).toMatch(/frame-ancestors '(self|none)'/)
+      expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+    }
+  })
+
+  it('of another site gets no leave to call', async () => {
+    const asked = await fetch(`${api.url}/push/notify`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+    })
+    expect(asked.headers.get('access-control-allow-origin')).toBeNull()
+    expect(asked.headers.get('access-control-allow-headers')).toBeNull()
+  })
+})
+
+describe('what was removed meanwhile', () => {
+  it('is not found, instead of an internal error', () => {
+    const violation = Object.assign(new Error('violates foreign key constraint'), { code: '23503' })
+    expect(failureOfError(violation)).toMatchObject({ failure: { code: 40401 }, unexpected: false })
+  })
+})
