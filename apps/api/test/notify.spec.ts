@@ -11,7 +11,7 @@ beforeAll(async () => {
       acceptor: {
         async accept(task) {
           accepted.push(task)
-          return { taskId: 4711 }
+          return { taskId: 4711, fresh: true }
         },
         async close() {},
       },

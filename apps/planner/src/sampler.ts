@@ -30,6 +30,7 @@ export type Sampler = {
 export function createSampler(deps: { db: Database; queues: PushQueues; registry: Registry }): Sampler {
   const { db, queues } = deps
   const gauges = createGauges(deps.registry)
+  gauges.clear()
   let lead: Lead | undefined
   let turn = 0
 

@@ -1,0 +1,132 @@
+import { counters, createRegistry, gauges, histograms, type Registry } from '@herald/telemetry'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createSampler } from '../src/sampler.ts'
+import { type Machine, plainMessage, startMachine } from './machine.ts'
+
+let machine: Machine
+let app: string
+beforeAll(async () => {
+  machine = await startMachine()
+  app = await machine.addApplication('measured', { limits: { devicesPerSecond: 1000, dailyQuota: 5 } })
+  await machine.startPlanner()
+}, 60_000)
+afterAll(() => machine.stop())
+
+/** The sum of the samples whose labels include these. */
+async function value(
+  name: string,
+  labels: Record<string, string> = {},
+  registry: Registry = machine.registry,
+) {
+  const found = await registry.getSingleMetric(name)?.get()
+  const samples = (found?.values ?? []).filter(
+    (sample) =>
+      ((sample as { metricName?: string }).metricName ?? name).replace(/_count$/, '') === name &&
+      Object.entries(labels).every(([label, wanted]) => String(sample.labels[label]) === wanted),
+  )
+  return samples.length === 0 ? undefined : samples.reduce((sum, sample) => sum + sample.value, 0)
+}
+
+describe('what the programs show of a push', () => {
+  it('counts every fate, and outcomes by kind', async () => {
+    await machine.startWorkers(['xiaomi', 'honor'])
+    await machine.addDevices(app, [
+      ...['a', 'b', 'c'].map((name) => ({ tokens: { xiaomi: `${name}:accepted` } })),
+      { tokens: { xiaomi: 'd:gone' } },
+      { tokens: { honor: 'e:accepted', xiaomi: 'e:rejected' } },
+      { tokens: {} },
+    ])
+    const task = await machine.notify(app)
+    await machine.finished(task, 30)
+    expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'sent' })).toBe(3)
+    expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'failed' })).toBe(1)
+    expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'moved' })).toBe(1)
+    expect(await value('herald_recipients_total', { channel: 'honor', fate: 'sent' })).toBe(1)
+    expect(await value('herald_outcomes_total', { channel: 'xiaomi', outcome: 'accepted' })).toBe(3)
+    expect(await value('herald_outcomes_total', { channel: 'xiaomi', outcome: 'gone' })).toBe(1)
+    expect(await value('herald_outcomes_total', { channel: 'xiaomi', outcome: 'rejected' })).toBe(1)
+    expect(await value('herald_notify_to_vendor_seconds', { channel: 'xiaomi', lane: 'high' })).toBe(1)
+    expect(await value('herald_vendor_call_seconds', { channel: 'xiaomi' })).toBe(1)
+    expect(await value('herald_job_seconds', { channel: 'xiaomi' })).toBe(1)
+  })
+
+  it('measures the way to the vendor from the accept, and a planned one from its time', async () => {
+    const sum = async () => {
+      const found = await machine.registry.getSingleMetric('herald_notify_to_vendor_seconds')!.get()
+      return found.values
+        .filter((sample) => (sample as { metricName?: string }).metricName?.endsWith('_sum'))
+        .reduce((total, sample) => total + sample.value, 0)
+    }
+    const before = await sum()
+    await machine.addDevices(app, [{ tokens: { honor: 'late:accepted' }, tag: 'late' }])
+    const begin = Math.floor(Date.now() / 1000) + 2
+    const task = await machine.notify(app, {
+      audience: { kind: 'tag', tags: ['late'] },
+      message: { ...plainMessage, showBegin: begin },
+    })
+    await machine.finished(task, 30)
+    expect(await value('herald_recipients_planned_total', { channel: 'honor' })).toBe(1)
+    // Counted from the accept it would be two seconds more than has passed since its time.
+    expect((await sum()) - before).toBeLessThanOrEqual(Date.now() / 1000 - begin)
+  })
+
+  it('shows who had to wait for the governor and what stands in the queue', async () => {
+    await machine.addDevices(
+      app,
+      Array.from({ length: 8 }, (_, i) => ({ tokens: { xiaomi: `q${i}:accepted` }, tag: 'quota' })),
+    )
+    await machine.addDevices(app, [{ tokens: { oppo: 'o:accepted' }, tag: 'quota' }])
+    await machine.notify(app, { audience: { kind: 'tag', tags: ['quota'] } })
+    await until(async () => ((await value('herald_governor_held_total', { cause: 'quota' })) ?? 0) >= 1, {
+      seconds: 30,
+    })
+    // Nobody works for oppo here, so its batch waits to be taken.
+    await until(
+      async () => (await value('herald_queue_recipients', { channel: 'oppo', state: 'released' })) === 1,
+      {
+        seconds: 40,
+      },
+    )
+    expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeGreaterThan(0)
+    expect(await value('herald_queue_age_seconds', { channel: 'apns' })).toBe(0)
+    await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1)
+    await until(
+      async () => ((await value('herald_queue_recipients', { channel: 'xiaomi', state: 'later' })) ?? 0) >= 1,
+      { seconds: 40 },
+    )
+    expect(await value('herald_tasks_open', { state: 'sending' })).toBeGreaterThanOrEqual(1)
+    expect(await value('herald_certificates', { channel: 'oppo', state: 'open' })).toBe(1)
+    expect(await value('herald_database_bytes')).toBeGreaterThan(1_000_000)
+    expect(await value('herald_dependency_up', { dependency: 'postgres' })).toBe(1)
+    expect(await value('herald_dependency_up', { dependency: 'queue' })).toBe(1)
+    expect(Math.abs((await value('herald_clock_offset_seconds')) ?? 99)).toBeLessThan(1)
+    expect(await value('herald_postgres_connections', { state: 'waiting' })).toBe(0)
+  })
+
+  it('lets one planner of several look, and another when it is gone', async () => {
+    const registry = createRegistry('second')
+    const second = createSampler({ db: machine.db, queues: machine.queues, registry })
+    await second.sample()
+    expect(await value('herald_queue_age_seconds', { channel: 'oppo' }, registry)).toBeUndefined()
+    expect(await value('herald_database_bytes', {}, registry)).toBeUndefined()
+    await machine.stopServices()
+    await second.sample()
+    expect(await value('herald_queue_recipients', { channel: 'oppo' }, registry)).toBe(1)
+    expect(await value('herald_governor_used_today', { channel: 'xiaomi' }, registry)).toBeGreaterThan(0)
+    expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeUndefined()
+    await second.stop()
+  })
+
+  it('uses only labels that cannot grow without bound', () => {
+    const bounded = ['channel', 'kind', 'fate', 'outcome', 'code', 'cause', 'result', 'state', 'class']
+    const more = ['dependency', 'path', 'status', 'lane']
+    for (const [name, { help, labels }] of Object.entries({ ...counters, ...gauges, ...histograms })) {
+      expect(name).toMatch(/^herald_[a-z_]+$/)
+      expect(help).toMatch(/^[A-Z1].*\.$/)
+      for (const label of labels) expect([...bounded, ...more]).toContain(label)
+    }
+    for (const name of Object.keys(counters)) expect(name).toMatch(/_total$/)
+    for (const name of Object.keys(histograms)) expect(name).toMatch(/_seconds$/)
+  })
+})

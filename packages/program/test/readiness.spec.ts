@@ -1,0 +1,95 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { describeWith, freePort, startApp, testDatabase, testRedis, until } from '@herald/testkit'
+import { afterEach, expect, it } from '@jest/globals'
+
+const environment = { HERALD_MASTER_KEY: '0'.repeat(64), HERALD_LOG_LEVEL: 'error' }
+
+type Health = { status: number; waiting: string[] }
+const ask = async (port: number, path: string): Promise<Health> => {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+  return { status: answer.status, waiting: ((await answer.json()) as { waiting?: string[] }).waiting ?? [] }
+}
+const becomes = (port: number, status: number) =>
+  until(
+    async () => {
+      const health = await ask(port, '/readyz')
+      return health.status === status && health
+    },
+    { seconds: 40, what: `/readyz to answer ${status}` },
+  )
+
+/** A way to Postgres that can be cut. */
+async function cuttable(url: string) {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const onward = connect(Number(target.port), target.hostname)
+    for (const one of [socket, onward]) {
+      sockets.add(one)
+      one.on('error', () => {}).on('close', () => sockets.delete(one))
+    }
+    socket.pipe(onward).pipe(socket)
+    socket.on('close', () => onward.destroy())
+    onward.on('close', () => socket.destroy())
+  })
+  const port = await freePort()
+  const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await open()
+  return {
+    url: Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href,
+    open,
+    cut: () =>
+      new Promise<void>((resolve) => {
+        if (!server.listening) return resolve()
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+describeWith('redis-server')('readiness of programs', () => {
+  const closings: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (let close = closings.pop(); close; close = closings.pop()) await close()
+  }, 90_000)
+
+  it('is lost without what the program needs, and comes back with it, while the process stays alive', async () => {
+    const database = await testDatabase()
+    closings.push(database.drop)
+    const redis = await testRedis()
+    closings.push(redis.stop)
+    const way = await cuttable(database.url)
+    closings.push(way.cut)
+    const ports = { worker: await freePort(), api: await freePort(), http: await freePort() }
+    const env = { ...environment, DATABASE_URL: way.url, QUEUE_URL: redis.url }
+    const programs = [
+      startApp('apps/worker-meizu/src/main.ts', { ...env, HERALD_METRICS_PORT: String(ports.worker) }),
+      startApp('apps/api/src/main.ts', {
+        ...env,
+        HERALD_METRICS_PORT: String(ports.api),
+        HERALD_PORT: String(ports.http),
+      }),
+    ]
+    closings.push(() => Promise.all(programs.map((program) => program.stop('SIGKILL'))))
+    await becomes(ports.worker, 200)
+    await becomes(ports.http, 200)
+
+    await redis.stop()
+    expect((await becomes(ports.worker, 503)).waiting).toEqual(['queue'])
+    // What the interface accepts is in Postgres; its jobs are added later.
+    expect(await ask(ports.http, '/readyz')).toEqual({ status: 200, waiting: [] })
+    expect(await ask(ports.api, '/readyz')).toEqual({ status: 200, waiting: [] })
+
+    await way.cut()
+    expect((await becomes(ports.http, 503)).waiting).toEqual(['postgres'])
+    await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'postgres,queue')
+    expect((await ask(ports.worker, '/healthz')).status).toBe(200)
+    expect((await ask(ports.http, '/healthz')).status).toBe(200)
+    const metrics = await (await fetch(`http://127.0.0.1:${ports.worker}/metrics`)).text()
+    expect(metrics).toContain('herald_dependency_up{dependency="postgres",program="worker-meizu"} 0')
+
+    await way.open()
+    await becomes(ports.http, 200)
+    await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'queue', { seconds: 30 })
+  }, 150_000)
+})
