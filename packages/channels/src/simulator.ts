@@ -4,6 +4,7 @@
  *
  * GET  /_sim/ledger?task_id=N   {accepted, distinct, duplicates}; without task_id over all
  * GET  /_sim/ledger/devices?task_id=N   {tokens: [...]} accepted tokens, for tests
+ * GET  /_sim/ledger/tasks       {tasks: {N: {accepted, tokens}}, unheard}; unheard = accepted, but the answer was lost
  * POST /_sim/faults             Faults as JSON; {} switches all off
  * POST /_sim/dead               {tokens: [...], since?: ms} puts tokens on the dead list
  * POST /_sim/reset              forgets ledger, faults, dead list

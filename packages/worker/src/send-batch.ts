@@ -1,6 +1,7 @@
 import type { Transport } from '@herald/channels'
 import type { Outcome } from '@herald/domain'
 import { type Attempt, answerRest } from './attempt.ts'
+import { limitCall } from './call-limit.ts'
 
 export type SendLimits = {
   tokensPerCall: number
@@ -37,10 +38,10 @@ export async function sendBatch(
         for (const { index } of call) attempt.answers.set(index, { kind: 'held', wait: 0 })
         continue
       }
-      const signals = [leaseSignal(), AbortSignal.timeout(limits.timeoutMs)]
-      if (limits.stopping) signals.push(limits.stopping)
+      const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
       const began = performance.now()
-      await sendCall(attempt, call, payload, transport, AbortSignal.any(signals))
+      await sendCall(attempt, call, payload, transport, limit.signal)
+      limit.release()
       limits.onCalled?.((performance.now() - began) / 1000)
     }
   }

@@ -1,6 +1,7 @@
 import type { Outcome } from '@herald/domain'
 import type { Reply } from '@herald/http2'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
+import { follow } from '../shared/follow.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
 import { openVendorPool } from '../shared/vendor-pool.ts'
 import {
@@ -62,6 +63,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
   ): Promise<{ again: number[]; remedy?: Remedy }> {
     const lease = connections.lease()
     const stop = new AbortController()
+    const letGo = follow(stop, context.signal)
     const again: number[] = []
     let stoppedBy: Verdict | undefined
 
@@ -92,7 +94,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
           slot: (at) => badgeSlot(payload, recipients[indexes[at]!]!.badge),
           after: payload.afterBadge,
         },
-        signal: AbortSignal.any([context.signal, stop.signal]),
+        signal: stop.signal,
         onReply: (at, reply) => settle(indexes[at]!, classify(readReply(reply, deps.now()))),
         onFailure(at, failure) {
           // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
@@ -101,6 +103,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         },
       })
     } finally {
+      letGo()
       lease.release()
     }
     return { again, remedy: stoppedBy?.remedy }

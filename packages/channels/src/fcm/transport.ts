@@ -1,5 +1,6 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
+import { follow } from '../shared/follow.ts'
 import { openHttpClient, outcomeOfFailure } from '../shared/http.ts'
 import { mintAccessToken, NoAccessToken, sessionKey } from './access-token.ts'
 import { classify } from './classify.ts'
@@ -43,32 +44,37 @@ export function openTransport(
   ): Promise<number[]> {
     const again: number[] = []
     const stop = new AbortController()
+    const letGo = follow(stop, context.signal)
     let stoppedBy: Outcome | undefined
-    await wire.post({
-      accessToken,
-      count: places.length,
-      body: bodies.write(places),
-      signal: AbortSignal.any([context.signal, stop.signal]),
-      onReply(at, reply) {
-        const { outcome, refresh, fromProject } = classify({ ...reply, projectKnown })
-        projectKnown ||= fromProject === true
-        if (refresh && !last) {
-          again.push(places[at]!)
-          return
-        }
-        // Everybody else would be told the same, and Google counts refusals against the quota.
-        if (outcome.kind === 'misconfigured' && !stoppedBy) {
-          stoppedBy = outcome
-          stop.abort()
-        }
-        context.report(places[at]!, outcome)
-      },
-      onFailure(at, reason) {
-        // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
-        if (context.signal.aborted) return
-        context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason })
-      },
-    })
+    try {
+      await wire.post({
+        accessToken,
+        count: places.length,
+        body: bodies.write(places),
+        signal: stop.signal,
+        onReply(at, reply) {
+          const { outcome, refresh, fromProject } = classify({ ...reply, projectKnown })
+          projectKnown ||= fromProject === true
+          if (refresh && !last) {
+            again.push(places[at]!)
+            return
+          }
+          // Everybody else would be told the same, and Google counts refusals against the quota.
+          if (outcome.kind === 'misconfigured' && !stoppedBy) {
+            stoppedBy = outcome
+            stop.abort()
+          }
+          context.report(places[at]!, outcome)
+        },
+        onFailure(at, reason) {
+          // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
+          if (context.signal.aborted) return
+          context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason })
+        },
+      })
+    } finally {
+      letGo()
+    }
     return again
   }
 

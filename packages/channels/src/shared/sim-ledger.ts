@@ -5,6 +5,10 @@ export type LedgerBook = {
   record(taskId: string | number | undefined, token: string): void
   read(taskId?: string | number): Ledger
   tokens(taskId?: string | number): string[]
+  /** Everything by task, for drills that compare every device. */
+  pages(): Record<string, { accepted: number; tokens: string[] }>
+  /** Entries so far; what was accepted during a call is the difference. */
+  entries(): number
   clear(): void
 }
 
@@ -15,6 +19,7 @@ const unnamed = ''
 
 export function openLedger(): LedgerBook {
   const pages = new Map<string, Page>()
+  let entries = 0
   const pagesOf = (taskId?: string | number): Page[] => {
     if (taskId === undefined) return [...pages.values()]
     const page = pages.get(String(taskId))
@@ -28,6 +33,7 @@ export function openLedger(): LedgerBook {
         page = { accepted: 0, tokens: new Set() }
         pages.set(key, page)
       }
+      entries++
       page.accepted++
       page.tokens.add(token)
     },
@@ -41,6 +47,11 @@ export function openLedger(): LedgerBook {
       return { accepted, distinct, duplicates: accepted - distinct }
     },
     tokens: (taskId) => pagesOf(taskId).flatMap((page) => [...page.tokens]),
+    pages: () =>
+      Object.fromEntries(
+        [...pages].map(([task, { accepted, tokens }]) => [task, { accepted, tokens: [...tokens] }]),
+      ),
+    entries: () => entries,
     clear: () => pages.clear(),
   }
 }

@@ -56,8 +56,14 @@ export async function startSimServer(options: SimServerOptions): Promise<SimFram
     if (falls(unavailable)) return write(response, options.unavailable(request))
     const slowDown = falls(throttle) ? options.throttled(request) : undefined
     if (slowDown) return write(response, slowDown)
-    const reply = await options.answer(request, frame)
-    if (falls(cut)) incoming.socket.destroy()
+    const before = state.book.entries()
+    const answering = options.answer(request, frame)
+    // Nothing else runs until a vendor's rules have answered, so the difference is this request's.
+    const taken = state.book.entries() - before
+    const reply = await answering
+    const isCut = falls(cut)
+    if (isCut || incoming.socket.destroyed) state.missAnswer(taken)
+    if (isCut) incoming.socket.destroy()
     else write(response, reply)
   }
 

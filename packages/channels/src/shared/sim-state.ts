@@ -81,6 +81,8 @@ export type SimStateOptions = {
 export type SimState = Pick<Simulator, 'ledger' | 'setFaults'> & {
   readonly faults: Readonly<Faults>
   readonly book: LedgerBook
+  /** Notes devices that were accepted without their client hearing of it. */
+  missAnswer(devices: number): void
   /** Answers the routes below /_sim/. */
   route(request: SimRequest): SimReply
   /** Puts tokens on the dead list. */
@@ -97,6 +99,7 @@ export function openSimState(options: SimStateOptions): SimState {
   const dead = new Map<string, number>()
   const book = openLedger()
   let faults: Faults = {}
+  let unheard = 0
 
   function route(request: SimRequest): SimReply {
     const taskId = request.query.get('task_id') ?? undefined
@@ -105,6 +108,8 @@ export function openSimState(options: SimStateOptions): SimState {
         return { body: book.read(taskId) }
       case 'GET /_sim/ledger/devices':
         return { body: { tokens: book.tokens(taskId) } }
+      case 'GET /_sim/ledger/tasks':
+        return { body: { tasks: book.pages(), unheard } }
       case 'POST /_sim/faults': {
         const wanted = readFaults(request.json())
         if (typeof wanted === 'string') return { status: 400, body: { error: wanted } }
@@ -122,6 +127,7 @@ export function openSimState(options: SimStateOptions): SimState {
       }
       case 'POST /_sim/reset':
         book.clear()
+        unheard = 0
         dead.clear()
         faults = {}
         options.onReset?.()
@@ -138,6 +144,9 @@ export function openSimState(options: SimStateOptions): SimState {
       return faults
     },
     ledger: (taskId) => book.read(taskId),
+    missAnswer(devices) {
+      unheard += devices
+    },
     setFaults(wanted) {
       faults = { ...wanted }
     },

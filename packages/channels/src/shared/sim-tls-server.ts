@@ -51,7 +51,17 @@ export type TlsSimFrame = Simulator & SimState & { ca: string; authority: Author
 
 const mostBytes = 1 << 20
 
-type Sent = { exchange: TlsExchange<unknown>; reply(answer: TlsAnswer): void; cut(): void }
+type Sent = {
+  exchange: TlsExchange<unknown>
+  /** False when nobody is there to hear it. */
+  reply(answer: TlsAnswer): boolean
+  /** Answers how many devices were accepted over this connection of late: their answers may be lost with it. */
+  cut(): number
+  accepted(devices: number): void
+}
+
+/** Answers written so shortly before a cut may still be on their way. */
+const recentMs = 2000
 
 /**
  * The frame of a vendor simulator that speaks HTTP/2 over TLS on 127.0.0.1, with a certificate of its own authority. HTTP/1.1
@@ -79,7 +89,7 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
     },
   )
 
-  function serve({ exchange, reply, cut }: Sent): void {
+  function serve({ exchange, reply, cut, accepted }: Sent): void {
     if (exchange.target.startsWith('/_sim/')) {
       const { status, body } = state.route(simRequestOf(exchange.method, exchange.target, {}, exchange.body))
       reply({ status: status ?? 200, headers: json, body: JSON.stringify(body) })
@@ -89,12 +99,15 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
     const { latencyMs, hang, throttle, unavailable, cut: cutShare } = state.faults
     const answer = () => {
       if (falls(hang)) return
-      if (falls(unavailable)) return reply(options.unavailable(typed))
+      if (falls(unavailable)) return void reply(options.unavailable(typed))
       const slowDown = falls(throttle) ? options.throttled(typed) : undefined
-      if (slowDown) return reply(slowDown)
+      if (slowDown) return void reply(slowDown)
+      const before = state.book.entries()
       const given = options.answer(typed, frame)
-      if (falls(cutShare)) cut()
-      else reply(given)
+      const taken = state.book.entries() - before
+      accepted(taken)
+      if (falls(cutShare)) state.missAnswer(cut())
+      else if (!reply(given)) state.missAnswer(taken)
     }
     if (latencyMs) setTimeout(answer, latencyMs)
     else answer()
@@ -105,6 +118,7 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
       settings: options.firstStreams === undefined ? {} : { maxConcurrentStreams: options.firstStreams },
     })
     const line = options.openLine(socket, session)
+    const recent = countRecent()
     session.on('error', () => session.destroy())
     const refusal = options.refuseLine?.(line)
     if (refusal !== undefined) {
@@ -146,7 +160,11 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
             line,
           },
           reply: (answer) => replyOn(stream, answer),
-          cut: () => socket.destroy(),
+          cut: () => {
+            socket.destroy()
+            return recent.take()
+          },
+          accepted: recent.add,
         }),
       )
     })
@@ -165,10 +183,17 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
         lines.set(socket, line)
       }
       const { method = 'GET', headers, rawHeaders } = incoming
+      let taken = 0
       serve({
         exchange: { method, target, headers, rawHeaders, body, line },
         reply: (answer) => writeHttp1(response, answer),
-        cut: () => socket.destroy(),
+        cut: () => {
+          socket.destroy()
+          return taken
+        },
+        accepted: (devices) => {
+          taken = devices
+        },
       })
     })
   })
@@ -209,12 +234,38 @@ function readStream(stream: ServerHttp2Stream, done: (body: string) => void): vo
   })
 }
 
-function replyOn(stream: ServerHttp2Stream, { status, headers, body }: TlsAnswer): void {
-  if (stream.destroyed || stream.closed) return
+function replyOn(stream: ServerHttp2Stream, { status, headers, body }: TlsAnswer): boolean {
+  if (stream.destroyed || stream.closed) return false
   if (body === undefined) stream.respond({ ':status': status, ...headers }, { endStream: true })
   else {
     stream.respond({ ':status': status, ...headers })
     stream.end(body)
+  }
+  return true
+}
+
+/** Devices accepted over a connection within the last moments. */
+function countRecent() {
+  let [since, former, present] = [Date.now(), 0, 0]
+  const turn = () => {
+    const age = Date.now() - since
+    if (age < recentMs) return
+    former = age < 2 * recentMs ? present : 0
+    present = 0
+    since = Date.now()
+  }
+  return {
+    add(devices: number) {
+      turn()
+      present += devices
+    },
+    take() {
+      turn()
+      const all = former + present
+      former = 0
+      present = 0
+      return all
+    },
   }
 }
 
@@ -231,8 +282,9 @@ function readIncoming(incoming: IncomingMessage, done: (body: string) => void): 
   })
 }
 
-function writeHttp1(response: ServerResponse, { status, headers, body = '' }: TlsAnswer): void {
-  if (response.destroyed) return
+function writeHttp1(response: ServerResponse, { status, headers, body = '' }: TlsAnswer): boolean {
+  if (response.destroyed) return false
   response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
   response.end(body)
+  return true
 }

@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls'
 import { type Failure, type Multicast, openPool, type Reply } from '@herald/http2'
 import type { TransportDeps } from '../channel.ts'
+import { follow } from './follow.ts'
 
 /** One request to many recipients; time limits are the pool's. */
 export type VendorMulticast = Pick<Multicast, 'count' | 'headers' | 'path' | 'body'> & {
@@ -66,6 +67,7 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
   return {
     async multicast(request) {
       const stopped = new AbortController()
+      const letGo = follow(stopped, request.signal)
       let trouble: VendorFailure | undefined
       const stop = (cause: VendorFailure) => {
         trouble ??= cause
@@ -77,7 +79,7 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
           ...request,
           timeoutMs,
           deadlineMs: timeoutMs * deadlineFactor,
-          signal: AbortSignal.any([request.signal, stopped.signal]),
+          signal: stopped.signal,
           onFailure: (index, failure) =>
             request.onFailure(
               index,
@@ -85,6 +87,7 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
             ),
         })
       } finally {
+        letGo()
         running.delete(stop)
       }
     },
