@@ -45,12 +45,15 @@ export type CertificateHealth = {
   state: CertificateState
   lastError: string | null
   expiresAt: Date | null
-  /** Whether the master key opens it. */
-  opens: boolean
+  /** Whether the master key opens it; undefined when there was none to try. */
+  opens: boolean | undefined
 }
 
 /** Every certificate of every application, without its secrets. */
-export async function certificateHealth(db: Database, sealer: Sealer): Promise<CertificateHealth[]> {
+export async function certificateHealth(
+  db: Database,
+  sealer: Sealer | undefined,
+): Promise<CertificateHealth[]> {
   const rows = await db.prisma.certificate.findMany({
     select: {
       id: true,
@@ -72,7 +75,7 @@ export async function certificateHealth(db: Database, sealer: Sealer): Promise<C
       state: row.state as CertificateState,
       lastError: row.lastError,
       expiresAt: row.expiresAt,
-      opens: await opens(db, sealer, Number(row.id)),
+      opens: sealer && (await opens(db, sealer, Number(row.id))),
     })
   }
   return found

@@ -1,0 +1,152 @@
+import type { HeraldServer } from '@herald/client'
+import { sequenceWords, strategies } from '@herald/domain'
+import { type Command, Option } from 'commander'
+import { examples } from '../examples.ts'
+import { CliFailure, UsageFailure } from '../failure.ts'
+import {
+  type AudienceFlags,
+  type MessageFlags,
+  messageOf,
+  notificationOf,
+  type SettingFlags,
+  settingOf,
+} from '../notification.ts'
+import { gather, readId, readObject, readTime, wholeNumber } from '../parse.ts'
+import { openShell, readNamed } from '../shell.ts'
+import { watchTask } from '../watch-task.ts'
+import { table } from '../words.ts'
+
+type FileFlag = { message?: string }
+type NotifyFlags = AudienceFlags &
+  MessageFlags &
+  SettingFlags &
+  FileFlag & { wait?: true; timeout?: number; offline?: true }
+type ExplainFlags = MessageFlags & SettingFlags & FileFlag & { pushToken?: string; device?: string }
+
+export function addNotifyCommands(program: Command): void {
+  addNotify(program)
+  addExplain(program)
+}
+
+function addNotify(program: Command): void {
+  const notify = program.command('notify').description('Send a push')
+  const text = (value: string) => value
+  notify
+    .optionsGroup('Whom (one of them; lists may be repeated, 500 at most):')
+    .option('--all', 'every device')
+    .option('--tag <tag...>', 'devices with any of these tags', gather(text))
+    .option('--alias <alias...>', 'devices with any of these aliases', gather(text))
+    .option('--user <user_id...>', 'devices of these users', gather(readId))
+    .option('--push-token <token...>', 'these devices', gather(text))
+  addMessageOptions(notify)
+  notify
+    .optionsGroup('Waiting:')
+    .option('--wait', 'watch the task until it has finished')
+    .option('--timeout <seconds>', 'with --wait: give up watching after so long', wholeNumber(1))
+    .option('--offline', 'with --wait: also wait for devices that are offline')
+    .addHelpText(
+      'after',
+      examples(
+        'notify --all --title "Hello" --body "From the command line" --wait',
+        'notify --tag vip --tag beta --title "For you" --strategy ospush_only --sequence huawei,ups,fcm',
+        'notify --user 7 --message message.json --request-id order-77',
+        'notify --all --title "Good morning" --begin 2027-01-31T08:00Z --speed 500',
+      ),
+    )
+    .action(async (flags: NotifyFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const notification = notificationOf(flags, messageFile(flags))
+      if ((flags.timeout !== undefined || flags.offline) && !flags.wait)
+        throw new UsageFailure('--timeout and --offline belong to --wait.')
+      await asAdmin(async (server) => {
+        const { task_id } = await server.notify(notification)
+        io.record({ task_id })
+        io.say(`task_id  ${task_id}`)
+        if (flags.wait)
+          await watchTask({ server, io }, task_id, { seconds: flags.timeout, offline: flags.offline })
+        else io.note(`Follow it with: npm run herald -- task watch ${task_id}`)
+      })
+    })
+}
+
+function addExplain(program: Command): void {
+  const explain = program
+    .command('explain')
+    .description('Which channel a device would get, why, and why not the others; sends nothing')
+  explain
+    .optionsGroup('Which device (one of them):')
+    .option('--push-token <token>', 'by its push token')
+    .option('--device <device_guid>', 'by its own id')
+  addMessageOptions(explain)
+  explain
+    .addHelpText(
+      'after',
+      examples(
+        'explain --device demo-several --title Hello',
+        'explain --push-token "$TOKEN" --strategy ospush_only',
+      ),
+    )
+    .action(async (flags: ExplainFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      if ((flags.pushToken === undefined) === (flags.device === undefined))
+        throw new UsageFailure('Which device is not clear: give either --push-token or --device.')
+      const message = messageOf(flags, messageFile(flags))
+      // The route of a device asks for a message; a plain one stands for those who only want the route.
+      if (Object.keys(message).length === 0) message.title = 'Hello'
+      await asAdmin(async (server) => {
+        const token = flags.pushToken ?? (await pushTokenOf(server, flags.device!))
+        const answer = await server.explain({ message, setting: settingOf(flags) }, token)
+        io.record(answer)
+        io.say(`${answer.channel ?? 'no channel'}: ${answer.reason}`)
+        if (answer.others.length > 0)
+          io.say(
+            table(
+              ['not', 'because'],
+              answer.others.map(({ channel, reason }) => [channel, reason]),
+            ),
+          )
+      })
+    })
+}
+
+async function pushTokenOf(server: HeraldServer, guid: string): Promise<string> {
+  const { list } = await server.devices({ device_guid: guid, limit: 1 })
+  if (!list[0]) throw new CliFailure(`There is no device ${guid}.`)
+  return list[0].push_token
+}
+
+function addMessageOptions(command: Command): void {
+  command
+    .optionsGroup('Message:')
+    .addOption(new Option('--type <kind>', 'kind of message').choices(['text', 'image', 'cmd']))
+    .option('--title <text>', 'title')
+    .option('--body <text>', 'content')
+    .option('--image <url>', 'address of a picture, audio or video')
+    .option('--big-text <text>', 'longer content, where the vendor shows it')
+    .option('--badge <number>', '5 sets the badge, +2 adds to it')
+    .option('--ext <json>', 'a JSON object for the app itself', readObject)
+    .option('--begin <time>', 'not before: Unix seconds, 2027-01-31T08:00Z, or +30m', readTime)
+    .option('--end <time>', 'not after', readTime)
+    .option(
+      '--message <file>',
+      'the message object as JSON, for every further field; - reads stdin; flags win',
+    )
+    .optionsGroup('How:')
+    .addOption(new Option('--strategy <name>', 'distribution strategy').choices(strategies))
+    .option('--sequence <words>', `order of vendors, with commas: ${sequenceWords.join(', ')}`)
+    .option('--request-id <id>', 'the same id again pushes nothing')
+    .option('--speed <number>', 'devices per second', wholeNumber(1))
+    .addOption(new Option('--priority <name>', 'lane').choices(['high', 'normal']))
+    .option('--ttl <seconds>', 'how long to try; 0 = only if reachable now', wholeNumber(0, 2_592_000))
+    .addOption(new Option('--class <name>', 'message class').choices(['service', 'marketing']))
+}
+
+function messageFile({ message: path }: FileFlag): Record<string, unknown> | undefined {
+  if (path === undefined) return undefined
+  const text = readNamed(path, '--message').toString('utf8')
+  try {
+    return readObject(text)
+  } catch (error) {
+    throw new CliFailure(`--message: ${path} is not a message. ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,157 @@
+import type { HeraldServer, TaskView } from '@herald/client'
+import { taskStates } from '@herald/domain'
+import { type Command, Option } from 'commander'
+import { examples } from '../examples.ts'
+import { CliFailure, Unsatisfied } from '../failure.ts'
+import { gather, readId, wholeNumber } from '../parse.ts'
+import { percent } from '../progress.ts'
+import { openShell } from '../shell.ts'
+import { channelsOf, channelTable, watchTask } from '../watch-task.ts'
+import { duration, moment, table } from '../words.ts'
+
+export function addTaskCommands(program: Command): void {
+  const task = program.command('task').description('Tasks: what was asked to be sent')
+  addWatch(task)
+  addList(task)
+  addDetail(task)
+  addFailures(task)
+  addControl(task, 'pause', 'Pause a task', 'paused', (server, id) => server.pauseTask(id))
+  addControl(task, 'resume', 'Resume a paused task', 'resumed', (server, id) => server.resumeTask(id))
+  addControl(
+    task,
+    'cancel',
+    'Stop a task: what is not sent yet is cancelled',
+    'being cancelled',
+    (server, id) => server.cancelTask(id),
+  )
+}
+
+function addWatch(task: Command): void {
+  task
+    .command('watch')
+    .argument('<task_id>', 'as notify answered it', readId)
+    .description('Follow a task until it has finished; exit code 1 when it was cancelled')
+    .option('--timeout <seconds>', 'give up watching after so long', wholeNumber(1))
+    .option('--offline', 'also wait for devices that are offline, whose messages lie in their inboxes')
+    .addHelpText('after', examples('task watch 1234', 'task watch 1234 --json --timeout 60'))
+    .action(async (id: bigint, flags: { timeout?: number; offline?: true }, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      await asAdmin((server) =>
+        watchTask({ server, io }, id, { seconds: flags.timeout, offline: flags.offline }),
+      )
+    })
+}
+
+type ListFlags = { limit: number; before?: bigint; state?: string }
+
+function addList(task: Command): void {
+  task
+    .command('list')
+    .description('Tasks, newest first')
+    .option('--limit <number>', 'at most so many', wholeNumber(1, 1000), 20)
+    .option('--before <task_id>', 'only older ones than this', readId)
+    .addOption(new Option('--state <name>', 'only those').choices(taskStates))
+    .addHelpText('after', examples('task list', 'task list --state sending --limit 100'))
+    .action(async (flags: ListFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const { list, next } = await asAdmin((server) => server.taskList(flags))
+      for (const one of list) io.record(one)
+      io.say(list.length === 0 ? 'There is no task.' : table(head, list.map(rowOf)))
+      if (next !== null) io.note(`There are more: --before ${next}`)
+    })
+}
+
+const head = ['task_id', 'state', 'title', 'created', 'done', 'target', 'sent', 'received', 'failed', 'ETA']
+
+function rowOf(task: TaskView): (string | number)[] {
+  return [
+    String(task.task_id),
+    task.state,
+    shorten(task.title ?? '-'),
+    moment(task.created_at),
+    task.finished_at === null ? percent(task.target - task.pending, task.target) : '100%',
+    task.target,
+    task.sent,
+    task.received,
+    task.failed,
+    task.finished_at !== null || task.eta === null ? '-' : duration(task.eta),
+  ]
+}
+
+const shorten = (text: string) => (text.length > 24 ? `${text.slice(0, 23)}…` : text)
+
+function addDetail(task: Command): void {
+  task
+    .command('detail')
+    .argument('<task_id...>', 'one or more', gather(readId))
+    .description('Counters by channel')
+    .addHelpText('after', examples('task detail 1234', 'task detail 1234 1235 --json'))
+    .action(async (ids: bigint[], _flags: object, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const found = await asAdmin((server) => server.taskDetail(ids))
+      for (const one of found) {
+        io.record(one)
+        if (ids.length > 1) io.say(`task ${one.task_id}`)
+        const rows = channelsOf(one)
+        io.say(rows.length === 0 ? 'No device has been assigned to a channel.' : channelTable(rows))
+      }
+      const known = new Set(found.map(({ task_id }) => BigInt(task_id)))
+      const unknown = ids.filter((id) => !known.has(id))
+      if (unknown.length > 0)
+        throw new CliFailure(
+          unknown.length === 1
+            ? `The task ${unknown[0]} does not exist.`
+            : `The tasks ${unknown.join(', ')} do not exist.`,
+        )
+    })
+}
+
+function addFailures(task: Command): void {
+  task
+    .command('failures')
+    .argument('<task_id>', 'whose', readId)
+    .description('Failures by channel and reason, with sample devices')
+    .addHelpText('after', examples('task failures 1234'))
+    .action(async (id: bigint, _flags: object, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const groups = await asAdmin((server) => server.taskFailures(id))
+      for (const group of groups) io.record(group)
+      if (groups.length === 0) return io.say('Nothing has failed.')
+      const rows = groups.map(({ channel, fate, reason, count, samples }) => [
+        channel,
+        fate,
+        count,
+        reason,
+        samples.map(({ device_guid, device_id }) => device_guid ?? String(device_id)).join(', '),
+      ])
+      io.say(table(['channel', 'fate', 'devices', 'reason', 'for example'], rows))
+    })
+}
+
+function addControl(
+  task: Command,
+  verb: string,
+  about: string,
+  done: string,
+  call: (server: HeraldServer, id: bigint) => Promise<void>,
+): void {
+  task
+    .command(verb)
+    .argument('<task_id...>', 'one or more', gather(readId))
+    .description(about)
+    .addHelpText('after', examples(`task ${verb} 1234`))
+    .action(async (ids: bigint[], _flags: object, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      let refused = false
+      for (const id of ids) {
+        const problem = await asAdmin((server) => call(server, id)).then(
+          () => undefined,
+          (error) => (ids.length === 1 ? Promise.reject(error) : (error as Error).message),
+        )
+        refused ||= problem !== undefined
+        io.record({ task_id: id, ok: problem === undefined, problem: problem ?? null })
+        io.say(problem ?? `The task ${id} is ${done}.`)
+      }
+      if (refused) throw new Unsatisfied()
+    })
+}

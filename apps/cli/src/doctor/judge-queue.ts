@@ -1,0 +1,60 @@
+import type { QueueFacts, RedisNode } from '@herald/queue'
+import { plural } from '../words.ts'
+import type { Finding } from './finding.ts'
+
+export function judgeQueue(facts: QueueFacts): Finding[] {
+  return facts.kind === 'redis' ? judgeRedis(facts) : [judgePostgres(facts)]
+}
+
+type Redis = Extract<QueueFacts, { kind: 'redis' }>
+
+function judgeRedis({ topology, nodes, whole }: Redis): Finding[] {
+  const kind = { single: 'one server', sentinel: 'behind Sentinel', cluster: 'a Cluster' }[topology]
+  const versions = [...new Set(nodes.map(({ version }) => version))].join(', ')
+  const size = topology === 'cluster' ? ` of ${plural(nodes.length, 'master')}` : ''
+  const findings: Finding[] = [
+    { area: 'queue', state: 'ok', what: `Redis ${versions} answers, ${kind}${size}` },
+  ]
+  if (!whole)
+    findings.push({
+      area: 'queue',
+      state: 'fail',
+      what: 'the Cluster does not serve all its slots',
+      advice: 'bring back the masters that are missing (redis-cli --cluster check)',
+    })
+  for (const node of nodes) findings.push(...judgeNode(node))
+  return findings
+}
+
+function judgeNode({ address, version, role, policy, appendOnly }: RedisNode): Finding[] {
+  const findings: Finding[] = []
+  const add = (state: Finding['state'], what: string, advice?: string) =>
+    findings.push({ area: 'queue', state, what: `${address}: ${what}`, advice })
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (version && (major < 6 || (major === 6 && minor < 2)))
+    add('fail', `Redis ${version} is too old`, 'update it to 6.2 or newer')
+  if (role && role !== 'master')
+    add('fail', `it is a ${role} and takes no writes`, 'let QUEUE_URL name the master')
+  if (policy === 'noeviction') add('ok', 'maxmemory-policy is noeviction')
+  else if (policy === '') add('warn', 'maxmemory-policy is hidden', 'make sure that it is noeviction')
+  else add('fail', `maxmemory-policy is ${policy}: jobs may be dropped`, 'set maxmemory-policy noeviction')
+  if (appendOnly) add('ok', 'appendonly is on')
+  else
+    add(
+      'warn',
+      'appendonly is off: a restart loses the queue, which is then rebuilt from the rows',
+      'set appendonly yes',
+    )
+  return findings
+}
+
+function judgePostgres({ version, schema }: Extract<QueueFacts, { kind: 'postgres' }>): Finding {
+  if (schema === 'ready')
+    return { area: 'queue', state: 'ok', what: `PostgreSQL ${version} carries the jobs` }
+  return {
+    area: 'queue',
+    state: 'warn',
+    what: schema === 'old' ? 'its tables are of an older version' : 'its tables do not exist yet',
+    advice: 'start any program; it makes them',
+  }
+}

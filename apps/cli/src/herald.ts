@@ -1,0 +1,3 @@
+import { runHerald } from './run-herald.ts'
+
+process.exitCode = await runHerald(process.argv.slice(2))

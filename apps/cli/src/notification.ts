@@ -1,0 +1,94 @@
+import type { Audience, Message, Notification, Setting } from '@herald/client'
+import { UsageFailure } from './failure.ts'
+
+/** Flags of a push, already of the right kind; what they mean is checked by Herald, with its own sentences. */
+export type MessageFlags = {
+  type?: Message['type']
+  title?: string
+  body?: string
+  image?: string
+  bigText?: string
+  badge?: string
+  ext?: Record<string, unknown>
+  begin?: number
+  end?: number
+}
+
+export type SettingFlags = {
+  requestId?: string
+  strategy?: Setting['distribution_strategy']
+  sequence?: string
+  speed?: number
+  priority?: Setting['priority']
+  ttl?: number
+  class?: Setting['message_class']
+}
+
+export type AudienceFlags = {
+  all?: true
+  tag?: string[]
+  alias?: string[]
+  user?: bigint[]
+  pushToken?: string[]
+}
+
+/** Exactly one kind: the flags of two would read as "and", which the interface does not have. Pure, as all of these. */
+export function audienceOf({ all, tag, alias, user, pushToken }: AudienceFlags): Audience {
+  const given: Audience[] = []
+  if (all) given.push('all')
+  if (tag) given.push({ tag })
+  if (alias) given.push({ alias })
+  if (user) given.push({ user_id: user })
+  if (pushToken) given.push({ push_token: pushToken })
+  if (given.length !== 1)
+    throw new UsageFailure(
+      `Whom to push to is ${given.length === 0 ? 'missing' : 'given in several ways'}: use one of --all, --tag, --alias, --user, --push-token.`,
+    )
+  return given[0]!
+}
+
+/** Flags win over the fields of the file. */
+export function messageOf(flags: MessageFlags, file: Record<string, unknown> = {}): Message {
+  return {
+    ...file,
+    ...defined({
+      type: flags.type,
+      title: flags.title,
+      body: flags.body,
+      attachment_url: flags.image,
+      big_text: flags.bigText,
+      badge: flags.badge,
+      ext: flags.ext,
+      show_begin_time: flags.begin,
+      show_end_time: flags.end,
+    }),
+  }
+}
+
+export function settingOf(flags: SettingFlags): Setting {
+  return defined({
+    request_id: flags.requestId,
+    distribution_strategy: flags.strategy,
+    ospush_sequence: flags.sequence?.split(',').map((word) => word.trim()) as Setting['ospush_sequence'],
+    speed: flags.speed,
+    priority: flags.priority,
+    ttl: flags.ttl,
+    message_class: flags.class,
+  })
+}
+
+export function notificationOf(
+  flags: AudienceFlags & MessageFlags & SettingFlags,
+  file?: Record<string, unknown>,
+): Notification {
+  const setting = settingOf(flags)
+  return {
+    audience: audienceOf(flags),
+    message: messageOf(flags, file),
+    ...(Object.keys(setting).length > 0 && { setting }),
+  }
+}
+
+function defined<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+}

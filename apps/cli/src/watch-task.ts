@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FailureGroup, HeraldServer, Int64, TaskStatistics, TaskView } from '@herald/client'
+import { publicChannelNames, publicName } from '@herald/domain'
+import { CliFailure, Unsatisfied } from './failure.ts'
+import type { Io } from './io.ts'
+import { openProgress } from './progress.ts'
+import { createRate } from './rate.ts'
+import { count, duration, plural, table } from './words.ts'
+
+const POLL_MS = 500
+/** So long nothing must have moved before what is left counts as waiting for devices that are offline. */
+const STILL_MS = 4_000
+
+export type WatchOptions = {
+  /** Give up watching after so long. */
+  seconds?: number
+  /** Also wait for devices that are offline, whose messages lie in their inboxes until they come or the ttl ends. */
+  offline?: boolean
+}
+
+/**
+ * Follows a task to its end: a bar for people, a record for every change for machines. A task that ends cancelled is exit
+ * code 1; devices that failed are not, because tokens die every day.
+ */
+export async function watchTask(
+  { server, io }: { server: HeraldServer; io: Io },
+  taskId: Int64,
+  options: WatchOptions = {},
+): Promise<void> {
+  const began = performance.now()
+  const progress = openProgress(io)
+  const rate = createRate()
+  let last = ''
+  let lookAt = Number.POSITIVE_INFINITY
+  try {
+    for (;;) {
+      const task = await server.task(taskId)
+      if (!task) throw new CliFailure(`The task ${taskId} does not exist.`)
+      const now = performance.now()
+      const done = task.target - task.pending
+      progress.update(done, task.target, wordsOf(task, rate.at(now, done)))
+      const said = changing(task)
+      if (said !== last) {
+        lookAt = now + STILL_MS
+        if (task.finished_at === null) io.record(task)
+      }
+      last = said
+      const ended = task.finished_at !== null
+      if (ended || (!options.offline && now > lookAt && (await isWaitingForDevices(server, task)))) {
+        progress.stop()
+        await conclude(server, io, task)
+        return
+      }
+      if (now > lookAt) lookAt = now + STILL_MS
+      if (options.seconds !== undefined && now - began > options.seconds * 1000)
+        throw new CliFailure(
+          `The task ${taskId} has not finished within ${duration(options.seconds)}; it goes on without being watched.`,
+        )
+      await sleep(POLL_MS)
+    }
+  } finally {
+    progress.stop()
+  }
+}
+
+async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promise<boolean> {
+  if (task.state !== 'sending' || task.pending === 0) return false
+  const [[statistics], failures] = await Promise.all([
+    server.taskDetail([task.task_id]),
+    server.taskFailures(task.task_id),
+  ])
+  return statistics !== undefined && vendorsAreDone(channelsOf(statistics), failures)
+}
+
+/** Whether every vendor target was sent or given up for a recorded reason, so that only inboxes are left. Pure. */
+export function vendorsAreDone(channels: ChannelCounters[], failures: FailureGroup[]): boolean {
+  return channels
+    .filter(({ channel }) => channel !== publicName('native'))
+    .every(({ channel, target, sent }) => {
+      const given = failures.filter((group) => group.channel === channel)
+      return target <= sent + given.reduce((sum, group) => sum + group.count, 0)
+    })
+}
+
+/** Rates and estimates differ at every look; they alone are no news. */
+const changing = ({ rate: _rate, eta: _eta, ...task }: TaskView) => Object.values(task).join()
+
+export function wordsOf(task: TaskView, speed: number): string {
+  // While planning goes on the targets still grow, and an estimate would only be wrong.
+  const known = task.state === 'sending' && task.pending > 0 && speed > 0
+  const pace = `${task.state} ${count(speed)}/s${known ? ` ETA ${duration(task.pending / speed)}` : ''}`
+  const counters = (['target', 'sent', 'received', 'failed'] as const).map(
+    (name) => `${name} ${count(task[name])}`,
+  )
+  return [pace, ...counters].join(' | ')
+}
+
+async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<void> {
+  const [statistics] = await server.taskDetail([task.task_id])
+  io.record({ ...task, channels: statistics ? channelsOf(statistics) : [] })
+  io.say(summary(task))
+  const rows = statistics ? channelsOf(statistics) : []
+  if (rows.length > 0) io.say(channelTable(rows))
+  if (task.finished_at === null)
+    io.note(
+      `${plural(task.pending, 'device')} offline: the message waits in the inbox. --offline waits with it.`,
+    )
+  if (task.failed > 0) io.note(`Reasons: npm run herald -- task failures ${task.task_id}`)
+  if (task.state === 'cancelled') throw new Unsatisfied()
+}
+
+function summary(task: TaskView): string {
+  const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
+  const left = [
+    [task.pending, 'waiting'],
+    [task.failed, 'failed'],
+    [task.expired, 'expired'],
+    [task.cancelled, 'cancelled'],
+    [task.unreachable, 'without a channel'],
+  ] as const
+  const rest = left.filter(([number]) => number > 0).map(([number, word]) => `, ${count(number)} ${word}`)
+  const state = task.finished_at === null ? 'still sending' : task.state
+  return `${state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
+}
+
+export type ChannelCounters = { channel: string; target: number; sent: number; received: number }
+
+/** The channels that had something to do. */
+export function channelsOf(statistics: TaskStatistics): ChannelCounters[] {
+  const record = statistics as unknown as Record<string, number>
+  return publicChannelNames
+    .map((channel) => ({
+      channel,
+      target: record[`${channel}_target`] ?? 0,
+      sent: record[`${channel}_sent`] ?? 0,
+      received: record[`${channel}_received`] ?? 0,
+    }))
+    .filter(({ target }) => target > 0)
+}
+
+export function channelTable(rows: ChannelCounters[]): string {
+  return table(
+    ['channel', 'target', 'sent', 'received'],
+    rows.map(({ channel, target, sent, received }) => [channel, target, sent, received]),
+  )
+}
