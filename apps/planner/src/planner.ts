@@ -1,4 +1,4 @@
-import { applyRetention, feelPulse, type PlanningFailed, tendSuspects } from '@herald/db'
+import { applyRetention, feelPulse, type PlanningFailed, resealSecrets, tendSuspects } from '@herald/db'
 import { type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Service } from '@herald/program'
 import { counter } from '@herald/telemetry'
@@ -16,11 +16,13 @@ const UNTOLD_MS = 10_000
 const FEED_BUSY_MS = 25
 const RETENTION_MS = 3_600_000
 const GUARD_MS = 30_000
+/** While keys are rotated, a process with the former settings may still write with the former key. */
+const RESEAL_MS = 30_000
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
 export const planner: Service = {
   name: 'planner',
-  start({ db, queues, certificates, settings, registry, log }) {
+  start({ db, queues, certificates, sealer, settings, registry, log }) {
     const planned = counter(registry, 'herald_recipients_planned_total')
     const unreachable = counter(registry, 'herald_recipients_unreachable_total')
     const failures = counter(registry, 'herald_rounds_failed_total')
@@ -101,6 +103,17 @@ export const planner: Service = {
         return false
       },
     })
+    const rotating = startLoop({
+      idleMs: RESEAL_MS,
+      onError,
+      round: async () => {
+        if (settings.otherMasterKeys.length === 0) return false
+        const { resealed, broken } = await resealSecrets(db, sealer)
+        if (resealed > 0) log.info(`${resealed} secrets were sealed anew with HERALD_MASTER_KEY`)
+        if (broken > 0) log.error(`${broken} secrets are sealed with a key that was not given`)
+        return false
+      },
+    })
     const sampler = createSampler({ db, queues, registry })
     const sampling = startLoop({ idleMs: UNTOLD_MS, onError, round: sampler.sample })
     let beats = 0
@@ -128,6 +141,7 @@ export const planner: Service = {
           trimming,
           guarding,
           retaining,
+          rotating,
           sampling,
         ]
         await Promise.all(loops.map((loop) => loop.stop()))

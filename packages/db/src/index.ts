@@ -155,6 +155,7 @@ export {
 export { feelPulse, type Pulse } from './pulse.ts'
 export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { type ReportedToken, retireReported } from './reported-tokens.ts'
+export { type ResealReport, resealSecrets, sealedTables } from './reseal.ts'
 export { applyRetention, type RetentionReport } from './retention.ts'
 export { codeOf, isPassing, isUnreachable, type RetryOptions, retrying } from './retrying.ts'
 export { createSealer, SealBroken, type Sealer } from './seal.ts'

@@ -4,6 +4,8 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 export type Sealer = {
   seal(plain: string, boundTo: string): Buffer<ArrayBuffer>
   open(sealed: Uint8Array, boundTo: string): string
+  /** Whether it was sealed with the key that seals now, and not with one of the others. */
+  isCurrent(sealed: Uint8Array, boundTo: string): boolean
 }
 
 export class SealBroken extends Error {
@@ -14,7 +16,9 @@ export class SealBroken extends Error {
 
 const VERSION = 1
 
-export function createSealer(masterKey: Buffer): Sealer {
+/** `others` open what they sealed, and seal nothing: the former key, or the next one, while keys are rotated. */
+export function createSealer(masterKey: Buffer, others: readonly Buffer[] = []): Sealer {
+  const keys = [masterKey, ...others]
   return {
     seal(plain, boundTo) {
       const nonce = randomBytes(12)
@@ -23,16 +27,26 @@ export function createSealer(masterKey: Buffer): Sealer {
       return Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), body])
     },
     open(sealed, boundTo) {
-      const bytes = Buffer.from(sealed)
-      if (bytes[0] !== VERSION || bytes.length < 29) throw new SealBroken()
-      try {
-        const decipher = createDecipheriv('aes-256-gcm', masterKey, bytes.subarray(1, 13))
-          .setAAD(Buffer.from(boundTo))
-          .setAuthTag(bytes.subarray(13, 29))
-        return Buffer.concat([decipher.update(bytes.subarray(29)), decipher.final()]).toString('utf8')
-      } catch {
-        throw new SealBroken()
+      for (const key of keys) {
+        const plain = openWith(key, sealed, boundTo)
+        if (plain !== undefined) return plain
       }
+      throw new SealBroken()
     },
+    isCurrent: (sealed, boundTo) => openWith(masterKey, sealed, boundTo) !== undefined,
+  }
+}
+
+/** Undefined: another key, another row, or changed bytes; the tag does not tell them apart. */
+function openWith(key: Buffer, sealed: Uint8Array, boundTo: string): string | undefined {
+  const bytes = Buffer.from(sealed)
+  if (bytes[0] !== VERSION || bytes.length < 29) return undefined
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(1, 13))
+      .setAAD(Buffer.from(boundTo))
+      .setAuthTag(bytes.subarray(13, 29))
+    return Buffer.concat([decipher.update(bytes.subarray(29)), decipher.final()]).toString('utf8')
+  } catch {
+    return undefined
   }
 }

@@ -21,7 +21,7 @@ export async function openContext(options: {
 }): Promise<OpenContext> {
   const { settings, log, registry, die } = options
   const databaseUrl = requireSetting(settings, 'databaseUrl')
-  const sealer = createSealer(requireSetting(settings, 'masterKey'))
+  const sealer = createSealer(requireSetting(settings, 'masterKey'), settings.otherMasterKeys)
   await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
   const db = openDatabase(databaseUrl, {
     max: options.connections ?? 10,

@@ -75,11 +75,25 @@ export const address = <F extends string | undefined>(
 
 export const key32 = (name: string, about: string, options: Options<undefined>) =>
   setting<Buffer, undefined>(name, about, options, (value) => {
-    const bytes = Buffer.from(value, /^[0-9a-f]{64}$/i.test(value) ? 'hex' : 'base64')
-    const wellFormed = /^[0-9a-f]{64}$/i.test(value) || /^[\w+/-]+={0,2}$/.test(value)
-    if (!wellFormed || bytes.length !== 32) throw new Error('must be 32 bytes in hex or base64')
+    const bytes = readKey(value)
+    if (!bytes) throw new Error('must be 32 bytes in hex or base64')
     return bytes
   })
+
+export const keys32 = (name: string, about: string, options: Omit<Options<undefined>, 'fallback'>) =>
+  setting<readonly Buffer[], readonly Buffer[]>(name, about, { ...options, fallback: [] }, (value) =>
+    value.split(',').map((one) => {
+      const bytes = readKey(one.trim())
+      if (!bytes) throw new Error('must be keys of 32 bytes in hex or base64, separated by commas')
+      return bytes
+    }),
+  )
+
+function readKey(value: string): Buffer | undefined {
+  const isHex = /^[0-9a-f]{64}$/i.test(value)
+  const bytes = Buffer.from(value, isHex ? 'hex' : 'base64')
+  return (isHex || /^[\w+/-]+={0,2}$/.test(value)) && bytes.length === 32 ? bytes : undefined
+}
 
 /** An EC private key on P-256 as PEM, which ES256 needs; `\n` may stand for a line's end. */
 export const es256Key = (name: string, about: string, options: Options<undefined>) =>

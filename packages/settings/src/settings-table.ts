@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { address, es256Key, flag, integer, key32, oneOf, type Setting, text } from './kinds.ts'
+import { address, es256Key, flag, integer, key32, keys32, oneOf, type Setting, text } from './kinds.ts'
 
 const web = ['http', 'https']
 const postgres = ['postgres', 'postgresql']
@@ -54,6 +54,11 @@ export const settingsTable = {
       fallbackText: 'the standalone makes one',
       secret: true,
     },
+  ),
+  otherMasterKeys: keys32(
+    'HERALD_OTHER_MASTER_KEYS',
+    'Further master keys that open what they sealed and seal nothing, separated by commas: the next and the former one while keys are rotated (see operations.md).',
+    { fallbackText: 'none', secret: true },
   ),
   tokenKey: es256Key('HERALD_TOKEN_KEY', 'Signs access tokens (ES256): a P-256 private key in PEM.', {
     fallback: undefined,
