@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { isSignedOut } from '../api/call.ts'
 import type { Session } from '../api/records.ts'
 import { Problem } from '../parts/problem.tsx'
-import { useApplications, useLeave, useSession, type Who, WhoContext } from './session.ts'
+import { enter, useApplications, useLeave, useSession, type Who, WhoContext } from './session.ts'
 
 const SignIn = lazy(() => import('../pages/sign-in/sign-in.tsx'))
 const Shell = lazy(() => import('./shell.tsx'))
@@ -66,7 +66,7 @@ function useSessionEnd(): boolean {
     const look = (error: unknown) => {
       if (!isSignedOut(error) || !queries.getQueryData(['session'])) return
       setEnded(true)
-      queries.setQueryData(['session'], null)
+      enter(queries, null)
     }
     const stops = [
       queries.getQueryCache().subscribe(({ query }) => look(query.state.error)),

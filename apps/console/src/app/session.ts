@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext } from 'react'
 import { isSignedOut } from '../api/call.ts'
 import { listApplications, readSession, signOut } from '../api/calls.ts'
@@ -30,17 +30,32 @@ export function useAppId(): string {
   return appId
 }
 
+/** The cookie cannot be seen from here; this says whether asking whose it is can have an answer. */
+const KEPT = 'herald.signed-in'
+
 /** Null: nobody is signed in. */
 export function useSession() {
   return useQuery({
     queryKey: ['session'],
-    queryFn: () =>
-      readSession().catch((error) => {
+    queryFn: async () => {
+      if (localStorage.getItem(KEPT) === null) return null
+      try {
+        return await readSession()
+      } catch (error) {
         if (isSignedOut(error)) return null
         throw error
-      }),
+      }
+    },
     staleTime: Number.POSITIVE_INFINITY,
   })
+}
+
+/** Puts somebody, or nobody, behind the door, and forgets what others have seen there. */
+export function enter(queries: QueryClient, session: Session | null): void {
+  if (session) localStorage.setItem(KEPT, '1')
+  else localStorage.removeItem(KEPT)
+  queries.setQueryData(['session'], session)
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
 }
 
 export function useApplications(session: Session | null | undefined) {
@@ -56,7 +71,6 @@ export function useLeave(): () => Promise<void> {
   return async () => {
     // Whatever the answer: who wants to leave must not see the pages any longer.
     await signOut().catch(() => {})
-    queries.clear()
-    queries.setQueryData(['session'], null)
+    enter(queries, null)
   }
 }

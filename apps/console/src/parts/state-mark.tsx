@@ -1,23 +1,10 @@
-import { Badge } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 export type Mood = 'good' | 'busy' | 'waiting' | 'bad' | 'over'
 
-const moods: Record<Mood, string> = {
-  good: 'teal',
-  busy: 'blue',
-  waiting: 'yellow',
-  bad: 'red',
-  over: 'gray',
-}
-
-/** A state as a coloured word; the word alone says everything. */
+/** A state as a word with a coloured dot; the word alone says everything. */
 export function StateMark({ mood, children }: { mood: Mood; children: ReactNode }) {
-  return (
-    <Badge className={`mark mark-${mood}`} color={moods[mood]} variant="light" radius="sm" tt="none">
-      {children}
-    </Badge>
-  )
+  return <span className={`mark mark-${mood}`}>{children}</span>
 }
 
 export function moodOfTask(state: string): Mood {

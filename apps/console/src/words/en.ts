@@ -1,7 +1,6 @@
 export const en = {
   app: {
     name: 'Herald',
-    tagline: 'Push dispatch',
     skip: 'Skip to the content',
     menu: 'Main menu',
     openMenu: 'Open or close the menu',
@@ -29,7 +28,6 @@ export const en = {
     save: 'Save',
     copy: 'Copy',
     copied: 'Copied',
-    never: 'never',
     none: 'none',
     yes: 'yes',
     no: 'no',
@@ -96,7 +94,7 @@ export const en = {
     rateTitle: 'Devices per second, last five minutes',
     rateLabel:
       'Chart of devices sent, received and failed per second; now {{sent}} sent, {{received}} received and {{failed}} failed.',
-    rateWaiting: 'The chart begins with the second reading, two seconds from now.',
+    rateWaiting: 'The chart begins in a few seconds: a rate needs several readings.',
     rateQuiet: 'Nothing was sent in the last minutes. The chart moves as soon as a push goes out.',
     openTasks: 'Open tasks',
     accepted: 'Accepted in the last minute',
@@ -115,7 +113,6 @@ export const en = {
     healthEmpty:
       'No channel has a certificate yet. Upload one under Certificates to reach devices through a vendor.',
     certificate: 'Certificate',
-    state: 'State',
     sent10: 'Sent, 10 min',
     failed10: 'Failed, 10 min',
     throttled: 'slowed by its limits',
@@ -317,7 +314,6 @@ export const en = {
     reason: 'Reason',
     count: 'Devices',
     samples: 'For example',
-    outcome: 'Outcome',
   },
   fate: {
     failed: 'given up',
@@ -369,7 +365,6 @@ export const en = {
     tagsHint: 'Press Enter after each; at most 100.',
     ownerless:
       'This device has no user: here its alias can be changed but not cleared, and it keeps at least one tag.',
-    saved: 'Saved.',
     explain: 'Where would a push go?',
     explainHint: 'Asks for a plain text push with the usual strategy. Nothing is sent.',
     test: 'Test push',
@@ -390,10 +385,8 @@ export const en = {
     add: 'Add or replace',
     empty: 'No certificate yet.',
     emptyMore: 'Without one, only the native channel can deliver.',
-    channel: 'Channel',
     name: 'Name',
     environment: 'Environment',
-    state: 'State',
     expires: 'Expires',
     daysLeft: 'in {{n}} days',
     expiredSince: 'expired {{day}}',
@@ -401,7 +394,6 @@ export const en = {
     callback: 'Address for receipts',
     lastError: 'Last refusal',
     check: 'Check',
-    checking: 'Asking the vendor…',
     checkOk: '{{name}}: the vendor accepts this certificate.',
     checkBad: '{{name}}: the vendor refuses this certificate.',
     checkLater: '{{name}}: the vendor could not be asked just now.',
@@ -421,8 +413,6 @@ export const en = {
     extraJsonHint:
       'limits, default_class, classes and whatever else the vendor takes; see the vendor’s guide.',
     extraBad: 'This is not a JSON object.',
-    saved: 'Saved. {{name}} is open.',
-    kind: 'Kind',
     kindP8: 'Signing key (.p8)',
     kindP12: 'Certificate (.p12 or PEM)',
   },

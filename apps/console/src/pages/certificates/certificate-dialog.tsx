@@ -212,7 +212,7 @@ function Field({ field, value, onChange }: FieldProps) {
         />
       )
     case 'long':
-      return <Textarea {...shared} autosize minRows={3} maxRows={8} ff="monospace" />
+      return <Textarea {...shared} autosize minRows={3} maxRows={8} classNames={{ input: 'code' }} />
     case 'flag':
     case 'choice':
       return (

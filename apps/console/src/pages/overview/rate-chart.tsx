@@ -10,7 +10,8 @@ const HEIGHT = 220
 export function RateChart({ rates }: { rates: Rate[] }) {
   const { t } = useTranslation()
   const { format } = useWords()
-  const now = rates.at(-1)
+  const now = rates.length < 2 ? undefined : rates.at(-1)
+  // One point makes no line.
   if (!now || isQuiet(rates))
     return (
       <Center h={HEIGHT}>
@@ -38,7 +39,8 @@ export function RateChart({ rates }: { rates: Rate[] }) {
         curveType="monotone"
         withDots={false}
         withLegend
-        gridAxis="y"
+        legendProps={{ itemSorter: null }}
+        gridAxis="x"
         tickLine="none"
         valueFormatter={format.number}
         areaChartProps={{ accessibilityLayer: false }}

@@ -15,12 +15,7 @@ export function SequenceList({ sequence, onChange }: Props) {
     word === 'ups' ? t('send.ups') : channel(word === 'meizu' ? 'flyme' : word)
   const rest = sequenceWords.filter((word) => !sequence.includes(word))
   return (
-    <Input.Wrapper
-      label={t('send.sequence')}
-      labelElement="div"
-      description={t('send.sequenceHint')}
-      inputWrapperOrder={['label', 'input', 'description']}
-    >
+    <Input.Wrapper label={t('send.sequence')} labelElement="div" description={t('send.sequenceHint')}>
       <Group gap="xs" my={4}>
         {sequence.map((word, index) => {
           const name = nameOf(word)

@@ -16,6 +16,7 @@ import { signIn } from '../../api/calls.ts'
 import type { Credentials } from '../../api/records.ts'
 import icon from '../../app/icon.svg'
 import { Preferences } from '../../app/preferences.tsx'
+import { enter } from '../../app/session.ts'
 import { Done } from '../../parts/done.tsx'
 import { Problem } from '../../parts/problem.tsx'
 
@@ -29,10 +30,7 @@ export default function SignIn({ ended }: { ended: boolean }) {
   const [secret, setSecret] = useState('')
   const entering = useMutation({
     mutationFn: (credentials: Credentials) => signIn(credentials),
-    onSuccess: (session) => {
-      queries.clear()
-      queries.setQueryData(['session'], session)
-    },
+    onSuccess: (session) => enter(queries, session),
   })
   const title = t('signIn.title')
   useEffect(() => {

@@ -33,7 +33,8 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
               { name: 'received', label: t('counter.received'), color: 'indigo.5' },
             ]}
             withLegend
-            gridAxis="y"
+            legendProps={{ itemSorter: null }}
+            gridAxis="x"
             tickLine="none"
             valueFormatter={format.number}
             maxBarWidth={28}
