@@ -2,14 +2,13 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { createLogger } from '@herald/telemetry'
-import { until } from '@herald/testkit'
+import { nastyTexts, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readBody } from '../src/rim/body.ts'
 import { failureOfError } from '../src/rim/failure-of.ts'
 import { readJson } from '../src/rim/json.ts'
 import { tuneServer } from '../src/serve-api.ts'
 import { openTestApi, type TestApi } from './harness.ts'
-import { nastyTexts } from './hostile-values.ts'
 
 let api: TestApi
 const logged: string[] = []

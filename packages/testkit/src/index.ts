@@ -1,6 +1,7 @@
 export { type TestDatabase, type TestDatabaseOptions, testDatabase } from './database.ts'
 export { startTestServer, type TestServer } from './database-server.ts'
 export { freePort } from './free-port.ts'
+export { createDice, type Dice, mutate, nastyJson, nastyTexts } from './hostile-bytes.ts'
 export { type RunningProcess, type StartOptions, startApp, startProcess } from './processes.ts'
 export { describeWith, hasProgram } from './programs.ts'
 export { type TestRedis, testRedis } from './redis.ts'
