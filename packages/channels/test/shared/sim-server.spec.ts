@@ -45,6 +45,12 @@ describe('the frame of the simulators', () => {
     expect(await sim('ledger?task_id=8')).toMatchObject({ body: { accepted: 0, distinct: 0, duplicates: 0 } })
     expect(await sim('ledger')).toMatchObject({ body: { accepted: 4, distinct: 3, duplicates: 1 } })
     expect(await sim('ledger/devices?task_id=7')).toMatchObject({ body: { tokens: ['A', 'B'] } })
+    expect(await sim('ledger/tasks')).toMatchObject({
+      body: {
+        tasks: { 7: { accepted: 3, tokens: ['A', 'B'] }, '': { accepted: 1, tokens: ['C'] } },
+        unheard: 0,
+      },
+    })
     expect(frame.ledger(7)).toEqual({ accepted: 3, distinct: 2, duplicates: 1 })
   })
 
@@ -73,6 +79,7 @@ describe('the frame of the simulators', () => {
     frame.setFaults({ cut: 1 })
     await expect(send('A')).rejects.toThrow()
     expect(frame.ledger(7).accepted).toBe(1)
+    expect(await sim('ledger/tasks')).toMatchObject({ body: { unheard: 1 } })
   })
 
   it('never answers when it hangs, and still closes', async () => {
