@@ -1,5 +1,10 @@
 /** Settings of the server, fit for a machine of two cores and a few gigabytes that it shares with Herald itself. */
-export function serverOptions(options: { port: number; dataDir: string; durable: boolean }): string[] {
+export function serverOptions(options: {
+  port: number
+  dataDir: string
+  durable: boolean
+  connections?: number
+}): string[] {
   const settings: Record<string, string> = {
     port: String(options.port),
     listen_addresses: '127.0.0.1',
@@ -24,6 +29,7 @@ export function serverOptions(options: { port: number; dataDir: string; durable:
     // Of no use to the server: it makes `ps` tell whose server this is.
     'herald.data_dir': options.dataDir,
     ...(options.durable ? {} : disposable),
+    ...(options.connections && { max_connections: String(options.connections) }),
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
