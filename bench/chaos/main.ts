@@ -1,37 +1,54 @@
 import { parseArgs } from 'node:util'
 import { runDrill } from './drill.ts'
+import { isGood, summaryOf, writeReport } from './report.ts'
+import { type QueueKind, queueKinds } from './schedule.ts'
 
-/** `node bench/chaos/main.ts --queue redis --devices 20000 --seeds 1,2,3`: one line a run, exit code 1 when a promise broke. */
-const { values } = parseArgs({
-  options: {
-    queue: { type: 'string', default: 'redis' },
-    devices: { type: 'string', default: '20000' },
-    targeted: { type: 'string', default: '40' },
-    every: { type: 'string', default: '2' },
-    seconds: { type: 'string', default: '14' },
-    seeds: { type: 'string', default: '1' },
-    'long-freeze': { type: 'boolean', default: false },
-  },
-})
-if (values.queue !== 'redis' && values.queue !== 'postgres') throw new Error('--queue is redis or postgres')
+const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 3000] [--devices 10000] [--small] [--report]`
 
-for (const seed of values.seeds.split(',').map(Number)) {
-  const began = Date.now()
-  const faults: string[] = []
-  const report = await runDrill({
-    queue: values.queue,
-    devices: Number(values.devices),
-    targeted: Number(values.targeted),
-    every: Number(values.every),
-    seconds: Number(values.seconds),
-    longFreeze: values['long-freeze'],
-    seed,
-    log: (sentence) => faults.push(sentence),
-  })
-  const line = { queue: values.queue, seed, seconds: Math.round((Date.now() - began) / 1000), ...report }
-  process.stdout.write(`${JSON.stringify(line)}\n`)
-  if (report.broken.length > 0) {
-    process.stdout.write(`  faults: ${faults.join('; ')}\n`)
-    process.exitCode = 1
+/** A whole number of an option, or one sentence on stderr and exit code 1. */
+function whole(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  return fail(`--${name} must be a whole number, not ${JSON.stringify(text)}`)
+}
+
+function fail(sentence: string): never {
+  process.stderr.write(`${sentence}\n${usage}\n`)
+  process.exit(1)
+}
+
+function readArgs() {
+  try {
+    return parseArgs({
+      options: {
+        seconds: { type: 'string', default: '60' },
+        seed: { type: 'string', default: '1' },
+        queue: { type: 'string', default: 'redis' },
+        every: { type: 'string', default: '4' },
+        rate: { type: 'string', default: '3000' },
+        devices: { type: 'string', default: '10000' },
+        small: { type: 'boolean', default: false },
+        report: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    return fail((error as Error).message)
   }
 }
+
+const values = readArgs()
+if (!queueKinds.includes(values.queue as QueueKind)) fail(`--queue must be ${queueKinds.join(', ')}`)
+const report = await runDrill({
+  seconds: whole('seconds', values.seconds),
+  seed: whole('seed', values.seed),
+  queue: values.queue as QueueKind,
+  every: Math.max(1, whole('every', values.every)),
+  rate: whole('rate', values.rate),
+  devices: whole('devices', values.devices),
+  size: values.small ? 'small' : 'full',
+  log: (sentence) => console.log(sentence),
+})
+for (const sentence of [...report.lost, ...report.unbalanced, ...report.broken].slice(0, 20))
+  console.log(sentence)
+if (values.report) console.log(`\n${writeReport(report)}`)
+console.log(JSON.stringify(summaryOf(report)))
+process.exit(isGood(report) ? 0 : 1)

@@ -1,6 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-export type Balancer = { port: number; close(): Promise<void> }
+export type Balancer = {
+  port: number
+  /** Cuts every connection there is. */
+  cut(): void
+  close(): Promise<void>
+}
 
 /** A TCP balancer that knows nothing of what it carries: each connection goes to a random port that answers. */
 export async function startBalancer(ports: readonly number[], random: () => number): Promise<Balancer> {
@@ -41,6 +46,9 @@ export async function startBalancer(ports: readonly number[], random: () => numb
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as { port: number }).port,
+    cut() {
+      for (const socket of open) socket.destroy()
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

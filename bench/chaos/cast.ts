@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+import { vendorChannels } from '@herald/domain'
+import { freePort } from '@herald/testkit'
+import { type Balancer, startBalancer } from '../native/balancer.ts'
+import type { Random } from './random.ts'
+import type { Role } from './schedule.ts'
+import { type Supervised, supervise } from './supervised.ts'
+
+/** Who plays: two of each for a full drill, or the smallest set that has every part. */
+export function rolesOf(size: 'full' | 'small'): Role[] {
+  const pair = (part: Role['part'], count: number): Role[] =>
+    Array.from({ length: count }, (_, i) => ({ name: `${part}-${i + 1}`, part, channels: [] }))
+  if (size === 'small')
+    return [
+      ...pair('api', 2),
+      ...pair('planner', 1),
+      ...pair('gateway', 1),
+      { name: 'workers-1', part: 'worker', channels: [...vendorChannels] },
+      { name: 'workers-2', part: 'worker', channels: [...vendorChannels] },
+    ]
+  return [
+    ...pair('api', 2),
+    ...pair('planner', 2),
+    ...pair('gateway', 2),
+    ...vendorChannels.map(
+      (channel): Role => ({ name: `worker-${channel}`, part: 'worker', channels: [channel] }),
+    ),
+  ]
+}
+
+/** An hour, but for those who speak to vendors: vendors refuse signatures of another time, whoever makes them. */
+const JUMP_MS = 3_600_000
+const VENDOR_JUMP_MS = 20_000
+
+const clock = pathToFileURL(`${import.meta.dirname}/jumping-clock.ts`)
+
+export const ACK_SECONDS = 5
+export const SEND_TIMEOUT_SECONDS = 10
+export const CONCURRENCY = 4
+
+export type Cast = {
+  roles: readonly Role[]
+  byName: ReadonlyMap<string, Supervised>
+  apis: string[]
+  /** One address for all APIs, where vendors bring their receipts. */
+  front: Balancer
+  /** One address for all gateways. */
+  native: Balancer
+  masterKey: Buffer
+  /** Starts the programs: the addresses are known before. */
+  start(env: Record<string, string>): void
+  stop(): Promise<void>
+}
+
+/** Takes ports for the programs; `start` brings them to life under supervision. */
+export async function prepareCast(roles: readonly Role[], random: Random): Promise<Cast> {
+  const ports = new Map<string, number>()
+  for (const { name, part } of roles)
+    if (part === 'api' || part === 'gateway') ports.set(name, await freePort())
+  const portsOf = (part: Role['part']) =>
+    roles.filter((role) => role.part === part).map(({ name }) => ports.get(name)!)
+  const byName = new Map<string, Supervised>()
+  const masterKey = randomBytes(32)
+  const front = await startBalancer(portsOf('api'), random)
+  const native = await startBalancer(portsOf('gateway'), random)
+
+  const programOf = ({ part, channels }: Role) => {
+    if (part === 'gateway') return 'apps/worker-native/src/main.ts'
+    if (part !== 'worker') return `apps/${part}/src/main.ts`
+    return channels.length > 1 ? 'bench/chaos/all-workers.ts' : `apps/worker-${channels[0]}/src/main.ts`
+  }
+  const own = (role: Role) => {
+    const port = String(ports.get(role.name) ?? 0)
+    return {
+      HERALD_NODE_ID: role.name,
+      ...(role.part === 'api' && { HERALD_PORT: port }),
+      ...(role.part === 'gateway' && { HERALD_GATEWAY_PORT: port }),
+      NODE_OPTIONS: `--import ${clock}?ms=${role.part === 'worker' ? VENDOR_JUMP_MS : JUMP_MS}`,
+    }
+  }
+  return {
+    roles,
+    byName,
+    apis: portsOf('api').map((port) => `http://127.0.0.1:${port}`),
+    front,
+    native,
+    masterKey,
+    start(env) {
+      const shared = {
+        HERALD_MASTER_KEY: masterKey.toString('hex'),
+        HERALD_OPERATOR_KEY: randomBytes(16).toString('hex'),
+        HERALD_PUBLIC_URL: `http://127.0.0.1:${front.port}`,
+        HERALD_METRICS_PORT: '0',
+        HERALD_ACK_SECONDS: String(ACK_SECONDS),
+        HERALD_SEND_TIMEOUT_SECONDS: String(SEND_TIMEOUT_SECONDS),
+        HERALD_WORKER_CONCURRENCY: String(CONCURRENCY),
+        // All devices come through one balancer.
+        HERALD_GATEWAY_PER_ADDRESS: '0',
+        HERALD_LOG_LEVEL: 'warn',
+        ...env,
+      }
+      for (const role of roles)
+        byName.set(role.name, supervise(role.name, [programOf(role)], { ...shared, ...own(role) }))
+    },
+    async stop() {
+      await Promise.all([...byName.values()].map((process) => process.stop()))
+      await Promise.all([front.close(), native.close()])
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import type { DrillReport } from './drill.ts'
+
+/** The one line that a run ends with. */
+export function summaryOf(report: DrillReport) {
+  const { options, seconds, faults, tasks, deliveries, lost, unbalanced, duplicates, duplicatesBound } =
+    report
+  return {
+    seconds,
+    seed: options.seed,
+    queue: options.queue,
+    faults: faults.length,
+    tasks,
+    deliveries,
+    lost: lost.length,
+    unbalanced: unbalanced.length,
+    duplicates,
+    duplicates_bound: duplicatesBound,
+  }
+}
+
+export function isGood({ lost, unbalanced, broken }: DrillReport): boolean {
+  return lost.length + unbalanced.length + broken.length === 0
+}
+
+const figure = (value: number) => value.toLocaleString('en')
+
+/** The run as a section of Markdown. */
+export function writeReport(report: DrillReport): string {
+  const { options, bound, rest, latencies } = report
+  const rows: [string, string][] = [
+    ['load', `${report.seconds} s, then ${report.quietAfter} s until everything had ended`],
+    ['tasks accepted', figure(report.tasks)],
+    [
+      'device deliveries',
+      `${figure(report.deliveries)} (${figure(Math.round(report.deliveries / report.seconds))} a second)`,
+    ],
+    ['faults', `${report.faults.length}; ${report.restarts} restarts of processes`],
+    ['tasks or devices lost', figure(report.lost.length)],
+    [
+      'samples of the balance',
+      `${figure(report.samples)}, ${report.unbalanced.length} out of balance or unlike the ledgers`,
+    ],
+    ['duplicates', `${figure(report.duplicates)} of at most ${figure(report.duplicatesBound)}`],
+    [
+      'the bound',
+      `${figure(bound.unheard)} accepted by vendors whose answer was lost, ${figure(bound.underWay)} under way in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
+    ],
+    [
+      'calls of the API',
+      `p50 ${latencies.p50} ms, p95 ${latencies.p95} ms, p99 ${latencies.p99} ms, retries included`,
+    ],
+    [
+      'refused for the moment',
+      Object.entries(report.refusals)
+        .map(([code, count]) => `${code}: ${count}`)
+        .join(', ') || 'none',
+    ],
+    ['memory at rest, MB', beforeAfter(rest.before.memory, rest.after.memory)],
+    ['descriptors at rest', beforeAfter(rest.before.descriptors, rest.after.descriptors)],
+    ['connections to Postgres', `${rest.before.postgres} before, ${rest.after.postgres} after`],
+    ['connections to the queue', `${rest.before.queue} before, ${rest.after.queue} after`],
+  ]
+  return [
+    `### ${options.queue} queue, seed ${options.seed}`,
+    '',
+    '| what | found |',
+    '|---|---|',
+    ...rows.map(([what, found]) => `| ${what} | ${found} |`),
+    '',
+    `Faults: ${countByKind(report)
+      .map(([kind, count]) => `${count} × ${kind}`)
+      .join(', ')}.`,
+    '',
+    ...[...report.lost, ...report.unbalanced, ...report.broken]
+      .slice(0, 50)
+      .map((sentence) => `- ${sentence}`),
+  ].join('\n')
+}
+
+function beforeAfter(before: Record<string, number>, after: Record<string, number>): string {
+  return Object.keys(after)
+    .map((part) => `${part} ${before[part]} → ${after[part]}`)
+    .join(', ')
+}
+
+function countByKind({ faults }: DrillReport): [string, number][] {
+  const counts = new Map<string, number>()
+  for (const fault of faults) {
+    const kind = fault.kind === 'storm' ? `storm of ${fault.storm}` : fault.kind
+    counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+}
