@@ -1,0 +1,66 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import { openApiDocument } from '@herald/api'
+import { settingsDocument } from '@herald/settings'
+import { metricNames } from '@herald/telemetry'
+import { describe, expect, it } from '@jest/globals'
+
+const root = join(import.meta.dirname, '../..')
+const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((path) => ({
+  path: path.split(sep).join('/'),
+  text: readFileSync(join(root, path), 'utf8'),
+}))
+
+/** Every match in every page that `isKnown` does not know, with the page it stands in. */
+function unknown(pattern: RegExp, isKnown: (match: RegExpMatchArray) => boolean): string[] {
+  return pages.flatMap(({ path, text }) =>
+    [...text.matchAll(pattern)].filter((match) => !isKnown(match)).map(([name]) => `${path}: ${name}`),
+  )
+}
+
+describe('the documents name only what exists:', () => {
+  it('settings', () => {
+    const names = new Set(settingsDocument().match(/\bHERALD_[A-Z_]+/g))
+    // A name may end in _FILE, or stand for several with a … in it.
+    const known = (name: string) => names.has(name) || names.has(name.replace(/_FILE$/, ''))
+    expect(unknown(/\bHERALD_[A-Z_]+(?![A-Z_…])/g, ([name]) => known(name))).toEqual([])
+  })
+
+  it('calls', () => {
+    const { paths } = openApiDocument()
+    const calls = new Set(
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      ),
+    )
+    const own = /^(POST \/callback\/|(GET|POST|DELETE) \/console\b)/
+    expect(
+      unknown(/\b(GET|POST|PUT|DELETE) \/[\w/]+\w/g, ([call]) => calls.has(call) || own.test(call)),
+    ).toEqual([])
+  })
+
+  it('addresses in examples', () => {
+    const { paths } = openApiDocument()
+    expect(unknown(/\$BASE_URL(\/[\w/]+)/g, ([, path]) => path! in paths)).toEqual([])
+  })
+
+  it('metrics', () => {
+    const names = new Set(metricNames)
+    const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
+    expect(
+      unknown(/\bherald_[a-z_]+\b(?!\.)/g, ([name]) => names.has(name) || names.has(base(name))),
+    ).toEqual([])
+  })
+
+  it('scripts of npm', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expect(
+      unknown(/\bnpm run (?:-s |--silent )?([\w:-]+)(?! --workspace)/g, ([, name]) => name! in scripts),
+    ).toEqual([])
+  })
+
+  it('files and folders', () => {
+    const path = /`((?:apps|packages|docs|deploy|bench|scripts|prisma)\/[\w./-]+)`/g
+    expect(unknown(path, ([, name]) => /acme/.test(name!) || existsSync(join(root, name!)))).toEqual([])
+  })
+})
