@@ -92,8 +92,9 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Herald makes them of printable ASCII. Devices are looked up in groups: U+0000, which Postgres refuses, would fail them all. */
 function isPushToken(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= 128
+  return typeof value === 'string' && /^[!-~]{1,128}$/.test(value)
 }
 
 /** Numbers, or decimal strings as everywhere in the interface. */
