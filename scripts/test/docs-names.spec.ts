@@ -11,6 +11,15 @@ const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((path) => ({
   text: readFileSync(join(root, path), 'utf8'),
 }))
 
+/** Names that belong to the deployment: variables of a Caddyfile, secrets of compose. */
+const deployed = new Set(
+  ['docker-compose.yml', ...globSync('deploy/**/{Caddyfile,*.conf,*.sh,env.example}', { cwd: root })].flatMap(
+    (path) => readFileSync(join(root, path), 'utf8').match(/\w+/g) ?? [],
+  ),
+)
+/** Files that are made on the spot. */
+const made = /^(bench\/latest\.json|deploy\/secrets\/.*)$/
+
 /** Every match in every page that `isKnown` does not know, with the page it stands in. */
 function unknown(pattern: RegExp, isKnown: (match: RegExpMatchArray) => boolean): string[] {
   return pages.flatMap(({ path, text }) =>
@@ -22,7 +31,8 @@ describe('the documents name only what exists:', () => {
   it('settings', () => {
     const names = new Set(settingsDocument().match(/\bHERALD_[A-Z_]+/g))
     // A name may end in _FILE, or stand for several with a … in it.
-    const known = (name: string) => names.has(name) || names.has(name.replace(/_FILE$/, ''))
+    const known = (name: string) =>
+      names.has(name) || names.has(name.replace(/_FILE$/, '')) || deployed.has(name)
     expect(unknown(/\bHERALD_[A-Z_]+(?![A-Z_…])/g, ([name]) => known(name))).toEqual([])
   })
 
@@ -48,7 +58,10 @@ describe('the documents name only what exists:', () => {
     const names = new Set(metricNames)
     const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
     expect(
-      unknown(/\bherald_[a-z_]+\b(?!\.)/g, ([name]) => names.has(name) || names.has(base(name))),
+      unknown(
+        /\bherald_[a-z_]+\b(?!\.)/g,
+        ([name]) => names.has(name) || names.has(base(name)) || deployed.has(name),
+      ),
     ).toEqual([])
   })
 
@@ -61,6 +74,8 @@ describe('the documents name only what exists:', () => {
 
   it('files and folders', () => {
     const path = /`((?:apps|packages|docs|deploy|bench|scripts|prisma)\/[\w./-]+)`/g
-    expect(unknown(path, ([, name]) => /acme/.test(name!) || existsSync(join(root, name!)))).toEqual([])
+    expect(
+      unknown(path, ([, name]) => /acme/.test(name!) || made.test(name!) || existsSync(join(root, name!))),
+    ).toEqual([])
   })
 })
