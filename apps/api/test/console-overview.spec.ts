@@ -1,4 +1,4 @@
-import { joinNode } from '@herald/db'
+import { joinNode, readOverview, readSettledTotal } from '@herald/db'
 import { pushQueue } from '@herald/queue'
 import { describeWith, type TestRedis, testRedis } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -204,6 +204,31 @@ for (const backend of backends)
       const headers = { authorization: `Bearer ${OPERATOR_KEY}` }
       const { data } = await api.call('/console/overview', { token: null, appId: null, headers })
       expect(data.sent_total).toBe(21_115)
+    })
+
+    it('counts every task once, also one that ends between two looks', async () => {
+      const { db } = api.deps
+      const before = await readSettledTotal(db, api.appId)
+      // Older than ten minutes and under way: looked at every time.
+      expect(before).toMatchObject({
+        total: { sent: 100, received: 40, failed: 10 },
+        open: [expect.any(Number)],
+      })
+      expect((await readOverview(db, api.appId, before)).total.sent).toBe(1115)
+      await sql(`UPDATE counter SET sent = sent + 5 WHERE sent = 1000`)
+      await sql(`UPDATE task SET state = 'finished' WHERE request_id = 'long'`)
+      const after = await readSettledTotal(db, api.appId)
+      expect(after).toMatchObject({ total: { sent: 1105, received: 40, failed: 110 }, open: [] })
+      for (const settled of [before, after])
+        expect((await readOverview(db, api.appId, settled)).total).toEqual({
+          sent: 1120,
+          received: 49,
+          failed: 111,
+        })
+      for (const appId of [undefined, other.appId])
+        expect((await readOverview(db, appId, await readSettledTotal(db, appId))).total.sent).toBe(
+          appId === undefined ? 21_120 : 20_000,
+        )
     })
 
     if (backend.kind === 'redis')

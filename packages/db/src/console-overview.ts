@@ -11,7 +11,7 @@ export type Overview = {
   total: { sent: number; received: number; failed: number }
   queues: Map<Channel, QueueView>
   /** Devices of tasks of the last ten minutes and of those under way. */
-  recent: Map<Channel, { sent: number; failed: number }>
+  recent: Map<Channel, { sent: number; received: number; failed: number }>
   certificates: CertificateView[]
   native: {
     online: number
@@ -54,31 +54,66 @@ const HOUR_MS = 3_600_000
 const MOST_BATCHES = 10_000
 /** Connections that are looked at to tell how many are one application's. */
 const MOST_CONNECTIONS = 20_000
-const MOST_TASKS = 50_000
+const MOST_TASKS = 10_000
+const RECENT_MS = 600_000
 
 /**
- * Reads it all from one snapshot, through indexes alone and within a time limit: this is asked again every few seconds by
- * every open console.
+ * The part of the totals that hardly moves: tasks of the day that are older than ten minutes and had ended. A busy day has
+ * millions, so this is read once a minute, and every look adds what lives.
  */
-export async function readOverview(db: Database, appId?: string): Promise<Overview> {
-  return inTransaction(db, async (runner) => {
-    await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    // A table whose statistics lag behind looks small enough to be read whole.
-    await runner.query(`SET LOCAL enable_seqscan = off; SET LOCAL statement_timeout = '10s'`)
-    const ask = asker(runner, appId)
-    const [now] = await run<[number]>(
-      runner,
-      'overview-now',
-      'SELECT (extract(epoch FROM now()) * 1000)::bigint',
-      [],
-    )
-    const [at] = now!
+export type SettledTotal = {
+  since: number
+  /** Tasks from this one on, and `open` ones before it, are not in the total. */
+  edge: number
+  open: number[]
+  total: Overview['total']
+}
+
+export async function readSettledTotal(db: Database, appId?: string): Promise<SettledTotal> {
+  return look(db, appId, async (ask, at) => {
     const since = Math.floor((at - 24 * HOUR_MS) / HOUR_MS) * HOUR_MS
-    const total = await totals(ask, since)
-    const recent = await recentCounters(ask, at)
+    const edge = firstTaskIdAt(at - RECENT_MS)
+    const ids = await ask<[number]>(
+      'open-before',
+      // Those beyond the limit are in the total as they stand now, and are seen to move once a minute.
+      `SELECT id FROM (
+         SELECT id FROM task WHERE state IN ('planning', 'sending') AND {app app_id} ORDER BY check_at LIMIT ${MOST_TASKS}
+       ) t WHERE id >= $2 AND id < $3`,
+      [firstTaskIdAt(since), edge],
+    )
+    const open = ids.map(([id]) => id)
+    const [row] = await ask<[sent: number, received: number, failed: number]>(
+      'settled-total',
+      `WITH open AS (SELECT sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed
+         FROM counter WHERE task_id = ANY($4::bigint[]))
+       SELECT (coalesce(sum(c.sent), 0) - coalesce(min(o.sent), 0))::bigint,
+         (coalesce(sum(c.received), 0) - coalesce(min(o.received), 0))::bigint,
+         (coalesce(sum(c.failed), 0) - coalesce(min(o.failed), 0))::bigint
+       FROM open o, counter c ${ask.everybody ? '' : 'JOIN task t ON t.id = c.task_id AND t.id >= $2 AND t.id < $3'}
+       WHERE c.task_id >= $2 AND c.task_id < $3 AND {app t.app_id}`,
+      [firstTaskIdAt(since), edge, open],
+    )
+    const [sent, received, failed] = row!
+    return { since, edge, open, total: { sent, received, failed } }
+  })
+}
+
+export async function readOverview(
+  db: Database,
+  appId: string | undefined,
+  settled: SettledTotal,
+): Promise<Overview> {
+  return look(db, appId, async (ask, at) => {
+    const recent = await living(ask, settled)
+    const total = { ...settled.total }
+    for (const { sent, received, failed } of recent.values()) {
+      total.sent += sent
+      total.received += received
+      total.failed += failed
+    }
     return {
       at,
-      since,
+      since: settled.since,
       total,
       recent,
       queues: mergeQueues(await vendorQueues(ask), await nativeQueues(ask), await heldBack(ask)),
@@ -86,6 +121,29 @@ export async function readOverview(db: Database, appId?: string): Promise<Overvi
       native: await connections(ask),
       ...(await openTasks(ask, at)),
     }
+  })
+}
+
+/**
+ * Reads from one snapshot, through indexes alone and within a time limit: this is asked again every few seconds by every
+ * open console.
+ */
+async function look<T>(
+  db: Database,
+  appId: string | undefined,
+  read: (ask: Ask, at: number) => Promise<T>,
+): Promise<T> {
+  return inTransaction(db, async (runner) => {
+    await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    // A table whose statistics lag behind looks small enough to be read whole.
+    await runner.query(`SET LOCAL enable_seqscan = off; SET LOCAL statement_timeout = '10s'`)
+    const [now] = await run<[number]>(
+      runner,
+      'overview-now',
+      'SELECT (extract(epoch FROM now()) * 1000)::bigint',
+      [],
+    )
+    return read(asker(runner, appId), now![0])
   })
 }
 
@@ -107,30 +165,18 @@ function asker(runner: Runner, appId: string | undefined): Ask {
   return Object.assign(ask, { everybody })
 }
 
-async function totals(ask: Ask, since: number): Promise<Overview['total']> {
-  const [row] = await ask<[sent: number, received: number, failed: number]>(
-    'totals',
-    `SELECT coalesce(sum(c.sent), 0)::bigint, coalesce(sum(c.received), 0)::bigint, coalesce(sum(c.failed), 0)::bigint
-     FROM counter c ${ask.everybody ? '' : 'JOIN task t ON t.id = c.task_id AND t.id >= $2'}
-     WHERE c.task_id >= $2 AND {app t.app_id}`,
-    [firstTaskIdAt(since)],
+async function living(ask: Ask, { edge, open }: SettledTotal): Promise<Overview['recent']> {
+  const rows = await ask<[Channel, number, number, number]>(
+    'living',
+    `SELECT channel, sum(sent)::bigint, sum(received)::bigint, sum(failed)::bigint FROM (
+       SELECT c.channel, c.sent, c.received, c.failed
+       FROM counter c ${ask.everybody ? '' : 'JOIN task t ON t.id = c.task_id AND t.id >= $2'}
+       WHERE c.task_id >= $2 AND {app t.app_id}
+       UNION ALL SELECT channel, sent, received, failed FROM counter WHERE task_id = ANY($3::bigint[])
+     ) c GROUP BY 1`,
+    [edge, open],
   )
-  const [sent, received, failed] = row!
-  return { sent, received, failed }
-}
-
-async function recentCounters(ask: Ask, at: number): Promise<Overview['recent']> {
-  const rows = await ask<[Channel, number, number]>(
-    'recent',
-    `WITH recent AS (
-       (SELECT id FROM task WHERE id >= $2 AND {app app_id} ORDER BY id DESC LIMIT ${MOST_TASKS})
-       UNION
-       (SELECT id FROM task WHERE state IN ('planning', 'sending') AND {app app_id} ORDER BY check_at LIMIT ${MOST_TASKS})
-     )
-     SELECT c.channel, sum(c.sent)::bigint, sum(c.failed)::bigint FROM recent r JOIN counter c ON c.task_id = r.id GROUP BY 1`,
-    [firstTaskIdAt(at - 600_000)],
-  )
-  return new Map(rows.map(([channel, sent, failed]) => [channel, { sent, failed }]))
+  return new Map(rows.map(([channel, sent, received, failed]) => [channel, { sent, received, failed }]))
 }
 
 type QueueRow = [
@@ -160,7 +206,7 @@ function vendorQueues(ask: Ask): Promise<QueueRow[]> {
   const { ready, released, sending } = counted('certificate_id = c.id')
   const first = (lane: string) =>
     `(SELECT planned_at FROM batch WHERE state = 'ready' AND certificate_id = c.id AND node IS NULL AND lane = '${lane}'
-      AND not_before <= now() ORDER BY not_before LIMIT 1)`
+      AND not_before <= now() ORDER BY node, not_before LIMIT 1)`
   return ask(
     'vendor-queues',
     `SELECT c.channel, sum(r.due + l.n)::int, sum(s.n)::int, sum(r.later)::int,

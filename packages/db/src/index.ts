@@ -51,7 +51,14 @@ export {
 } from './certificates.ts'
 export { type CertificateHealth, certificateHealth, examineServer, type ServerFacts } from './checkup.ts'
 export { type BatchKey, batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
-export { type CertificateView, type Overview, type QueueView, readOverview } from './console-overview.ts'
+export {
+  type CertificateView,
+  type Overview,
+  type QueueView,
+  readOverview,
+  readSettledTotal,
+  type SettledTotal,
+} from './console-overview.ts'
 export {
   type ConsoleSessionRow,
   closeConsoleSession,

@@ -1,4 +1,4 @@
-import { type Overview, readOverview } from '@herald/db'
+import { type Overview, readOverview, readSettledTotal } from '@herald/db'
 import { type Channel, channels, publicName, vendorChannels } from '@herald/domain'
 import { type PushQueues, pushQueue } from '@herald/queue'
 import { z } from 'zod'
@@ -61,15 +61,21 @@ const overviewRecord = z.object({
 /** The operator's look at everything has no application's id. */
 const EVERYTHING = ''
 
+const SETTLED_MS = 60_000
+
 /** Readings belong to an opened interface, so that a database that was closed is not answered for. */
 const readings = new WeakMap<ApiDeps, (appId: string) => Promise<z.input<typeof overviewRecord>>>()
 
 function readingOf(deps: ApiDeps) {
   let reading = readings.get(deps)
   if (!reading) {
+    const scopeOf = (appId: string) => (appId === EVERYTHING ? undefined : appId)
+    const settled = createSteadyRead((appId) => readSettledTotal(deps.db, scopeOf(appId)), {
+      leastMs: SETTLED_MS,
+    })
     reading = createSteadyRead(async (appId) => {
       const [overview, jobs] = await Promise.all([
-        readOverview(deps.db, appId === EVERYTHING ? undefined : appId),
+        readOverview(deps.db, scopeOf(appId), await settled(appId)),
         // What a queue holds is everybody's work together, and nothing for one application to see.
         appId === EVERYTHING ? jobsByChannel(deps.queues) : undefined,
       ])

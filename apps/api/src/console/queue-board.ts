@@ -122,7 +122,8 @@ function boardPolicy(nonce: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
+    // The hash is of the colours of its icon of the datastore, which it adds by itself.
+    `style-src 'self' 'nonce-${nonce}' 'sha256-r2N1TB/gHbBtBZFKg7ejmq1acVSREzucTAEw6ga4hoU='`,
     // Its parts are placed by style attributes.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",

@@ -92,7 +92,11 @@ async function admitToConsole(deps: GateDeps, headers: GateHeaders): Promise<Adm
   return { application, caller }
 }
 
-const elsewhere = () => new Failure(40303, 'The request comes from another site.')
+const elsewhere = () =>
+  new Failure(
+    40303,
+    'The request comes from another site; behind a proxy, pass the header Host on or set HERALD_PUBLIC_URL.',
+  )
 
 async function sessionOf(deps: GateDeps, headers: GateHeaders, reads = false): Promise<ConsoleSession> {
   if (!mayUseSession(headers, deps.publicUrl, reads))
