@@ -18,13 +18,17 @@ class Refused extends Error {}
  * connection goes to exactly the address that was checked: a name that resolves differently a moment later changes nothing.
  */
 export function createAttachmentProbe(
-  options: { mayCall?: (address: string) => boolean; limitMs?: number } = {},
+  options: {
+    mayCall?: (address: string) => boolean
+    limitMs?: number
+    resolveName?: (host: string) => Promise<string[]>
+  } = {},
 ): AttachmentProbe {
-  const { mayCall = isPublicAddress, limitMs = LIMIT_MS } = options
+  const { mayCall = isPublicAddress, limitMs = LIMIT_MS, resolveName = addressesOf } = options
 
   async function resolve(host: string): Promise<string> {
     const bare = host.replace(/^\[|\]$/g, '')
-    const addresses = isIP(bare) ? [bare] : (await lookup(bare, { all: true })).map(({ address }) => address)
+    const addresses = isIP(bare) ? [bare] : await resolveName(bare)
     if (addresses.length === 0 || !addresses.every(mayCall))
       throw new Refused('must not lead to a private address')
     return addresses[0]!
@@ -91,6 +95,10 @@ export function createAttachmentProbe(
       return signal.aborted ? `did not answer within ${limitMs / 1000} s` : 'cannot be fetched'
     }
   }
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address)
 }
 
 function judge(bytes: number): string | undefined {
