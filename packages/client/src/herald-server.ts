@@ -228,7 +228,14 @@ export class HeraldServer {
         await chunks.return(undefined)
       },
     })
-    const init = { body, duplex: 'half', headers: { 'content-type': 'application/x-ndjson' } }
+    const init = {
+      body,
+      duplex: 'half',
+      headers: { 'content-type': 'application/x-ndjson' },
+      // Node's fetch copies a body that a redirect might need again, whole, into memory; these two say that none will.
+      redirect: 'error',
+      window: null,
+    }
     return this.#authorised('POST', '/admin/device/import', init as RequestInit) as Promise<ImportReport>
   }
 
