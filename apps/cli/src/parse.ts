@@ -47,7 +47,8 @@ export function readObject(text: string): Record<string, unknown> {
       typeof field === 'number' && context?.source !== undefined ? rawJson(context.source) : field,
     )
   } catch (error) {
-    throw new InvalidArgumentError(`It is no JSON: ${(error as Error).message}.`)
+    // What the engine says may quote line ends of the text.
+    throw new InvalidArgumentError(`It is no JSON: ${(error as Error).message.replaceAll(/\s+/g, ' ')}.`)
   }
   if (!/^\s*\{/.test(text)) throw new InvalidArgumentError('It must be a JSON object.')
   return value as Record<string, unknown>

@@ -150,7 +150,8 @@ function addControl(
         )
         refused ||= problem !== undefined
         io.record({ task_id: id, ok: problem === undefined, problem: problem ?? null })
-        io.say(problem ?? `The task ${id} is ${done}.`)
+        if (problem === undefined) io.say(`The task ${id} is ${done}.`)
+        else io.note(problem)
       }
       if (refused) throw new Unsatisfied()
     })

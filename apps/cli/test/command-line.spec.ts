@@ -1,0 +1,317 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '@herald/db'
+import { findRunning, stopLeftBehind } from '@herald/embedded'
+import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { records, runCli } from './run-cli.ts'
+
+let dir: string
+let dataDir: string
+let herald: RunningProcess
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'herald-cli-'))
+  dataDir = join(dir, 'data')
+  herald = startApp('apps/standalone/src/main.ts', {
+    HERALD_PORT: String(await freePort()),
+    HERALD_DATA_DIR: dataDir,
+  })
+  await herald.prints(/Herald is ready at/, 60)
+}, 90_000)
+afterAll(async () => {
+  await herald.stop()
+  await stopLeftBehind(join(dataDir, 'postgres'))
+  rmSync(dir, { recursive: true, force: true })
+})
+
+/** As a newcomer: nothing but the data directory says where and who. */
+const run = (...args: string[]) => runCli(args, { env: { HERALD_DATA_DIR: dataDir } })
+const json = async (...args: string[]) => {
+  const ran = await run(...args, '--json')
+  return { ...ran, records: records(ran) }
+}
+const file = (name: string, content: string) => {
+  const path = join(dir, name)
+  writeFileSync(path, content)
+  return path
+}
+const demo = () => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
+
+describe('applications and users', () => {
+  it('are made without a flag beside the running standalone', async () => {
+    const created = await json('app', 'create', 'Shop', '--package', 'com.example.shop')
+    expect(created).toMatchObject({ code: 0, stderr: '' })
+    const [{ app_id, app_secret }] = created.records
+    expect((await json('app', 'list')).records).toContainEqual(
+      expect.objectContaining({ app_id, name: 'Shop', package_name: 'com.example.shop' }),
+    )
+    const again = await run('app', 'create', 'Shop')
+    expect(again).toEqual({ code: 1, stdout: '', stderr: 'An application with this name already exists.\n' })
+
+    const as = ['--app', app_id, '--secret', app_secret]
+    const token = await run('admin', 'token', ...as)
+    expect(token.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    const user = await json('user', 'add', 'alice', ...as)
+    const login = await fetch(`${demo().base_url}/token/user`, {
+      method: 'POST',
+      headers: { app_id, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'alice', password: user.records[0].password }),
+    })
+    expect(await login.json()).toMatchObject({ code: 200, data: { user_id: user.records[0].user_id } })
+  })
+})
+
+describe('certificates', () => {
+  it('are set for all eight vendors in the words of their consoles', async () => {
+    const { records: made } = await json('app', 'create', 'Vendors')
+    const { app_id, app_secret } = made[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    const secret = file('secret.txt', 'U2VjcmV0U2VjcmV0U2VjcmV0\n')
+    const p8 = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const pem = (key: typeof p8) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const account = {
+      type: 'service_account',
+      project_id: 'shop-1',
+      private_key_id: 'k',
+      private_key: pem(rsa),
+      client_email: 'push@shop-1.iam.gserviceaccount.com',
+      token_uri: 'https://oauth2.googleapis.com/token',
+    }
+    const app = ['--app-id', '1001', '--app-key', '2002']
+    const sets = [
+      [
+        'apns',
+        '--bundle-id',
+        'com.example.shop',
+        '--key-id',
+        'ABC1234567',
+        '--team-id',
+        'DEF1234567',
+        '--p8',
+        file('key.p8', pem(p8)),
+      ],
+      ['fcm', '--service-account', file('account.json', JSON.stringify(account))],
+      ['huawei', '--client-id', '1001', '--project-id', '736', '--client-secret-file', secret],
+      ['honor', '--app-id', '1001', '--client-id', '2002', '--client-secret-file', secret],
+      ['xiaomi', ...app, '--app-secret-file', secret, '--extra', '{"package_name":"com.example.shop"}'],
+      ['oppo', ...app, '--master-secret-file', secret],
+      ['vivo', ...app, '--app-secret-file', secret],
+      ['meizu', ...app, '--app-secret-file', secret],
+    ]
+    const answers = await Promise.all(sets.map((set) => json('certificate', 'set', ...set, ...as)))
+    expect(answers.map(({ stderr, records: [record] }) => [stderr, record?.environment])).toEqual(
+      sets.map(() => ['', 1]),
+    )
+    const { records: list } = await json('certificate', 'list', ...as)
+    expect(list.map(({ channel, app_id }) => [channel, app_id]).sort()).toEqual([
+      ['apns', 'com.example.shop'],
+      ['fcm', ''],
+      ['flyme', '1001'],
+      ['honor', '1001'],
+      ['huawei', '1001'],
+      ['oppo', '1001'],
+      ['vivo', '1001'],
+      ['xiaomi', '1001'],
+    ])
+    expect(JSON.stringify(list)).not.toContain('U2VjcmV0')
+    const checked = await json('certificate', 'check', 'vivo', ...as)
+    expect(checked).toMatchObject({ code: 1, records: [{ vendor: 'vivo', ok: false }] })
+  })
+
+  it('are refused with Herald’s own sentence', async () => {
+    expect(
+      await run('certificate', 'set', 'xiaomi', '--app-id', '1', '--app-key', '2', '--app-secret', 'x'),
+    ).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'extra.package_name is missing: Xiaomi delivers only to the package registered in its console.\n',
+    })
+    const both = await run('certificate', 'set', 'apns', '--team-id', 'T', '--passphrase', 'p')
+    expect(both).toMatchObject({ code: 2, stderr: '--team-id and --passphrase exclude each other.\n' })
+  })
+
+  it('are good when the vendor says so', async () => {
+    const { code, records: checks } = await json('certificate', 'check')
+    expect(code).toBe(0)
+    expect(checks.map(({ ok }) => ok)).toEqual(Array(8).fill(true))
+  })
+})
+
+const importLine = (number: number) =>
+  JSON.stringify({
+    device_guid: `cli-${number}`,
+    platform: 'android',
+    tags: ['imported'],
+    bindings: [{ provider: 5, device_token: String(10n ** 22n + BigInt(number)) }],
+  })
+
+describe('the import of devices', () => {
+  it('names refused lines, and is as good from stdin', async () => {
+    const lines = [importLine(1), 'nonsense', importLine(2), '']
+    const first = await json('device', 'import', file('devices.ndjson', lines.join('\n')))
+    expect(first).toMatchObject({ code: 1, stderr: '' })
+    expect(first.records).toEqual([
+      { lines: 3, created: 2, updated: 0, failed: 1, errors: [{ line: 2, error: 'Line 2: is not JSON.' }] },
+    ])
+    const many = Array.from({ length: 1_500 }, (_, i) => importLine(i)).join('\n')
+    const second = await runCli(['device', 'import', '-'], { env: { HERALD_DATA_DIR: dataDir }, input: many })
+    expect(second.code).toBe(0)
+    expect(second.stdout).toMatch(/^1,500 lines in .*: 1,498 created, 2 updated, 0 refused\.\n$/)
+    // No bar where nobody watches.
+    expect(second.stderr).toBe('')
+    const missing = await run('device', 'import', join(dir, 'nowhere'))
+    expect(missing).toMatchObject({ code: 1, stderr: `${join(dir, 'nowhere')} cannot be read (ENOENT).\n` })
+  })
+})
+
+describe('a push', () => {
+  it('is sent, watched, listed and explained', async () => {
+    const sent = await json('notify', '--tag', 'vip', '--title', 'Hello', '--wait', '--timeout', '40')
+    expect(sent).toMatchObject({ code: 0, stderr: '' })
+    const { task_id } = sent.records[0]
+    expect(sent.records.at(-1)).toMatchObject({
+      task_id,
+      state: 'finished',
+      target: 2,
+      sent: 2,
+      channels: [
+        { channel: 'apns', target: 1, sent: 1 },
+        { channel: 'huawei', target: 1, sent: 1 },
+      ],
+    })
+    const [detail, list, failures, told, explained] = await Promise.all([
+      json('task', 'detail', String(task_id)),
+      json('task', 'list', '--limit', '5'),
+      json('task', 'failures', String(task_id)),
+      run('task', 'watch', String(task_id)),
+      json('explain', '--device', 'demo-several'),
+    ])
+    expect(detail.records).toMatchObject([{ task_id, apns_target: 1, huawei_sent: 1, nativepush_target: 0 }])
+    expect(list.records).toContainEqual(expect.objectContaining({ task_id, title: 'Hello' }))
+    expect(failures).toMatchObject({ code: 0, records: [] })
+    expect(told.stdout).toMatch(
+      /^finished after \d+ s: 2 devices, 2 sent\.\nchannel +target +sent +received\n/,
+    )
+    expect(explained.records[0]).toMatchObject({ channel: 'huawei', others: expect.any(Array) })
+  })
+
+  it('is not waited for where devices are offline', async () => {
+    const sent = await run('notify', '--tag', 'demo', '--title', 'x', '--strategy', 'combined', '--wait')
+    expect(sent.code).toBe(0)
+    expect(sent.stdout).toMatch(/still sending after .*: 13 devices, 12 sent, 1 waiting\./)
+    expect(sent.stderr).toMatch(/1 device offline/)
+  })
+
+  it('is paused, resumed and cancelled before its time', async () => {
+    const scheduled = await json('notify', '--all', '--title', 'Later', '--begin', '+1h')
+    const id = String(scheduled.records[0].task_id)
+    expect((await run('task', 'pause', id)).stdout).toBe(`The task ${id} is paused.\n`)
+    expect((await json('task', 'list', '--limit', '1')).records[0].state).toBe('paused')
+    expect((await json('task', 'resume', id)).records).toEqual([
+      { task_id: Number(id), ok: true, problem: null },
+    ])
+    const late = await run('task', 'watch', id, '--timeout', '1')
+    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('has not finished within 1 s') })
+    expect((await run('task', 'cancel', id)).code).toBe(0)
+    const watched = await json('task', 'watch', id)
+    expect(watched).toMatchObject({ code: 1 })
+    expect(watched.records.at(-1)).toMatchObject({ state: 'cancelled', target: 0 })
+    expect(await run('task', 'pause', id)).toMatchObject({ code: 1, stderr: `The task ${id} has ended.\n` })
+  })
+})
+
+describe('the doctor and the books', () => {
+  it('find a healthy standalone healthy', async () => {
+    const { code, stderr, records: reports } = await json('doctor')
+    expect(stderr).toBe('')
+    expect(reports).toHaveLength(1)
+    const [{ ok, findings }] = reports
+    expect(findings.filter(({ state }: { state: string }) => state === 'fail')).toEqual([])
+    expect({ code, ok }).toEqual({ code: 0, ok: true })
+    expect(new Set(findings.map(({ area }: { area: string }) => area))).toEqual(
+      new Set([
+        'settings',
+        'herald',
+        'postgres',
+        'clock',
+        'migrations',
+        'keys',
+        'certificates',
+        'queue',
+        'vendors',
+        'machine',
+        'balance',
+      ]),
+    )
+  })
+
+  it('show a row that does not balance, and exit with 1', async () => {
+    const good = await json('balance')
+    expect(good).toMatchObject({ code: 0, records: [{ balanced: true, broken: [] }] })
+    const db = openDatabase(findRunning(join(dataDir, 'postgres'))!, { max: 1 })
+    try {
+      await db.pool.query(`UPDATE counter SET sent = sent + 1 WHERE channel = 'huawei'`)
+      const bad = await json('balance')
+      expect(bad).toMatchObject({ code: 1, records: [{ balanced: false }] })
+      expect(bad.records[0].broken[0]).toMatchObject({ channel: 'huawei' })
+      const told = await run('balance')
+      expect(told.stdout).toMatch(/^task +channel +target .*\n(.*huawei.*\n)+Out of balance: \d+ rows?\.\n$/)
+      await db.pool.query(`UPDATE counter SET sent = sent - 1 WHERE channel = 'huawei'`)
+    } finally {
+      await db.close()
+    }
+  })
+})
+
+describe('a wrong call', () => {
+  it.each([
+    [['frobnicate'], 2, /unknown command/],
+    [['notify', '--title', 'x'], 2, /Whom to push to is missing/],
+    [['notify', '--all'], 1, /message must not be blank/],
+    [['task', 'detail', '99'], 1, /The task 99 does not exist\./],
+    [
+      ['app', 'list', '--url', 'http://127.0.0.1:1', '--operator-key', 'k'],
+      1,
+      /127\.0\.0\.1:1 cannot be reached .*npm start/,
+    ],
+  ])('%j says why', async (args, code, sentence) => {
+    const ran = await run(...args, '--json')
+    expect(ran).toMatchObject({ code, stdout: '' })
+    expect(ran.stderr).toMatch(sentence)
+    expect(ran.stderr.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('is helped with examples', async () => {
+    const help = await Promise.all([run('notify', '--help'), run('certificate', 'set', 'oppo', '--help')])
+    for (const { code, stdout } of help) {
+      expect(code).toBe(0)
+      expect(stdout).toContain('Examples:\n  $ npm run herald -- ')
+    }
+  })
+})
+
+describeWith('script')('on a terminal', () => {
+  it('a bar shows how far it is', async () => {
+    const words = [
+      process.execPath,
+      'apps/cli/src/herald.ts',
+      'notify',
+      '--tag',
+      'imported',
+      '--title',
+      'x',
+      '--wait',
+    ]
+    const terminal = startProcess('script', ['-qec', words.join(' '), '/dev/null'], {
+      env: { HERALD_DATA_DIR: dataDir, TERM: 'xterm' },
+    })
+    expect((await terminal.exited).code).toBe(0)
+    expect(terminal.output()).toMatch(/[█░]{16} +\d+% (sending|finished|planning|accepted) .*target/)
+    expect(terminal.output()).toMatch(/finished after .*: 1,500 devices, 1,500 sent/)
+  })
+})

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals'
+import { toJson } from '../src/io.ts'
+import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
+import { gather, readId, readObject, readTime, wholeNumber } from '../src/parse.ts'
+
+describe('whom a push is for', () => {
+  it.each<[AudienceFlags, unknown]>([
+    [{ all: true }, 'all'],
+    [{ tag: ['a', 'b'] }, { tag: ['a', 'b'] }],
+    [{ alias: ['x'] }, { alias: ['x'] }],
+    [{ user: [9007199254740993n] }, { user_id: [9007199254740993n] }],
+    [{ pushToken: ['t'] }, { push_token: ['t'] }],
+  ])('%# is taken from one kind of flag', (flags, audience) => {
+    expect(audienceOf(flags)).toEqual(audience)
+  })
+
+  it('is refused when it is missing or said twice', () => {
+    expect(() => audienceOf({})).toThrow('Whom to push to is missing')
+    expect(() => audienceOf({ all: true, tag: ['a'] })).toThrow('given in several ways')
+  })
+})
+
+describe('the body of a push', () => {
+  it('has the fields that were given and no others', () => {
+    expect(
+      notificationOf({
+        all: true,
+        title: 'T',
+        image: 'https://x/y.png',
+        bigText: 'long',
+        begin: 5,
+        strategy: 'ospush_only',
+        sequence: 'huawei, ups',
+        class: 'service',
+      }),
+    ).toEqual({
+      audience: 'all',
+      message: { title: 'T', attachment_url: 'https://x/y.png', big_text: 'long', show_begin_time: 5 },
+      setting: {
+        distribution_strategy: 'ospush_only',
+        ospush_sequence: ['huawei', 'ups'],
+        message_class: 'service',
+      },
+    })
+    expect(notificationOf({ all: true, title: 'T' })).toEqual({ audience: 'all', message: { title: 'T' } })
+    expect(settingOf({ ttl: 0 })).toEqual({ ttl: 0 })
+  })
+
+  it('lets flags win over the file, whose other fields stay', () => {
+    expect(messageOf({ title: 'flag' }, { title: 'file', huawei: { category: 'IM' } })).toEqual({
+      title: 'flag',
+      huawei: { category: 'IM' },
+    })
+  })
+})
+
+describe('values of flags', () => {
+  it('keep every digit of a number in a JSON object', () => {
+    const text = '{"a":9007199254740993,"b":1.10,"c":[1e400],"d":"x"}'
+    expect(toJson(readObject(text))).toBe(text)
+    expect(toJson({ id: 9007199254740993n })).toBe('{"id":9007199254740993}')
+  })
+
+  it.each([['5'], ['[1]'], ['null'], ['{'], ['{"a":\n}']])('%j is no JSON object', (text) => {
+    expect(() => readObject(text)).toThrow(/^It (is no JSON: .*|must be a JSON object\.)$/)
+  })
+
+  it('take a time as seconds, as a date or as an offset', () => {
+    expect(readTime('1800000000')).toBe(1_800_000_000)
+    expect(readTime('2027-01-31T08:00Z')).toBe(Date.UTC(2027, 0, 31, 8) / 1000)
+    const soon = readTime('+30m') - Date.now() / 1000
+    expect(Math.abs(soon - 1800)).toBeLessThan(5)
+    for (const text of ['tomorrow', '12', '+5', '2027-13-01'])
+      expect(() => readTime(text)).toThrow(/It must be/)
+  })
+
+  it('are numbers within bounds', () => {
+    expect(wholeNumber(1, 9)('9')).toBe(9)
+    for (const text of ['0', '10', '1.5', '-1', 'x', ''])
+      expect(() => wholeNumber(1, 9)(text)).toThrow('from 1 to 9')
+    expect(readId('9223372036854775807')).toBe(9223372036854775807n)
+    expect(() => readId('1e3')).toThrow()
+    expect(gather(readId)('2', [1n])).toEqual([1n, 2n])
+  })
+})

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+export type Ran = { code: number; stdout: string; stderr: string }
+
+const root = join(import.meta.dirname, '../../..')
+
+/** Runs the real program to its end, with the given environment and nothing of ours but PATH and HOME. */
+export function runCli(
+  args: string[],
+  options: { env?: Record<string, string>; input?: string } = {},
+): Promise<Ran> {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, [join(root, 'apps/cli/src/herald.ts'), ...args], {
+    cwd: root,
+    env: {
+      PATH,
+      HOME,
+      NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/herald-compiled'),
+      ...options.env,
+    },
+    // A command that hangs must not outlive the spec.
+    timeout: 50_000,
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => {})
+  child.stdin.end(options.input ?? '')
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code: code ?? -1, stdout, stderr }))
+  })
+}
+
+/** Every line of stdout as JSON; throws when anything else is there. */
+export const records = ({ stdout }: Ran) =>
+  stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
