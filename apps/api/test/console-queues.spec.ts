@@ -205,6 +205,23 @@ for (const backend of backends)
       })
   })
 
+describe('the board of queues that are away', () => {
+  it('says so instead of waiting for them', async () => {
+    const api = await openTestApi({ env: { QUEUE_URL: 'redis://127.0.0.1:1/0' } })
+    try {
+      const headers = { authorization: `Bearer ${OPERATOR_KEY}` }
+      const get = (path: string) =>
+        fetch(`${api.url}${path}`, { headers, signal: AbortSignal.timeout(20_000) })
+      expect((await get('/queues')).status).toBe(200)
+      const answer = await get('/queues/api/queues')
+      expect(answer.status).toBe(500)
+      expect(await answer.text()).not.toMatch(/node_modules|\.ts:\d/)
+    } finally {
+      await api.close()
+    }
+  })
+})
+
 /** Which commands the server has been asked, by itself. */
 function commandsOf(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
