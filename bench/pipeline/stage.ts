@@ -15,7 +15,12 @@ import {
 import { freePort, type RunningProcess, startApp, startTestServer, testRedis } from '@herald/testkit'
 import { familySeconds, statOf } from './processor-time.ts'
 
-export type Sink = { url: string; counts(): Promise<{ requests: number; distinct: number }>; stop(): void }
+export type Sink = {
+  url: string
+  pid: number
+  counts(): Promise<{ requests: number; distinct: number }>
+  stop(): void
+}
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const sinkAuthority = here('../../packages/http2/test/fixtures/ca.pem')
@@ -26,6 +31,7 @@ export async function startSink(): Promise<Sink> {
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   return {
     url: `https://localhost:${port}`,
+    pid: child.pid!,
     async counts() {
       child.send('counts')
       const [counts] = (await once(child, 'message')) as [{ requests: number; distinct: number }]
@@ -65,6 +71,8 @@ export async function openStage(options: {
     HERALD_METRICS_PORT: '0',
     HERALD_LOG_LEVEL: 'error',
     HERALD_VENDOR_CA: sinkAuthority,
+    // As the image starts them in a container of 512 MB.
+    NODE_OPTIONS: '--max-semi-space-size=8 --max-old-space-size=256',
     ...options.env,
   }
   const made = await createApplication(db, { name: 'bench', packageName: 'com.example.bench' })
