@@ -1,5 +1,6 @@
 import { counters, gauges, histograms, metricNames } from '@herald/telemetry'
 import { describe, expect, it } from '@jest/globals'
+import { alertsTable, figures, fillSection, metricsTable } from '../generated-sections.ts'
 import { type Loose, parseYaml, programs, read } from './deployed-programs.ts'
 
 const dashboard = JSON.parse(read('deploy/grafana/herald.json'))
@@ -105,5 +106,31 @@ describe('deploy/prometheus', () => {
     expect(job_name).toBe('herald')
     expect(dns_sd_configs[0].names.toSorted()).toEqual(programs)
     expect(dns_sd_configs[0].port).toBe(7110)
+  })
+})
+
+describe('generated sections of docs/', () => {
+  it('are those that the code makes; `node scripts/write-generated-sections.ts` writes them', () => {
+    const page = read('docs/observability.md')
+    expect(
+      fillSection(fillSection(page, 'metrics', metricsTable()), 'alerts', alertsTable(rules as never)),
+    ).toBe(page)
+    expect(fillSection(read('docs/sizing.md'), 'figures', 'x')).toContain('-->\nx\n<!-- /figures -->')
+  })
+
+  it('show a run of the benchmark as it was', () => {
+    const text = figures({
+      machine: '2 × Core, 8 GiB, Node v24.0.0',
+      date: '2026-11-01T00:00:00.000Z',
+      commit: 'abc1234',
+      quick: false,
+      metrics: {
+        notify_accept_per_s: { value: 12345.6, unit: 'requests/s', note: '64 callers | keep-alive' },
+      },
+    })
+    expect(text).toContain('| notify accept per s | 12,345.6 requests/s | 64 callers \\| keep-alive |')
+    expect(text).toMatch(/^A run on 2 × Core, .*, 2026-11-01, commit abc1234:\n/)
+    expect(figures(undefined)).toBe('No run is recorded yet.')
+    expect(() => fillSection('nothing', 'figures', 'x')).toThrow('There is no section figures')
   })
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApplication, openDatabase, registerDevice } from '@herald/db'
@@ -60,7 +60,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
 
-type Proxy = { port: number; stop(): Promise<unknown> }
+type Proxy = { port: number; stop(): Promise<unknown>; log?(): string }
 
 /** The real files, with other ports. */
 async function startNginx(to = { api, gateway }): Promise<Proxy> {
@@ -70,15 +70,21 @@ async function startNginx(to = { api, gateway }): Promise<Proxy> {
   const upstreams = read('deploy/nginx/upstreams-host.conf')
     .replace('127.0.0.1:7100', `127.0.0.1:${to.api}`)
     .replace('127.0.0.1:7105', `127.0.0.1:${to.gateway}`)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((name) => `${name}_temp_path ${home}/${name};`)
-    .join('\n')
-  writeFileSync(
-    join(home, 'nginx.conf'),
-    `daemon off; master_process off; pid ${home}/pid; error_log stderr;\nevents {}\nhttp { access_log off;\n${temporary}\n${conf}\n${upstreams} }`,
-  )
-  const nginx = startProcess('nginx', ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')])
-  return running(port, nginx)
+  mkdirSync(join(home, 'conf.d'))
+  writeFileSync(join(home, 'conf.d/herald.conf'), conf)
+  writeFileSync(join(home, 'conf.d/upstreams.conf'), upstreams)
+  const main = read('deploy/nginx/nginx.conf')
+    .replaceAll('/tmp/', `${home}/`)
+    .replace('/etc/nginx/conf.d/*.conf', `${home}/conf.d/*.conf`)
+    .replace('worker_rlimit_nofile 200000;', '')
+    .replace('worker_connections 65536', 'worker_connections 512')
+    .replace('/dev/stdout', join(home, 'access.log'))
+  writeFileSync(join(home, 'nginx.conf'), main)
+  const nginx = startProcess('nginx', [
+    ...['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')],
+    ...['-g', 'daemon off; master_process off;'],
+  ])
+  return { ...(await running(port, nginx)), log: () => readFileSync(join(home, 'access.log'), 'utf8') }
 }
 
 async function startCaddy(to = { api, gateway }): Promise<Proxy> {
@@ -104,10 +110,12 @@ async function startCaddy(to = { api, gateway }): Promise<Proxy> {
 }
 
 async function running(port: number, process: RunningProcess): Promise<Proxy> {
-  await until(async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).status === 404, {
+  const up = until(async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).status === 404, {
     seconds: 30,
     what: 'the proxy',
-  }).catch(async (error) => {
+  })
+  const ended = process.exited.then(() => Promise.reject(new Error('The proxy ended.')))
+  await Promise.race([up, ended]).catch(async (error) => {
     await process.stop('SIGKILL')
     throw new Error(`${error.message} It printed: ${process.output()}`)
   })
@@ -148,6 +156,13 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
       { 'access-token': token, 'x-request-id': 'through-the-proxy' },
     )
     expect(headers.get('x-request-id')).toBe('through-the-proxy')
+    if (!proxy.log) return
+    const line = await until(() => /^.*through-the-proxy.*$/m.exec(proxy.log!())?.[0])
+    expect(JSON.parse(line)).toMatchObject({
+      path: '/push/task/list',
+      status: 200,
+      requestId: 'through-the-proxy',
+    })
   })
 
   it('connects a device at /native and carries a push to it', async () => {
@@ -223,5 +238,6 @@ describe('behind a proxy', () => {
       'deploy/caddy/Caddyfile',
     ])
       expect(read('docs/reverse-proxy.md')).toContain(path)
+    expect(read('docs/reverse-proxy.md')).toContain('underscores_in_headers on')
   })
 })

@@ -1,0 +1,57 @@
+import { counters, gauges, histograms } from '@herald/telemetry'
+
+/** Replaces what stands between `<!-- name: … -->` and `<!-- /name -->`; the first line says who writes it. */
+export function fillSection(document: string, name: string, content: string): string {
+  const section = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[^]*?(<!-- /${name} -->)`)
+  if (!section.test(document)) throw new Error(`There is no section ${name} to fill.`)
+  return document.replace(section, (_, begin, end) => `${begin}${content.trim()}\n${end}`)
+}
+
+const table = (head: string[], rows: string[][]) =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+
+export function metricsTable(): string {
+  const rows = Object.entries({ ...counters, ...gauges, ...histograms }).map(([name, { help, labels }]) => [
+    `\`${name}\``,
+    labels.join(', '),
+    help.replaceAll('|', '\\|'),
+  ])
+  return table(['metric', 'labels', 'meaning'], rows)
+}
+
+type Rule = { alert: string; for: string; labels: { severity: string }; annotations: { runbook_url: string } }
+
+export function alertsTable(rules: readonly Rule[]): string {
+  return table(
+    ['alert', 'after', 'severity', 'what to do'],
+    rules.map(({ alert, for: lasting, labels, annotations }) => {
+      const anchor = annotations.runbook_url.split('#')[1]!
+      return [
+        alert,
+        lasting,
+        labels.severity,
+        `[${anchor.replace('incident-', '').replaceAll('-', ' ')}](operations.md#${anchor})`,
+      ]
+    }),
+  )
+}
+
+export type BenchReport = {
+  machine: string
+  date: string
+  commit: string
+  quick: boolean
+  metrics: Record<string, { value: number; unit: string; note: string }>
+}
+
+/** Undefined = no run is recorded. */
+export function figures(report: BenchReport | undefined): string {
+  if (!report) return 'No run is recorded yet.'
+  const rows = Object.entries(report.metrics).map(([name, { value, unit, note }]) => [
+    name.replaceAll('_', ' '),
+    `${value.toLocaleString('en-US')} ${unit}`,
+    note.replaceAll('|', '\\|'),
+  ])
+  const run = `${report.quick ? 'A quick run' : 'A run'} on ${report.machine}, ${report.date.slice(0, 10)}, commit ${report.commit}:`
+  return `${run}\n\n${table(['figure', 'value', 'taken how'], rows)}`
+}
