@@ -1,5 +1,5 @@
 const COMPONENT = /^component=[\w.]+\/[\w.$]+$/
-const EXTRA = /^[A-Za-z][A-Za-z.]*[^=;]*=/
+const EXTRA = /^[A-Za-z][^=;]*=/
 
 /**
  * What is wrong with an intent URI; undefined = nothing. It has to name a component as package/activity, as in

@@ -75,7 +75,7 @@ async function admitOperator(deps: GateDeps, headers: GateHeaders, rule?: Rule):
 }
 
 function operatorKeyIn({ authorization }: GateHeaders): string | undefined {
-  return /^Bearer +(.+)$/i.exec(authorization ?? '')?.[1]
+  return /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
 }
 
 /** An application's session is for that application; the operator's for the one named, or for all. */
