@@ -17,7 +17,7 @@ const SHUN_MS = 10_000
 export type PlanDeps = {
   db: Database
   certificates: CertificateBook
-  /** Tasks that could not be planned and when (Unix ms) they get another try; nobody waits behind them. */
+  /** Tasks that could not be planned and when (monotonic ms) they get another try; nobody waits behind them. */
   shunned: Map<number, number>
   onFailure(error: PlanningFailed): void
   /** A task's planning has begun; a small audience's is done with it. */
@@ -57,7 +57,7 @@ export async function planRound(deps: PlanDeps): Promise<boolean> {
 
 /** Without it the oldest task that fails would be tried for ever, and every tenant's later ones would wait. */
 async function shunning(deps: PlanDeps, work: (but: number[]) => Promise<boolean>): Promise<boolean> {
-  const now = Date.now()
+  const now = performance.now()
   for (const [taskId, until] of deps.shunned) if (until <= now) deps.shunned.delete(taskId)
   try {
     return await work([...deps.shunned.keys()])

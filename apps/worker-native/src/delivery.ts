@@ -264,7 +264,7 @@ async function settleUntilKnown(
   settlements: NativeSettlement[],
   onRepeat: () => void,
 ): Promise<Set<string>> {
-  const until = Date.now() + PATIENCE_MS
+  const until = performance.now() + PATIENCE_MS
   for (let attempt = 0; ; attempt++) {
     try {
       const done = await settleNative(db.pool, settlements)
@@ -275,7 +275,7 @@ async function settleUntilKnown(
         }
       return done
     } catch (error) {
-      if (!isPassing(error) || Date.now() > until) throw error
+      if (!isPassing(error) || performance.now() > until) throw error
       onRepeat()
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),

@@ -54,12 +54,12 @@ export type RetryOptions = { forMs?: number; signal?: AbortSignal }
  * connection does not tell whether the commit happened.
  */
 export async function retrying<T>(verb: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
-  const until = Date.now() + (options.forMs ?? 10_000)
+  const until = performance.now() + (options.forMs ?? 10_000)
   for (let attempt = 0; ; attempt++) {
     try {
       return await verb()
     } catch (error) {
-      if (!isPassing(error) || Date.now() > until || options.signal?.aborted) throw error
+      if (!isPassing(error) || performance.now() > until || options.signal?.aborted) throw error
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(1000, 20 * 2 ** attempt) * (0.5 + Math.random())),
       )

@@ -20,7 +20,8 @@ export async function settleUntilKnown(
   settlements: readonly Settlement[],
   onRepeat?: () => void,
 ): Promise<SettleAnswer> {
-  const until = Date.now() + PATIENCE_MS
+  // A clock that is set ahead must not end the patience: what was sent would be sent again.
+  const until = performance.now() + PATIENCE_MS
   const committed = new Map<string, number>()
   let open = settlements
   let suspect = false
@@ -52,7 +53,7 @@ export async function settleUntilKnown(
         if (alone.every(({ status }) => status === 'rejected')) throw error
         break
       }
-      if (!isPassing(error) || Date.now() > until) throw error
+      if (!isPassing(error) || performance.now() > until) throw error
       onRepeat?.()
       await new Promise((resolve) =>
         setTimeout(resolve, Math.min(2000, 25 * 2 ** attempt) * (0.5 + Math.random())),

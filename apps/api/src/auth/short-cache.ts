@@ -13,7 +13,8 @@ export function createShortCache<Value>(
   const entries = new Map<string, { value: Promise<Value | undefined>; until: number }>()
   return {
     get(key) {
-      const now = Date.now()
+      // Not by the wall clock: set back, it would keep a revoked token alive for as long.
+      const now = performance.now()
       const entry = entries.get(key)
       if (entry && entry.until > now) return entry.value
       const fresh = { value: read(key), until: now + maxAgeMs }
