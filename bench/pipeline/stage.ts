@@ -41,6 +41,9 @@ export async function startSink(): Promise<Sink> {
   }
 }
 
+/** As their start scripts have it. */
+const memoryBounds = '--max-semi-space-size=8 --max-old-space-size=256'
+
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /**
@@ -71,8 +74,6 @@ export async function openStage(options: {
     HERALD_METRICS_PORT: '0',
     HERALD_LOG_LEVEL: 'error',
     HERALD_VENDOR_CA: sinkAuthority,
-    // As the image starts them in a container of 512 MB.
-    NODE_OPTIONS: '--max-semi-space-size=8 --max-old-space-size=256',
     ...options.env,
   }
   const made = await createApplication(db, { name: 'bench', packageName: 'com.example.bench' })
@@ -81,7 +82,10 @@ export async function openStage(options: {
   for (const app of ['api', 'planner', ...options.workers]) {
     processes.set(
       app,
-      startApp(`apps/${app}/src/main.ts`, { ...env, ...(app === 'api' && { HERALD_PORT: String(port) }) }),
+      startApp(`apps/${app}/src/main.ts`, {
+        ...env,
+        ...(app === 'api' ? { HERALD_PORT: String(port) } : { NODE_OPTIONS: memoryBounds }),
+      }),
     )
   }
   const base = `http://127.0.0.1:${port}`
