@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { stopLeftBehind } from '@herald/embedded'
+import { metricNames } from '@herald/telemetry'
 import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Demo } from '../src/demo-file.ts'
@@ -140,6 +141,46 @@ describe('the demo of the standalone', () => {
       const [counters] = await detail(taskId)
       return counters!.apns_received === 2 && counters!.fcm_received === 1
     })
+  })
+
+  it('shows the whole way of its pushes at /metrics', async () => {
+    const scrape = async () => (await fetch(`${demo.base_url}/metrics`)).text()
+    const samples = (text: string, series: string, labels = '') =>
+      text
+        .split('\n')
+        .filter((line) => line.startsWith(`${series}{`) && line.includes(labels))
+        .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+    // Depth and age are read now and then.
+    await until(async () => (await scrape()).includes('herald_queue_age_seconds{channel="apns"'), {
+      seconds: 30,
+    })
+    const text = await scrape()
+    for (const name of metricNames) expect(text).toMatch(new RegExp(`^# TYPE ${name} `, 'm'))
+    for (const channel of vendors) {
+      const label = `channel="${channel}"`
+      expect(samples(text, 'herald_recipients_planned_total', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_recipients_total', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_received_total', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_outcomes_total', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_notify_to_vendor_seconds_count', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_vendor_call_seconds_count', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_job_seconds_count', label)).toBeGreaterThan(0)
+      expect(samples(text, 'herald_certificates', label)).toBeGreaterThan(0)
+    }
+    for (const channel of telling)
+      expect(samples(text, 'herald_callbacks_total', `channel="${channel}",result="read"`)).toBeGreaterThan(0)
+    expect(samples(text, 'herald_tasks_accepted_total', 'kind="fresh"')).toBeGreaterThan(0)
+    expect(samples(text, 'herald_http_seconds_count', 'path="/push/notify"')).toBeGreaterThan(0)
+    expect(samples(text, 'herald_database_bytes')).toBeGreaterThan(0)
+    expect(samples(text, 'herald_dependency_up')).toBe(2)
+    for (const name of [
+      'herald_leases_lost_total',
+      'herald_jobs_failed_total',
+      'herald_settle_retries_total',
+    ])
+      expect([name, samples(text, name)]).toEqual([name, 0])
+    // Neither tenants nor devices are labels.
+    expect(text).not.toContain(demo.app_id)
   })
 
   it('has devices for every kind of audience', async () => {
