@@ -101,7 +101,7 @@ describe('the doctor', () => {
       // No machine's way out is part of this spec.
       HERALD_PROXY: `http://${nowhere}`,
     })
-    expect(said('keys')).toEqual(['fail HERALD_MASTER_KEY does not open 1 of 1 certificate'])
+    expect(said('keys')).toEqual(['fail HERALD_MASTER_KEY does not open 1 of 1 stored secret'])
     const failed = said('vendors').filter((line) => line.startsWith('fail'))
     expect(failed).toEqual([expect.stringMatching(/^fail xiaomi 127\.0\.0\.1:\d+: .*ECONNREFUSED/)])
     expect(said('vendors')).toHaveLength(14)
@@ -115,7 +115,7 @@ describeWith('redis-server')('the doctor on a Redis', () => {
     try {
       const { code, said } = await examine({ ...env, QUEUE_URL: redis.url }, '--no-vendors')
       expect(code).toBe(1)
-      expect(said('keys')).toEqual(['ok HERALD_MASTER_KEY opens 1 certificate'])
+      expect(said('keys')).toEqual(['ok HERALD_MASTER_KEY opens 1 stored secret'])
       expect(said('queue')).toEqual([
         expect.stringMatching(/^ok Redis \d+\.\d+\S* answers, one server$/),
         `fail 127.0.0.1:${redis.port}: maxmemory-policy is allkeys-lru: jobs may be dropped`,

@@ -103,7 +103,6 @@ const certificate: CertificateHealth = {
   state: 'open',
   lastError: null,
   expiresAt: null,
-  opens: true,
 }
 
 describe('the doctor on keys and certificates', () => {
@@ -125,11 +124,14 @@ describe('the doctor on keys and certificates', () => {
   })
 
   it('tells whether the master key fits', () => {
-    expect(judgeMasterKey(false, [])).toMatchObject({ state: 'fail' })
-    expect(judgeMasterKey(true, [])).toMatchObject({ state: 'ok' })
-    expect(judgeMasterKey(true, [certificate, { ...certificate, opens: false }])).toMatchObject({
+    const judge = (current: number, others: number, broken: number) =>
+      judgeMasterKey({ current, others, broken })
+    expect(judgeMasterKey(undefined)).toMatchObject({ state: 'fail' })
+    expect([judge(0, 0, 0), judge(5, 0, 0)].map(({ state }) => state)).toEqual(['ok', 'ok'])
+    expect(judge(4, 1, 0)).toMatchObject({ state: 'warn' })
+    expect(judge(3, 1, 2)).toMatchObject({
       state: 'fail',
-      what: 'HERALD_MASTER_KEY does not open 1 of 2 certificates',
+      what: 'HERALD_MASTER_KEY does not open 2 of 6 stored secrets',
     })
   })
 })

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import type { VendorChannel } from '@herald/domain'
 import type { CertificateState, Environment } from './certificates.ts'
-import { certificateById } from './certificates.ts'
 import type { Database } from './database.ts'
+import { sealedTables } from './reseal.ts'
 import { SealBroken, type Sealer } from './seal.ts'
 
 export type ServerFacts = {
@@ -45,45 +45,42 @@ export type CertificateHealth = {
   state: CertificateState
   lastError: string | null
   expiresAt: Date | null
-  /** Whether the master key opens it; undefined when there was none to try. */
-  opens: boolean | undefined
 }
 
 /** Every certificate of every application, without its secrets. */
-export async function certificateHealth(
-  db: Database,
-  sealer: Sealer | undefined,
-): Promise<CertificateHealth[]> {
+export async function certificateHealth(db: Database): Promise<CertificateHealth[]> {
   const rows = await db.prisma.certificate.findMany({
-    select: {
-      id: true,
-      appId: true,
-      channel: true,
-      environment: true,
-      state: true,
-      lastError: true,
-      expiresAt: true,
-    },
+    select: { appId: true, channel: true, environment: true, state: true, lastError: true, expiresAt: true },
     orderBy: [{ appId: 'asc' }, { channel: 'asc' }, { environment: 'desc' }],
   })
-  const found: CertificateHealth[] = []
-  for (const row of rows) {
-    found.push({
-      application: row.appId,
-      channel: row.channel as VendorChannel,
-      environment: row.environment === 1 ? 'production' : 'development',
-      state: row.state as CertificateState,
-      lastError: row.lastError,
-      expiresAt: row.expiresAt,
-      opens: sealer && (await opens(db, sealer, Number(row.id))),
-    })
-  }
-  return found
+  return rows.map((row) => ({
+    application: row.appId,
+    channel: row.channel as VendorChannel,
+    environment: row.environment === 1 ? 'production' : 'development',
+    state: row.state as CertificateState,
+    lastError: row.lastError,
+    expiresAt: row.expiresAt,
+  }))
 }
 
-async function opens(db: Database, sealer: Sealer, id: number): Promise<boolean> {
+/** Stored secrets by what opens them: the master key, another of the keys given with it, or none. */
+export type SealHealth = { current: number; others: number; broken: number }
+
+export async function sealHealth(db: Database, sealer: Sealer): Promise<SealHealth> {
+  const health: SealHealth = { current: 0, others: 0, broken: 0 }
+  for (const { read } of Object.values(sealedTables)) {
+    const { rows } = await db.pool.query<{ sealed: Buffer; bound_to: string }>(read)
+    for (const { sealed, bound_to: boundTo } of rows)
+      health[
+        sealer.isCurrent(sealed, boundTo) ? 'current' : opens(sealer, sealed, boundTo) ? 'others' : 'broken'
+      ]++
+  }
+  return health
+}
+
+function opens(sealer: Sealer, sealed: Uint8Array, boundTo: string): boolean {
   try {
-    await certificateById(db, sealer, id)
+    sealer.open(sealed, boundTo)
     return true
   } catch (error) {
     if (error instanceof SealBroken) return false

@@ -49,7 +49,14 @@ export {
   type StoredCertificate,
   saveCertificate,
 } from './certificates.ts'
-export { type CertificateHealth, certificateHealth, examineServer, type ServerFacts } from './checkup.ts'
+export {
+  type CertificateHealth,
+  certificateHealth,
+  examineServer,
+  type SealHealth,
+  type ServerFacts,
+  sealHealth,
+} from './checkup.ts'
 export { type BatchKey, batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
 export {
   type CertificateView,

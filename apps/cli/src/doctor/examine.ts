@@ -6,6 +6,8 @@ import {
   examineServer,
   findImbalances,
   migrationState,
+  type Sealer,
+  sealHealth,
 } from '@herald/db'
 import { examineQueue, parseQueueUrl } from '@herald/queue'
 import { type Inspection, readSettings } from '@herald/settings'
@@ -48,7 +50,8 @@ export async function examine(patient: Patient, tell: (finding: Finding) => void
   else {
     const needs = { standalone, queueInPostgres: isPostgres(queueUrl) }
     const masterKey = settings.masterKey ?? (standalone ? keptMasterKey(dataDir) : undefined)
-    const found = await examineRows({ databaseUrl, masterKey, needs }, all)
+    const sealer = masterKey && createSealer(masterKey, settings.otherMasterKeys)
+    const found = await examineRows({ databaseUrl, sealer, needs }, all)
     certificates = found.certificates
     books = found.books
   }
@@ -102,11 +105,11 @@ const noDatabase = (dataDir: string): Finding => ({
 
 type Rows = {
   databaseUrl: string
-  masterKey: Buffer | undefined
+  sealer: Sealer | undefined
   needs: Parameters<typeof judgeServer>[1]
 }
 
-async function examineRows({ databaseUrl, masterKey, needs }: Rows, all: (findings: Finding[]) => void) {
+async function examineRows({ databaseUrl, sealer, needs }: Rows, all: (findings: Finding[]) => void) {
   const nothing = { certificates: [] as CertificateHealth[], books: [] as Finding[] }
   try {
     return await withDatabase(databaseUrl, async (db) => {
@@ -116,9 +119,9 @@ async function examineRows({ databaseUrl, masterKey, needs }: Rows, all: (findin
       all([migrations])
       // Without its tables there is nothing further to ask.
       if (migrations.state !== 'ok') return nothing
-      const certificates = await certificateHealth(db, masterKey && createSealer(masterKey))
+      const certificates = await certificateHealth(db)
       all([
-        judgeMasterKey(masterKey !== undefined, certificates),
+        judgeMasterKey(sealer && (await sealHealth(db, sealer))),
         ...judgeCertificates(certificates, Date.now()),
       ])
       const broken = await findImbalances(db)

@@ -1,35 +1,38 @@
-import type { CertificateHealth } from '@herald/db'
+import type { CertificateHealth, SealHealth } from '@herald/db'
 import { publicName } from '@herald/domain'
 import { plural } from '../words.ts'
 import type { Finding } from './finding.ts'
 
 const SOON_MS = 30 * 86_400_000
 
-/** Whether the key that was given is the one that the stored secrets were written with. */
-export function judgeMasterKey(given: boolean, certificates: readonly CertificateHealth[]): Finding {
-  if (!given)
+/** Whether the keys that were given are those that the stored secrets were written with; undefined = none was given. */
+export function judgeMasterKey(health: SealHealth | undefined): Finding {
+  if (health === undefined)
     return {
       area: 'keys',
       state: 'fail',
       what: 'HERALD_MASTER_KEY is not set',
       advice: 'set the key that the programs run with; to make a first one: openssl rand -hex 32',
     }
-  const sealed = certificates.filter(({ opens }) => opens === false).length
-  if (sealed > 0)
+  const { current, others, broken } = health
+  const all = current + others + broken
+  if (broken > 0)
     return {
       area: 'keys',
       state: 'fail',
-      what: `HERALD_MASTER_KEY does not open ${sealed} of ${plural(certificates.length, 'certificate')}`,
-      advice: 'set the key that they were saved with, or save them again',
+      what: `HERALD_MASTER_KEY does not open ${broken} of ${plural(all, 'stored secret')}`,
+      advice: 'set the key that they were written with, or save the certificates again',
     }
-  return {
-    area: 'keys',
-    state: 'ok',
-    what:
-      certificates.length === 0
-        ? 'HERALD_MASTER_KEY is set; no certificate is stored that could prove it'
-        : `HERALD_MASTER_KEY opens ${plural(certificates.length, 'certificate')}`,
-  }
+  if (others > 0)
+    return {
+      area: 'keys',
+      state: 'warn',
+      what: `${others} of ${plural(all, 'stored secret')} still need one of HERALD_OTHER_MASTER_KEYS`,
+      advice: 'wait for a planner to seal them anew before that key goes',
+    }
+  const what =
+    all === 0 ? 'is set; nothing is stored that could prove it' : `opens ${plural(all, 'stored secret')}`
+  return { area: 'keys', state: 'ok', what: `HERALD_MASTER_KEY ${what}` }
 }
 
 export function judgeCertificates(certificates: readonly CertificateHealth[], now: number): Finding[] {
