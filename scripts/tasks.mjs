@@ -5,6 +5,7 @@ export const tasks = {
   typecheck: ['scripts/check.ts', 'check:types'],
   lint: ['scripts/check.ts', 'check:lint', 'check:fences'],
   bench: ['bench/main.ts'],
+  hostile: ['scripts/hostile.ts'],
   chaos: ['bench/chaos/main.ts'],
   herald: ['apps/cli/src/herald.ts'],
   prepare: ['--eval', ''],

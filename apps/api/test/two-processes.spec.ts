@@ -82,21 +82,6 @@ describe('two processes', () => {
     expect(codes).toEqual([...Array(10).fill(40103), 42902, 42902])
   })
 
-  it('share the sessions of the console, and their end', async () => {
-    const ask = (url: string, method: string, cookie: string, body?: object) =>
-      fetch(`${url}/console/session`, {
-        method,
-        headers: { cookie, 'x-herald-console': '1', 'content-type': 'application/json' },
-        body: body && JSON.stringify(body),
-      })
-    const [here, there] = processes.map(({ url }) => url)
-    const signedIn = await ask(here!, 'POST', '', { operator_key: operatorKey })
-    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
-    expect(await (await ask(there!, 'GET', cookie)).json()).toMatchObject({ data: { role: 'operator' } })
-    expect((await ask(there!, 'DELETE', cookie)).status).toBe(200)
-    await until(async () => (await ask(here!, 'GET', cookie)).status === 401)
-  })
-
   it('push a request_id once between them', async () => {
     const push = (server: HeraldServer) =>
       server.notify({ audience: 'all', setting: { request_id: 'once' }, message: { title: 'x' } })
