@@ -30,26 +30,28 @@ export type ClaimedBatch = {
 
 export type BatchKey = readonly [taskId: number, id: number]
 
-type ClaimRow = [
-  taskId: number,
-  id: number,
-  version: number,
-  appId: string,
-  channel: Channel,
-  certificateId: number | null,
-  topic: string | null,
-  node: string | null,
-  lane: Lane,
-  attempts: number,
-  recipients: number[],
-  status: string,
-  badges: number[] | null,
-  tried: Channel[],
-  remaining: number,
-  troubledFor: number,
-  plannedAt: number,
-  claimedAt: number,
-]
+/** Where each field of a claimed batch stands in the statement. */
+const claimed: Record<keyof ClaimedBatch, string> = {
+  taskId: 'b.task_id',
+  id: 'b.id',
+  version: 'b.version',
+  appId: 'b.app_id',
+  channel: 'b.channel',
+  certificateId: 'b.certificate_id',
+  topic: 'b.topic',
+  node: 'b.node',
+  lane: 'b.lane',
+  attempts: 'b.attempts',
+  recipients: 'b.recipients',
+  status: 'b.status',
+  badges: 'b.badges',
+  tried: 'b.tried',
+  remaining: 'extract(epoch FROM b.deadline - now())::float8',
+  troubledFor: 'coalesce(extract(epoch FROM now() - b.trouble_since), 0)::float8',
+  plannedAt: '(extract(epoch FROM b.planned_at) * 1000)::float8',
+  claimedAt: '(extract(epoch FROM now()) * 1000)::float8',
+}
+const claimedFields = Object.keys(claimed)
 
 /**
  * The only door to the vendor: released → sending under a lease by the database's clock. Batches that somebody else holds,
@@ -60,7 +62,7 @@ export async function claimBatches(
   keys: readonly BatchKey[],
   lease: { seconds: number; worker: string },
 ): Promise<ClaimedBatch[]> {
-  const rows = await run<ClaimRow>(
+  const rows = await run<unknown[]>(
     runner,
     'claim',
     `WITH k AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS k (task_id, id) ORDER BY 1, 2),
@@ -73,52 +75,11 @@ export async function claimBatches(
      UPDATE batch b SET state = 'sending', version = b.version + 1, attempts = b.attempts + 1,
        lease_until = now() + make_interval(secs => $3), worker = $4
      FROM held WHERE b.task_id = held.task_id AND b.id = held.id
-     RETURNING b.task_id, b.id, b.version, b.app_id, b.channel, b.certificate_id, b.topic, b.node, b.lane, b.attempts,
-       b.recipients, b.status, b.badges, b.tried,
-       extract(epoch FROM b.deadline - now())::float8, coalesce(extract(epoch FROM now() - b.trouble_since), 0)::float8,
-       (extract(epoch FROM b.planned_at) * 1000)::float8, (extract(epoch FROM now()) * 1000)::float8`,
+     RETURNING ${Object.values(claimed).join(', ')}`,
     [keys.map((key) => key[0]), keys.map((key) => key[1]), lease.seconds, lease.worker],
   )
   return rows.map(
-    ([
-      taskId,
-      id,
-      version,
-      appId,
-      channel,
-      certificateId,
-      topic,
-      node,
-      lane,
-      attempts,
-      recipients,
-      status,
-      badges,
-      tried,
-      remaining,
-      troubledFor,
-      plannedAt,
-      claimedAt,
-    ]) => ({
-      taskId,
-      id,
-      version,
-      appId,
-      channel,
-      certificateId,
-      topic,
-      node,
-      lane,
-      attempts,
-      recipients,
-      status,
-      badges,
-      tried,
-      remaining,
-      troubledFor,
-      plannedAt,
-      claimedAt,
-    }),
+    (row) => Object.fromEntries(claimedFields.map((field, i) => [field, row[i]])) as ClaimedBatch,
   )
 }
 
