@@ -22,6 +22,7 @@ export const theme = createTheme({
     'system-ui, -apple-system, "Segoe UI", Roboto, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif',
   headings: { fontWeight: '650', sizes: { h1: { fontSize: '1.5rem' }, h2: { fontSize: '1.05rem' } } },
   cursorType: 'pointer',
+  respectReducedMotion: true,
   components: {
     // Hints below keep inputs that stand side by side on one line.
     InputWrapper: { defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] } },

@@ -29,7 +29,14 @@ export function TaskTable({ tasks }: { tasks: TaskView[] }) {
           return (
             <Table.Tr key={id}>
               <Table.Td maw={280}>
-                <Anchor component={Link} to={`/tasks/${id}`} size="sm" className="breaks" lineClamp={2}>
+                <Anchor
+                  component={Link}
+                  to={`/tasks/${id}`}
+                  size="sm"
+                  className="breaks"
+                  lineClamp={2}
+                  data-from={task.title ? 'api' : undefined}
+                >
                   {task.title || t('tasks.untitled')}
                 </Anchor>
                 <Text size="xs" c="dimmed">
