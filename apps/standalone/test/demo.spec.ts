@@ -173,11 +173,7 @@ describe('the demo of the standalone', () => {
     expect(samples(text, 'herald_http_seconds_count', 'path="/push/notify"')).toBeGreaterThan(0)
     expect(samples(text, 'herald_database_bytes')).toBeGreaterThan(0)
     expect(samples(text, 'herald_dependency_up')).toBe(2)
-    for (const name of [
-      'herald_leases_lost_total',
-      'herald_jobs_failed_total',
-      'herald_settle_retries_total',
-    ])
+    for (const name of ['herald_leases_lost_total', 'herald_jobs_failed_total'])
       expect([name, samples(text, name)]).toEqual([name, 0])
     // Neither tenants nor devices are labels.
     expect(text).not.toContain(demo.app_id)

@@ -1,0 +1,32 @@
+import { migrationState } from '@herald/db'
+import { freePort, startApp, testDatabase } from '@herald/testkit'
+import { describe, expect, it } from '@jest/globals'
+
+const migrate = async (url: string) => {
+  const job = startApp('apps/planner/src/migrate.ts', { DATABASE_URL: url })
+  const { code } = await job.exited
+  return { code, output: job.output() }
+}
+
+describe('the migration as a job of its own', () => {
+  it('brings an empty database up to date, and has nothing to do the second time', async () => {
+    const database = await testDatabase({ migrated: false })
+    try {
+      const first = await migrate(database.url)
+      expect(first.output).toMatch(/The database is up to date\.\n$/)
+      expect(first.code).toBe(0)
+      expect((await migrationState(database.url)).pending).toEqual([])
+      expect(await migrate(database.url)).toEqual({ code: 0, output: 'The database is up to date.\n' })
+    } finally {
+      await database.drop()
+    }
+  })
+
+  it('says in one sentence what is wrong', async () => {
+    const nobody = await migrate(`postgres://herald@127.0.0.1:${await freePort()}/herald`)
+    expect(nobody.code).toBe(1)
+    expect(nobody.output.trim().split('\n')).toHaveLength(1)
+    const blank = await migrate('')
+    expect([blank.code, blank.output]).toEqual([1, expect.stringMatching(/^DATABASE_URL is not set: /)])
+  })
+})
