@@ -51,7 +51,7 @@ for (const backend of backends)
       )
       await sql(
         `INSERT INTO governor (certificate_id, class, requests, devices, refilled_at, day)
-         SELECT id, 'service', -5, 0, now(), current_date FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
+         SELECT id, 'service', -5, 0, now() + interval '1 hour', current_date FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
         [api.appId],
       )
       const task = (name: string, app: string, ago: string, state: string, more = '') =>
@@ -61,13 +61,14 @@ for (const backend of backends)
              '{}', '{}', 'high', 60, $5)`,
           [name, app, state, ago, more === 'paused'],
         )
-      await task('now', api.appId, '1 second', 'sending')
-      await task('paused', api.appId, '5 seconds', 'sending', 'paused')
+      // Ahead of the clock, so that they stay new however slow the machine is.
+      await task('now', api.appId, '-30 minutes', 'sending')
+      await task('paused', api.appId, '-31 minutes', 'sending', 'paused')
       await task('waiting', api.appId, '3 minutes', 'accepted')
       await task('hours ago', api.appId, '5 hours', 'finished')
       await task('long', api.appId, '3 hours', 'sending')
       await task('days ago', api.appId, '50 hours', 'finished')
-      await task('other', other.appId, '2 seconds', 'sending')
+      await task('other', other.appId, '-32 minutes', 'sending')
       for (const [name, channel, sent, received, failed] of [
         ['now', 'huawei', 10, 4, 1],
         ['now', 'native', 5, 5, 0],

@@ -51,7 +51,7 @@ function sendIndex(request: IncomingMessage, response: ServerResponse, index: st
 
 /** Sockets go to any port of the host that the page came from: a gateway may stand beside the interface. */
 export function consolePolicy(nonce: string, host: string | undefined): string {
-  const name = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?$/i.exec(host ?? '')?.[1]
+  const name = /^([\w.-]+)(?::\d+)?$/.exec(host ?? '')?.[1]
   const sockets = name === undefined ? [] : [`ws://${name}:*`, `wss://${name}:*`]
   return [
     "default-src 'none'",
