@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, SchemaMigrationRequiredError } from 'bullmq'
 import { Cluster, type Redis } from 'ioredis'
 import pg from 'pg'
@@ -65,14 +66,21 @@ async function readRedis(client: Client, { topology }: RedisAddress): Promise<Qu
 
 async function readNode(node: Redis): Promise<RedisNode> {
   const info = await node.info()
-  const { host, port } = node.options
   return {
-    address: `${host}:${port}`,
+    address: addressOf(node),
     version: infoField(info, 'redis_version') ?? '',
     role: infoField(info, 'role') ?? '',
     policy: infoField(info, 'maxmemory_policy') ?? '',
     appendOnly: infoField(info, 'aof_enabled') === '1',
   }
+}
+
+/** Behind Sentinel the options do not say who was found; the socket does. */
+function addressOf({ options, stream }: Redis): string {
+  const { host, port } = options
+  if (!options.sentinels) return `${host}:${port}`
+  const { remoteAddress, remotePort } = stream as Socket
+  return `${remoteAddress}:${remotePort}`
 }
 
 async function examinePostgres(url: string): Promise<QueueFacts> {

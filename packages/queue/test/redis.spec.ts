@@ -14,7 +14,7 @@ import {
   until,
 } from '@herald/testkit'
 import { afterEach, expect, it } from '@jest/globals'
-import { nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
+import { examineQueue, nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
 import { askRedis } from './backends.ts'
 import { alive, idOf, job, writtenLog } from './jobs.ts'
 
@@ -194,7 +194,12 @@ describeWith(
     await until(async () => (await Promise.all(sentinels.map(knowsAll))).every(Boolean), { seconds: 30 })
 
     const hosts = sentinels.map((port) => `127.0.0.1:${port}`).join(',')
-    const queues = await open(`redis-sentinel://${hosts}/primary`)
+    const address = `redis-sentinel://${hosts}/primary`
+    expect(await examineQueue(address)).toMatchObject({
+      topology: 'sentinel',
+      nodes: [{ address: `127.0.0.1:${master.port}`, role: 'master' }],
+    })
+    const queues = await open(address)
     const seen = collect(queues)
     await queues.add(name, job(1))
     await until(() => seen.includes(1))
@@ -209,7 +214,11 @@ describeWith(
 
   it('works on a Cluster, each queue in one slot, and goes on when a node is lost', async () => {
     const nodes = await startCluster(start)
-    const queues = await open(`redis-cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`)
+    const address = `redis-cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+    const facts = await examineQueue(address)
+    expect(facts).toMatchObject({ topology: 'cluster', whole: true })
+    expect('nodes' in facts && facts.nodes.map(({ role }) => role)).toEqual(['master', 'master', 'master'])
+    const queues = await open(address)
     const names = [...vendorChannels.map(pushQueue), nativeQueue('a')]
     const seen = new Map(names.map((queue) => [queue, collect(queues, queue)]))
     await Promise.all(names.flatMap((queue) => [1, 2, 3].map((id) => queues.add(queue, job(id)))))
