@@ -9,6 +9,7 @@ import { measureAccept } from './pipeline/accept.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureIdle } from './pipeline/idle.ts'
 import { measureImport } from './pipeline/import.ts'
+import { measureMixed } from './pipeline/mixed.ts'
 
 const quick = process.argv.includes('--quick')
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length)
@@ -21,6 +22,7 @@ const suites: Record<string, () => Promise<Metrics>> = {
   import: () => measureImport(devices),
   idle: () => measureIdle(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),
+  mixed: () => measureMixed(devices, 10_000),
   'broadcast-postgres': () => measureBroadcast('postgres', devices, 10_000),
 }
 

@@ -134,11 +134,12 @@ async function bareBroadcast(server: ChildProcess, task: number, connections: nu
   }
 }
 
-type Fleet = { ask(question: FleetQuestion): Promise<FleetAnswer>; stop(): void }
+export type Fleet = { pid: number; ask(question: FleetQuestion): Promise<FleetAnswer>; stop(): void }
 
-function startFleet(): Fleet {
+export function startFleet(): Fleet {
   const child = fork(here('./fleet.ts'))
   return {
+    pid: child.pid!,
     async ask(question) {
       child.send(question)
       const [answer] = (await once(child, 'message')) as [FleetAnswer]
@@ -159,7 +160,7 @@ async function addDevices(db: Database, appId: string, count: number): Promise<s
   return rows.map(({ token }) => token)
 }
 
-async function untilJoined(db: Database): Promise<void> {
+export async function untilJoined(db: Database): Promise<void> {
   for (;;) {
     const { rows } = await db.pool.query('SELECT 1 FROM gateway_node WHERE lease_until > now()')
     if (rows.length > 0) break

@@ -79,4 +79,20 @@ describe('the sink', () => {
     expect([counts.requests, counts.distinct.size]).toEqual([2_000, 1_000])
     expect([...bodies][1]).toContain('200 {"name":"projects/bench/messages/')
   })
+
+  it('knows a device by the token in the body, whatever else an attempt says', async () => {
+    const { counts, pool } = await start()
+    const failures: string[] = []
+    await pool.multicast({
+      count: 1_000,
+      headers: {},
+      path: '/v1/projects/bench/messages:send',
+      body: (index) =>
+        JSON.stringify({ message: { token: registrationToken(index % 300), android: { ttl: `${index}s` } } }),
+      onReply: () => {},
+      onFailure: (_index, failure) => failures.push(failure.message),
+    })
+    expect(failures).toEqual([])
+    expect([counts.requests, counts.distinct.size]).toEqual([1_000, 300])
+  })
 })
