@@ -36,13 +36,14 @@ const VENDOR_JUMP_MS = 20_000
 const clock = pathToFileURL(`${import.meta.dirname}/jumping-clock.ts`)
 
 export const ACK_SECONDS = 5
-export const SEND_TIMEOUT_SECONDS = 10
 export const CONCURRENCY = 4
 
 export type Cast = {
   roles: readonly Role[]
   byName: ReadonlyMap<string, Supervised>
   apis: string[]
+  /** Where the workers show their metrics, by name. */
+  metrics: ReadonlyMap<string, string>
   /** One address for all APIs, where vendors bring their receipts. */
   front: Balancer
   /** One address for all gateways. */
@@ -58,6 +59,8 @@ export async function prepareCast(roles: readonly Role[], random: Random): Promi
   const ports = new Map<string, number>()
   for (const { name, part } of roles)
     if (part === 'api' || part === 'gateway') ports.set(name, await freePort())
+  const metricsPorts = new Map<string, number>()
+  for (const { name, part } of roles) if (part === 'worker') metricsPorts.set(name, await freePort())
   const portsOf = (part: Role['part']) =>
     roles.filter((role) => role.part === part).map(({ name }) => ports.get(name)!)
   const byName = new Map<string, Supervised>()
@@ -74,6 +77,7 @@ export async function prepareCast(roles: readonly Role[], random: Random): Promi
     const port = String(ports.get(role.name) ?? 0)
     return {
       HERALD_NODE_ID: role.name,
+      HERALD_METRICS_PORT: String(metricsPorts.get(role.name) ?? 0),
       ...(role.part === 'api' && { HERALD_PORT: port }),
       ...(role.part === 'gateway' && { HERALD_GATEWAY_PORT: port }),
       NODE_OPTIONS: `--import ${clock}?ms=${role.part === 'worker' ? VENDOR_JUMP_MS : JUMP_MS}`,
@@ -83,6 +87,7 @@ export async function prepareCast(roles: readonly Role[], random: Random): Promi
     roles,
     byName,
     apis: portsOf('api').map((port) => `http://127.0.0.1:${port}`),
+    metrics: new Map([...metricsPorts].map(([name, port]) => [name, `http://127.0.0.1:${port}`])),
     front,
     native,
     masterKey,
@@ -91,9 +96,7 @@ export async function prepareCast(roles: readonly Role[], random: Random): Promi
         HERALD_MASTER_KEY: masterKey.toString('hex'),
         HERALD_OPERATOR_KEY: randomBytes(16).toString('hex'),
         HERALD_PUBLIC_URL: `http://127.0.0.1:${front.port}`,
-        HERALD_METRICS_PORT: '0',
         HERALD_ACK_SECONDS: String(ACK_SECONDS),
-        HERALD_SEND_TIMEOUT_SECONDS: String(SEND_TIMEOUT_SECONDS),
         HERALD_WORKER_CONCURRENCY: String(CONCURRENCY),
         // All devices come through one balancer.
         HERALD_GATEWAY_PER_ADDRESS: '0',

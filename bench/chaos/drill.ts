@@ -14,6 +14,7 @@ import { compare, unheardOf } from './compare.ts'
 import { makeFault } from './faults.ts'
 import { startDrillFlock } from './flock.ts'
 import { startLoad } from './load.ts'
+import { watchMissedAnswers } from './missed-answers.ts'
 import { createTenant, deadTokens } from './population.ts'
 import { startDrillPostgres } from './postgres-server.ts'
 import { startQueueServers } from './queue-servers.ts'
@@ -32,6 +33,8 @@ export type DrillOptions = {
   rate: number
   devices: number
   size: 'full' | 'small'
+  /** Time limit of one call to a vendor; a busy machine needs more, a vendor that hangs holds its worker for so long. */
+  sendTimeout: number
   log(sentence: string): void
 }
 
@@ -48,7 +51,7 @@ export type DrillReport = {
   duplicates: number
   duplicatesBound: number
   /** The parts of the bound. */
-  bound: { unheard: number; underWay: number; lateAcknowledgements: number }
+  bound: { missedAnswers: number; underWay: number; lateAcknowledgements: number }
   lost: string[]
   unbalanced: string[]
   /** Everything else that is not as promised. */
@@ -93,7 +96,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     }
     for (const channel of vendorChannels) await vendors.kill(channel, deadTokens(population, channel))
 
-    cast.start({ ...vendors.env, DATABASE_URL: postgres.url, QUEUE_URL: queue.url })
+    cast.start({
+      ...vendors.env,
+      DATABASE_URL: postgres.url,
+      QUEUE_URL: queue.url,
+      HERALD_SEND_TIMEOUT_SECONDS: String(options.sendTimeout),
+    })
     for (const base of cast.apis)
       await until(async () => (await fetch(`${base}/readyz`)).ok, {
         what: `the API at ${base}`,
@@ -115,6 +123,8 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
 
     const sampling = startSampling(db, unbalanced)
     closing.push(sampling.stop)
+    const missed = watchMissedAnswers(cast)
+    closing.push(missed.stop)
     const caller = openCaller(cast.apis, appId, appSecret)
     closing.push(caller.close)
     let underWay = 0
@@ -164,12 +174,15 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       REST_SECONDS,
     )
     await sampling.stop()
+    await missed.stop()
     const bound = {
-      unheard: unheardOf(ledgers),
+      // Both count lost answers, each from its side; a worker that died forgot some, a vendor does not know of those that
+      // came too late.
+      missedAnswers: Math.max(unheardOf(ledgers), missed.count()),
       underWay,
       lateAcknowledgements: findings.lateAcknowledgements,
     }
-    const duplicatesBound = bound.unheard + bound.underWay + bound.lateAcknowledgements
+    const duplicatesBound = bound.missedAnswers + bound.underWay + bound.lateAcknowledgements
     if (findings.duplicates > duplicatesBound)
       broken.push(`${findings.duplicates} duplicates, ${duplicatesBound} are explained by faults`)
     return {

@@ -15,8 +15,8 @@ export type Load = {
   end(): Promise<void>
 }
 
-/** Devices of tasks under way; more are not asked for, so that the drill ends soon after its faults. */
-const MOST_OPEN_DEVICES = 30_000
+/** Devices that wait; more are not asked for, so that the drill ends soon after its faults. */
+const MOST_PENDING = 40_000
 const MOST_UNANSWERED = 24
 /** Seconds of the rate that an outage may save up for later. */
 const SAVED_SECONDS = 8
@@ -32,9 +32,9 @@ export function startLoad(options: {
 }): Load {
   const { caller, db, population, random, rate, onBroken } = options
   const accepted: Accepted[] = []
-  const open = new Map<number, number>()
+  /** Devices that still wait, by task. */
+  const pending = new Map<number, number>()
   const unanswered = new Set<Promise<void>>()
-  let openDevices = 0
   let over = false
 
   async function place(order: Order): Promise<void> {
@@ -45,8 +45,7 @@ export function startLoad(options: {
     const [task = Number.NaN] = ids
     if (ids.size !== 1) onBroken(`copies of ${order.requestId} got the ids ${[...ids].join(', ')}`)
     accepted.push({ task, order })
-    open.set(task, order.devices.length)
-    openDevices += order.devices.length
+    pending.set(task, order.devices.length)
     if (order.turn === 'pause') {
       await sleep(between(random, 100, 600))
       await control('pause', task)
@@ -70,7 +69,7 @@ export function startLoad(options: {
         credit = Math.min(credit + ((now - last) / 1000) * rate, SAVED_SECONDS * rate)
         last = now
         if (over) return
-        if (credit > 0 && openDevices < MOST_OPEN_DEVICES && unanswered.size < MOST_UNANSWERED) break
+        if (credit > 0 && sumOf(pending) < MOST_PENDING && unanswered.size < MOST_UNANSWERED) break
         await sleep(10)
       }
       credit -= order.devices.length
@@ -84,13 +83,9 @@ export function startLoad(options: {
     while (!over) {
       await sleep(500)
       try {
-        const { rows } = await db.pool.query<{ id: number }>(
-          `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('finished', 'cancelled')`,
-          [[...open.keys()]],
-        )
-        for (const { id } of rows) {
-          openDevices -= open.get(id) ?? 0
-          open.delete(id)
+        for (const { id, over, waiting } of await readProgress(db, [...pending.keys()])) {
+          if (over) pending.delete(id)
+          else if (waiting !== null) pending.set(id, waiting)
         }
       } catch {
         // Postgres is being restarted.
@@ -106,4 +101,23 @@ export function startLoad(options: {
       await Promise.all(unanswered)
     },
   }
+}
+
+type Progress = { id: number; over: boolean; waiting: number | null }
+
+/** How many devices of each task wait; null while it is not planned. */
+async function readProgress(db: Database, tasks: number[]): Promise<Progress[]> {
+  const { rows } = await db.pool.query<Progress>(
+    `SELECT t.id, t.state IN ('finished', 'cancelled') AS over, CASE WHEN t.state = 'sending' THEN
+       (SELECT coalesce(sum(target - sent - failed - moved - expired - cancelled), 0) FROM counter WHERE task_id = t.id)
+     END::int AS waiting FROM task t WHERE t.id = ANY($1::bigint[])`,
+    [tasks],
+  )
+  return rows
+}
+
+function sumOf(counts: ReadonlyMap<number, number>): number {
+  let sum = 0
+  for (const count of counts.values()) sum += count
+  return sum
 }

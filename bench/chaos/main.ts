@@ -3,7 +3,7 @@ import { runDrill } from './drill.ts'
 import { isGood, summaryOf, writeReport } from './report.ts'
 import { type QueueKind, queueKinds } from './schedule.ts'
 
-const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 3000] [--devices 10000] [--small] [--report]`
+const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 3000] [--devices 16000] [--timeout 6] [--small] [--report]`
 
 /** A whole number of an option, or one sentence on stderr and exit code 1. */
 function whole(name: string, text: string): number {
@@ -25,7 +25,8 @@ function readArgs() {
         queue: { type: 'string', default: 'redis' },
         every: { type: 'string', default: '4' },
         rate: { type: 'string', default: '3000' },
-        devices: { type: 'string', default: '10000' },
+        devices: { type: 'string', default: '16000' },
+        timeout: { type: 'string', default: '6' },
         small: { type: 'boolean', default: false },
         report: { type: 'boolean', default: false },
       },
@@ -36,6 +37,7 @@ function readArgs() {
 }
 
 const values = readArgs()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 if (!queueKinds.includes(values.queue as QueueKind)) fail(`--queue must be ${queueKinds.join(', ')}`)
 const report = await runDrill({
   seconds: whole('seconds', values.seconds),
@@ -44,6 +46,7 @@ const report = await runDrill({
   every: Math.max(1, whole('every', values.every)),
   rate: whole('rate', values.rate),
   devices: whole('devices', values.devices),
+  sendTimeout: Math.max(1, whole('timeout', values.timeout)),
   size: values.small ? 'small' : 'full',
   log: (sentence) => console.log(sentence),
 })

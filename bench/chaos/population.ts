@@ -24,7 +24,7 @@ const several: DeviceKind[] = [
   { alive: [], dead: ['vivo'], flock: false },
 ]
 const connected = Array.from(
-  { length: 12 },
+  { length: 6 },
   (_, i): DeviceKind => ({
     alive: i % 2 === 0 ? [] : [vendorChannels[(i + 1) % vendorChannels.length]!],
     dead: [],

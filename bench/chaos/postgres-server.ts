@@ -20,6 +20,12 @@ export async function startDrillPostgres(): Promise<DrillPostgres> {
   const options = { dir, durable: true, connections: CONNECTIONS }
   let running = await startPostgres(options)
   let starting: Promise<void> = Promise.resolve()
+  // It runs detached from us, so that a Ctrl-C does not end it first; a drill that is broken off must not leave it behind.
+  const end = () => {
+    process.kill(running.pid, 'SIGQUIT')
+    rmSync(dir, { recursive: true, force: true })
+  }
+  process.once('exit', end)
   await migrate(running.url)
   return {
     url: running.url,
@@ -33,6 +39,7 @@ export async function startDrillPostgres(): Promise<DrillPostgres> {
     },
     async stop() {
       await starting.catch(() => {})
+      process.off('exit', end)
       await running.stop()
       rmSync(dir, { recursive: true, force: true })
     },

@@ -43,7 +43,7 @@ export function writeReport(report: DrillReport): string {
     ['duplicates', `${figure(report.duplicates)} of at most ${figure(report.duplicatesBound)}`],
     [
       'the bound',
-      `${figure(bound.unheard)} accepted by vendors whose answer was lost, ${figure(bound.underWay)} under way in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
+      `${figure(bound.missedAnswers)} whose vendor's answer was lost, ${figure(bound.underWay)} under way in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
     ],
     [
       'calls of the API',

@@ -2,12 +2,13 @@ import { type VendorChannel, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { pairName } from '../books.ts'
 import { compare, type Evidence } from '../compare.ts'
+import { missedIn } from '../missed-answers.ts'
 import type { Order } from '../orders.ts'
 import { kindOf, type Population, tokenOf } from '../population.ts'
 import { judgeRest, type Rest } from '../rest.ts'
 import type { VendorLedger } from '../vendors.ts'
 
-const numbers = Array.from({ length: 89 }, (_, n) => n)
+const numbers = Array.from({ length: 83 }, (_, n) => n)
 const find = (wanted: (n: number) => boolean) => numbers.find(wanted)!
 const xiaomi = find((n) => kindOf(n).alive.join() === 'xiaomi' && !kindOf(n).flock)
 const both = find((n) => kindOf(n).alive.join() === 'xiaomi' && kindOf(n).flock)
@@ -156,4 +157,14 @@ describe('the rest after a drill', () => {
   ])('is broken by %s that did not come back', (_, held) => {
     expect(judgeRest(before, { ...before, ...held })).toHaveLength(1)
   })
+})
+
+it('reads from a worker how many answers it missed', () => {
+  const text = `# TYPE herald_outcomes_total counter
+herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="none"} 12
+herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="http_503"} 400
+herald_outcomes_total{program="worker",channel="fcm",outcome="accepted",code="none"} 7000
+herald_outcomes_total{outcome="unavailable",code="none",channel="apns"} 3
+`
+  expect(missedIn(text)).toBe(15)
 })

@@ -17,6 +17,7 @@ describeWith('redis-server')('the chaos drill', () => {
         rate: 800,
         devices: 2000,
         size: 'small',
+        sendTimeout: 60,
         log: () => {},
       })
       expect({ lost: report.lost, unbalanced: report.unbalanced, broken: report.broken }).toEqual({
