@@ -42,6 +42,8 @@ const tokenByChannel = `CASE channel
   WHEN 'vivo' THEN left(translate(x, 'abcdef', '123456'), 23)
   WHEN 'meizu' THEN 'M' || left(x, 31) END`
 
+const CHUNK = 100_000
+
 /**
  * Devices straight into the rows: `native` of them without a vendor, the others turn by turn on the eight vendors, all kinds
  * evenly over the ids as in an application that has lived for a while. The first `few` have the tag `few`. Answers the push
@@ -53,10 +55,12 @@ export async function addMixedDevices(
   size: { devices: number; native: number; few: number },
 ): Promise<string[]> {
   const { devices, native, few } = size
-  await db.pool.query({
-    text: `WITH kind AS MATERIALIZED (
+  // A million at once would outlast the time limit of a query.
+  for (let from = 1; from <= devices; from += CHUNK)
+    await db.pool.query({
+      text: `WITH kind AS MATERIALIZED (
        SELECT n, CASE WHEN n * $3 / $2 = (n - 1) * $3 / $2 THEN ($4::text[])[1 + (n - 1 - n * $3 / $2) % 8] END AS channel
-       FROM generate_series(1::bigint, $2::bigint) n
+       FROM generate_series($5::bigint, $6::bigint) n
      ), made AS (
        INSERT INTO device (app_id, guid, push_token, platform, moved_at)
        SELECT $1, 'g' || n, 'p' || n, CASE channel WHEN 'apns' THEN 'ios' ELSE 'android' END, now() - interval '1 hour'
@@ -68,8 +72,8 @@ export async function addMixedDevices(
      )
      INSERT INTO binding (device_id, channel, app_id, token, registered_at)
      SELECT id, channel, $1, ${tokenByChannel}, now() - interval '1 hour' FROM tokens ORDER BY id`,
-    values: [appId, devices, native, vendorChannels],
-  })
+      values: [appId, devices, native, vendorChannels, from, Math.min(from + CHUNK - 1, devices)],
+    })
   await db.pool.query(
     `WITH few AS (INSERT INTO tag (app_id, name) VALUES ($1, 'few') RETURNING id)
      INSERT INTO device_tag (tag_id, device_id)

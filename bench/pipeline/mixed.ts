@@ -76,7 +76,7 @@ async function expectedTargets(stage: Stage, few: boolean): Promise<Map<Channel,
   const { rows } = await stage.db.pool.query<{ channel: Channel; count: number }>(
     `SELECT coalesce(channel, 'native') AS channel, count(*)::int AS count
      FROM device LEFT JOIN binding ON binding.device_id = device.id
-     WHERE device.app_id = $1 AND (NOT $2 OR EXISTS (SELECT FROM device_tag WHERE device_id = device.id))
+     WHERE device.app_id = $1 AND (NOT $2 OR device.id IN (SELECT device_id FROM device_tag))
      GROUP BY 1`,
     [stage.appId, few],
   )
