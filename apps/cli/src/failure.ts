@@ -23,6 +23,10 @@ export function sentenceOf(error: unknown): string {
   return `The command failed: ${reasonOf(error)}.`
 }
 
+/** What fetch rejects with when there was no answer: nobody there, a broken connection, a time limit. */
+export const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error && (error.name === 'TimeoutError' || error.message === 'fetch failed')
+
 /** The innermost cause in words: fetch hides it, and Node joins the attempts on several addresses without a message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

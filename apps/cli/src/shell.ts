@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { HeraldError, HeraldOperator, HeraldServer } from '@herald/client'
+import { HeraldOperator, HeraldServer } from '@herald/client'
 import type { Database } from '@herald/db'
 import { callerDirectory, loadSettings, type Settings } from '@herald/settings'
 import type { Command } from 'commander'
 import { findOwnPostgres, readDemo } from './data-directory.ts'
-import { CliFailure, reasonOf, UsageFailure } from './failure.ts'
+import { CliFailure, isUnanswered, reasonOf, UsageFailure } from './failure.ts'
 import { type Io, openIo } from './io.ts'
 import { findPlace, type Place, type PlaceFlags } from './place.ts'
 
@@ -64,10 +64,9 @@ async function explained<T>(baseUrl: string, work: () => Promise<T>): Promise<T>
   try {
     return await work()
   } catch (error) {
-    if (error instanceof HeraldError || error instanceof CliFailure || !(error instanceof Error)) throw error
+    if (!isUnanswered(error)) throw error
     if (error.name === 'TimeoutError')
       throw new CliFailure(`Herald at ${baseUrl} did not answer in time.`, { cause: error })
-    if (error.message !== 'fetch failed') throw error
     throw new CliFailure(
       `Herald at ${baseUrl} cannot be reached (${reasonOf(error)}): run npm start, or name another with --url or HERALD_URL.`,
       { cause: error },

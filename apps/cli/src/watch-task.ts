@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FailureGroup, HeraldServer, Int64, TaskStatistics, TaskView } from '@herald/client'
+import {
+  type FailureGroup,
+  HeraldError,
+  type HeraldServer,
+  type Int64,
+  type TaskStatistics,
+  type TaskView,
+} from '@herald/client'
 import { publicChannelNames, publicName } from '@herald/domain'
-import { CliFailure, Unsatisfied } from './failure.ts'
+import { CliFailure, isUnanswered, Unsatisfied } from './failure.ts'
 import type { Io } from './io.ts'
 import { openProgress } from './progress.ts'
 import { createRate } from './rate.ts'
@@ -32,9 +39,10 @@ export async function watchTask(
   const rate = createRate()
   let last = ''
   let lookAt = Number.POSITIVE_INFINITY
+  const look = patiently(() => server.task(taskId), io)
   try {
     for (;;) {
-      const task = await server.task(taskId)
+      const task = await look()
       if (!task) throw new CliFailure(`The task ${taskId} does not exist.`)
       const now = performance.now()
       const done = task.target - task.pending
@@ -62,6 +70,32 @@ export async function watchTask(
     progress.stop()
   }
 }
+
+/** So long a restart of Herald may take while somebody watches. */
+const AWAY_MS = 60_000
+
+/** Once it has answered, Herald may go away for a while: what it does for the task goes on without us. */
+function patiently<T>(ask: () => Promise<T>, io: Io): () => Promise<T> {
+  let answered = false
+  return async () => {
+    for (let since: number | undefined; ; await sleep(POLL_MS)) {
+      try {
+        const answer = await ask()
+        answered = true
+        return answer
+      } catch (error) {
+        const now = performance.now()
+        if (!answered || !isPassing(error) || (since !== undefined && now - since > AWAY_MS)) throw error
+        if (since === undefined) io.note('Herald does not answer; waiting for it.')
+        since ??= now
+      }
+    }
+  }
+}
+
+/** Herald's "not now", or a network that gave no answer at all. */
+const isPassing = (error: unknown) =>
+  error instanceof HeraldError ? error.status >= 502 || error.status === 429 : isUnanswered(error)
 
 async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promise<boolean> {
   if (task.state !== 'sending' || task.pending === 0) return false

@@ -1,0 +1,89 @@
+import { HeraldError, type HeraldServer, type TaskView } from '@herald/client'
+import { describe, expect, it } from '@jest/globals'
+import type { Io } from '../src/io.ts'
+import { watchTask } from '../src/watch-task.ts'
+
+const task = (change: Partial<TaskView>) =>
+  ({
+    task_id: 7,
+    state: 'sending',
+    target: 10,
+    sent: 0,
+    received: 0,
+    failed: 0,
+    expired: 0,
+    cancelled: 0,
+    unreachable: 0,
+    pending: 10,
+    begin_at: 100,
+    finished_at: null,
+    rate: 0,
+    eta: null,
+    ...change,
+  }) as TaskView
+const finished = task({ state: 'finished', sent: 10, pending: 0, finished_at: 103 })
+
+/** A Herald that gives these answers in turn, and what was written about them. */
+function stage(answers: (TaskView | undefined | Error)[]) {
+  const written = { records: [] as TaskView[], said: [] as string[], noted: [] as string[] }
+  const server = {
+    async task() {
+      const answer = answers.shift()
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+    taskDetail: async () => [{ task_id: 7, oppo_target: 10, oppo_sent: 10, oppo_received: 4 }],
+  } as unknown as HeraldServer
+  const io: Io = {
+    json: true,
+    live: false,
+    say: (line) => void written.said.push(line),
+    note: (line) => void written.noted.push(line),
+    record: (value) => void written.records.push(value as TaskView),
+    paint: (_style, text) => text,
+  }
+  return { written, watch: () => watchTask({ server, io }, 7) }
+}
+
+describe('watching a task', () => {
+  it('records every change once, and the end with its channels', async () => {
+    const { written, watch } = stage([
+      task({}),
+      task({ rate: 5, eta: 3 }),
+      task({ sent: 4, pending: 6 }),
+      finished,
+    ])
+    await watch()
+    expect(written.records.map(({ sent }) => sent)).toEqual([0, 4, 10])
+    expect(written.records.at(-1)).toMatchObject({
+      state: 'finished',
+      channels: [{ channel: 'oppo', target: 10, sent: 10, received: 4 }],
+    })
+    expect(written.said[0]).toBe('finished after 3 s: 10 devices, 10 sent.')
+  })
+
+  it('outlasts a Herald that is being restarted', async () => {
+    const away = [new TypeError('fetch failed'), new HeraldError(50301, 503, 'Herald is starting.')]
+    const { written, watch } = stage([task({}), ...away, finished])
+    await watch()
+    expect(written.noted).toEqual(['Herald does not answer; waiting for it.'])
+    expect(written.records.at(-1)).toMatchObject({ state: 'finished' })
+  })
+
+  it.each([
+    ['one that never answered', [new TypeError('fetch failed')], 'fetch failed'],
+    [
+      'a refusal',
+      [task({}), new HeraldError(40102, 401, 'The token is not valid.')],
+      'The token is not valid.',
+    ],
+    ['an unknown task', [undefined], 'The task 7 does not exist.'],
+  ])('does not wait for %s', async (_name, answers, sentence) => {
+    await expect(stage(answers).watch()).rejects.toThrow(sentence)
+  })
+
+  it('tells a cancelled task by its failure', async () => {
+    const { watch } = stage([task({ state: 'cancelled', pending: 0, cancelled: 10, finished_at: 101 })])
+    await expect(watch()).rejects.toMatchObject({ name: 'Unsatisfied' })
+  })
+})
