@@ -62,6 +62,38 @@ describe('a gateway', () => {
     expect(await stage.inboxOf(device)).toEqual([])
   })
 
+  it('measures what it sends, hears and holds, each device and task once', async () => {
+    const gateway = await stage.startGateway()
+    const shown = async (name: string) => {
+      const found = await gateway.context.registry.getSingleMetric(name)!.get()
+      return found.values
+        .filter(({ labels }) => !('le' in labels))
+        .map((sample) => ({ ...sample, of: (sample as { metricName?: string }).metricName }))
+        .filter(({ of = '' }) => !of.endsWith('_sum'))
+        .reduce((sum, { value }) => sum + value, 0)
+    }
+    const [prompt, late] = [await stage.addDevice(app), await stage.addDevice(app)]
+    const first = await open(gateway.url, prompt)
+    await until(() => stage.isOnline(prompt))
+    const task = await stage.notify(app, [prompt, late])
+    await first.gets(task)
+    first.ack(task)
+    // This one waits in the inbox until its device comes, which says more than once that it has it.
+    await stage.becomes(task, { native: { target: 2, sent: 1, received: 1 } })
+    const second = await open(gateway.url, late)
+    await second.gets(task)
+    second.ack(task)
+    second.ack(task)
+    await stage.becomes(task, { native: { target: 2, sent: 2, received: 2 } })
+    await until(async () => (await shown('herald_received_total')) === 2)
+    expect(await shown('herald_recipients_total')).toBe(2)
+    expect(await shown('herald_native_connections')).toBe(2)
+    expect(await shown('herald_native_written_total')).toBe(2)
+    await until(async () => (await shown('herald_native_acknowledged_total')) === 3)
+    expect(await shown('herald_notify_to_vendor_seconds')).toBe(1)
+    await gateway.stop()
+  })
+
   it('counts a late acknowledgement once, however often it comes', async () => {
     const device = await stage.addDevice(app)
     const connection = await open(url, device)
