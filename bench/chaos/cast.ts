@@ -7,26 +7,23 @@ import type { Random } from './random.ts'
 import type { Role } from './schedule.ts'
 import { type Supervised, supervise } from './supervised.ts'
 
-/** Who plays: two of each for a full drill, or the smallest set that has every part. */
+/** Who plays: every channel has two workers, so that one may take over what the other was sending. */
 export function rolesOf(size: 'full' | 'small'): Role[] {
-  const pair = (part: Role['part'], count: number): Role[] =>
+  const some = (part: Role['part'], count: number): Role[] =>
     Array.from({ length: count }, (_, i) => ({ name: `${part}-${i + 1}`, part, channels: [] }))
+  const ofAll = (name: string): Role => ({ name, part: 'worker', channels: [...vendorChannels] })
   if (size === 'small')
     return [
-      ...pair('api', 2),
-      ...pair('planner', 1),
-      ...pair('gateway', 1),
-      { name: 'workers-1', part: 'worker', channels: [...vendorChannels] },
-      { name: 'workers-2', part: 'worker', channels: [...vendorChannels] },
+      ...some('api', 2),
+      ...some('planner', 1),
+      ...some('gateway', 1),
+      ofAll('workers-1'),
+      ofAll('workers-2'),
     ]
-  return [
-    ...pair('api', 2),
-    ...pair('planner', 2),
-    ...pair('gateway', 2),
-    ...vendorChannels.map(
-      (channel): Role => ({ name: `worker-${channel}`, part: 'worker', channels: [channel] }),
-    ),
-  ]
+  const ofOne = vendorChannels.map(
+    (channel): Role => ({ name: `worker-${channel}`, part: 'worker', channels: [channel] }),
+  )
+  return [...some('api', 2), ...some('planner', 2), ...some('gateway', 2), ...ofOne, ofAll('workers')]
 }
 
 /** An hour, but for those who speak to vendors: vendors refuse signatures of another time, whoever makes them. */

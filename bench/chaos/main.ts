@@ -3,7 +3,7 @@ import { runDrill } from './drill.ts'
 import { isGood, summaryOf, writeReport } from './report.ts'
 import { type QueueKind, queueKinds } from './schedule.ts'
 
-const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 3000] [--devices 16000] [--timeout 6] [--small] [--report]`
+const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 2500] [--devices 16000] [--timeout 6] [--small] [--report]`
 
 /** A whole number of an option, or one sentence on stderr and exit code 1. */
 function whole(name: string, text: string): number {
@@ -24,7 +24,7 @@ function readArgs() {
         seed: { type: 'string', default: '1' },
         queue: { type: 'string', default: 'redis' },
         every: { type: 'string', default: '4' },
-        rate: { type: 'string', default: '3000' },
+        rate: { type: 'string', default: '2500' },
         devices: { type: 'string', default: '16000' },
         timeout: { type: 'string', default: '6' },
         small: { type: 'boolean', default: false },

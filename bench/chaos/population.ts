@@ -34,7 +34,15 @@ const connected = Array.from(
 const kinds = [...single, ...several, ...connected]
 
 export const kindOf = (n: number): DeviceKind => kinds[n % kinds.length]!
-export const tokenOf = (n: number, channel: VendorChannel) => demoToken(channel, guidOf(n))
+const tokens = new Map<string, string>()
+
+/** Remembered: the comparison at the end asks for a million of them. */
+export function tokenOf(n: number, channel: VendorChannel): string {
+  const name = `${channel}/${n}`
+  const known = tokens.get(name) ?? demoToken(channel, guidOf(n))
+  tokens.set(name, known)
+  return known
+}
 const guidOf = (n: number) => `device-${n}`
 
 const BROADCAST_TAGS = 10
