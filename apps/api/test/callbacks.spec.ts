@@ -125,6 +125,18 @@ describe('a vendor’s callback', () => {
     expect(await stored()).toBe(0)
   })
 
+  it('is stored with what Postgres can hold of it, and read without tokens that nobody can have', async () => {
+    const receipts: Receipt[] = [
+      { taskId, token: 'a\u0000b', event: 'received' },
+      { taskId, token: 'a\u0000b', event: 'gone' },
+      { taskId, token, event: 'received' },
+    ]
+    const answer = await post(`${path}?a=%00&%00=b`, { sign: 'good', receipts })
+    expect(answer.status).toBe(200)
+    await until(async () => (await received()) === 1)
+    await until(async () => (await stored()) === 0)
+  })
+
   it('is 404 at every other address', async () => {
     const [, , channel, app, key] = path.split('/') as [string, string, string, string, string]
     const wrong = [

@@ -74,6 +74,18 @@ describe('createLogger', () => {
     expect(text).toContain('redis://user:[hidden]@host:6379/0')
   })
 
+  it('leaves out where Postgres quotes the row that it refused', () => {
+    const error = Object.assign(new Error('duplicate key value violates unique constraint "binding_token"'), {
+      code: '23505',
+      detail: 'Key (token, channel)=(hush, huawei) already exists.',
+      where: 'COPY binding, line 1, column token: "hush"',
+      internalQuery: `SELECT 'hush'`,
+    })
+    const text = JSON.stringify(logged((logger) => logger.error({ err: error })))
+    expect(text).not.toContain('hush')
+    expect(text).toContain('23505')
+  })
+
   it('keeps the kind, the stack and the plain fields of an error', () => {
     const error = Object.assign(new RangeError('too far'), {
       code: '57P01',
