@@ -43,15 +43,24 @@ export function watchDependencies(deps: {
       const early = asked / 1000 - rows[0].now
       const late = answered / 1000 - rows[0].now
       offset.set(late < 0 ? late : early > 0 ? early : 0)
-    }),
-    queue: remember(() => queues.ping()),
+    }, isPoolBusy),
+    queue: remember(
+      () => queues.ping(),
+      () => false,
+    ),
   }
 
-  function remember(ask: () => Promise<unknown>): () => Promise<boolean> {
+  /** No answer then says nothing about the server, and a program that is out of service hands its load to the next. */
+  function isPoolBusy(): boolean {
+    const { waitingCount, idleCount, totalCount, options } = db.pool
+    return waitingCount > 0 && idleCount === 0 && totalCount >= options.max
+  }
+
+  function remember(ask: () => Promise<unknown>, isBusy: () => boolean): () => Promise<boolean> {
     let seen: { at: number; answer: Promise<boolean> } | undefined
     return () => {
       if (seen && performance.now() - seen.at < FRESH_MS) return seen.answer
-      const answer = inTime(ask())
+      const answer = inTime(ask(), isBusy)
       seen = { at: performance.now(), answer }
       return answer
     }
@@ -76,10 +85,10 @@ export function watchDependencies(deps: {
   }
 }
 
-async function inTime(answer: Promise<unknown>): Promise<boolean> {
+async function inTime(answer: Promise<unknown>, isBusy: () => boolean): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), LIMIT_MS)
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(isBusy()), LIMIT_MS)
   })
   const there = answer.then(
     () => true,

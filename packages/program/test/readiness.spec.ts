@@ -1,6 +1,9 @@
 import { connect, createServer, type Socket } from 'node:net'
+import { readSettings } from '@herald/settings'
+import { createLogger, createRegistry } from '@herald/telemetry'
 import { describeWith, freePort, startApp, testDatabase, testRedis, until } from '@herald/testkit'
-import { afterEach, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { openContext } from '../src/index.ts'
 
 const environment = { HERALD_MASTER_KEY: '0'.repeat(64), HERALD_LOG_LEVEL: 'error' }
 
@@ -46,6 +49,32 @@ async function cuttable(url: string) {
       }),
   }
 }
+
+describe('dependencies', () => {
+  it('do not count as away while every connection is busy', async () => {
+    const database = await testDatabase()
+    const { settings } = readSettings({ ...environment, DATABASE_URL: database.url })
+    const context = await openContext({
+      settings,
+      log: createLogger({ name: 'spec', level: 'silent' }),
+      registry: createRegistry('spec'),
+      die: () => {},
+      connections: 2,
+    })
+    const { pool } = context.db
+    const lent = [await pool.connect(), await pool.connect()]
+    // A fresh look may still be remembered; this goes on until one has really waited.
+    const answers: string[][] = []
+    await until(async () => {
+      answers.push(await context.dependencies.missing(['postgres', 'queue']))
+      return pool.waitingCount > 0
+    })
+    expect(answers.flat()).toEqual([])
+    for (const client of lent) client.release()
+    await context.close()
+    await database.drop()
+  })
+})
 
 describeWith('redis-server')('readiness of programs', () => {
   const closings: (() => Promise<unknown>)[] = []
