@@ -60,7 +60,11 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   pool.on('error', (error) => options.onIdleError?.(error))
   // Nor does the pool listen to a connection that is lent out; its borrower learns of the loss with the next statement.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool, { disposeExternalPool: false }) })
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg(pool, { disposeExternalPool: false }),
+    // As long as the pool's own limits above: by default a save fails when all connections are busy for two seconds.
+    transactionOptions: { maxWait: 5_000, timeout: 60_000 },
+  })
   return {
     pool,
     prisma,

@@ -13,12 +13,14 @@ const passing = new Set([
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
-  // Prisma's own words for the same: unreachable, timed out, connection closed, pool exhausted, write conflict.
+  // Prisma's own words for the same: unreachable, timed out, connection closed, pool exhausted (also for a transaction), write
+  // conflict.
   'P1001',
   'P1002',
   'P1008',
   'P1017',
   'P2024',
+  'P2028',
   'P2034',
 ])
 

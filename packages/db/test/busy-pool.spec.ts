@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testDatabase } from '@herald/testkit'
+import { expect, it } from '@jest/globals'
+import {
+  createApplication,
+  createSealer,
+  isUnreachable,
+  openDatabase,
+  saveCertificate,
+} from '../src/index.ts'
+
+it('a save waits for a connection as long as the pool allows, beyond the two seconds of Prisma’s default', async () => {
+  const database = await testDatabase()
+  const db = openDatabase(database.url, { max: 1 })
+  try {
+    await createApplication(db, { appId: 'shop', name: 'Shop', packageName: '' })
+    const busy = await db.pool.connect()
+    const saving = saveCertificate(db, createSealer(Buffer.alloc(32)), {
+      application: 'shop',
+      channel: 'vivo',
+      environment: 'production',
+      name: '',
+      appId: '1',
+      appKey: '2',
+      appSecret: '3',
+      certificate: '',
+      extra: {},
+    })
+    saving.catch(() => {})
+    await sleep(2_300)
+    busy.release()
+    expect(await saving).toMatchObject({ appId: '1', version: 1 })
+  } finally {
+    await db.close()
+    await database.drop()
+  }
+})
+
+it('a transaction that found no connection counts as a store that cannot be reached', () => {
+  expect(isUnreachable(Object.assign(new Error('Transaction API error'), { code: 'P2028' }))).toBe(true)
+})
