@@ -45,12 +45,14 @@ const keptSql = `SELECT b.task_id, b.id, b.badges FROM unnest($1::bigint[], $2::
 JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version WHERE b.badges IS NOT NULL`
 
 // The numbers find their way back through one JSON object: a join of two lists whose length the planner cannot know becomes
-// a nested loop of a million steps for a thousand recipients.
+// a nested loop of a million steps for a thousand recipients. OFFSET 0 keeps the planner from reading every batch that is being
+// sent in order to find these.
 const badgeSql = `
 WITH held AS MATERIALIZED (
   SELECT h.count, b.task_id, b.id, b.recipients
   FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[]) AS h (task_id, id, version, count)
-  JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version AND b.state = 'sending' AND b.badges IS NULL
+  CROSS JOIN LATERAL (SELECT * FROM batch WHERE task_id = h.task_id AND id = h.id OFFSET 0) b
+  WHERE b.version = h.version AND b.state = 'sending' AND b.badges IS NULL
 ), shown AS (
   INSERT INTO badge AS b (device_id, value)
   SELECT r.device, LEAST(CASE WHEN $5 THEN sum(held.count) ELSE max(held.count) END, ${MOST})

@@ -65,16 +65,13 @@ export async function claimBatches(
   const rows = await run<unknown[]>(
     runner,
     'claim',
-    `WITH k AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS k (task_id, id) ORDER BY 1, 2),
-     held AS MATERIALIZED (
-       SELECT b.task_id, b.id FROM k CROSS JOIN LATERAL (
-         SELECT task_id, id FROM batch
-         WHERE task_id = k.task_id AND id = k.id AND state = 'released' AND deadline > now() FOR UPDATE SKIP LOCKED
-       ) b JOIN task t ON t.id = k.task_id WHERE NOT t.paused AND NOT t.cancelling
+    `WITH k AS MATERIALIZED (
+       SELECT k.* FROM unnest($1::bigint[], $2::bigint[]) AS k (task_id, id) JOIN task t ON t.id = k.task_id
+       WHERE NOT t.paused AND NOT t.cancelling ORDER BY 1, 2
      )
      UPDATE batch b SET state = 'sending', version = b.version + 1, attempts = b.attempts + 1,
        lease_until = now() + make_interval(secs => $3), worker = $4
-     FROM held WHERE b.task_id = held.task_id AND b.id = held.id
+     FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND b.state = 'released' AND b.deadline > now()
      RETURNING ${Object.values(claimed).join(', ')}`,
     [keys.map((key) => key[0]), keys.map((key) => key[1]), lease.seconds, lease.worker],
   )

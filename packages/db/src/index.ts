@@ -178,10 +178,9 @@ export {
   type SettleAnswer,
   type Settlement,
   settleBatches,
-  tendSuspects,
-  unretireWindow,
 } from './settle.ts'
 export type { Runner } from './statement.ts'
+export { tendSuspects, unretireWindow } from './suspects.ts'
 export { addTags, removeTags, tagsOf, tagsPerDevice } from './tags.ts'
 export {
   type ControlAnswer,

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { type NativeSettlement, settleNative } from './native-settle.ts'
 import { batchRow, idList } from './plan-rows.ts'
 import { type PlannedTask, tasksById } from './planning.ts'
-import { nextBatchesSql, reasonsSql } from './settle.ts'
+import { nextBatchesSql, reasonsSql } from './settle-sql.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
 /** Recipients of one task whose time to acknowledge is over, all in the same situation. */

@@ -1,6 +1,6 @@
 import type { NativeFold } from '@herald/domain'
 import { batchRow, idList } from './plan-rows.ts'
-import { nextBatchesSql, reasonsSql } from './settle.ts'
+import { nextBatchesSql, reasonsSql } from './settle-sql.ts'
 import { type Runner, run } from './statement.ts'
 
 /** What became of a claimed native batch, as one write: afterwards nothing in it is pending. */

@@ -1,8 +1,9 @@
 import type { VendorChannel } from '@herald/domain'
 import type { Database } from './database.ts'
 import { retrying } from './retrying.ts'
-import { GUARD_TOKENS, GUARD_WINDOW, unretireWindow } from './settle.ts'
+import { GUARD_TOKENS, GUARD_WINDOW } from './settle-sql.ts'
 import { run } from './statement.ts'
+import { unretireWindow } from './suspects.ts'
 
 export type ReportedToken = {
   token: string

@@ -1,6 +1,7 @@
 import type { NewBatch, Reason } from '@herald/domain'
 import type { Database } from './database.ts'
-import { batchRecord, batchRow, idList } from './plan-rows.ts'
+import { batchRow, idList } from './plan-rows.ts'
+import { plainSettleSql, settleSql } from './settle-sql.ts'
 import { run } from './statement.ts'
 
 /** What happened to recipients of one claimed batch, as one write. */
@@ -48,16 +49,23 @@ export type SettleAnswer = {
  * for the one before through the counts it reads.
  */
 export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleAnswer> {
+  const plain = settlements.every(isPlain)
   const rows = await run<[taskId: number, id: number, version: number, suspect: boolean]>(
     db.pool,
-    'settle',
-    settleSql,
+    plain ? 'settle-plain' : 'settle',
+    plain ? plainSettleSql : settleSql,
     [JSON.stringify(settlements.map(settleRow))],
   )
   return {
     settled: new Map(rows.map(([taskId, id, version]) => [`${taskId}/${id}`, version])),
     suspect: rows.some((row) => row[3]),
   }
+}
+
+/** Nobody left the channel: what is to be written is the batch and its counters. */
+function isPlain(s: Settlement): boolean {
+  const lists = [s.fallback, s.inbox, s.unbox ?? [], s.reasons, s.retire]
+  return s.gone === 0 && lists.every((list) => list.length === 0)
 }
 
 function settleRow(s: Settlement) {
@@ -82,165 +90,6 @@ function settleRow(s: Settlement) {
     answered: s.answered,
     gone: s.gone,
   }
-}
-
-/** At least this many tokens within ten minutes, over half of them dead, and nothing is retired. */
-export const GUARD_TOKENS = 20
-export const GUARD_WINDOW = `interval '10 minutes'`
-
-/** Batches of the next channel, from `done` with its columns of the batch, of the task, and `fallback`. */
-export const nextBatchesSql = `INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size,
-    recipients, status, tried, deadline, planned_at)
-  SELECT d.task_id, d.app_id, f.channel, f.certificate_id, f.topic, f.node, d.lane,
-    CASE WHEN d.paused THEN 'held' WHEN d.speed IS NOT NULL THEN 'paced' ELSE 'ready' END,
-    f.size, f.recipients::bigint[], repeat('.', f.size), f.tried::text[], d.deadline, d.planned_at
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.fallback) AS f (${batchRecord})
-  RETURNING task_id, channel, size`
-
-/** Failures by reason, from `done` with task_id, channel, id and `reasons`. */
-export const reasonsSql = `INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
-  SELECT d.task_id, d.channel, r.fate, r.reason, sum(r.count), (array_agg(r.samples ORDER BY d.id))[1]::bigint[]
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.reasons) AS r (fate text, reason text, count bigint, samples text)
-  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-  ON CONFLICT (task_id, channel, fate, reason) DO UPDATE SET count = f.count + excluded.count,
-    samples = CASE WHEN cardinality(f.samples) >= 10 THEN f.samples ELSE (f.samples || excluded.samples)[1:10] END
-  RETURNING 1`
-
-const settleSql = `
-WITH input AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
-    troubled boolean, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
-    unbox text, reasons jsonb, retire jsonb, answered bigint, gone bigint)
-), done AS (
-  UPDATE batch SET
-    status = i.status,
-    version = batch.version + 1,
-    state = CASE i.state WHEN 'sending' THEN batch.state WHEN 'settled' THEN 'settled'
-      ELSE CASE WHEN t.paused THEN 'held' WHEN t.speed IS NOT NULL THEN 'paced' ELSE 'ready' END END,
-    not_before = CASE WHEN i.state = 'again' THEN now() + make_interval(secs => i.wait) ELSE batch.not_before END,
-    trouble_since = CASE WHEN i.state = 'sending' THEN batch.trouble_since
-      WHEN i.troubled THEN coalesce(batch.trouble_since, now()) END,
-    lease_until = CASE WHEN i.state = 'sending' THEN batch.lease_until END,
-    worker = CASE WHEN i.state = 'sending' THEN batch.worker END
-  FROM input i JOIN task t ON t.id = i.t
-  WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
-  RETURNING batch.task_id, batch.id, batch.version, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
-    batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
-    i.inbox, i.unbox, i.reasons, i.retire, i.answered, i.gone
-), present_window AS (
-  INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
-  SELECT certificate_id, date_trunc('minute', now()), sum(answered), sum(gone) FROM done
-  WHERE certificate_id IS NOT NULL AND answered > 0
-    AND EXISTS (SELECT 1 FROM certificate c WHERE c.id = done.certificate_id)
-  GROUP BY certificate_id ORDER BY certificate_id
-  ON CONFLICT (certificate_id, minute) DO UPDATE SET answered = w.answered + excluded.answered, gone = w.gone + excluded.gone
-  RETURNING certificate_id, answered, gone
-), suspects AS MATERIALIZED (
-  SELECT p.certificate_id FROM present_window p LEFT JOIN token_window w
-    ON w.certificate_id = p.certificate_id AND w.minute > now() - ${GUARD_WINDOW} AND w.minute < date_trunc('minute', now())
-  GROUP BY p.certificate_id, p.answered, p.gone
-  HAVING p.answered + coalesce(sum(w.answered), 0) >= ${GUARD_TOKENS}
-    AND (p.gone + coalesce(sum(w.gone), 0)) * 2 > p.answered + coalesce(sum(w.answered), 0)
-), dead AS MATERIALIZED (
-  SELECT b.device_id, b.channel FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.retire)
-    AS r ("deviceId" bigint, token text, since double precision)
-  JOIN binding b ON b.device_id = r."deviceId" AND b.channel = d.channel AND b.token = r.token
-    AND b.registered_at <= to_timestamp(r.since / 1000)
-  WHERE d.certificate_id NOT IN (SELECT certificate_id FROM suspects)
-  ORDER BY b.device_id FOR UPDATE OF b
-), unbound AS (
-  DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel
-  RETURNING b.app_id, b.channel, b.token, b.device_id, b.environment, b.bundle_id, b.registered_at
-), retired AS (
-  INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
-  SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, 'gone' FROM unbound
-  ON CONFLICT (app_id, channel, token) DO UPDATE SET device_id = excluded.device_id, environment = excluded.environment,
-    bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = 'gone'
-  RETURNING 1
-), next_batches AS (
-  ${nextBatchesSql}
-), boxed AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
-  SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
-  ON CONFLICT (task_id, device_id) DO NOTHING
-  RETURNING task_id
-), unboxed AS (
-  DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.unbox::bigint[]) AS x (id)
-  WHERE n.task_id = d.task_id AND n.device_id = x.id RETURNING 1
-), why AS (
-  ${reasonsSql}
-), counted AS (
-  INSERT INTO counter AS c (task_id, channel, target, sent, failed, moved, expired, cancelled)
-  SELECT task_id, channel, sum(target), sum(sent), sum(failed), sum(moved), sum(expired), sum(cancelled) FROM (
-    SELECT task_id, channel, 0 AS target, sent, failed, moved, expired, cancelled FROM done
-    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0, 0 FROM next_batches
-    UNION ALL SELECT task_id, 'native', 1, 0, 0, 0, 0, 0 FROM boxed
-  ) deltas
-  WHERE (SELECT count(*) FROM retired) >= 0 AND (SELECT count(*) FROM why) >= 0 AND (SELECT count(*) FROM unboxed) >= 0
-  GROUP BY task_id, channel ORDER BY task_id, channel
-  ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
-    failed = c.failed + excluded.failed, moved = c.moved + excluded.moved, expired = c.expired + excluded.expired,
-    cancelled = c.cancelled + excluded.cancelled
-  RETURNING 1
-)
-SELECT d.task_id, d.id, d.version, coalesce(d.certificate_id IN (SELECT certificate_id FROM suspects), false)
-FROM done d WHERE (SELECT count(*) FROM counted) >= 0`
-
-/**
- * Marks the certificate suspect and gives back the tokens retired within the window: all but those whose device is gone or has
- * another token by now, which stay resolvable as retired ones.
- */
-export async function unretireWindow(db: Database, certificateId: number): Promise<number> {
-  const rows = await run<[number]>(
-    db.pool,
-    'unretire',
-    `WITH c AS (
-       UPDATE certificate SET state = CASE WHEN state = 'open' THEN 'suspect' ELSE state END,
-         last_error = CASE WHEN state = 'closed' THEN last_error ELSE
-           'over half of the tokens tried within ten minutes were answered as dead; none is retired until this ends' END,
-         last_error_at = CASE WHEN state = 'closed' THEN last_error_at ELSE now() END
-       WHERE id = $1 RETURNING id, app_id, channel, environment
-     ), taken AS MATERIALIZED (
-       SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel
-       WHERE r.reason = 'gone' AND r.retired_at > now() - ${GUARD_WINDOW}
-         AND (r.environment = c.environment OR c.environment = 1 AND c.channel <> 'apns' AND NOT EXISTS (
-           SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = r.environment))
-         AND EXISTS (SELECT 1 FROM device d WHERE d.id = r.device_id)
-       ORDER BY r.device_id FOR UPDATE OF r
-     ), given AS (
-       INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, registered_at)
-       SELECT device_id, channel, app_id, environment, token, bundle_id, registered_at FROM taken ORDER BY device_id
-       ON CONFLICT DO NOTHING RETURNING app_id, channel, token
-     )
-     DELETE FROM retired_token r USING given g WHERE r.app_id = g.app_id AND r.channel = g.channel AND r.token = g.token
-     RETURNING r.device_id`,
-    [certificateId],
-  )
-  return rows.length
-}
-
-/**
- * Ends suspicions that ten quiet minutes have refuted, and makes up for those whose worker died between its settle and the
- * giving back. Answers the certificates that became suspect.
- */
-export async function tendSuspects(db: Database): Promise<number[]> {
-  await run(
-    db.pool,
-    'end-suspicion',
-    `UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL
-     WHERE state = 'suspect' AND last_error_at < now() - ${GUARD_WINDOW}`,
-    [],
-  )
-  const rows = await run<[number]>(
-    db.pool,
-    'overlooked-suspects',
-    `SELECT w.certificate_id FROM token_window w JOIN certificate c ON c.id = w.certificate_id AND c.state = 'open'
-     WHERE w.minute > now() - ${GUARD_WINDOW} GROUP BY 1
-     HAVING greatest(sum(w.answered), sum(w.gone)) >= ${GUARD_TOKENS} AND sum(w.gone) * 2 > sum(w.answered)`,
-    [],
-  )
-  for (const [id] of rows) await unretireWindow(db, id)
-  return rows.map(([id]) => id)
 }
 
 /** Reads who holds a batch, to tell a settle that committed unheard from a lease that was lost. */
