@@ -1,0 +1,66 @@
+import { connect, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+
+/**
+ * Sends requests over a fixed number of connections, one at a time on each, and answers what each took. Written on the bare
+ * socket: node's client costs as much as the API it would measure, on the same two cores.
+ */
+export async function hammer(options: {
+  base: string
+  path: string
+  headers: Record<string, string>
+  connections: number
+  count: number
+  body(n: number): string
+}): Promise<{ latencies: number[]; tookMs: number }> {
+  const { hostname, port } = new URL(options.base)
+  const head =
+    `POST ${options.path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
+    Object.entries(options.headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')
+  const latencies: number[] = []
+  let next = 0
+  const started = performance.now()
+  await Promise.all(
+    Array.from({ length: options.connections }, async () => {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+      try {
+        while (next < options.count) {
+          const body = options.body(next++)
+          const asked = performance.now()
+          socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+          const answer = await readAnswer(socket)
+          if (!answer.startsWith('{"code":200')) throw new Error(answer)
+          latencies.push(performance.now() - asked)
+        }
+      } finally {
+        socket.destroy()
+      }
+    }),
+  )
+  return { latencies, tookMs: performance.now() - started }
+}
+
+/** The body of the next answer; answers without a length are not ours. */
+function readAnswer(socket: Socket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const end = (error?: Error) => {
+      socket.off('data', take).off('error', end).off('close', closed)
+      if (error) reject(error)
+    }
+    const closed = () => end(new Error('the API hung up'))
+    const take = (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      const split = text.indexOf('\r\n\r\n')
+      if (split < 0) return
+      const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1]
+      if (length === undefined) return end(new Error(`no content-length: ${text.slice(0, 200)}`))
+      if (text.length < split + 4 + Number(length)) return
+      end()
+      resolve(text.slice(split + 4))
+    }
+    socket.on('data', take).on('error', end).on('close', closed)
+  })
+}
