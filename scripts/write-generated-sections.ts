@@ -18,7 +18,7 @@ rewrite('docs/observability.md', {
   metrics: metricsTable(),
   alerts: alertsTable(parse(read('deploy/prometheus/alerts.yml')).groups[0].rules),
 })
-rewrite('docs/sizing.md', {
+rewrite('docs/benchmarks.md', {
   figures: figures(
     existsSync(join(root, 'bench/latest.json')) ? JSON.parse(read('bench/latest.json')) : undefined,
   ),

@@ -115,7 +115,7 @@ describe('generated sections of docs/', () => {
     expect(
       fillSection(fillSection(page, 'metrics', metricsTable()), 'alerts', alertsTable(rules as never)),
     ).toBe(page)
-    expect(fillSection(read('docs/sizing.md'), 'figures', 'x')).toContain('-->\nx\n<!-- /figures -->')
+    expect(fillSection(read('docs/benchmarks.md'), 'figures', 'x')).toContain('-->\nx\n<!-- /figures -->')
   })
 
   it('show a run of the benchmark as it was', () => {
