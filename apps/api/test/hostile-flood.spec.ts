@@ -6,8 +6,9 @@ import { createDice, type Dice, mutate, nastyTexts } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { codes } from '../src/codes.ts'
+import { consoleRoutes } from '../src/console/routes.ts'
 import { type Operation, openApiDocument } from '../src/openapi/document.ts'
-import type { JsonSchema } from '../src/openapi/schemas.ts'
+import { type JsonSchema, schemaOf } from '../src/openapi/schemas.ts'
 import { createRateLimiter } from '../src/rim/rate-limiter.ts'
 import { countingPasswords, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 import { createWriter } from './hostile-values.ts'
@@ -23,9 +24,22 @@ const vendors =
   'APNS APNS_SANDBOX FCM FCM_TOKEN HUAWEI HUAWEI_AUTH HONOR HONOR_AUTH XIAOMI OPPO OPPO_INTL VIVO MEIZU MEIZU_INTL'.split(
     ' ',
   )
-const operations = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
+const documented = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 )
+/** The console's own calls, which the document leaves out. */
+const ofConsole = consoleRoutes.map(({ path, method, input }) => ({
+  path,
+  method: method.toUpperCase(),
+  operation: {
+    parameters: [],
+    requestBody:
+      method === 'get'
+        ? undefined
+        : { content: { 'application/json': { schema: schemaOf(input, 'input') } } },
+  } as unknown as Operation,
+}))
+const operations = [...documented, ...ofConsole]
 
 /** These call out, or answer with all there is: at their full share they would take half of the time. */
 const costly = new Set([
@@ -169,7 +183,10 @@ function* requests(dice: Dice, count: number): Generator<Buffer> {
     const headers = [
       `app_id: ${dice.chance(0.02) ? headerText(dice.pick(nastyTexts)) : revokes ? restless.appId : api.appId}`,
     ]
-    if (path.startsWith('/admin/app')) headers.push(`authorization: Bearer ${OPERATOR_KEY}`)
+    if (path.startsWith('/console/'))
+      headers.push(`cookie: herald_session=${headerText(dice.pick(nastyTexts))}`, 'x-herald-console: 1')
+    if (path.startsWith('/admin/app') || (path.startsWith('/console/') && dice.chance(0.3)))
+      headers.push(`authorization: Bearer ${OPERATOR_KEY}`)
     if (dice.chance(0.95))
       headers.push(`access-token: ${dice.chance(0.03) ? headerText(dice.pick(nastyTexts)) : admin}`)
     if (/^\/user\//.test(path) ? dice.chance(0.9) : dice.chance(0.05))

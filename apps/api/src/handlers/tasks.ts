@@ -87,6 +87,10 @@ const taskRecord = z.object({
   eta: z.number().nullable().describe('Seconds until nothing is pending at that rate.'),
 })
 
+/** Ids of tasks are below 2^53: beyond that one is like another, and a double could round it out of int64. */
+const ownId = (id: bigint) =>
+  Number(id > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : id < 0n ? 0n : id)
+
 export const taskList = route({
   method: 'post',
   path: '/push/task/list',
@@ -104,7 +108,7 @@ export const taskList = route({
     const limit = input.limit ?? DEFAULT_PAGE
     const rows = await listTasks(context.deps.db, taskScopeOf(context), {
       limit: limit + 1,
-      before: input.before === undefined ? undefined : Number(input.before),
+      before: input.before === undefined ? undefined : ownId(input.before),
       state: input.state,
     })
     return cutPage(
