@@ -32,48 +32,64 @@ export async function vendorSession(
     const present = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
     const usable = present !== undefined && present !== stale
     if (usable && !row![2]) return present
-    const [won] = await run<[boolean]>(
+    // Only while the row is as it was read: somebody may have minted since, and vendors count passes (APNs locks out whoever
+    // brings a third within twenty minutes).
+    const [claim] = await run<[until: string]>(
       db.pool,
       'session-claim',
       `INSERT INTO vendor_session AS s (certificate_id, key, minting_until)
        VALUES ($1, $2, now() + make_interval(secs => ${MINT_SECONDS}))
        ON CONFLICT (certificate_id, key) DO UPDATE SET minting_until = excluded.minting_until
-         WHERE s.minting_until IS NULL OR s.minting_until < now()
-       RETURNING true`,
-      [certificateId, key],
+         WHERE (s.minting_until IS NULL OR s.minting_until < now()) AND s.sealed IS NOT DISTINCT FROM $3
+       RETURNING minting_until::text`,
+      [certificateId, key, row?.[0] ?? null],
     )
-    if (won) return mintOne(db, sealer, certificateId, key, boundTo, mint)
+    const minted =
+      claim && (await mintOne(db, sealer, { certificateId, key, until: claim[0] }, boundTo, mint))
+    if (minted !== undefined) return minted
     if (usable) return present
+    if (claim) continue
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
 
+type Claim = { certificateId: number; key: string; until: string }
+
+/** Undefined when it took so long that somebody else has minted: theirs is the pass by now. */
 async function mintOne(
   db: Database,
   sealer: Sealer,
-  certificateId: number,
-  key: string,
+  { certificateId, key, until }: Claim,
   boundTo: string,
   mint: () => Promise<Minted>,
-): Promise<string> {
+): Promise<string | undefined> {
   try {
     const { value, renewAt, expiresAt } = await mint()
     // Times arrive by the minter's clock and are stored relative to the database's.
     const now = Date.now()
-    await run(
+    const stored = await run(
       db.pool,
       'session-store',
       `UPDATE vendor_session SET sealed = $3, renew_at = now() + make_interval(secs => $4),
-         expires_at = now() + make_interval(secs => $5), minting_until = NULL WHERE certificate_id = $1 AND key = $2`,
-      [certificateId, key, sealer.seal(value, boundTo), (renewAt - now) / 1000, (expiresAt - now) / 1000],
+         expires_at = now() + make_interval(secs => $5), minting_until = NULL
+       WHERE certificate_id = $1 AND key = $2 AND minting_until = $6::timestamptz RETURNING true`,
+      [
+        certificateId,
+        key,
+        sealer.seal(value, boundTo),
+        (renewAt - now) / 1000,
+        (expiresAt - now) / 1000,
+        until,
+      ],
     )
-    return value
+    return stored.length > 0 ? value : undefined
   } catch (error) {
     await run(
       db.pool,
       'session-give-up',
-      'UPDATE vendor_session SET minting_until = NULL WHERE certificate_id = $1 AND key = $2',
-      [certificateId, key],
+      `UPDATE vendor_session SET minting_until = NULL
+       WHERE certificate_id = $1 AND key = $2 AND minting_until = $3::timestamptz`,
+      [certificateId, key, until],
     )
     throw error
   }
