@@ -1,4 +1,4 @@
-import type { VendorChannel } from '@herald/domain'
+import { type VendorChannel, vendorChannels } from '@herald/domain'
 import { between, pick, type Random, randomFrom, shuffle } from './random.ts'
 
 export const queueKinds = ['redis', 'postgres', 'sentinel', 'cluster'] as const
@@ -121,7 +121,12 @@ const everywhere: readonly Card[] = [
   storm('cut', some),
   storm('latency', (random) => 0.2 + random()),
   storm('goaway', () => 50, ['apns', 'fcm']),
-  storm('expired-auth', () => 1),
+  // Not at APNs, which lets a token be replaced early once in twenty minutes: a second time is a clock that is wrong.
+  storm(
+    'expired-auth',
+    () => 1,
+    vendorChannels.filter((channel) => channel !== 'apns'),
+  ),
 ]
 
 const byQueue: Record<QueueKind, readonly Card[]> = {
