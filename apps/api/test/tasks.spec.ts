@@ -136,9 +136,9 @@ describe('a task', () => {
       { task_id: ids[1] },
     ])
     expect((await api.client.taskList({ limit: 1, before: first.next! })).list[0]!.task_id).toBe(ids[2])
-    const far = await api.call('/push/task/list', { raw: '{"before":9223372036854775807,"limit":1}' })
+    const far = await api.call('/push/task/list', { body: { before: '9223372036854775807', limit: 1 } })
     expect(far.data.list[0].task_id).toBe(ids[0])
-    const past = await api.call('/push/task/list', { raw: '{"before":-9223372036854775808}' })
+    const past = await api.call('/push/task/list', { body: { before: '-9223372036854775808' } })
     expect(past.data.list).toEqual([])
     expect((await api.call('/push/task/list', { body: { state: 'lost' } })).code).toBe(40002)
     expect((await api.call('/push/task/list', { body: { limit: 1001 } })).code).toBe(40002)
