@@ -135,7 +135,7 @@ export const en = {
     type: 'Kind',
     typeText: 'Text',
     typeImage: 'Image',
-    typeCmd: 'Pass-through (not shown)',
+    typeCmd: 'Pass-through',
     messageTitle: 'Title',
     body: 'Text',
     bigText: 'Long text',

@@ -135,7 +135,7 @@ export const zh: Words = {
     type: '类型',
     typeText: '文本',
     typeImage: '图片',
-    typeCmd: '透传（不展示）',
+    typeCmd: '透传',
     messageTitle: '标题',
     body: '正文',
     bigText: '长文本',

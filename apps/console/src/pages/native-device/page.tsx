@@ -1,4 +1,4 @@
-import { Button, Group, Paper, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Paper, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { IconDeviceMobileMessage } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -67,9 +67,8 @@ function Device({ appId }: { appId: string }) {
                 miw={220}
                 maw={420}
                 label={t('nativeDevice.guid')}
-                description={t('nativeDevice.guidHint')}
                 value={device.guid}
-                disabled={wanted}
+                readOnly={wanted}
                 required
                 withAsterisk={false}
                 onChange={({ currentTarget }) => device.setGuid(currentTarget.value)}
@@ -83,6 +82,9 @@ function Device({ appId }: { appId: string }) {
                 </Button>
               )}
             </Group>
+            <Text size="xs" c="dimmed" mt={-8}>
+              {t('nativeDevice.guidHint')}
+            </Text>
             <Problem error={device.problem ?? toMyself.error} />
             <Facts
               facts={[

@@ -29,8 +29,9 @@ export function RateChart({ rates }: { rates: Rate[] }) {
     <div role="img" aria-label={t('overview.rateLabel', shown)}>
       <AreaChart
         h={HEIGHT}
-        data={rates.map((rate) => ({ ...rate, time: format.clock(rate.at) }))}
-        dataKey="time"
+        // The axis begins and ends at whole seconds, so a fraction would stick out of it.
+        data={rates.map((rate) => ({ ...rate, at: Math.round(rate.at) }))}
+        dataKey="at"
         series={[
           { name: 'sent', label: t('counter.sent'), color: 'herald.6' },
           { name: 'received', label: t('counter.received'), color: 'indigo.5' },
@@ -45,7 +46,16 @@ export function RateChart({ rates }: { rates: Rate[] }) {
         valueFormatter={format.number}
         areaChartProps={{ accessibilityLayer: false }}
         areaProps={{ isAnimationActive: false }}
-        xAxisProps={{ minTickGap: 48 }}
+        // Readings may be late, and a gap must look like one.
+        xAxisProps={{
+          type: 'number',
+          scale: 'time',
+          domain: ['dataMin', 'dataMax'],
+          tickFormatter: format.clock,
+          minTickGap: 48,
+        }}
+        // Also asked while nothing is pointed at.
+        tooltipProps={{ labelFormatter: (at) => (typeof at === 'number' ? format.clock(at) : '') }}
       />
     </div>
   )

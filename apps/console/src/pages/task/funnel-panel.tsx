@@ -1,6 +1,7 @@
 import '@mantine/charts/styles.css'
 import { BarChart } from '@mantine/charts'
 import { Stack, Table } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { IconChartBar } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { type Funnel, type FunnelRow, receivedShare } from '../../figures/funnel.ts'
@@ -13,6 +14,7 @@ import { useWords } from '../../parts/words.ts'
 export function FunnelPanel({ funnel }: { funnel: Funnel }) {
   const { t } = useTranslation()
   const { channel, format } = useWords()
+  const narrow = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false })
   if (funnel.rows.length === 0)
     return (
       <Panel title={t('task.funnel')}>
@@ -41,6 +43,8 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
             barChartProps={{ accessibilityLayer: false }}
             barProps={{ isAnimationActive: false }}
             yAxisProps={{ allowDecimals: false }}
+            // Slanted names all find room; level ones would leave every second channel without one.
+            xAxisProps={narrow ? { interval: 0, angle: -40, textAnchor: 'end', height: 56 } : { interval: 0 }}
           />
         </div>
         <WideTable label={t('task.funnel')} minWidth={440}>

@@ -66,7 +66,7 @@ export function ProgressPanel({ task }: { task: TaskView }) {
                 : t('task.perSecond', { n: format.number(task.speed) }),
             ],
             [t('tasks.task'), <CopyText key="id" value={String(task.task_id)} />],
-            [t('task.requestId'), task.request_id ?? '–'],
+            ...(task.request_id === null ? [] : [[t('task.requestId'), task.request_id] as [string, string]]),
           ]}
         />
       </Stack>
