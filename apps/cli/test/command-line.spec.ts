@@ -100,7 +100,7 @@ describe('certificates', () => {
       ['xiaomi', ...app, '--app-secret-file', secret, '--extra', '{"package_name":"com.example.shop"}'],
       ['oppo', ...app, '--master-secret-file', secret],
       ['vivo', ...app, '--app-secret-file', secret],
-      ['meizu', ...app, '--app-secret-file', secret],
+      ['flyme', ...app, '--app-secret-file', secret],
     ]
     const answers = await Promise.all(sets.map((set) => json('certificate', 'set', ...set, ...as)))
     expect(answers.map(({ stderr, records: [record] }) => [stderr, record?.environment])).toEqual(

@@ -1,6 +1,6 @@
 import type { CertificateView, HeraldServer, NewCertificate } from '@herald/client'
-import { channelOfPublicName, type VendorChannel, vendorChannels } from '@herald/domain'
-import { Argument, type Command, Option } from 'commander'
+import { channelOfPublicName, publicName, type VendorChannel, vendorChannels } from '@herald/domain'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { examples } from '../examples.ts'
 import { CliFailure, Unsatisfied, UsageFailure } from '../failure.ts'
 import type { Io } from '../io.ts'
@@ -46,6 +46,8 @@ export function addCertificateCommands(program: Command): void {
 function addSet(set: Command, vendor: VendorChannel): void {
   const { title, fields, examples: lines } = vendors[vendor]
   const command = set.command(vendor).description(`Save the credentials of ${title}`)
+  // As answers name it.
+  if (publicName(vendor) !== vendor) command.alias(publicName(vendor))
   for (const { flag, field, about, secret, file } of fields) {
     command.option(`--${flag} <${file ? 'file' : 'text'}>`, `${about} (${field})`)
     if (secret) command.option(`--${flag}-file <file>`, `a file that holds it`)
@@ -122,7 +124,7 @@ function addCheck(certificate: Command): void {
   certificate
     .command('check')
     .description('Ask vendors whether the credentials are good; a good answer opens a closed channel')
-    .addArgument(new Argument('[vendor]', 'all that are saved when left out').choices(vendorChannels))
+    .addArgument(new Argument('[vendor]', 'all that are saved when left out').argParser(readVendor))
     .addOption(environment())
     .addHelpText('after', examples('certificate check', 'certificate check apns --environment development'))
     .action(
@@ -145,6 +147,13 @@ function addCheck(certificate: Command): void {
         })
       },
     )
+}
+
+/** By its own name or the one that answers have for it. */
+function readVendor(name: string): VendorChannel {
+  const vendor = vendorChannels.find((one) => one === name || publicName(one) === name)
+  if (!vendor) throw new InvalidArgumentError(`Vendors are ${vendorChannels.join(', ')}.`)
+  return vendor
 }
 
 async function savedPlaces(server: HeraldServer) {
