@@ -103,8 +103,9 @@ export async function prepareCast(roles: readonly Role[], random: Random): Promi
       for (const role of roles)
         byName.set(role.name, supervise(role.name, [programOf(role)], { ...shared, ...own(role) }))
     },
+    /** Without ceremony: everything is at rest, and draining is proved elsewhere. */
     async stop() {
-      await Promise.all([...byName.values()].map((process) => process.stop()))
+      await Promise.all([...byName.values()].map((process) => process.stop('SIGKILL')))
       await Promise.all([front.close(), native.close()])
     },
   }

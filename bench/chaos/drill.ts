@@ -173,6 +173,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       () => measureRest(cast, db, queue),
       REST_SECONDS,
     )
+    log(`${sinceStart().toFixed(1)} s  at rest`)
     await sampling.stop()
     await missed.stop()
     const bound = {

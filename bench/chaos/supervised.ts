@@ -14,8 +14,8 @@ export type Supervised = {
   freeze(seconds: number, asleep?: () => Promise<void>): Promise<void>
   /** Sends a signal and goes on; false when nobody was there. */
   signal(signal: NodeJS.Signals): boolean
-  /** SIGTERM and no new start. */
-  stop(): Promise<void>
+  /** SIGTERM, or another signal, and no new start. */
+  stop(signal?: NodeJS.Signals): Promise<void>
   restarts(): number
   output(): string
 }
@@ -69,10 +69,10 @@ export function supervise(name: string, args: string[], env: Record<string, stri
         send(pid, 'SIGCONT')
       }
     },
-    async stop() {
+    async stop(signal = 'SIGTERM') {
       stopped = true
       send(current.pid, 'SIGCONT')
-      await current.stop('SIGTERM')
+      await current.stop(signal)
     },
   }
 }
