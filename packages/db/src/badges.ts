@@ -4,7 +4,7 @@ import { type Runner, run } from './statement.ts'
 /** A badge that runs away must not overflow a client's 32 bits. */
 const MOST = 999_999_999
 
-export type BadgeWish = { taskId: number; id: number; version: number; badge: Badge }
+export type BadgeWish = { taskId: number; id: number; version: number; recipients: number[]; badge: Badge }
 
 /**
  * Gives every recipient of claimed batches the absolute number it is to show, once: the numbers are kept with the batch and
@@ -19,19 +19,13 @@ export async function assignBadges(
   for (const kind of ['set', 'add'] as const) {
     const some = wishes.filter((wish) => wish.badge.kind === kind)
     if (some.length === 0) continue
-    const rows = await run<[taskId: number, id: number, badges: number[]]>(runner, 'badges', badgeSql, [
-      some.map((wish) => wish.taskId),
-      some.map((wish) => wish.id),
-      some.map((wish) => wish.version),
-      some.map((wish) => wish.badge.count),
-      kind === 'add',
-    ])
+    const rows = await assign(runner, some, kind === 'add')
     for (const [taskId, id, numbers] of rows) badges.set(`${taskId}/${id}`, numbers)
   }
   const missing = wishes.filter((wish) => !badges.has(`${wish.taskId}/${wish.id}`))
   if (missing.length > 0) {
     // They may be there already: the commit of an earlier call whose answer was lost.
-    const rows = await run<[taskId: number, id: number, badges: number[]]>(runner, 'badges-kept', keptSql, [
+    const rows = await run<BadgeRow>(runner, 'badges-kept', keptSql, [
       missing.map((wish) => wish.taskId),
       missing.map((wish) => wish.id),
       missing.map((wish) => wish.version),
@@ -40,6 +34,49 @@ export async function assignBadges(
   }
   return badges
 }
+
+type BadgeRow = [taskId: number, id: number, badges: number[]]
+
+function assign(runner: Runner, wishes: readonly BadgeWish[], add: boolean): Promise<BadgeRow[]> {
+  const [one] = wishes
+  if (wishes.length === 1 && isAscending(one!.recipients)) {
+    return run(runner, 'badges-of-one', oneBatchSql, [
+      one!.taskId,
+      one!.id,
+      one!.version,
+      one!.badge.count,
+      add,
+    ])
+  }
+  return run(runner, 'badges', badgeSql, [
+    wishes.map((wish) => wish.taskId),
+    wishes.map((wish) => wish.id),
+    wishes.map((wish) => wish.version),
+    wishes.map((wish) => wish.badge.count),
+    add,
+  ])
+}
+
+function isAscending(ids: readonly number[]): boolean {
+  return ids.every((id, i) => i === 0 || ids[i - 1]! < id)
+}
+
+// The large batch of a broadcast: its recipients are in order and each is there once, so that their numbers need only be sorted
+// to be in theirs.
+const oneBatchSql = `
+WITH held AS MATERIALIZED (
+  SELECT task_id, id, recipients FROM batch
+  WHERE task_id = $1 AND id = $2 AND version = $3 AND state = 'sending' AND badges IS NULL
+), shown AS (
+  INSERT INTO badge AS b (device_id, value)
+  SELECT r.device, LEAST($4::int, ${MOST}) FROM held CROSS JOIN LATERAL unnest(held.recipients) AS r (device) ORDER BY r.device
+  ON CONFLICT (device_id) DO UPDATE
+    SET value = CASE WHEN $5 THEN LEAST(b.value + excluded.value, ${MOST}) ELSE excluded.value END
+  RETURNING device_id, value
+)
+UPDATE batch b SET badges = (SELECT array_agg(value ORDER BY device_id) FROM shown)
+FROM held WHERE b.task_id = $1 AND b.id = $2
+RETURNING b.task_id, b.id, b.badges`
 
 const keptSql = `SELECT b.task_id, b.id, b.badges FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS h (task_id, id, version)
 JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version WHERE b.badges IS NOT NULL`
