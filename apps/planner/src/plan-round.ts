@@ -11,7 +11,7 @@ import { type Plan, planDevices } from '@herald/domain'
 import { type CertificateBook, rulesFor } from '@herald/plan'
 
 /** Most devices of one page: what a planner holds in memory, whatever the size of the audience. */
-const PAGE_DEVICES = 10_000
+const PAGE_DEVICES = 20_000
 const SHUN_MS = 10_000
 
 export type PlanDeps = {
