@@ -11,6 +11,7 @@ export type Demo = {
   app_secret: string
   admin_token: string
   operator_key: string
+  simulators: Record<string, string>
 }
 
 /** A page and all it complained of. */

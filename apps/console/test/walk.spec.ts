@@ -176,6 +176,26 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByRole('link', { name: 'Walked through' }).waitFor()
   })
 
+  step('tells why a push failed, and for which device', async () => {
+    type Found = { list: { push_token: string; bindings: { device_token: string }[] }[] }
+    const [device] = (await stage.call<Found>('/admin/device/list', { device_guid: 'demo-oppo' })).list
+    const tokens = device?.bindings.map(({ device_token }) => device_token)
+    await fetch(`${stage.demo.simulators.oppo}/_sim/dead`, {
+      method: 'POST',
+      body: JSON.stringify({ tokens }),
+    })
+    const { task_id } = await stage.call<TaskRow>('/push/notify', {
+      audience: { push_token: [device?.push_token] },
+      setting: { distribution_strategy: 'ospush_only' },
+      message: { title: 'To a dead token' },
+    })
+    await open(`/tasks/${task_id}`)
+    const failures = page.getByRole('table', { name: 'Failures by reason' })
+    await failures.getByRole('cell', { name: 'given up' }).waitFor()
+    await failures.getByRole('link', { name: 'demo-oppo' }).waitFor()
+    expect(await barriers(page)).toEqual([])
+  })
+
   step('shows the rate of what is being sent', async () => {
     await page.getByRole('link', { name: 'Overview', exact: true }).click()
     await page.getByText('The chart begins in a few seconds').waitFor()
@@ -251,10 +271,11 @@ describeWith('chromium')('the console in a browser', () => {
     const links = page.getByRole('navigation').locator('a[href^="/console"]')
     const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
     expect(paths.length).toBe(7)
+    const heading = page.locator('h1')
     const follow = async (path: string) => {
+      const former = path === paths[0] ? '' : await heading.textContent()
       await page.locator(`a[href="${path}"]`).first().click()
-      await page.waitForURL(({ pathname, search }) => pathname + search === path)
-      await page.locator('h1').waitFor()
+      await until(async () => (await heading.textContent()) !== former, { seconds: 30, what: path })
       await page.locator('.mantine-Loader-root').waitFor({ state: 'detached' })
       await look(path)
     }

@@ -1,4 +1,4 @@
-import { Center, Loader } from '@mantine/core'
+import { Center } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useState } from 'react'
@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { isSignedOut } from '../api/call.ts'
 import type { Session } from '../api/records.ts'
 import { Problem } from '../parts/problem.tsx'
+import { Waiting } from '../parts/waiting.tsx'
 import { enter, useApplications, useLeave, useSession, type Who, WhoContext } from './session.ts'
 
 const SignIn = lazy(() => import('../pages/sign-in/sign-in.tsx'))
@@ -77,13 +78,4 @@ function useSessionEnd(): boolean {
     }
   }, [queries])
   return ended
-}
-
-function Waiting() {
-  const { t } = useTranslation()
-  return (
-    <Center mih="60vh">
-      <Loader aria-label={t('app.loading')} />
-    </Center>
-  )
 }

@@ -1,5 +1,5 @@
 import type { CertificateView } from '@herald/client'
-import { Button, Center, Loader, Paper, SimpleGrid, Stack } from '@mantine/core'
+import { Button, Paper, SimpleGrid, Stack } from '@mantine/core'
 import { IconCertificate, IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -10,6 +10,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { Needed } from '../../parts/needed.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
 import { CertificateCard } from './certificate-card.tsx'
 import { CertificateDialog } from './certificate-dialog.tsx'
 
@@ -40,11 +41,7 @@ function CertificatesPage() {
         {certificates.length > 0 && add}
       </PageHead>
       {query.isError && <Problem error={query.error} retry={query.refetch} />}
-      {query.isPending && (
-        <Center p="xl">
-          <Loader aria-label={t('app.loading')} />
-        </Center>
-      )}
+      {query.isPending && <Waiting />}
       {query.isSuccess && certificates.length === 0 && (
         <Paper withBorder>
           <Empty icon={IconCertificate} title={t('certificates.empty')} text={t('certificates.emptyMore')}>

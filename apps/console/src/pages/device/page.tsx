@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Grid, Loader, Paper, Stack } from '@mantine/core'
+import { Anchor, Button, Grid, Paper, Stack } from '@mantine/core'
 import { IconArrowLeft, IconDevices } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -14,6 +14,7 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { StateMark } from '../../parts/state-mark.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
 import { useWords } from '../../parts/words.ts'
 import { BindingTable } from './binding-table.tsx'
 import { LabelsPanel } from './labels-panel.tsx'
@@ -46,12 +47,7 @@ function DevicePage() {
       <IconArrowLeft size={14} aria-hidden /> {t('device.back')}
     </Anchor>
   )
-  if (query.isPending)
-    return (
-      <Center p="xl">
-        <Loader aria-label={t('app.loading')} />
-      </Center>
-    )
+  if (query.isPending) return <Waiting />
   if (!device)
     return (
       <>

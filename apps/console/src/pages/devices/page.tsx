@@ -1,4 +1,4 @@
-import { Button, Center, Group, Loader, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
+import { Button, Center, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
 import { IconDevices, IconSearch } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -10,6 +10,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { Needed } from '../../parts/needed.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
 import { DeviceTable } from './device-table.tsx'
 import { type SearchKind, searchKinds, wishOf } from './search.ts'
 
@@ -70,9 +71,7 @@ function DevicesPage() {
       {!query.isError && (
         <Paper withBorder p="xs">
           {query.isPending ? (
-            <Center p="xl">
-              <Loader aria-label={t('app.loading')} />
-            </Center>
+            <Waiting />
           ) : devices.length > 0 ? (
             <DeviceTable devices={devices} />
           ) : wish.value !== '' ? (

@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Loader, Paper, Stack } from '@mantine/core'
+import { Anchor, Button, Paper, Stack } from '@mantine/core'
 import { IconArrowLeft, IconListCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -11,6 +11,7 @@ import { Needed } from '../../parts/needed.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Problem } from '../../parts/problem.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
 import { FailureTable } from './failure-table.tsx'
 import { FunnelPanel } from './funnel-panel.tsx'
 import { ProgressPanel } from './progress-panel.tsx'
@@ -42,12 +43,7 @@ function TaskPage() {
     },
     refetchInterval: ({ state }) => (state.data?.task.finished_at ? ENDED_MS : OPEN_MS),
   })
-  if (query.isPending)
-    return (
-      <Center p="xl">
-        <Loader aria-label={t('app.loading')} />
-      </Center>
-    )
+  if (query.isPending) return <Waiting />
   const back = (
     <Anchor component={Link} to="/tasks" size="sm">
       <IconArrowLeft size={14} aria-hidden /> {t('task.back')}

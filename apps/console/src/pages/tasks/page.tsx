@@ -1,5 +1,5 @@
 import { taskStates } from '@herald/domain'
-import { Button, Center, Group, Loader, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
+import { Button, Center, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
 import { IconListCheck } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { Needed } from '../../parts/needed.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
 import { useWords } from '../../parts/words.ts'
 import { TaskTable } from './task-table.tsx'
 
@@ -82,9 +83,7 @@ function TasksPage() {
       {query.isError && <Problem error={query.error} retry={query.refetch} />}
       <Paper withBorder p="xs">
         {query.isPending ? (
-          <Center p="xl">
-            <Loader aria-label={t('app.loading')} />
-          </Center>
+          <Waiting />
         ) : tasks.length > 0 ? (
           <TaskTable tasks={tasks} />
         ) : state === '' ? (

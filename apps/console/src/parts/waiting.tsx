@@ -1,0 +1,13 @@
+import { Center, Loader, VisuallyHidden } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+/** Something is on its way. */
+export function Waiting() {
+  const { t } = useTranslation()
+  return (
+    <Center role="status" mih={160}>
+      <Loader aria-hidden />
+      <VisuallyHidden>{t('app.loading')}</VisuallyHidden>
+    </Center>
+  )
+}
