@@ -93,7 +93,7 @@ beforeAll(async () => {
   }
   expect(callbacks).toHaveLength(6)
   await refill(0)
-})
+}, 300_000)
 afterAll(() => api.close())
 
 /** What is known to exist, so that a generated call gets past "does not exist". Calls remove it; so it is made anew. */

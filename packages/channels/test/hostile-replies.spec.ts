@@ -351,6 +351,18 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
     await transport.close()
   }, 60_000)
 
+  if (!vendor.http2)
+    it('it does not read what is larger than any answer of a vendor, however good it begins', async () => {
+      const transport = open({ minted: true })
+      const body = Buffer.concat([Buffer.from(vendor.bodies[0]!), Buffer.alloc(5_000_000, ' ')])
+      reply = { status: 200, body }
+      const { outcomes } = await send(transport)
+      expect(outcomes).toHaveLength(count)
+      for (const outcome of outcomes)
+        expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringContaining('larger than') })
+      await transport.close()
+    })
+
   it('it waits for none of hanging, trickling, cut or endless answers, and keeps none of it', async () => {
     const before = process.memoryUsage().rss
     for (const act of ['hang', 'cut', 'endless', 'trickle', 'short', 'long'] as const) {
@@ -358,6 +370,9 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
       reply = { act }
       const sent = await send(transport)
       check(act, sent)
+      // By the transport's own limit, long before the caller of `send` loses patience.
+      if (act === 'hang' || act === 'trickle' || act === 'endless')
+        expect([act, sent.thrown, sent.outcomes.length]).toEqual([act, undefined, count])
       for (const { kind } of sent.outcomes) {
         // HTTP/2 has no length to fall short of, and what follows a whole answer is not part of it.
         if (act === 'long' || (act === 'short' && vendor.http2)) continue
