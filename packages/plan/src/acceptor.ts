@@ -31,6 +31,8 @@ const GROUPS = 3
  * its job, costs as much for one request as for ten.
  */
 const COMPANY = GROUP / 2
+/** Turns of the event loop that a group waits at most: a few milliseconds when the loop is busy, nothing when it is not. */
+const MOST_TURNS = 8
 
 type Waiting = { task: NewTask; resolve(answer: Accepted): void; reject(error: unknown): void }
 
@@ -50,12 +52,21 @@ export function createAcceptor(deps: {
   const waiting: Waiting[] = []
   const running = new Set<Promise<void>>()
 
+  /** Requests that the event loop is just reading join the group: it is left when a turn of the loop brought nobody. */
+  let boarding = false
+  function board(seen = 0, turns = 0): void {
+    if (boarding && turns === 0) return
+    boarding = waiting.length > seen && waiting.length < GROUP && turns < MOST_TURNS
+    if (boarding) setImmediate(board, waiting.length, turns + 1)
+    else startGroups()
+  }
+
   function startGroups(): void {
     while (waiting.length > 0 && running.size < GROUPS && (running.size === 0 || waiting.length >= COMPANY)) {
       const group = waiting.splice(0, GROUP)
       const work = acceptGroup(group).finally(() => {
         running.delete(work)
-        startGroups()
+        board()
       })
       running.add(work)
     }
@@ -109,7 +120,7 @@ export function createAcceptor(deps: {
     accept: (task) =>
       new Promise((resolve, reject) => {
         waiting.push({ task, resolve, reject })
-        startGroups()
+        board()
       }),
     async close() {
       while (running.size > 0) await Promise.all(running)
