@@ -197,7 +197,9 @@ describe('what a caller writes', () => {
           const answer = await api.socket(
             `GET ${base}${step.repeat(4)}${file} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
           )
-          expect([base, step, answer.slice(0, 12)]).not.toEqual([base, step, 'HTTP/1.1 200'])
+          // The console answers any name without a dot with its one page, which then says that there is nothing.
+          const isPage = base.startsWith('/console/') && answer.includes('content-type: text/html')
+          if (!isPage) expect([base, step, answer.slice(0, 12)]).not.toEqual([base, step, 'HTTP/1.1 200'])
           expect(answer).not.toMatch(/root:|"workspaces"|"@herald\/api"/)
         }
   })

@@ -31,7 +31,7 @@ const secrets = new Map<string, string>()
 const tokens = new Map<string, string>()
 
 const WRONG = 'WRONG-SECRET-5f1c0a9d77'
-const BOUND = 'BOUND-DEVICE-TOKEN-93ab12cd'
+const BOUND = 'BOUNDphone93ab12cd:APA91bBOUND-DEVICE-TOKEN-93ab12cd'
 const guessed = 'GUESSED-PASSWORD-41d2'
 const fresh = 'FRESH-PASSWORD-8a77e1'
 

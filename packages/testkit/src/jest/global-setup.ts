@@ -21,6 +21,8 @@ export default async function setUp(): Promise<void> {
       (error) => response.writeHead(500).end(String(error)),
     )
   })
+  // A worker whose loop was busy would ask on a connection that was given up meanwhile; so it is the one who gives up.
+  concierge.keepAliveTimeout = 0
   await new Promise<void>((resolve) => concierge.listen(0, '127.0.0.1', resolve))
   process.env.TESTKIT_CONCIERGE = `http://127.0.0.1:${(concierge.address() as AddressInfo).port}`
   Object.assign(globalThis, {
