@@ -1,7 +1,9 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { createShortCache } from '../src/auth/short-cache.ts'
 
-afterEach(() => jest.restoreAllMocks())
+afterEach(() => {
+  jest.restoreAllMocks()
+})
 
 it('asks again when its time is over, although the clock was set back meanwhile', async () => {
   let elapsed = 0

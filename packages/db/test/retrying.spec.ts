@@ -1,7 +1,9 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { retrying } from '../src/retrying.ts'
 
-afterEach(() => jest.restoreAllMocks())
+afterEach(() => {
+  jest.restoreAllMocks()
+})
 
 const lost = () => Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
 
