@@ -78,7 +78,10 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const queue = await startQueueServers(queueKind, postgres.url)
     closing.push(queue.stop)
     const credentials = await keepDemoCredentials(dir)
-    const vendors = await startVendors(dir)
+    const vendors = await startVendors(dir, (sentence) => {
+      broken.push(sentence)
+      log(sentence)
+    })
     closing.push(vendors.stop)
     const cast = await prepareCast(rolesOf(options.size), randomFrom(seed + 1))
     closing.push(cast.stop)

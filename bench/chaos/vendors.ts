@@ -24,8 +24,11 @@ export type Vendors = {
 }
 
 /** The simulated vendors, in a process that no fault kills: their ledgers are the truth the drill ends with. */
-export async function startVendors(dir: string): Promise<Vendors> {
+export async function startVendors(dir: string, onEnd: (sentence: string) => void): Promise<Vendors> {
   const child = fork(fileURLToPath(new URL('./vendors-process.ts', import.meta.url)), [dir])
+  child.once('exit', (code, signal) => {
+    if (child.connected || code !== 0) onEnd(`the simulated vendors ended by themselves (${signal ?? code})`)
+  })
   const [{ urls, env }] = (await once(child, 'message')) as [VendorsReady]
   const agent = new Agent({ connect: { ca: readFileSync(env.HERALD_VENDOR_CA!, 'utf8') } })
   const call = async (channel: VendorChannel, path: string, body?: object): Promise<unknown> => {

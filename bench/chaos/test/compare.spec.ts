@@ -164,7 +164,8 @@ it('reads from a worker how many answers it missed', () => {
 herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="none"} 12
 herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="http_503"} 400
 herald_outcomes_total{program="worker",channel="fcm",outcome="accepted",code="none"} 7000
-herald_outcomes_total{outcome="unavailable",code="none",channel="apns"} 3
+herald_outcomes_total{channel="fcm",outcome="unavailable",code="UNAVAILABLE"} 50
+herald_outcomes_total{outcome="unavailable",code="network",channel="oppo"} 3
 `
   expect(missedIn(text)).toBe(15)
 })

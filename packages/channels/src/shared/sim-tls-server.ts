@@ -130,8 +130,13 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
     let taken = 0
     let open = 0
     let parting = false
+    // Never from inside the session's own events: closing it while it reads ends Node with a segmentation fault.
+    const later = (part: () => void) =>
+      setImmediate(() => {
+        if (!session.destroyed) part()
+      })
     const partWhenDone = () => {
-      if (parting && open === 0) session.close()
+      if (parting && open === 0) later(() => session.close())
     }
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
       stream.on('error', () => {})
@@ -142,7 +147,8 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
       if (!isSim) taken++
       if (most !== undefined && taken >= most) {
         parting = true
-        session.goaway(constants.NGHTTP2_NO_ERROR, stream.id, Buffer.from(options.farewell))
+        const { id } = stream
+        later(() => session.goaway(constants.NGHTTP2_NO_ERROR, id, Buffer.from(options.farewell)))
       }
       open++
       stream.on('close', () => {
@@ -161,7 +167,7 @@ export async function startTlsSimServer<Line>(options: TlsSimOptions<Line>): Pro
           },
           reply: (answer) => replyOn(stream, answer),
           cut: () => {
-            socket.destroy()
+            setImmediate(() => socket.destroy())
             return recent.take()
           },
           accepted: recent.add,
