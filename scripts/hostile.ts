@@ -8,6 +8,6 @@ const jest = [join(root, 'node_modules/jest/bin/jest.js'), 'apps/api/test/hostil
 const { status } = spawnSync(process.execPath, [...flags, ...jest], {
   cwd: root,
   stdio: 'inherit',
-  env: { ...process.env, HOSTILE_REQUESTS: process.env.HOSTILE_REQUESTS ?? '98000' },
+  env: { HOSTILE_REQUESTS: '98000', ...process.env },
 })
 process.exitCode = status ?? 1
