@@ -281,8 +281,6 @@ describe('a flood of hostile requests', () => {
     // The first rounds fill caches that have their own bounds.
     expect(Math.max(...sizes.slice(3)) - sizes[2]!).toBeLessThan(48 * 1024 * 1024)
     // A generator that never gets past the first check would prove nothing.
-    for (const code of [200, 40001, 40002, 40003, 40004, 40101, 40102, 40103, 40302, 40401, 40901])
-      expect([code, seen.get(code) ?? 0]).toEqual([code, expect.any(Number)])
     const refused = [200, 40001, 40002, 40003, 40004, 40102, 40103, 40104, 40301, 40302, 40401, 40901, 41301]
     expect(refused.filter((code) => !seen.has(code))).toEqual([])
     expect(seen.get(200)! / answered).toBeGreaterThan(0.1)
