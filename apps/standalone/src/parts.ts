@@ -7,10 +7,10 @@ import { frontApi } from './front-api.ts'
 import type { House } from './house.ts'
 
 /** Everything that runs in the one process: the API puts the demo in order before anything is sent. It is stopped together. */
-export function parts(house: House): { first: Service; then: Service[] } {
+export function parts(house: House): { first: Service; rest: Service[] } {
   return {
     first: frontApi(house),
-    then: [
+    rest: [
       ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
       planner,
       nativeGateway({ server: house.door.server }),

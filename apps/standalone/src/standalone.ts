@@ -125,13 +125,13 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     await service.stop()
     opened.ending.delete(service.name)
   }
-  const { first, then } = parts({ door, demo, credentials, simulation })
+  const { first, rest } = parts({ door, demo, credentials, simulation })
   const api = supervise(first, context)
   services.push(api)
   // Work of an earlier run waits in the queue, and a vendor that does not know our address for receipts yet refuses it.
   while (!opened.stopping && (await api.waiting())) await sleep(20)
   if (opened.stopping) return
-  services.push(...then.map((part) => supervise(part, context)))
+  services.push(...rest.map((part) => supervise(part, context)))
   open = true
   while (!opened.stopping && (await missing()).length > 0) await sleep(20)
   if (opened.stopping) return
