@@ -62,7 +62,7 @@ export type DrillReport = {
 }
 
 const QUIET_SECONDS = 240
-const REST_SECONDS = 60
+const REST_SECONDS = 90
 
 /** Real processes, mixed load and a schedule of faults; then Herald's books are held against those of everybody else. */
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
@@ -171,6 +171,8 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       members.map((n) => population.ids[n]!),
     )
     const findings = compare({ accepted: load.accepted, population, ledgers, shown, books })
+    // Its own idle connections would keep those of the APIs open.
+    await caller.close()
     const { rest, broken: restless } = await settleDown(
       before,
       () => measureRest(cast, db, queue),

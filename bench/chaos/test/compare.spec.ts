@@ -150,7 +150,7 @@ describe('the rest after a drill', () => {
 
   it.each<[string, Partial<Rest>]>([
     ['memory', { memory: { api: 500 } }],
-    ['descriptors', { descriptors: { api: 200 } }],
+    ['descriptors', { descriptors: { api: 400 } }],
     ['connections to Postgres', { postgres: 150 }],
     ['connections to the queue', { queue: 120 }],
     ['open transactions', { idleInTransaction: 1 }],
