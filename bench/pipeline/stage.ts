@@ -176,7 +176,11 @@ export async function addIosDevices(db: Database, appId: string, count: number):
      SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour' FROM device WHERE app_id = $1`,
     [appId],
   )
-  await db.pool.query('VACUUM ANALYZE device, binding')
+  // Binding an APNs token writes the row of its badge.
+  await db.pool.query('INSERT INTO badge (device_id, value) SELECT id, 0 FROM device WHERE app_id = $1', [
+    appId,
+  ])
+  await db.pool.query('VACUUM ANALYZE device, binding, badge')
 }
 
 /** Waits until the task has sent to `count` devices, sampling memory; answers the largest figure by process. */

@@ -1,4 +1,5 @@
 import { type Audience, type PlanDevice, smallAudience } from '@herald/domain'
+import { runColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { type Runner, run } from './statement.ts'
 import { tagNumbers } from './tags.ts'
@@ -21,7 +22,16 @@ type DeviceRow = [
 ]
 
 /** One row a binding, ascending by device; presence counts only on a node whose lease is alive. */
-const deviceColumns = 'd.id, d.platform, n.id, b.channel, b.environment, b.registered_at::text, b.bundle_id'
+const columnsOfDevice = [
+  'd.id',
+  'd.platform',
+  'n.id',
+  'b.channel',
+  'b.environment',
+  'b.registered_at::text',
+  'b.bundle_id',
+] as const
+const deviceColumns = columnsOfDevice.join(', ')
 const deviceJoins = `
   LEFT JOIN presence p ON p.device_id = d.id
   LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
@@ -86,18 +96,31 @@ export async function devicePage(
   page: { lo: number; hi: number; most: number },
 ): Promise<PlanDevice[] | undefined> {
   const { audience } = scope
-  const rows = await run<DeviceRow>(
+  const [ids, platforms, nodes, channels, environments, registered, bundles] = await runColumns(
     runner,
     `page-${audience.kind}`,
+    columnsOfDevice,
     // The range stands beside every table of the page: without it Postgres reads them whole to join a few thousand rows.
-    `SELECT ${deviceColumns} FROM (${matches(audience, true)} LIMIT $6) d
+    `FROM (${matches(audience, true)} LIMIT $6) d
      LEFT JOIN presence p ON p.device_id = d.id AND p.device_id >= $4 AND p.device_id < $5
      LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
      LEFT JOIN binding b ON b.device_id = d.id AND b.device_id >= $4 AND b.device_id < $5
      ORDER BY d.id`,
     [scope.appId, scope.groupId ?? null, listOf(audience), page.lo, page.hi, page.most + 1],
   )
-  const devices = gather(rows)
+  const devices = gather(
+    ids.map(
+      (id, i): DeviceRow => [
+        Number(id),
+        (platforms[i] as PlanDevice['platform']) || null,
+        nodes[i] || null,
+        (channels[i] as DeviceRow[3]) || null,
+        Number(environments[i]),
+        registered[i]!,
+        bundles[i] || null,
+      ],
+    ),
+  )
   return devices.length > page.most ? undefined : devices
 }
 

@@ -1,5 +1,6 @@
 import type { Channel, Lane } from '@herald/domain'
 import type { Platform } from './bindings.ts'
+import { runColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { type Runner, run } from './statement.ts'
 
@@ -117,19 +118,30 @@ export async function tokensOf(
   channel: Channel,
   recipients: readonly number[],
 ): Promise<Map<number, PresentToken>> {
-  const rows = await run<[number, string, number, string | null, number, Platform | null]>(
+  const [ids, tokens, environments, bundles, moves, platforms] = await runColumns(
     runner,
     'tokens',
-    `SELECT b.device_id, b.token, b.environment, b.bundle_id, (extract(epoch FROM d.moved_at) * 1000)::float8,
-       d.platform
-     FROM binding b JOIN device d ON d.id = b.device_id
-     WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2`,
+    [
+      'b.device_id',
+      'b.token',
+      'b.environment',
+      'b.bundle_id',
+      '(extract(epoch FROM d.moved_at) * 1000)::float8',
+      'd.platform',
+    ],
+    `FROM binding b JOIN device d ON d.id = b.device_id WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2`,
     [recipients, channel],
   )
   return new Map(
-    rows.map(([id, token, environment, bundleId, movedAt, platform]) => [
-      id,
-      { token, environment, bundleId, movedAt, platform },
+    ids.map((id, i) => [
+      Number(id),
+      {
+        token: tokens[i]!,
+        environment: Number(environments[i]),
+        bundleId: bundles[i] || null,
+        movedAt: Number(moves[i]),
+        platform: (platforms[i] as Platform) || null,
+      },
     ]),
   )
 }
