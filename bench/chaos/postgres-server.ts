@@ -17,7 +17,7 @@ const CONNECTIONS = 400
 /** A Postgres that writes everything down before it answers, can be killed, and comes back. */
 export async function startDrillPostgres(): Promise<DrillPostgres> {
   const dir = mkdtempSync(join(tmpdir(), 'herald-chaos-'))
-  const options = { dir, durable: true, connections: CONNECTIONS }
+  const options = { dir, durable: true, settings: { max_connections: String(CONNECTIONS) } }
   let running = await startPostgres(options)
   let starting: Promise<void> = Promise.resolve()
   // It runs detached from us, so that a Ctrl-C does not end it first; a drill that is broken off must not leave it behind.

@@ -55,7 +55,7 @@ export async function openStage(options: {
   workers: readonly string[]
   env?: Record<string, string>
 }) {
-  const server = await startTestServer({ durable: true })
+  const server = await startTestServer({ durable: true, settings: { shared_buffers: '1GB' } })
   const url = await server.createDatabase()
   const redis =
     options.queue === 'redis'

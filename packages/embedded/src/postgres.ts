@@ -19,8 +19,8 @@ export type PostgresOptions = {
   port?: number
   /** False loses data when the machine stops; for tests. */
   durable?: boolean
-  /** Most connections, where many processes share the server. */
-  connections?: number
+  /** Settings of the server that differ: more connections for many processes, more memory for many devices. */
+  settings?: Record<string, string>
   log?: (sentence: string) => void
   /** Called when the server ends without having been asked to. */
   onExit?: (sentence: string) => void
@@ -39,7 +39,7 @@ export type Postgres = {
  * our process group, so a Ctrl-C does not end it before Herald has drained; after a kill -9 the next start ends it.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { dir: folder, durable = true, connections, log = () => {} } = options
+  const { dir: folder, durable = true, settings, log = () => {} } = options
   const user = serverUser(dataDirOf(folder))
   const binaries = findBinaries(user)
   const cluster = openCluster({ folder, binaries, user, durable, log })
@@ -47,7 +47,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 
   for (const deadline = Date.now() + 10_000; ; await sleep(250)) {
     const port = options.port ?? (await freePort())
-    const server = launch({ cluster, binaries, user, port, durable, connections })
+    const server = launch({ cluster, binaries, user, port, durable, settings })
     const failure = await server.ready()
     if (failure === undefined) {
       await createDatabase(cluster, port)
@@ -88,13 +88,13 @@ function launch(options: {
   user: ServerUser | undefined
   port: number
   durable: boolean
-  connections: number | undefined
+  settings: Record<string, string> | undefined
 }) {
-  const { cluster, binaries, user, port, durable, connections } = options
+  const { cluster, binaries, user, port, durable, settings } = options
   const { path, spawn: where } = inDataDir(cluster.dataDir, user)
   const logStart = prepareLog(cluster.logFile)
   const log = openSync(cluster.logFile, 'a', 0o600)
-  const args = ['-D', path, ...serverOptions({ port, dataDir: cluster.dataDir, durable, connections })]
+  const args = ['-D', path, ...serverOptions({ port, dataDir: cluster.dataDir, durable, settings })]
   const child = spawn(binaries.postgres, args, { ...where, detached: true, stdio: ['ignore', log, log] })
   closeSync(log)
   child.unref()

@@ -3,7 +3,8 @@ export function serverOptions(options: {
   port: number
   dataDir: string
   durable: boolean
-  connections?: number
+  /** What this server has otherwise. */
+  settings?: Record<string, string>
 }): string[] {
   const settings: Record<string, string> = {
     port: String(options.port),
@@ -29,7 +30,7 @@ export function serverOptions(options: {
     // Of no use to the server: it makes `ps` tell whose server this is.
     'herald.data_dir': options.dataDir,
     ...(options.durable ? {} : disposable),
-    ...(options.connections && { max_connections: String(options.connections) }),
+    ...options.settings,
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }

@@ -16,10 +16,12 @@ const prefix = 'herald-test-'
 const template = 'migrated'
 
 /** A Postgres that forgets everything, in a temporary folder; for one run of the tests or of a benchmark. */
-export async function startTestServer(options: { durable?: boolean } = {}): Promise<TestServer> {
+export async function startTestServer(
+  options: { durable?: boolean; settings?: Record<string, string> } = {},
+): Promise<TestServer> {
   await sweep()
   const dir = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`))
-  const server = await startPostgres({ dir, durable: options.durable ?? false })
+  const server = await startPostgres({ dir, durable: options.durable ?? false, settings: options.settings })
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: `/${database}` }).href
   const admin = new pg.Client(urlOf('postgres'))
   admin.on('error', () => {})
