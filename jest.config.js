@@ -3,6 +3,7 @@ export default {
   testEnvironment: '<rootDir>/packages/testkit/src/jest/leak-checking-environment.ts',
   globalSetup: '<rootDir>/packages/testkit/src/jest/global-setup.ts',
   globalTeardown: '<rootDir>/packages/testkit/src/jest/global-teardown.ts',
+  testSequencer: '<rootDir>/packages/testkit/src/jest/long-first.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [

@@ -16,7 +16,7 @@ import { type RawAnswer, sendPipelined } from './pipelined-client.ts'
 
 const SEED = 20_261_115
 /** A slice of the hundred thousand that `npm run hostile` sends; all begin alike, so what fails here fails there. */
-const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 20_000)
+const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 10_000)
 const RAW_CONNECTIONS = 2_000
 
 const nowhere = 'http://127.0.0.1:9'
