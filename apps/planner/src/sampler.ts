@@ -12,8 +12,8 @@ import { type PushQueues, pushQueue } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 
 /** How often the backlog is read, and the slower facts (certificates, governor, size). */
-const SAMPLE_MS = 5_000
-const STANDING_EVERY = 6
+const SAMPLE_MS = 10_000
+const STANDING_EVERY = 3
 /** A reading that takes long pays for itself with a longer rest, so that looking never is a load. */
 const REST_FACTOR = 20
 

@@ -90,7 +90,9 @@ describe('what the programs show of a push', () => {
     )
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeGreaterThan(0)
     expect(await value('herald_queue_age_seconds', { channel: 'apns' })).toBe(0)
-    await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1)
+    await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1, {
+      seconds: 40,
+    })
     await until(
       async () => ((await value('herald_queue_recipients', { channel: 'xiaomi', state: 'later' })) ?? 0) >= 1,
       { seconds: 40 },
