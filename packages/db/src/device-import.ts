@@ -1,5 +1,6 @@
 import type { VendorChannel } from '@herald/domain'
 import type { Platform } from './bindings.ts'
+import { separator } from './columns.ts'
 import type { Database } from './database.ts'
 import { clearPersonal, newPushTokens } from './devices.ts'
 import { codeOf, retrying } from './retrying.ts'
@@ -24,8 +25,6 @@ export type ImportResult = {
   unknownUser: number[]
 }
 
-/** No text of a line may contain it: columns travel as one text each, which costs a fraction of array literals. */
-export const importSeparator = '\u001f'
 const column = (n: number) => `string_to_array($${n}, E'\\x1f', '')`
 
 export type DeviceImport = {
@@ -135,7 +134,7 @@ async function insertDevices(runner: Runner, appId: string, devices: ImportDevic
     values: [
       appId,
       joined(devices, (device) => device.guid),
-      newPushTokens(devices.length).join(importSeparator),
+      newPushTokens(devices.length).join(separator),
       joined(devices, (device) => device.userId),
       joined(devices, (device) => device.platform),
       joined(devices, (device) => device.alias),
@@ -362,7 +361,7 @@ async function importTags(runner: Runner, lines: Line[], tagNumber: TagNumber): 
 function joined<T>(rows: T[], field: (row: T) => string | number | undefined): string {
   let text = ''
   for (let i = 0; i < rows.length; i++) {
-    if (i > 0) text += importSeparator
+    if (i > 0) text += separator
     const value = field(rows[i]!)
     if (value !== undefined) text += value
   }

@@ -78,7 +78,6 @@ export {
   type ImportBinding,
   type ImportDevice,
   type ImportResult,
-  importSeparator,
   openDeviceImport,
 } from './device-import.ts'
 export {

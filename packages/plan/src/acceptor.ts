@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type AcceptedTask,
   acceptTasks,
@@ -123,7 +124,11 @@ export function createAcceptor(deps: {
         board()
       }),
     async close() {
-      while (running.size > 0) await Promise.all(running)
+      while (running.size > 0 || waiting.length > 0) {
+        await Promise.all(running)
+        // Who is boarding leaves in a later turn of the loop.
+        await nextTurn()
+      }
     },
   }
 }
