@@ -74,13 +74,18 @@ export async function addMixedDevices(
      SELECT id, channel, $1, ${tokenByChannel}, now() - interval '1 hour' FROM tokens ORDER BY id`,
       values: [appId, devices, native, vendorChannels, from, Math.min(from + CHUNK - 1, devices)],
     })
+  // Binding an APNs token writes the row of its badge.
+  await db.pool.query(
+    `INSERT INTO badge (device_id, value) SELECT device_id, 0 FROM binding WHERE app_id = $1 AND channel = 'apns'`,
+    [appId],
+  )
   await db.pool.query(
     `WITH few AS (INSERT INTO tag (app_id, name) VALUES ($1, 'few') RETURNING id)
      INSERT INTO device_tag (tag_id, device_id)
      SELECT few.id, device.id FROM few, device WHERE app_id = $1 AND substr(guid, 2)::int <= $2`,
     [appId, few],
   )
-  await db.pool.query('VACUUM ANALYZE device, binding, device_tag')
+  await db.pool.query('VACUUM ANALYZE device, binding, badge, device_tag')
   const { rows } = await db.pool.query<{ token: string }>(
     `SELECT push_token AS token FROM device WHERE app_id = $1
      AND NOT EXISTS (SELECT FROM binding WHERE device_id = device.id)`,

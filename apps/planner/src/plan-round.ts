@@ -45,9 +45,9 @@ export async function planRound(deps: PlanDeps): Promise<boolean> {
   const paged = await shunning(deps, (but) =>
     planPage(deps.db, but, async ({ task, lo, hi }, runner) => {
       const certificates = await deps.certificates.of(task.appId)
-      const devices = await devicePage(runner, task, { lo, hi, most: PAGE_DEVICES })
-      page = devices && planDevices(devices, rulesFor(task, certificates), task.speed)
-      return devices && page && { plan: page, devices: devices.length }
+      const found = await devicePage(runner, task, { lo, hi, most: PAGE_DEVICES })
+      page = found && planDevices(found.devices, rulesFor(task, certificates), task.speed)
+      return found && page && { plan: page, devices: found.count }
     }),
   )
   if (page) deps.onPlanned?.(page)

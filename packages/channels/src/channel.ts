@@ -44,8 +44,8 @@ export type Recipient = {
   badge?: number
   /** APNs topic of the binding, when it names one. */
   bundleId?: string
-  /** Of the device; huawei reaches harmony devices through another version of its interface. Absent = android. */
-  platform?: 'ios' | 'android' | 'harmony'
+  /** The device runs HarmonyOS, which huawei reaches through another version of its interface. */
+  harmony?: boolean
 }
 
 export type SendContext = {

@@ -3,6 +3,7 @@ import type { VendorChannel } from '@herald/domain'
 import type { Database } from './database.ts'
 import type { Certificate } from './generated/client.ts'
 import type { Sealer } from './seal.ts'
+import { run } from './statement.ts'
 
 export type Environment = 'production' | 'development'
 export type CertificateState = 'open' | 'closed' | 'suspect'
@@ -34,6 +35,18 @@ export type NewCertificate = CertificatePlace & {
 export type CertificatePlace = { application: string; channel: VendorChannel; environment: Environment }
 
 type Secrets = { app_secret: string; certificate: string; extra: Record<string, unknown> }
+
+/** Changes with any change of the application or its certificates, at a hundredth of the cost of reading them. */
+export async function certificatesStamp(db: Database, application: string): Promise<string> {
+  const [row] = await run<[stamp: string]>(
+    db.pool,
+    'certificates-stamp',
+    `SELECT concat_ws(',', (SELECT xmin FROM application WHERE id = $1),
+       (SELECT string_agg(id || ':' || xmin, ',' ORDER BY id) FROM certificate WHERE app_id = $1))`,
+    [application],
+  )
+  return row![0]
+}
 
 export async function certificatesOf(
   db: Database,

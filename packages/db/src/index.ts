@@ -40,6 +40,7 @@ export {
   certificateAt,
   certificateById,
   certificatesOf,
+  certificatesStamp,
   closeCertificate,
   type Environment,
   type NewCertificate,

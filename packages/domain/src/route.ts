@@ -12,8 +12,8 @@ export type RouteDevice = {
 export type RouteBinding = {
   channel: VendorChannel
   environment: number
-  /** Sortable: a later registration compares greater. */
-  registeredAt: string
+  /** Unix µs. */
+  registeredAt: number
 }
 
 /** What stands in a channel's way for this task. */
@@ -154,15 +154,7 @@ function ranked(
       })
     } else withRank.push({ binding, rank: place })
   }
-  withRank.sort(
-    (a, b) =>
-      a.rank - b.rank ||
-      (a.binding.registeredAt < b.binding.registeredAt
-        ? 1
-        : a.binding.registeredAt > b.binding.registeredAt
-          ? -1
-          : 0),
-  )
+  withRank.sort((a, b) => a.rank - b.rank || b.binding.registeredAt - a.binding.registeredAt)
   return withRank.map((entry) => entry.binding)
 }
 

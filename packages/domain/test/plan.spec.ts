@@ -15,7 +15,7 @@ const device = (
   extra: Partial<PlanDevice> = {},
 ): PlanDevice => ({
   id,
-  bindings: channel ? [{ channel, environment: 1, registeredAt: '1' }] : [],
+  bindings: channel ? [{ channel, environment: 1, registeredAt: 1 }] : [],
   ...extra,
 })
 
@@ -29,8 +29,8 @@ describe('planDevices', () => {
         device(4, undefined, { node: 'n1' }),
         device(5, undefined, { node: 'n2' }),
         device(6),
-        { id: 7, bindings: [{ channel: 'apns', environment: 1, registeredAt: '1', bundleId: 'a' }] },
-        { id: 8, bindings: [{ channel: 'apns', environment: 1, registeredAt: '1', bundleId: 'b' }] },
+        { id: 7, bindings: [{ channel: 'apns', environment: 1, registeredAt: 1, bundleId: 'a' }] },
+        { id: 8, bindings: [{ channel: 'apns', environment: 1, registeredAt: 1, bundleId: 'b' }] },
       ],
       rules,
     )

@@ -84,7 +84,7 @@ function read(text: string, sequence: string, strategy: Strategy, tried: string)
         obstacle: word.startsWith('!') ? `${channel} has no certificate` : undefined,
         closed: word.startsWith('~') ? `${channel} is closed` : undefined,
       })
-      return { channel, environment: 1, registeredAt: `2026-01-0${n + 1}` }
+      return { channel, environment: 1, registeredAt: n + 1 }
     })
   return [
     { platform: platform as RouteDevice['platform'], bindings, online: words.includes('online') },

@@ -3,6 +3,7 @@ import {
   type Application,
   certificateById,
   certificatesOf,
+  certificatesStamp,
   type Database,
   findApplication,
   type Sealer,
@@ -26,6 +27,7 @@ export type ApplicationCertificates = {
    * back to production, but for apns, whose tokens belong to exactly one environment.
    */
   serving(channel: VendorChannel, environment: number): ReadCertificate | { problem: string }
+  byId(id: number): ReadCertificate | { problem: string }
 }
 
 export type CertificateBook = {
@@ -38,19 +40,24 @@ export type CertificateBook = {
 /** How long a change of a certificate may go unnoticed by this process. */
 const FRESH_MS = 1000
 
-/** Reads certificates through a short cache, one read at a time for each application however many ask. */
+/**
+ * Reads certificates through a short cache, one read at a time for each application however many ask. What has not changed is
+ * not opened again: unsealing and parsing keys every second would cost each worker a tenth of its time.
+ */
 export function createCertificateBook(deps: {
   db: Database
   sealer: Sealer
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
   publicUrl?: string
 }): CertificateBook {
-  const applications = createCache<string, ApplicationCertificates>((appId) => readApplication(appId))
-  const single = createCache<number, ReadCertificate | { problem: string }>(async (id) => {
-    const stored = await certificateById(deps.db, deps.sealer, id)
-    if (!stored) return { problem: 'the certificate was removed' }
-    return readOne(stored, await findApplication(deps.db, stored.application))
-  })
+  const applications = createCache<string, ApplicationCertificates & { stamp: string }>(
+    async (appId, before) => {
+      const stamp = await certificatesStamp(deps.db, appId)
+      return before?.stamp === stamp ? before : { ...(await readApplication(appId)), stamp }
+    },
+  )
+  /** A certificate never changes its application, and its id is never used again. */
+  const owners = new Map<number, string>()
 
   function readOne(
     stored: StoredCertificate,
@@ -76,13 +83,16 @@ export function createCertificateBook(deps: {
       findApplication(deps.db, appId),
       certificatesOf(deps.db, deps.sealer, appId),
     ])
-    const read = new Map(
-      certificates.map(
-        (stored) => [`${stored.channel}:${stored.environment}`, readOne(stored, application)] as const,
-      ),
-    )
+    const read = new Map<string, ReadCertificate | { problem: string }>()
+    const byId = new Map<number, ReadCertificate | { problem: string }>()
+    for (const stored of certificates) {
+      const one = readOne(stored, application)
+      read.set(`${stored.channel}:${stored.environment}`, one)
+      byId.set(stored.id, one)
+    }
     return {
       applicationName: application?.name ?? '',
+      byId: (id) => byId.get(id) ?? removed,
       serving(channel, environment) {
         const wanted = environment === 0 ? 'development' : 'production'
         const found =
@@ -95,13 +105,17 @@ export function createCertificateBook(deps: {
 
   return {
     of: applications.get,
-    byId: single.get,
-    forget(appId) {
-      applications.forget(appId)
-      single.forgetAll()
+    async byId(id) {
+      const owner = owners.get(id) ?? (await certificateById(deps.db, deps.sealer, id))?.application
+      if (owner === undefined) return removed
+      owners.set(id, owner)
+      return (await applications.get(owner)).byId(id)
     },
+    forget: applications.forget,
   }
 }
+
+const removed = { problem: 'the certificate was removed' }
 
 /** Undefined without a public URL, or when a vendor would refuse the address for its length. */
 export function callbackUrlOf(
@@ -113,25 +127,29 @@ export function callbackUrlOf(
   return Buffer.byteLength(url) <= 128 ? url : undefined
 }
 
-function createCache<Key, Value>(read: (key: Key) => Promise<Value>) {
-  const entries = new Map<Key, { value: Promise<Value>; until: number }>()
+function createCache<Key, Value>(read: (key: Key, before?: Value) => Promise<Value>) {
+  const entries = new Map<Key, { value: Promise<Value>; known?: Value; until: number }>()
   return {
     get(key: Key): Promise<Value> {
       // Not by the wall clock: set back, it would hide a change for as long.
       const now = performance.now()
       const entry = entries.get(key)
       if (entry && entry.until > now) return entry.value
-      const fresh = { value: read(key), until: now + FRESH_MS }
+      const fresh: typeof entry = { value: read(key, entry?.known), until: now + FRESH_MS }
       entries.delete(key)
       entries.set(key, fresh)
-      // A failed read must not be remembered.
-      fresh.value.catch(() => {
-        if (entries.get(key) === fresh) entries.delete(key)
-      })
+      fresh.value.then(
+        (value) => {
+          fresh.known = value
+        },
+        // A failed read must not be remembered.
+        () => {
+          if (entries.get(key) === fresh) entries.delete(key)
+        },
+      )
       if (entries.size > 10_000) for (const [old, { until }] of entries) if (until <= now) entries.delete(old)
       return fresh.value
     },
     forget: (key: Key) => void entries.delete(key),
-    forgetAll: () => entries.clear(),
   }
 }

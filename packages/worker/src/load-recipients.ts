@@ -10,16 +10,17 @@ export async function loadRecipients(
 ): Promise<void> {
   const pending: number[] = []
   for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
+  const since = Math.min(...attempts.map(({ batch }) => batch.plannedAt))
   const [tokens, badges, application, acknowledged] = await Promise.all([
-    retrying(() => tokensOf(deps.db.pool, adapter.name, pending)),
+    retrying(() => tokensOf(deps.db.pool, adapter.name, pending, since)),
     adapter.absoluteBadge ? badgesOf(deps.db, attempts) : undefined,
     deps.certificates.of(stored.application),
     acknowledgedOf(deps.db, attempts),
   ])
-  const serves = (environment: number) => {
+  const served = [0, 1].map((environment) => {
     const found = application.serving(adapter.name, environment)
     return 'stored' in found && found.stored.id === stored.id
-  }
+  })
   for (const { batch, answers, recipients } of attempts) {
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
@@ -27,11 +28,12 @@ export async function loadRecipients(
       if (acknowledged.has(`${batch.taskId}/${deviceId}`)) answers.set(index, { kind: 'acknowledged' })
       else if (!binding)
         answers.set(index, { kind: 'rejected', reason: 'the device has no token on this channel any more' })
-      else if (binding.movedAt > batch.plannedAt) answers.set(index, { kind: 'left' })
-      else if (!serves(binding.environment)) {
+      else if (binding.movedAt !== undefined && binding.movedAt > batch.plannedAt)
+        answers.set(index, { kind: 'left' })
+      else if (!served[binding.environment]) {
         answers.set(index, { kind: 'rejected', reason: 'the token belongs to another environment now' })
       } else {
-        const { token, bundleId, platform } = binding
+        const { token, bundleId, harmony } = binding
         recipients.push({
           index,
           recipient: {
@@ -39,7 +41,7 @@ export async function loadRecipients(
             token,
             badge: numbers?.[index],
             bundleId: bundleId ?? undefined,
-            platform: platform ?? undefined,
+            harmony,
           },
         })
       }

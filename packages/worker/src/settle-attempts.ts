@@ -128,7 +128,6 @@ function troubleOf({ batch }: Attempt) {
 }
 
 function settlementOf({ batch, recipients }: Attempt, sorted: Sorted, fold: Fold): Settlement {
-  const tokens = new Map(recipients.map(({ index, recipient }) => [index, recipient.token]))
   return {
     taskId: batch.taskId,
     id: batch.id,
@@ -148,7 +147,7 @@ function settlementOf({ batch, recipients }: Attempt, sorted: Sorted, fold: Fold
     reasons: fold.reasons,
     // Without the vendor's own time, the token must not have been registered again since the claim.
     retire: sorted.gone.flatMap(({ index, since }) => {
-      const token = tokens.get(index)
+      const token = recipients.find((one) => one.index === index)?.recipient.token
       return token === undefined
         ? []
         : [{ deviceId: batch.recipients[index]!, token, since: since ?? batch.claimedAt }]

@@ -129,9 +129,9 @@ function splitByDoor(recipients: readonly Recipient[], classic: boolean, next: b
   const toClassic: number[] = []
   const toNext: number[] = []
   const unreachable: number[] = []
-  recipients.forEach(({ platform }, index) => {
-    if (next && (!classic || platform === 'harmony')) toNext.push(index)
-    else if (platform === 'harmony') unreachable.push(index)
+  recipients.forEach(({ harmony }, index) => {
+    if (next && (!classic || harmony)) toNext.push(index)
+    else if (harmony) unreachable.push(index)
     else toClassic.push(index)
   })
   return { toClassic, toNext, unreachable }

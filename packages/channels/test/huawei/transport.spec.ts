@@ -92,12 +92,7 @@ describe('huawei transport', () => {
   it('sends HarmonyOS devices through v3 and the others through v1 when both are open', async () => {
     await start()
     const both = open({ certificate: account.json })
-    const kinds = await send(both, [
-      {},
-      { platform: 'harmony' },
-      { platform: 'android' },
-      { token: 'NORIGHT', platform: 'harmony' },
-    ])
+    const kinds = await send(both, [{}, { harmony: true }, {}, { token: 'NORIGHT', harmony: true }])
     expect(kinds).toEqual(['accepted', 'accepted', 'accepted', 'rejected'])
     const tokens = Object.fromEntries(
       sends.map(({ path, body }) => [
@@ -112,7 +107,7 @@ describe('huawei transport', () => {
 
   it('calls HarmonyOS devices unsupported without a service account', async () => {
     await start()
-    expect(await send(open(), [{ platform: 'harmony' }, {}])).toEqual(['unsupported', 'accepted'])
+    expect(await send(open(), [{ harmony: true }, {}])).toEqual(['unsupported', 'accepted'])
   })
 
   it('reports a version that cannot carry the message as unsupported and sends the other', async () => {
@@ -120,7 +115,7 @@ describe('huawei transport', () => {
     // Inside the data string of v1 a quote takes four bytes, in the data object of v3 two.
     const ext = JSON.stringify({ blob: '"'.repeat(1000) })
     const both = open({ certificate: account.json })
-    expect(await send(both, [{}, { platform: 'harmony' }], { ext })).toEqual(['unsupported', 'accepted'])
+    expect(await send(both, [{}, { harmony: true }], { ext })).toEqual(['unsupported', 'accepted'])
   })
 
   it('falls back to NORMAL when HIGH urgency is refused, and does not ask again', async () => {
