@@ -1,9 +1,9 @@
 import type { WebSocket } from 'ws'
 import { welcomeFrame } from './frames.ts'
 import type { Greeter } from './greeter.ts'
-import { type Closing, type Event, heartbeatSeconds, helloSeconds, step } from './protocol.ts'
+import { type Closing, type Event, step } from './protocol.ts'
 import { createRateLimiter } from './rate-limiter.ts'
-import { createSession, isFull, type Session } from './session.ts'
+import { createSession, examine, isFull, type Session } from './session.ts'
 
 export type Connections = {
   /** Connected devices; one connection each, the newest. */
@@ -37,10 +37,10 @@ export type ConnectionsDeps = {
 
 const TICK_MS = 1_000
 const FRAMES_PER_TICK = 200
+/** So many acknowledged tasks weigh as much as a frame: each is a row, and all devices share the way to Postgres. */
+const TASKS_PER_FRAME = 10
 /** A device that two programs fight over, or that reconnects in a loop, must not cost more than this. */
 const HELLOS = { burst: 20, perSecond: 0.5 }
-/** A device that reads or acknowledges nothing for so long is cut off; its messages stay in the inbox. */
-const SLOW_MS = 10_000
 /** Sockets that do not close when told are cut off after this. */
 const CLOSING_MS = 2_000
 
@@ -53,20 +53,23 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   const all = new Set<Session>()
   const addresses = new Map<string, number>()
   const applications = new Map<string, string>()
-  const hellos = createRateLimiter<number>(HELLOS)
+  const hellos = createRateLimiter(HELLOS)
 
   function handle(session: Session, event: Event): void {
     const { state, action } = step(session.state, event)
     session.state = state
     switch (action.do) {
       case 'look up':
-        void greet(session, action.pushToken)
+        // Before Postgres is asked: the greeting would take the presence from the connection that the device has.
+        if (hellos.allows(action.pushToken)) void greet(session, action.pushToken)
+        else handle(session, { kind: 'end', why: 'restless' })
         break
       case 'welcome':
         session.socket.send(welcomeFrame)
         deps.onWelcome(session)
         break
       case 'acknowledge':
+        session.frames += Math.floor(action.taskIds.length / TASKS_PER_FRAME)
         for (const taskId of action.taskIds) session.unacknowledged?.delete(taskId)
         if (session.unacknowledged?.size === 0) session.unacknowledged = undefined
         deps.onAcknowledged(session, action.taskIds)
@@ -91,7 +94,6 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const former = sessions.get(deviceId)
       if (!greeted.newest || (former && former.connection > connection))
         return handle(session, { kind: 'end', why: 'replaced' })
-      if (!hellos.allows(deviceId)) return handle(session, { kind: 'end', why: 'restless' })
       if (former) handle(former, { kind: 'end', why: 'replaced' })
       sessions.set(deviceId, session)
       handle(session, { kind: 'recognised' })
@@ -151,26 +153,16 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     session.socket.terminate()
   }
 
-  function isTooSlow(session: Session, now: number): boolean {
-    if (!isFull(session)) session.fullSince = 0
-    else if (session.fullSince === 0) session.fullSince = now
-    else return now - session.fullSince > SLOW_MS
-    return false
-  }
-
   const timer = setInterval(() => {
     const now = performance.now()
     for (const session of all) {
       session.frames = 0
-      const silentMs = now - session.heardAt
-      if (session.state === 'strange') {
-        if (silentMs > helloSeconds * 1000) handle(session, { kind: 'time is up' })
-      } else if (isTooSlow(session, now)) cutOff(session, 'slow')
-      else if (silentMs > heartbeatSeconds * 2500) cutOff(session, 'silent')
-      else if (silentMs > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt) {
+      const condition = examine(session, now)
+      if (condition === 'late') handle(session, { kind: 'time is up' })
+      else if (condition === 'quiet') {
         session.pingedAt = now
         session.socket.ping()
-      }
+      } else if (condition !== 'well') cutOff(session, condition)
     }
   }, TICK_MS)
 

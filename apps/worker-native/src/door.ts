@@ -39,7 +39,8 @@ export async function openDoor(settings: Settings, shared?: Server): Promise<Doo
       else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', nothingElse)
     }
     shared.on('upgrade', onUpgrade)
-    return { serve, refuseNew: () => {}, close: async () => void shared.off('upgrade', onUpgrade) }
+    // At once, because the gateway that follows may be there before this one has ended, and one handshake has one answer.
+    return { serve, refuseNew: () => void shared.off('upgrade', onUpgrade), close: async () => {} }
   }
   const { server, stopWatching } = createOwnServer(settings)
   server.on('upgrade', (request, socket, head) => {

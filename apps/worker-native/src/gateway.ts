@@ -60,6 +60,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
       worker = work()
       void former.drain().catch(onTrouble)
     },
+  }).catch(async (error) => {
+    door.refuseNew()
+    await door.close()
+    throw error
   })
 
   const tasks = createTaskBook(db)
@@ -119,6 +123,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     node: lease.node,
     inbox,
     onReplaced: (deviceId, connection) => connections.end(deviceId, connection, 'replaced'),
+    onLeft: greeter.leave,
     onTrouble,
   })
 

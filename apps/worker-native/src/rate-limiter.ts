@@ -1,15 +1,15 @@
 /** Token buckets by key. A bucket that has filled up again is forgotten, so memory follows who is active now. */
-export type RateLimiter<Key> = { allows(key: Key): boolean }
+export type RateLimiter = { allows(key: string): boolean }
 
 const SWEEP_MS = 60_000
 
-export function createRateLimiter<Key>(
+export function createRateLimiter(
   options: { burst: number; perSecond: number },
   now: () => number = () => performance.now(),
-): RateLimiter<Key> {
+): RateLimiter {
   const { burst, perSecond } = options
   // The time at which the bucket would be full again says all there is to say about it.
-  const fullAt = new Map<Key, number>()
+  const fullAt = new Map<string, number>()
   let sweptAt = now()
 
   return {

@@ -1,4 +1,4 @@
-import { alignPresence, type Database } from '@herald/db'
+import { alignPresence, type Connection, type Database } from '@herald/db'
 import type { InboxDrain } from './inbox-drain.ts'
 import type { Session } from './session.ts'
 
@@ -29,6 +29,8 @@ export function startRounds(deps: {
   inbox: InboxDrain
   /** Its device is connected elsewhere by now. */
   onReplaced(deviceId: number, connection: number): void
+  /** It ended while its presence was looked after. */
+  onLeft(ended: Connection): void
   onTrouble(error: unknown): void
 }): Rounds {
   const { sessions } = deps
@@ -90,6 +92,8 @@ export function startRounds(deps: {
     const astray = new Set(await alignPresence(deps.db, deps.node(), held))
     for (const { deviceId, connection } of held)
       if (astray.has(deviceId)) deps.onReplaced(deviceId, connection)
+      // It was taken back already, and has been written anew since.
+      else if (sessions.get(deviceId)?.connection !== connection) deps.onLeft({ deviceId, connection })
     await deps.inbox.drain(held.map(({ deviceId }) => deviceId).filter((id) => sessions.has(id)))
   }
 

@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import type { State } from './protocol.ts'
+import { heartbeatSeconds, helloSeconds, type State } from './protocol.ts'
 
 /** One connection. There may be very many, so it holds nothing that can be computed or shared. */
 export type Session = {
@@ -17,7 +17,7 @@ export type Session = {
   pingedAt: number
   /** `performance.now()` since when it does not keep up; 0 = it does. */
   fullSince: number
-  /** Frames since the last tick. */
+  /** Frames since the last tick, and what weighs as much. */
   frames: number
 }
 
@@ -45,4 +45,20 @@ const MOST_UNACKNOWLEDGED = 500
 /** Whether nothing more may be written to it for now: what comes meanwhile waits in its inbox. */
 export function isFull({ socket, unacknowledged }: Session, more = 0): boolean {
   return socket.bufferedAmount + more > MOST_BUFFERED || (unacknowledged?.size ?? 0) > MOST_UNACKNOWLEDGED
+}
+
+/** A device that reads or acknowledges nothing for so long is cut off; its messages stay in the inbox. */
+const SLOW_MS = 10_000
+
+/** How a connection does: `late` with its hello, `quiet` = to be pinged, `slow` and `silent` = to be cut off. */
+export type Condition = 'well' | 'late' | 'quiet' | 'slow' | 'silent'
+
+export function examine(session: Session, now: number): Condition {
+  const silentMs = now - session.heardAt
+  if (session.state === 'strange') return silentMs > helloSeconds * 1000 ? 'late' : 'well'
+  if (!isFull(session)) session.fullSince = 0
+  else if (session.fullSince === 0) session.fullSince = now
+  else if (now - session.fullSince > SLOW_MS) return 'slow'
+  if (silentMs > heartbeatSeconds * 2500) return 'silent'
+  return silentMs > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt ? 'quiet' : 'well'
 }

@@ -22,7 +22,7 @@ export function createUpgrade(deps: {
   isLeaving(): boolean
   accept(socket: WebSocket, address: string): void
 }): Upgrade {
-  const handshakes = createRateLimiter<string>(HANDSHAKES)
+  const handshakes = createRateLimiter(HANDSHAKES)
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,

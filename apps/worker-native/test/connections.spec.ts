@@ -35,6 +35,7 @@ class FakeSocket extends EventEmitter {
 
 describe('connections over time', () => {
   let connection = 0
+  let greetings = 0
   const left: number[] = []
   const roomFor: number[] = []
   let connections: ReturnType<typeof createConnections>
@@ -44,12 +45,14 @@ describe('connections over time', () => {
     jest.useFakeTimers()
     left.length = 0
     roomFor.length = 0
+    greetings = 0
     connections = createConnections({
       greeter: {
-        greet: async (pushToken) =>
-          pushToken === 'lost'
-            ? Promise.reject(new Error('Postgres is away'))
-            : { deviceId: Number(pushToken), appId: 'app', connection: ++connection, newest: true },
+        async greet(pushToken) {
+          greetings++
+          if (pushToken === 'lost') throw new Error('Postgres is away')
+          return { deviceId: Number(pushToken), appId: 'app', connection: ++connection, newest: true }
+        },
         leave: ({ connection }) => void left.push(connection),
         flushed: async () => {},
       },
@@ -157,6 +160,30 @@ describe('connections over time', () => {
     expect(socket.closedWith).toBeUndefined()
     for (let k = 0; k < 201; k++) socket.says({ op: 'ack', task_ids: [1] })
     expect(socket.closedWith).toBe(4429)
+  })
+
+  it('weighs an acknowledgement by the tasks it names, because each is a row', async () => {
+    const socket = await openDevice()
+    const task_ids = Array.from({ length: 1000 }, (_, n) => n + 1)
+    socket.says({ op: 'ack', task_ids })
+    socket.says({ op: 'ack', task_ids })
+    expect(socket.closedWith).toBeUndefined()
+    socket.says({ op: 'ack', task_ids })
+    expect(socket.closedWith).toBe(4429)
+  })
+
+  it('refuses a device that connects too often before it is looked up, and leaves its connection alone', async () => {
+    const first = await openDevice()
+    const sockets: FakeSocket[] = []
+    for (let n = 0; n < 30; n++) sockets.push(await openDevice())
+    const refused = sockets.filter(({ closedWith }) => closedWith === 4429)
+    expect([greetings, refused.length]).toEqual([20, 11])
+    expect(first.closedWith).toBe(4409)
+    const [holder] = sockets.filter(({ closedWith }) => closedWith === undefined)
+    expect(connections.write(7, 1, frame)).toBe(true)
+    expect(holder!.sent).toContain('{}')
+    // Only those that were replaced have left.
+    expect(left.length).toBe(19)
   })
 
   it('moves everybody away within the time given, and cuts off who does not go', async () => {

@@ -66,6 +66,20 @@ describe('where a gateway listens', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
+  it('answers no handshake on a shared server when it could not start, nor from the moment it stops', async () => {
+    const server = createServer()
+    const pool = { query: () => Promise.reject(new Error('Postgres is away')) }
+    const broken = { ...stage, db: { ...stage.db, pool } as never }
+    await expect(nativeGateway({ server }).start(broken)).rejects.toThrow('Postgres is away')
+    expect(server.listenerCount('upgrade')).toBe(0)
+
+    const running = await nativeGateway({ server }).start(stage)
+    expect(server.listenerCount('upgrade')).toBe(1)
+    const stopped = running.stop()
+    expect(server.listenerCount('upgrade')).toBe(0)
+    await stopped
+  })
+
   it('takes only so many connections of one address', async () => {
     const gateway = await stage.startGateway({ HERALD_GATEWAY_PER_ADDRESS: '2' })
     const from = (localAddress: string) => dial(gateway.url, { localAddress })

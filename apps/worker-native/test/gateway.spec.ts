@@ -240,6 +240,37 @@ describe('a gateway', () => {
     await until(() => stage.isOnline(device), { seconds: 5 })
   })
 
+  it('leaves no presence of a device that goes while its presence is written again', async () => {
+    const [device, other] = [await stage.addDevice(app), await stage.addDevice(app)]
+    const [connection, witness] = [await open(url, device), await open(url, other)]
+    await until(async () => (await stage.isOnline(device)) && (await stage.isOnline(other)))
+    const locks = async (granted: boolean) =>
+      (
+        await stage.db.pool.query(
+          `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND granted = $1`,
+          [granted],
+        )
+      ).rows.length
+    await stage.db.pool.query(
+      `CREATE FUNCTION dally() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
+       CREATE TRIGGER dally BEFORE INSERT ON presence FOR EACH ROW WHEN (NEW.device_id = ${device.id}) EXECUTE FUNCTION dally()`,
+    )
+    const holder = await stage.db.pool.connect()
+    await holder.query('SELECT pg_advisory_lock(4711)')
+    await holder.query('DELETE FROM presence WHERE device_id = $1', [device.id])
+    await until(async () => (await locks(false)) === 1, { what: 'the round that writes it again' })
+    connection.cut()
+    witness.cut()
+    // They are taken back together, one of them in vain.
+    await until(async () => !(await stage.isOnline(other)))
+    await holder.query('SELECT pg_advisory_unlock(4711)')
+    holder.release()
+    await until(async () => (await locks(true)) === 0)
+    await until(async () => !(await stage.isOnline(device)))
+    await stage.db.pool.query('DROP FUNCTION dally() CASCADE')
+  })
+
   it('does not bring a message to the new owner of a device', async () => {
     const device = await stage.addDevice(app)
     const connection = await open(url, device)

@@ -123,7 +123,7 @@ describe('a gatherer', () => {
 describe('the rate limiter', () => {
   it('allows a burst, then a steady rate, each key for itself', () => {
     let now = 0
-    const limiter = createRateLimiter<string>({ burst: 3, perSecond: 2 }, () => now)
+    const limiter = createRateLimiter({ burst: 3, perSecond: 2 }, () => now)
     const allowed = (key: string) => [1, 2, 3, 4, 5].filter(() => limiter.allows(key)).length
     expect(allowed('a')).toBe(3)
     expect(allowed('b')).toBe(3)
