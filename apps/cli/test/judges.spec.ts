@@ -3,9 +3,10 @@ import { readSettings } from '@herald/settings'
 import { describe, expect, it } from '@jest/globals'
 import { type Finding, worst } from '../src/doctor/finding.ts'
 import { judgeCertificates, judgeMasterKey } from '../src/doctor/judge-certificates.ts'
-import { judgeClock, judgeMigrations, judgeServer } from '../src/doctor/judge-postgres.ts'
+import { judgeClock, judgeMigrations, judgeServer, type Needs } from '../src/doctor/judge-postgres.ts'
 import { judgeQueue } from '../src/doctor/judge-queue.ts'
 import { judgeOpenFiles } from '../src/doctor/machine.ts'
+import { needsOf } from '../src/doctor/needs.ts'
 import { hostsOf, judgeVendors } from '../src/doctor/vendors.ts'
 
 const healthy: ServerFacts = {
@@ -18,36 +19,37 @@ const healthy: ServerFacts = {
   standby: false,
   connections: { most: 297, open: 10 },
 }
-const needs = { standalone: false, queueInPostgres: false }
 const bad = (findings: Finding[]) =>
   findings.filter(({ state }) => state !== 'ok').map(({ state, what }) => `${state} ${what}`)
 
 describe('the doctor on Postgres', () => {
-  it.each<[Partial<ServerFacts>, Partial<typeof needs>, string[]]>([
-    [{}, {}, []],
-    [{ version: '13.9', major: 13 }, {}, ['fail PostgreSQL 13.9 is too old']],
-    [{ standby: true }, {}, ['fail the server is a standby and takes no writes']],
-    [{ fsync: false }, {}, ['fail fsync is off: a crash may destroy the database']],
+  const apart = needsOf(false, false)
+
+  it.each<[Partial<ServerFacts>, Needs, string[]]>([
+    [{}, apart, []],
+    [{ version: '13.9', major: 13 }, apart, ['fail PostgreSQL 13.9 is too old']],
+    [{ standby: true }, apart, ['fail the server is a standby and takes no writes']],
+    [{ fsync: false }, apart, ['fail fsync is off: a crash may destroy the database']],
     [
       { synchronousCommit: 'off' },
-      {},
+      apart,
       ['fail synchronous_commit is off: a crash loses pushes that were answered with 200'],
     ],
-    [{ synchronousCommit: 'remote_apply' }, {}, []],
+    [{ synchronousCommit: 'remote_apply' }, apart, []],
     [
       { connections: { most: 97, open: 5 } },
-      {},
+      apart,
       ['warn 97 connections are allowed, and one of each program may open 110'],
     ],
     [
       { connections: { most: 150, open: 5 } },
-      { queueInPostgres: true },
+      needsOf(false, true),
       ['warn 150 connections are allowed, and one of each program may open 163'],
     ],
-    [{ connections: { most: 97, open: 5 } }, { standalone: true, queueInPostgres: true }, []],
-    [{ connections: { most: 100, open: 95 } }, {}, ['fail 95 of 100 connections are taken']],
-  ])('%j', (facts, extra, expected) => {
-    expect(bad(judgeServer({ ...healthy, ...facts }, { ...needs, ...extra }))).toEqual(expected)
+    [{ connections: { most: 97, open: 5 } }, needsOf(true, true), []],
+    [{ connections: { most: 100, open: 95 } }, apart, ['fail 95 of 100 connections are taken']],
+  ])('%j, %j', (facts, needs, expected) => {
+    expect(bad(judgeServer({ ...healthy, ...facts }, needs))).toEqual(expected)
   })
 
   it.each([

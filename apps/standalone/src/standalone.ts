@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MigrationError } from '@herald/db'
+import { MigrationError, poolSizes } from '@herald/db'
 import { PostgresProblem } from '@herald/embedded'
 import { openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
@@ -114,7 +114,13 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     opened.closings.push(postgres.stop)
     settings = { ...settings, databaseUrl: postgres.url }
   }
-  const context = await openContext({ settings, log, registry, die: endProcess(log), connections: 30 })
+  const context = await openContext({
+    settings,
+    log,
+    registry,
+    die: endProcess(log),
+    connections: poolSizes.standalone,
+  })
   opened.queue = context.queues
   opened.closings.push(context.close)
 

@@ -22,6 +22,9 @@ export type DatabaseOptions = {
   onIdleError?: (error: Error) => void
 }
 
+/** Most connections of a process; the standalone is all programs in one. */
+export const poolSizes = { program: 10, standalone: 30 } as const
+
 const INT8 = 20
 const INT8_ARRAY = 1016
 
@@ -41,7 +44,7 @@ function parseInt8Array(text: string): number[] {
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const pool = new pg.Pool({
     connectionString: url,
-    max: options.max ?? 10,
+    max: options.max ?? poolSizes.program,
     // Loops that meet now and then would otherwise open and lose a connection every time, at 10 ms of CPU each.
     min: 3,
     application_name: options.name ?? 'herald',

@@ -73,7 +73,7 @@ export {
   findConsoleSession,
   openConsoleSession,
 } from './console-sessions.ts'
-export { type Database, type DatabaseOptions, openDatabase } from './database.ts'
+export { type Database, type DatabaseOptions, openDatabase, poolSizes } from './database.ts'
 export {
   type DeviceImport,
   type ImportBinding,

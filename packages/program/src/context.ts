@@ -15,7 +15,7 @@ export async function openContext(options: {
   log: Logger
   registry: Registry
   die(reason: string): void
-  /** Most Postgres connections beside those of the queue. */
+  /** Most Postgres connections beside those of the queue, if not as many as a program has. */
   connections?: number
   certificateAdapters?: typeof adapters
 }): Promise<OpenContext> {
@@ -24,7 +24,7 @@ export async function openContext(options: {
   const sealer = createSealer(requireSetting(settings, 'masterKey'), settings.otherMasterKeys)
   await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
   const db = openDatabase(databaseUrl, {
-    max: options.connections ?? 10,
+    max: options.connections,
     name: `herald ${settings.nodeId}`,
     onIdleError: (error) => log.warn({ err: error }, 'a Postgres connection was lost'),
   })

@@ -27,7 +27,7 @@ import { type QueueLog, seldom } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
 
 /** Connections for questions; each worker adds one that it holds for LISTEN. */
-const questionConnections = 4
+export const questionConnections = 4
 
 /** NOTIFY wakes a worker; this is only how long a lost one goes unnoticed. Each round costs four queries. */
 const blockSeconds = 10

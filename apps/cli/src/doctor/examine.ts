@@ -13,14 +13,16 @@ import { examineQueue, parseQueueUrl } from '@herald/queue'
 import { type Inspection, readSettings } from '@herald/settings'
 import { balanced } from '../balance-words.ts'
 import { type Demo, findOwnPostgres, readKeptSecrets } from '../data-directory.ts'
+import { HERALD } from '../examples.ts'
 import { reasonOf } from '../failure.ts'
 import { withDatabase } from '../shell.ts'
 import type { Finding } from './finding.ts'
 import { judgeCertificates, judgeMasterKey } from './judge-certificates.ts'
-import { judgeClock, judgeMigrations, judgeServer } from './judge-postgres.ts'
+import { judgeClock, judgeMigrations, judgeServer, type Needs } from './judge-postgres.ts'
 import { judgeQueue } from './judge-queue.ts'
 import { judgeSettings } from './judge-settings.ts'
 import { judgeOpenFiles, openFilesLimit } from './machine.ts'
+import { needsOf } from './needs.ts'
 import { hostsOf, judgeVendors, reachVendors } from './vendors.ts'
 
 export type Patient = {
@@ -48,7 +50,7 @@ export async function examine(patient: Patient, tell: (finding: Finding) => void
   let books: Finding[] = []
   if (databaseUrl === undefined) tell(noDatabase(dataDir))
   else {
-    const needs = { standalone, queueInPostgres: isPostgres(queueUrl) }
+    const needs = needsOf(standalone, isPostgres(queueUrl))
     const masterKey = settings.masterKey ?? (standalone ? keptMasterKey(dataDir) : undefined)
     const sealer = masterKey && createSealer(masterKey, settings.otherMasterKeys)
     const found = await examineRows({ databaseUrl, sealer, needs }, all)
@@ -106,7 +108,7 @@ const noDatabase = (dataDir: string): Finding => ({
 type Rows = {
   databaseUrl: string
   sealer: Sealer | undefined
-  needs: Parameters<typeof judgeServer>[1]
+  needs: Needs
 }
 
 async function examineRows({ databaseUrl, sealer, needs }: Rows, all: (findings: Finding[]) => void) {
@@ -132,7 +134,7 @@ async function examineRows({ databaseUrl, sealer, needs }: Rows, all: (findings:
               area: 'balance',
               state: 'fail',
               what: `${broken.length} counter rows are out of balance, the first of task ${broken[0]!.taskId}`,
-              advice: 'herald balance names them; report it, for this must not happen',
+              advice: `${HERALD} balance names them; report it, for this must not happen`,
             }
       return { certificates, books: [books] }
     })

@@ -2,18 +2,10 @@ import type { MigrationState, ServerFacts } from '@herald/db'
 import { plural } from '../words.ts'
 import type { Finding } from './finding.ts'
 
-/** Whose connections the server has to bear. */
-export type Needs = { standalone: boolean; queueInPostgres: boolean }
+/** Whose connections the server has to bear, and how many they may be. */
+export type Needs = { who: string; connections: number }
 
 const OLDEST = 14
-/** api, planner and nine workers, of which each has a pool of ten for rows (packages/program). */
-const PROGRAMS = 11
-const POOL = 10
-/** The one pool of the standalone. */
-const STANDALONE_POOL = 30
-/** A queue in Postgres takes four connections a process, and one for each queue that is worked on. */
-const QUEUE_POOL = 4
-const WORKERS = 9
 
 export function judgeServer(facts: ServerFacts, needs: Needs): Finding[] {
   const findings: Finding[] = []
@@ -38,13 +30,9 @@ export function judgeServer(facts: ServerFacts, needs: Needs): Finding[] {
 
 function judgeConnections(
   { connections: { most, open } }: ServerFacts,
-  { standalone, queueInPostgres }: Needs,
+  { who, connections: needed }: Needs,
   add: (state: Finding['state'], what: string, advice?: string) => void,
 ): void {
-  const processes = standalone ? 1 : PROGRAMS
-  const queue = queueInPostgres ? processes * QUEUE_POOL + WORKERS : 0
-  const needed = (standalone ? STANDALONE_POOL : PROGRAMS * POOL) + queue
-  const who = standalone ? 'the standalone' : 'one of each program'
   if (open >= most * 0.9)
     add('fail', `${open} of ${most} connections are taken`, 'raise max_connections or run fewer programs')
   else if (needed > most)
