@@ -21,7 +21,6 @@ export async function reach(
 ): Promise<void> {
   const endpoint = readEndpoint(new URL(url).origin, options.proxy)
   const socket = await open(endpoint, options.tls ?? {}, options.abort, ['h2', 'http/1.1'])
-  socket.on('error', () => {})
   socket.destroy()
 }
 
@@ -104,13 +103,13 @@ function readHead(socket: Socket, abort: AbortSignal): Promise<{ head: string; r
 }
 
 function opened(socket: Socket, event: string, abort: AbortSignal, carrier?: Socket): Promise<void> {
+  // For good: an error before the next owner listens, or after we gave the socket up, must not become an uncaught one.
+  socket.on('error', () => {})
   return new Promise((resolve, reject) => {
     const finish = (error?: Error) => {
       socket.off(event, done).off('error', fail).off('close', closed)
       abort.removeEventListener('abort', aborted)
       if (error === undefined) return resolve()
-      // A late error of the socket we give up must not become an uncaught one.
-      socket.on('error', () => {})
       socket.destroy()
       carrier?.destroy()
       reject(error)

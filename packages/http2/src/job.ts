@@ -16,7 +16,6 @@ export type Totals = { replies: number; unsent: number; unknown: number; replays
 export class Job {
   readonly shape: RequestShape
   readonly timeoutMs: number
-  readonly abortGraceMs: number
   /** On the pool's clock. Moves nearer when the call is aborted. */
   deadline: number
   /** Nothing more is to be sent. */
@@ -48,7 +47,6 @@ export class Job {
     this.remaining = request.count
     this.settled = new Uint8Array(request.count)
     this.timeoutMs = request.timeoutMs ?? defaultTimeoutMs
-    this.abortGraceMs = request.abortGraceMs ?? 0
     this.deadline = now + (request.deadlineMs ?? defaultDeadlineMs)
     this.onReply = request.onReply
     this.onFailure = request.onFailure

@@ -140,8 +140,11 @@ export class Link {
 
   private attach(socket: Socket): void {
     if (this.closed) {
-      socket.on('error', () => {})
       socket.destroy()
+      return
+    }
+    if (socket.destroyed) {
+      this.finish('the connection was lost')
       return
     }
     this.socket = socket

@@ -21,20 +21,15 @@ export type Multicast = {
   count: number
   /** Shared by all. `:method` is POST unless given; `:scheme` and `:authority` come from the pool's origin. */
   headers: HeaderMap
-  /** Shared headers that must never enter a compression table, on this or any later hop. */
-  neverIndex?: readonly string[]
   /** A function's paths are secrets of one recipient each and never enter a compression table; a text is shared. */
   path: string | ((index: number) => string)
-  /** More headers for one recipient; they cost their whole length. */
-  headersFor?: (index: number) => HeaderMap | undefined
   body?: RequestBody
   /** Time limit of one request from its sending, default 10 s. The stream is then cancelled. */
   timeoutMs?: number
   /** Time limit of the whole call, default 60 s. What was not sent by then is `unsent`. */
   deadlineMs?: number
-  /** Aborting reports what is not sent yet as `unsent` at once, what is under way after `abortGraceMs` (default 0). */
+  /** Aborting reports what is not sent yet as `unsent`, what is under way as `unknown`, both at once. */
   signal?: AbortSignal
-  abortGraceMs?: number
   /** For each index exactly one of the two is called, once, never before `multicast` has returned. */
   onReply: (index: number, reply: Reply) => void
   onFailure: (index: number, failure: Failure) => void

@@ -114,12 +114,14 @@ export function openPool(options: PoolOptions): Pool {
     for (let tried = 0; tried < jobs.length; tried++) {
       turn = (turn + 1) % jobs.length
       const job = jobs[turn]!
-      if (job.waiting > 0) return job
+      if (job.waiting > 0 && job.stopped === undefined) return job
     }
     return undefined
   }
 
   function tick(): void {
+    // An abort ticks out of turn: the timer it forestalls must not go on beside the next one.
+    clearTimeout(timer)
     timer = undefined
     const now = performance.now()
     for (const job of [...jobs]) {
@@ -159,13 +161,16 @@ export function openPool(options: PoolOptions): Pool {
       },
     )
     function onAbort(): void {
-      job.stop(abortFailure, performance.now() + job.abortGraceMs)
+      job.stop(abortFailure, performance.now())
       setImmediate(tick)
     }
     jobs.push(job)
     schedule()
-    if (signal?.aborted) setImmediate(onAbort)
-    else signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) {
+      // Stopped before the first pump, told after this call has returned.
+      job.stopped = abortFailure
+      setImmediate(onAbort)
+    } else signal?.addEventListener('abort', onAbort)
     return promise
   }
 
@@ -191,11 +196,11 @@ export function openPool(options: PoolOptions): Pool {
   }
 }
 
-function checkNumbers({ count, timeoutMs = 1, deadlineMs = 1, abortGraceMs = 0 }: Multicast): void {
+function checkNumbers({ count, timeoutMs = 1, deadlineMs = 1 }: Multicast): void {
   if (!Number.isSafeInteger(count) || count < 0)
     throw new InvalidRequest(`count is ${count}, not a whole number`)
   // An endless limit would let a silent server hold the call for ever.
-  for (const [name, value] of Object.entries({ timeoutMs, deadlineMs, abortGraceMs })) {
+  for (const [name, value] of Object.entries({ timeoutMs, deadlineMs })) {
     if (!Number.isFinite(value) || value < 0)
       throw new InvalidRequest(`${name} is ${value}, not a number of milliseconds`)
   }

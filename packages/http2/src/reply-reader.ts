@@ -16,7 +16,7 @@ const connectionFields = new Set([
 /** Takes a header block into the stream's answer; returns what is wrong with it, if anything. */
 export function takeHeaders(stream: Stream, list: FieldList, endStream: boolean): string | undefined {
   if (list.malformed) return 'a header name or value is not allowed in HTTP/2'
-  if (stream.status !== 0) return takeTrailers(stream, list, endStream)
+  if (stream.status !== 0) return checkTrailers(list, endStream)
   const { fields } = list
   const status = fields[0] === ':status' ? readStatus(fields[1]!) : 0
   if (status === 0) return 'the header block does not begin with a valid :status'
@@ -33,10 +33,9 @@ export function takeHeaders(stream: Stream, list: FieldList, endStream: boolean)
   return undefined
 }
 
-function takeTrailers(stream: Stream, list: FieldList, endStream: boolean): string | undefined {
-  if (!endStream) return 'a second header block came that does not end the stream'
-  stream.trailers = list.fields
-  return findForbidden(list.fields, 0)
+/** Trailers end an answer and say nothing that is wanted here. */
+function checkTrailers(list: FieldList, endStream: boolean): string | undefined {
+  return endStream ? findForbidden(list.fields, 0) : 'a second header block came that does not end the stream'
 }
 
 function findForbidden(fields: readonly string[], from: number): string | undefined {
@@ -82,5 +81,5 @@ export function finishReply(stream: Stream): Reply | string {
   }
   const body =
     stream.body.length === stream.bodyLength ? stream.body : stream.body.subarray(0, stream.bodyLength)
-  return new Reply(status, fields, stream.trailers, body)
+  return new Reply(status, fields, body)
 }

@@ -3,12 +3,10 @@ export class Reply {
   readonly status: number
   readonly body: Buffer
   private readonly fields: readonly string[]
-  private readonly trailerFields: readonly string[]
 
-  constructor(status: number, fields: readonly string[], trailers: readonly string[], body: Buffer) {
+  constructor(status: number, fields: readonly string[], body: Buffer) {
     this.status = status
     this.fields = fields
-    this.trailerFields = trailers
     this.body = body
   }
 
@@ -19,10 +17,6 @@ export class Reply {
 
   get headers(): Record<string, string> {
     return gather(this.fields)
-  }
-
-  get trailers(): Record<string, string> {
-    return gather(this.trailerFields)
   }
 }
 

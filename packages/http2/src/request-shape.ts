@@ -1,6 +1,6 @@
 import type { Field } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
-import type { HeaderMap, Multicast, RequestBody } from './multicast.ts'
+import type { Multicast, RequestBody } from './multicast.ts'
 
 /** A multicast's request, checked and brought into the form the sender writes from. */
 export type RequestShape = {
@@ -11,7 +11,6 @@ export type RequestShape = {
   readonly listBytes: number
   /** Absent when the path is shared and stands among `pseudo`. */
   readonly pathOf?: (index: number) => string
-  readonly headersOf?: (index: number) => HeaderMap | undefined
   readonly body: BodyShape
 }
 
@@ -48,8 +47,7 @@ export function shapeRequest(
     checkPath(request.path)
     pseudo.set(':path', request.path)
   }
-  const secret = new Set(request.neverIndex?.map((name) => name.toLowerCase()))
-  const field = ([name, value]: [string, string]): Field => ({ name, value, neverIndex: secret.has(name) })
+  const field = ([name, value]: [string, string]): Field => ({ name, value })
   const fields = [...pseudo, ...ordinary]
   return {
     method: pseudo.get(':method')!,
@@ -57,7 +55,6 @@ export function shapeRequest(
     ordinary: ordinary.map(field),
     listBytes: fields.reduce((sum, [name, value]) => sum + name.length + value.length + entryOverhead, 0),
     pathOf: typeof request.path === 'string' ? undefined : request.path,
-    headersOf: request.headersFor,
     body: shapeBody(request.body),
   }
 }
@@ -78,7 +75,7 @@ export function toBuffer(part: Uint8Array | string): Buffer {
 
 const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
-export function checkHeader(name: string, value: string): [string, string] {
+function checkHeader(name: string, value: string): [string, string] {
   const lower = name.toLowerCase()
   if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(lower))
     throw new InvalidRequest(`${JSON.stringify(name)} is no header name`)

@@ -7,24 +7,15 @@ import {
   maxWindow,
   putFrameHeader,
 } from './frames.ts'
-import { type CompiledBlock, encodeLoneField, HpackEncoder } from './hpack/encoder.ts'
+import { type CompiledBlock, HpackEncoder } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
 import { Outbox } from './outbox.ts'
 import { initialPeerSettings, type PeerSettings } from './peer-settings.ts'
 import { copyInto, putPath, putText } from './put-bytes.ts'
-import {
-  type BodyShape,
-  checkHeader,
-  checkPath,
-  InvalidRequest,
-  type RequestShape,
-  toBuffer,
-} from './request-shape.ts'
+import { type BodyShape, checkPath, InvalidRequest, type RequestShape, toBuffer } from './request-shape.ts'
 import type { Stream } from './stream.ts'
 
 const pathOverhead = ':path'.length + entryOverhead
-type Extra = { readonly bytes: Buffer; readonly listBytes: number }
-const noExtra: Extra = { bytes: Buffer.alloc(0), listBytes: 0 }
 /** Bodies held back by flow control are framed until so much waits for the socket. */
 const enoughPending = 262_144
 
@@ -51,11 +42,10 @@ export class Sender {
     const { index } = stream
     const path = shape.pathOf?.(index)
     if (shape.pathOf !== undefined) checkPath(path)
-    const extra = shape.headersOf === undefined ? noExtra : this.encodeExtra(shape, index)
     const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
     if (shape.body.each !== undefined) {
       const body = toBuffer(shape.body.each(index))
-      this.writeHeaders(stream, shape, path, extra, body.length === 0)
+      this.writeHeaders(stream, shape, path, body.length === 0)
       if (body.length > 0) this.sendBody(stream, body)
       return
     }
@@ -63,7 +53,7 @@ export class Sender {
       throw new InvalidRequest('the slot of a body is not text')
     const { before, after } = shape.body
     const most = before.length + after.length + (slot === undefined ? 0 : slot.length * 3)
-    this.writeHeaders(stream, shape, path, extra, most === 0)
+    this.writeHeaders(stream, shape, path, most === 0)
     if (most === 0) return
     if (most <= this.window && most <= stream.sendWindow && most <= defaultFrameSize)
       this.writeSlotted(stream, shape.body, slot)
@@ -100,27 +90,13 @@ export class Sender {
     this.heldBack.delete(stream)
   }
 
-  private encodeExtra(shape: RequestShape, index: number): Extra {
-    const headers = shape.headersOf!(index)
-    if (headers === undefined) return noExtra
-    const parts: Buffer[] = []
-    let listBytes = 0
-    for (const [name, value] of Object.entries(headers)) {
-      parts.push(encodeLoneField(...checkHeader(name, value)))
-      listBytes += name.length + value.length + entryOverhead
-    }
-    return { bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), listBytes }
-  }
-
   private writeHeaders(
     stream: Stream,
     shape: RequestShape,
     path: string | undefined,
-    extra: Extra,
     endStream: boolean,
   ): void {
-    const listBytes =
-      shape.listBytes + extra.listBytes + (path === undefined ? 0 : path.length + pathOverhead)
+    const listBytes = shape.listBytes + (path === undefined ? 0 : path.length + pathOverhead)
     if (listBytes > this.peer.maxHeaderListSize) {
       throw new InvalidRequest(
         `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
@@ -129,18 +105,11 @@ export class Sender {
     // From here on nothing may throw: compiling moves the table that the peer is to mirror.
     const { head, tail } = this.compile(shape)
     const { outbox } = this
-    outbox.reserve(
-      frameHeaderBytes +
-        head.length +
-        tail.length +
-        extra.bytes.length +
-        (path === undefined ? 0 : path.length + 6),
-    )
+    outbox.reserve(frameHeaderBytes + head.length + tail.length + (path === undefined ? 0 : path.length + 6))
     const { chunk, at: start } = outbox
     let at = copyInto(chunk, start + frameHeaderBytes, head)
     if (path !== undefined) at = putPath(chunk, at, path)
     at = copyInto(chunk, at, tail)
-    at = copyInto(chunk, at, extra.bytes)
     const length = at - start - frameHeaderBytes
     const flags = endStream ? Flag.endStream : 0
     if (length > defaultFrameSize)

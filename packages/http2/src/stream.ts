@@ -15,7 +15,6 @@ export class Stream {
   status = 0
   informational = 0
   fields: string[] = noFields
-  trailers: string[] = noFields
   body: Buffer = noBody
   bodyLength = 0
 
@@ -28,5 +27,5 @@ export class Stream {
   }
 }
 
-export const noFields: string[] = []
-export const noBody: Buffer = Buffer.alloc(0)
+const noFields: string[] = []
+const noBody: Buffer = Buffer.alloc(0)

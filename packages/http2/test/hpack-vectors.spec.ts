@@ -99,8 +99,7 @@ describe('the examples of RFC 7541 appendix C', () => {
     const encoder = new HpackEncoder()
     const written = requests.map((flat) => {
       const fields: Field[] = []
-      for (let at = 0; at < flat.length; at += 2)
-        fields.push({ name: flat[at]!, value: flat[at + 1]!, neverIndex: false })
+      for (let at = 0; at < flat.length; at += 2) fields.push({ name: flat[at]!, value: flat[at + 1]! })
       const { head, tail } = encoder.compile(fields.slice(0, 4), fields.slice(4))
       return Buffer.concat([head, tail]).toString('hex')
     })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { HpackDecoder, HpackError } from '../src/hpack/decoder.ts'
-import { encodeLoneField, type Field, HpackEncoder } from '../src/hpack/encoder.ts'
+import { type Field, HpackEncoder } from '../src/hpack/encoder.ts'
 import { encodeHuffman } from './support/huffman-encoder.ts'
 
 const decode = (decoder: HpackDecoder, bytes: Buffer) => decoder.decode(bytes, 0, bytes.length)
-const field = (name: string, value: string, neverIndex = false): Field => ({ name, value, neverIndex })
+const field = (name: string, value: string): Field => ({ name, value })
 const flat = (fields: readonly Field[]): string[] => fields.flatMap(({ name, value }) => [name, value])
 
 describe('the HPACK decoder', () => {
@@ -58,8 +58,7 @@ describe('the HPACK decoder', () => {
     ['a NUL in a value', 'x', 'a\0b'],
   ])('marks %s as malformed, also when it comes back by index', (_name, name, value) => {
     const decoder = new HpackDecoder(4096)
-    const bytes = encodeLoneField(name, value)
-    bytes[0] = 0x40
+    const bytes = new HpackEncoder().compile([], [field(name, value)]).tail
     expect(decode(decoder, bytes).malformed).toBe(true)
     expect(decode(decoder, Buffer.from([0x88])).malformed).toBe(false)
     expect(decode(decoder, Buffer.from([0xbe])).malformed).toBe(true)
@@ -115,17 +114,6 @@ describe('the HPACK encoder', () => {
     }
   })
 
-  it('keeps what must never be indexed a literal, in every block', () => {
-    const encoder = new HpackEncoder()
-    const secret = field('authorization', 'bearer secret', true)
-    const blocks = [encoder.compile([], [secret]), encoder.compile([], [secret])]
-    for (const { tail, once } of blocks) {
-      expect(once).toBe(false)
-      expect(tail.subarray(0, 2).toString('hex')).toBe('1f08')
-    }
-    expect(encodeLoneField('x-id', '1').toString('hex')).toBe('1004782d69640131')
-  })
-
   it('announces every change of the table size, the smallest in between included', () => {
     const encoder = new HpackEncoder()
     const decoder = new HpackDecoder(4096)
@@ -159,9 +147,7 @@ describe('the HPACK encoder', () => {
 
   it('is understood by a decoder after any sequence of requests and table sizes', () => {
     const text = fc.string({ unit: fc.constantFrom(...'abcdefgh-0123'), minLength: 1, maxLength: 300 })
-    const fields = fc.array(fc.record({ name: text, value: text, neverIndex: fc.boolean() }), {
-      maxLength: 8,
-    })
+    const fields = fc.array(fc.record({ name: text, value: text }), { maxLength: 8 })
     const step = fc.oneof(
       fc.record({ fields }),
       fc.record({ again: fc.nat(10) }),

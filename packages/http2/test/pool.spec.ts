@@ -9,7 +9,9 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../src/frames.ts'
-import { InvalidRequest, openPool, type PoolEvent } from '../src/index.ts'
+import type { PoolEvent } from '../src/link-set.ts'
+import { openPool } from '../src/pool.ts'
+import { InvalidRequest } from '../src/request-shape.ts'
 import { begin, makePools, multicast } from './support/pools.ts'
 import { freePort, startRawServer } from './support/raw-server.ts'
 import { answer } from './support/reply-frames.ts'
@@ -227,24 +229,34 @@ describe('a pool', () => {
     expect(pool.stats().opened).toBe(1)
   })
 
-  it('lets what is under way finish within the grace of an abort', async () => {
-    const held: (() => void)[] = []
-    const server = pools.keep(
-      await startRawServer({
-        onRequest: ({ send }, stream) => {
-          if (stream === 1) send(answer(1))
-          else held.push(() => send(answer(stream)))
-        },
-      }),
-    )
-    const pool = pools.pool({ origin: server.origin, maxStreams: 10, maxConnections: 1 })
-    const abort = new AbortController()
-    const { recorder, done } = begin(pool, { count: 100, signal: abort.signal, abortGraceMs: 10_000 })
-    await until('ten are under way', () => held.length === 10)
-    abort.abort()
-    for (const go of held) go()
+  it('sends nothing of a call that was aborted before it began, over a warm connection either', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin })
+    await multicast(pool, { count: 1 })
+    const recorder = await multicast(pool, { count: 3, signal: AbortSignal.abort() })
+    expect(recorder.tally()).toEqual({ 'unsent:aborted': 3 })
+    await multicast(pool, { count: 1, path: '/after' })
+    expect(server.paths).toEqual(['/to/0', '/after'])
+  })
+
+  it('keeps one watch, however many calls were aborted', async () => {
+    const server = pools.keep(await startRawServer({ onRequest: () => {} }))
+    const pool = pools.pool({ origin: server.origin })
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const hanging = new AbortController()
+    const { done } = begin(pool, { count: 1, signal: hanging.signal })
+    await until('it is under way', () => server.paths.length === 1)
+    const before = timers()
+    for (let i = 0; i < 20; i++) {
+      const abort = new AbortController()
+      const aborted = begin(pool, { count: 1, signal: abort.signal })
+      abort.abort()
+      await aborted.done
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(timers()).toBeLessThanOrEqual(before + 1)
+    hanging.abort()
     await done
-    expect(recorder.tally()).toEqual({ 200: 11, 'unsent:aborted': 89 })
   })
 
   it('closes in order: with a goodbye, after what is under way, and takes nothing more', async () => {

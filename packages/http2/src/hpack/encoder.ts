@@ -1,7 +1,7 @@
 import { DynamicTable, defaultTableSize } from './dynamic-table.ts'
 import { findStaticField, findStaticName, makeEntry, staticCount } from './static-table.ts'
 
-export type Field = { readonly name: string; readonly value: string; readonly neverIndex: boolean }
+export type Field = { readonly name: string; readonly value: string }
 
 /**
  * The shared part of a header block as bytes, in two halves: between them goes what each request adds (its path, which as a
@@ -63,15 +63,15 @@ export class HpackEncoder {
   }
 
   private writeField(out: number[], field: Field, budget: { room: number }): void {
-    const { name, value, neverIndex } = field
-    const fixed = neverIndex ? 0 : findStaticField(name, value)
+    const { name, value } = field
+    const fixed = findStaticField(name, value)
     if (fixed > 0) {
       writeInteger(out, 0x80, 7, fixed)
       return
     }
     const entry = makeEntry(name, value)
-    if (neverIndex || entry.size > budget.room) {
-      writeLiteral(out, neverIndex ? 0x10 : 0x00, 4, this.nameIndex(name), name, value)
+    if (entry.size > budget.room) {
+      writeLiteral(out, 0x00, 4, this.nameIndex(name), name, value)
       return
     }
     budget.room -= entry.size
@@ -90,13 +90,6 @@ export class HpackEncoder {
     const known = this.table.findName(name)
     return known < 0 ? 0 : staticCount + 1 + known
   }
-}
-
-/** A field that is never put in a table, for what one request alone carries. Independent of the encoder's state. */
-export function encodeLoneField(name: string, value: string): Buffer {
-  const out: number[] = []
-  writeLiteral(out, 0x10, 4, findStaticName(name), name, value)
-  return Buffer.from(out)
 }
 
 function writeLiteral(

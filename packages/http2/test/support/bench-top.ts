@@ -1,7 +1,7 @@
 import { Connection, type ConnectionLimits } from '../../src/connection.ts'
 import { maxStreamId, settingsFrame } from '../../src/frames.ts'
-import type { Goaway, Multicast } from '../../src/index.ts'
 import { Job } from '../../src/job.ts'
+import type { Goaway, Multicast } from '../../src/multicast.ts'
 import { shapeRequest } from '../../src/request-shape.ts'
 import { FrameLog } from './frame-log.ts'
 import { Recorder } from './recorder.ts'

@@ -1,4 +1,5 @@
-import { type Multicast, openPool, type Pool, type PoolOptions } from '../../src/index.ts'
+import type { Multicast } from '../../src/multicast.ts'
+import { openPool, type Pool, type PoolOptions } from '../../src/pool.ts'
 import { Recorder } from './recorder.ts'
 
 /** Opens pools and closes whatever a test left open; call `closeAll` after each test. */
