@@ -1,15 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type Binaries, findBinaries } from './binaries.ts'
-import { type Cluster, dataDirOf, inDataDir, openCluster, passwordOf, userName } from './cluster.ts'
+import { findBinaries } from './binaries.ts'
+import { type Cluster, dataDirOf, openCluster, passwordOf, userName } from './cluster.ts'
 import { PostgresProblem } from './postgres-problem.ts'
 import { processStart, recordedPostmaster } from './processes.ts'
-import { serverOptions } from './server-options.ts'
-import { type ServerUser, serverUser } from './server-user.ts'
+import { launchServer } from './server-process.ts'
+import { serverUser } from './server-user.ts'
 import { endSurvivors } from './survivors.ts'
 
 export type PostgresOptions = {
@@ -47,8 +46,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 
   for (const deadline = Date.now() + 10_000; ; await sleep(250)) {
     const port = options.port ?? (await freePort())
-    const server = launch({ cluster, binaries, user, port, durable, settings })
-    const failure = await server.ready()
+    const server = launchServer({ cluster, binaries, user, port, durable, settings })
+    const failure = await server.ready(() => accepts(cluster, port))
     if (failure === undefined) {
       await createDatabase(cluster, port)
       server.onUnexpectedExit((sentence) => options.onExit?.(sentence))
@@ -82,81 +81,6 @@ export function findRunning(dir: string): string | undefined {
   }
 }
 
-function launch(options: {
-  cluster: Cluster
-  binaries: Binaries
-  user: ServerUser | undefined
-  port: number
-  durable: boolean
-  settings: Record<string, string> | undefined
-}) {
-  const { cluster, binaries, user, port, durable, settings } = options
-  const { path, spawn: where } = inDataDir(cluster.dataDir, user)
-  const logStart = prepareLog(cluster.logFile)
-  const log = openSync(cluster.logFile, 'a', 0o600)
-  const args = ['-D', path, ...serverOptions({ port, dataDir: cluster.dataDir, durable, settings })]
-  const child = spawn(binaries.postgres, args, { ...where, detached: true, stdio: ['ignore', log, log] })
-  closeSync(log)
-  child.unref()
-  let stopping = false
-  let manner = ''
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', (code, signal) => {
-      manner = signal ?? `exit code ${code}`
-      resolve()
-    })
-    child.once('error', (error) => {
-      manner = error.message
-      resolve()
-    })
-  })
-
-  return {
-    pid: child.pid ?? 0,
-    /** Undefined when it accepts connections, otherwise why it ended. Recovery after a crash may take minutes. */
-    async ready(): Promise<string | undefined> {
-      let over = false
-      void ended.then(() => {
-        over = true
-      })
-      while (!over) {
-        if (await accepts(cluster, port)) return undefined
-        await Promise.race([ended, sleep(25)])
-      }
-      return lastComplaint(readFileSync(cluster.logFile, 'utf8').slice(logStart)) || manner
-    },
-    onUnexpectedExit(report: (sentence: string) => void): void {
-      void ended.then(() => {
-        if (!stopping) report(`Postgres ended by itself (${manner})`)
-      })
-    },
-    stop(): Promise<void> {
-      stopping = true
-      return stop(child, ended)
-    },
-  }
-}
-
-async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  // Politely for those who are just hanging up, then fast, then immediate, and if all else fails by force: it then
-  // recovers at the next start.
-  for (const [signal, patience] of [
-    ['SIGTERM', 500],
-    ['SIGINT', 10_000],
-    ['SIGQUIT', 5_000],
-    ['SIGKILL', 5_000],
-  ] as const) {
-    child.kill(signal)
-    const late = new AbortController()
-    const done = await Promise.race([
-      ended.then(() => true),
-      sleep(patience, false, { signal: late.signal }).catch(() => false),
-    ])
-    late.abort()
-    if (done) return
-  }
-}
-
 async function accepts(cluster: Cluster, port: number): Promise<boolean> {
   return await withClient(urlOf(cluster, port, 'postgres'), async () => true).catch(() => false)
 }
@@ -181,23 +105,6 @@ async function withClient<T>(connectionString: string, work: (client: pg.Client)
 
 const urlOf = (cluster: Pick<Cluster, 'password'>, port: number, database: string) =>
   `postgresql://${userName}:${cluster.password}@127.0.0.1:${port}/${database}`
-
-/** Answers where this run's lines will begin; keeps the file from growing over the years. */
-function prepareLog(file: string): number {
-  if (!existsSync(file)) return 0
-  const { size } = statSync(file)
-  if (size < 10_000_000) return size
-  renameSync(file, `${file}.old`)
-  return 0
-}
-
-/** The server's own words for its end. */
-function lastComplaint(lines: string): string {
-  const words = lines
-    .split('\n')
-    .filter((line) => /FATAL|PANIC|could not/.test(line) && !/starting up/.test(line))
-  return words.map((line) => line.replace(/^.*?(FATAL|PANIC|LOG|ERROR): +/, '')).join('; ')
-}
 
 async function freePort(): Promise<number> {
   const server = createServer()
