@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeFileWhole } from './write-file.ts'
+import { writeJsonFile } from './json-file.ts'
 
 /** What a newcomer needs to try Herald; fields appear with the parts that make them. */
 export type Demo = {
@@ -14,7 +14,6 @@ export type Demo = {
 }
 
 export type DemoFile = {
-  path: string
   content(): Demo
   /** Adds fields; once the file is written they appear there, too. */
   add(fields: Partial<Demo>): void
@@ -28,11 +27,10 @@ export function openDemoFile(dataDir: string, first: Demo): DemoFile {
   let written = false
   rmSync(path, { force: true })
   const write = () => {
-    writeFileWhole(path, `${JSON.stringify(demo, null, 2)}\n`)
+    writeJsonFile(path, demo)
     written = true
   }
   return {
-    path,
     content: () => demo,
     add(fields) {
       demo = { ...demo, ...fields }

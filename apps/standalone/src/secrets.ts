@@ -1,9 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettings, type Settings } from '@herald/settings'
-import { StartProblem } from './start-problem.ts'
-import { writeFileWhole } from './write-file.ts'
+import { readJsonFile, writeJsonFile } from './json-file.ts'
 
 const makers = {
   HERALD_OPERATOR_KEY: () => randomBytes(24).toString('base64url'),
@@ -21,12 +19,11 @@ type Secrets = Record<keyof typeof makers, string>
  */
 export function withKeptSecrets(settings: Settings, dataDir: string): Settings {
   const path = join(dataDir, 'secrets.json')
-  const kept = readKept(path)
+  const kept = readJsonFile<Secrets>(path, 'the keys of the database')
   const all = Object.fromEntries(
     Object.entries(makers).map(([name, make]) => [name, kept[name as keyof Secrets] ?? make()]),
   ) as Secrets
-  if (Object.keys(makers).some((name) => !(name in kept)))
-    writeFileWhole(path, `${JSON.stringify(all, null, 2)}\n`)
+  if (Object.keys(makers).some((name) => !(name in kept))) writeJsonFile(path, all)
   // Through the same door as the environment, so that they are checked alike.
   const { operatorKey, masterKey, tokenKey } = readSettings(all).settings
   return {
@@ -34,16 +31,5 @@ export function withKeptSecrets(settings: Settings, dataDir: string): Settings {
     operatorKey: settings.operatorKey ?? operatorKey,
     masterKey: settings.masterKey ?? masterKey,
     tokenKey: settings.tokenKey ?? tokenKey,
-  }
-}
-
-function readKept(path: string): Partial<Secrets> {
-  if (!existsSync(path)) return {}
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new StartProblem(
-      `The file ${path} holds the keys of the database and cannot be read: ${(error as Error).message}.`,
-    )
   }
 }

@@ -1,9 +1,7 @@
 import { generateKeyPair, randomBytes, randomInt } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { StartProblem } from '../start-problem.ts'
-import { writeFileWhole } from '../write-file.ts'
+import { readJsonFile, writeJsonFile } from '../json-file.ts'
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 const secret = () => randomBytes(32).toString('base64url')
@@ -53,21 +51,14 @@ export type DemoCredentials = { [Name in keyof Makers]: Awaited<ReturnType<Maker
  */
 export async function keepDemoCredentials(dataDir: string): Promise<DemoCredentials> {
   const path = join(dataDir, 'demo-credentials.json')
-  const kept = readKept(path)
+  const kept = readJsonFile<DemoCredentials>(
+    path,
+    'the keys of the demo',
+    '; without the file a new demo is made',
+  )
   const missing = (Object.keys(makers) as (keyof Makers)[]).filter((name) => !(name in kept))
   const made = await Promise.all(missing.map(async (name) => [name, await makers[name]()] as const))
   const all = { ...kept, ...Object.fromEntries(made) } as DemoCredentials
-  if (missing.length > 0) writeFileWhole(path, `${JSON.stringify(all, null, 2)}\n`)
+  if (missing.length > 0) writeJsonFile(path, all)
   return all
-}
-
-function readKept(path: string): Partial<DemoCredentials> {
-  if (!existsSync(path)) return {}
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new StartProblem(
-      `The file ${path} holds the keys of the demo and cannot be read: ${(error as Error).message}; without the file a new demo is made.`,
-    )
-  }
 }
