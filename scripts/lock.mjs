@@ -12,7 +12,7 @@ export async function withLock(root, work) {
   const path = join(root, '.bootstrap.lock')
   const mine = `${path}.${process.pid}`
   const holders = [process.pid]
-  const write = (target) => writeFileSync(target, JSON.stringify(holders.map((pid) => [pid, startOf(pid)])))
+  const write = () => writeFileSync(mine, JSON.stringify(holders.map((pid) => [pid, startOf(pid)])))
   let held = false
   const release = () => {
     rmSync(mine, { force: true })
@@ -21,14 +21,16 @@ export async function withLock(root, work) {
   }
   // Also when the work ends the process with a sentence.
   process.once('exit', release)
-  write(mine)
+  write()
   await acquire(path, mine)
   held = true
   rmSync(mine)
   await work({
     addHolder(pid) {
       holders.push(pid)
-      write(path)
+      // Whole or not at all: a run that is killed while it writes must not leave a lock that names nobody.
+      write()
+      renameSync(mine, path)
     },
   })
   release()
