@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { certificatesOf, createSealer, type Database, findImbalances, openDatabase } from '@herald/db'
+import { certificatesOf, createSealer, type Database, openDatabase } from '@herald/db'
 import { vendorChannels } from '@herald/domain'
 import { callbackUrlOf } from '@herald/plan'
 import { keepDemoCredentials } from '@herald/standalone'
 import { until } from '@herald/testkit'
+import { percentile } from '../metric.ts'
 import { readBooks } from './books.ts'
 import { openCaller } from './caller.ts'
 import { prepareCast, rolesOf } from './cast.ts'
@@ -20,6 +21,7 @@ import { startDrillPostgres } from './postgres-server.ts'
 import { startQueueServers } from './queue-servers.ts'
 import { randomFrom } from './random.ts'
 import { measureRest, type Rest, settleDown } from './rest.ts'
+import { startSampling } from './sampling.ts'
 import { describeFault, type Fault, type QueueKind, scheduleFaults } from './schedule.ts'
 import { readLedgers, startVendors } from './vendors.ts'
 
@@ -61,6 +63,7 @@ export type DrillReport = {
   rest: { before: Rest; after: Rest }
 }
 
+const SAMPLE_MS = 1000
 const QUIET_SECONDS = 240
 const REST_SECONDS = 90
 
@@ -124,7 +127,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     })
     const before = await measureRest(cast, db, queue)
 
-    const sampling = startSampling(db, unbalanced)
+    const sampling = startSampling(db, SAMPLE_MS, unbalanced)
     closing.push(sampling.stop)
     const missed = watchMissedAnswers(cast)
     closing.push(missed.stop)
@@ -215,31 +218,6 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   }
 }
 
-/** The balance of every task and channel, about once a second, whatever else happens. */
-function startSampling(db: Database, unbalanced: string[]) {
-  let over = false
-  let samples = 0
-  const running = (async () => {
-    while (!over) {
-      try {
-        const wrong = await findImbalances(db)
-        samples++
-        for (const row of wrong.slice(0, 5)) unbalanced.push(`out of balance: ${JSON.stringify(row)}`)
-      } catch {
-        // Postgres is being restarted.
-      }
-      for (let n = 0; n < 10 && !over; n++) await sleep(100)
-    }
-  })()
-  return {
-    count: () => samples,
-    async stop() {
-      over = true
-      await running
-    },
-  }
-}
-
 const openSql = `SELECT count(*)::int AS tasks, min(id) AS first FROM task WHERE state NOT IN ('finished', 'cancelled')`
 
 async function isQuiet(db: Database): Promise<boolean> {
@@ -263,7 +241,6 @@ async function describeOpen(db: Database): Promise<string> {
 }
 
 function percentiles(values: readonly number[]) {
-  const sorted = [...values].sort((a, b) => a - b)
-  const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0)
+  const at = (share: number) => Math.round(percentile(values, share))
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }

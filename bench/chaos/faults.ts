@@ -84,7 +84,7 @@ async function allowUnderWay(name: string, { cast, db, allow }: FaultPlaces): Pr
     try {
       const { rows } = await db.pool.query<{ devices: number }>(
         `SELECT coalesce(sum(length(status) - length(replace(status, '.', ''))), 0)::int AS devices FROM batch
-         WHERE state = 'sending' AND worker LIKE '%@' || $1`,
+         WHERE state = 'sending' AND split_part(worker, ' ', 1) LIKE '%@' || $1`,
         [name],
       )
       return allow(rows[0]!.devices)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort, type RunningProcess, startProcess, until } from '@herald/testkit'
+import { freePort, type RunningProcess, startProcess, startRedis, until } from '@herald/testkit'
 import type { QueueKind } from './schedule.ts'
 
 export type QueueServers = {
@@ -49,24 +49,11 @@ type Node = {
 async function createNode(args: readonly string[] = []): Promise<Node> {
   const port = await freePort()
   const dir = mkdtempSync(join(tmpdir(), 'herald-chaos-redis-'))
-  const own = [
-    '--bind',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    '--dir',
-    dir,
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-  ]
   let running: RunningProcess | undefined
   const node: Node = {
     port,
     async start() {
-      running = startProcess('redis-server', [...own, '--maxmemory-policy', 'noeviction', ...args])
-      await running.prints(/Ready to accept connections/)
+      running = await startRedis(port, dir, args)
     },
     async kill() {
       await running?.stop('SIGKILL')

@@ -4,11 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Metric, type Metrics, percentile, rounded } from '../metric.ts'
 import type { Run } from './contender.ts'
 import type { SinkMessage } from './sink.ts'
 import { apnsHeaders, apnsPayload, deviceToken } from './workload.ts'
-
-export type Metric = { value: number; unit: string; note: string }
 
 type Sizes = { fast: number; slow: number; rounds: number }
 const fullSizes: Sizes = { fast: 400_000, slow: 20_000, rounds: 5 }
@@ -21,7 +20,7 @@ const maxStreams = 1_000
  * Races the client against `apn`, `firebase-admin` and `h2load`, each alone against the same sink process, in turn within a
  * round so that they share the machine's mood. A ratio is the median over the rounds. Throws when one push was lost.
  */
-export async function measureHttp2({ quick }: { quick: boolean }): Promise<Record<string, Metric>> {
+export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metrics> {
   const sizes = quick ? quickSizes : fullSizes
   const sink = await startSink()
   const rounds: Round[] = []
@@ -40,7 +39,7 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Recor
       note: 'one process, one TLS connection, sink beside it',
     },
     http2_cpu_us_per_request: {
-      value: round2(median(rounds.map(({ apns }) => cpuOf(apns)))),
+      value: rounded(median(rounds.map(({ apns }) => cpuOf(apns)))),
       unit: 'µs',
       note: 'user and system time of the client process',
     },
@@ -148,19 +147,15 @@ function ratio(rounds: readonly Round[], ours: keyof Round, theirs: keyof Round)
   const [ourCpu, theirCpu] = [ours, theirs].map((name) => median(rounds.map((round) => cpuOf(round[name]!))))
   const cpu = Number.isNaN(theirCpu!)
     ? ''
-    : `, CPU ${round2(ourCpu!)} against ${round2(theirCpu!)} µs a request`
+    : `, CPU ${rounded(ourCpu!)} against ${rounded(theirCpu!)} µs a request`
   const note = `${perSecond(our!)} against ${perSecond(their!)}${cpu}; TLS, one connection of ours, ${rounds.length} rounds, none lost`
-  return { value: round2(value), unit: 'times', note }
+  return { value: rounded(value), unit: 'times', note }
 }
 
 const rate = ({ requests, ms }: Run): number => (requests / ms) * 1000
 const cpuOf = ({ requests, cpuMs }: Run): number => (cpuMs * 1000) / requests
 const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`
-const round2 = (value: number): number => Math.round(value * 100) / 100
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-}
+const median = (values: readonly number[]): number => percentile(values, 0.5)
 
 if (import.meta.main) console.table(await measureHttp2({ quick: process.argv.includes('--quick') }))

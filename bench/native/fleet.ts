@@ -6,7 +6,6 @@ export type FleetQuestion =
   /** Cuts and reopens so many connections a second; 0 ends it. */
   | { ask: 'churn'; perSecond: number }
   | { ask: 'received'; task: number }
-  | { ask: 'disconnect' }
 export type FleetAnswer = { connected: number; reconnects: number; received: number; lastAt: number }
 
 /** Addresses of the loopback network the clients come from: one address has only so many ports. */
@@ -89,21 +88,11 @@ function churn(perSecond: number): void {
   }, every)
 }
 
-function disconnectAll(): void {
-  churn(0)
-  for (const client of clients.splice(0)) {
-    const { socket } = client
-    client.socket = undefined
-    socket?.terminate()
-  }
-}
-
 process.on('message', async (question: FleetQuestion) => {
   if (question.ask === 'connect') {
     url = question.url
     await connectAll(question.tokens)
   } else if (question.ask === 'churn') churn(question.perSecond)
-  else if (question.ask === 'disconnect') disconnectAll()
   const entry = question.ask === 'received' ? received.get(question.task) : undefined
   const answer: FleetAnswer = {
     connected: clients.filter(({ welcomed }) => welcomed).length,

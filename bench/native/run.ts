@@ -175,7 +175,7 @@ function residentKb(pid: number): number {
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (import.meta.main) {
   const connections = Number(process.argv[2] ?? 15_000)
   for (const [name, { value, unit, note }] of Object.entries(await measureNative(connections)))
     console.log(`${name}  ${value} ${unit}  (${note})`)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { type RunningProcess, startProcess } from './processes.ts'
-import { findProgram, hasProgram } from './programs.ts'
+import { findProgram } from './programs.ts'
 
 export type TestRedis = {
   url: string
@@ -14,28 +14,9 @@ export type TestRedis = {
 
 /** A redis-server of its own that keeps nothing on disk; guard the suite with `describeWith('redis-server')`. */
 export async function testRedis(args: string[] = []): Promise<TestRedis> {
-  if (!hasProgram('redis-server')) throw new Error('redis-server is not installed.')
   const dir = mkdtempSync(join(tmpdir(), 'herald-redis-'))
   const port = await freePort()
-  const settings = [
-    '--bind',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    '--dir',
-    dir,
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-  ]
-  const server = startProcess(findProgram('redis-server') ?? '', [
-    ...settings,
-    '--maxmemory-policy',
-    'noeviction',
-    ...args,
-  ])
-  await server.prints(/Ready to accept connections/)
+  const server = await startRedis(port, dir, args)
   return {
     url: `redis://127.0.0.1:${port}/0`,
     port,
@@ -45,4 +26,19 @@ export async function testRedis(args: string[] = []): Promise<TestRedis> {
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** A redis-server on this port that keeps nothing on disk; `dir` is its working directory, `args` are its last word. */
+export async function startRedis(
+  port: number,
+  dir: string,
+  args: readonly string[] = [],
+): Promise<RunningProcess> {
+  const program = findProgram('redis-server')
+  if (!program) throw new Error('redis-server is not installed.')
+  const place = ['--bind', '127.0.0.1', '--port', String(port), '--dir', dir]
+  const memory = ['--save', '', '--appendonly', 'no', '--maxmemory-policy', 'noeviction']
+  const server = startProcess(program, [...place, ...memory, ...args])
+  await server.prints(/Ready to accept connections/)
+  return server
 }
