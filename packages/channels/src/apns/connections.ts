@@ -1,14 +1,14 @@
 import type { VendorPool } from '../shared/vendor-pool.ts'
 
 /** The use of the current connections by one send. */
-export type Lease = {
+type Lease = {
   pool: VendorPool
   /** Sends that begin from now on get new connections; those under way keep theirs until they end. */
   spoil(): void
   release(): void
 }
 
-export type Connections = { lease(): Lease; close(): Promise<void> }
+type Connections = { lease(): Lease; close(): Promise<void> }
 
 /**
  * APNs binds a connection to the token, key and team of its first push, and some answers leave it useless. So connections

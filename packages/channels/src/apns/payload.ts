@@ -1,6 +1,7 @@
 import { type Message, parseVerbatim } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { fitTexts } from '../shared/fit-texts.ts'
+import { timeLeft } from '../shared/time-left.ts'
 
 /** One notification for all recipients of a task; the transport adds token, topic and badge. */
 export type ApnsPayload = {
@@ -56,13 +57,8 @@ const opening = '{"aps":{'
 
 /** The body gives way first, then the subtitle, then the title. */
 function fitHalves(task: Task): Halves | undefined {
-  const texts = textsOf(task)
-  const cuts = (['body', 'subtitle', 'title'] as const).map((field) => ({
-    field,
-    needed: texts[field] !== '',
-  }))
   const size = (candidate: Texts) => Buffer.byteLength(writeNotification(task, candidate)) + badgeRoom
-  const fitted = fitTexts(texts, cuts, size, mostBytes)
+  const fitted = fitTexts(textsOf(task), ['body', 'subtitle', 'title'], size, mostBytes)
   if (!fitted) return undefined
   return { beforeBadge: opening, afterBadge: writeNotification(task, fitted).slice(opening.length) }
 }
@@ -113,8 +109,7 @@ function apsOf(message: Message, texts: Texts): object {
   }
 }
 
-function expirationOf({ ttl, now, message }: Task): string {
-  const untilEnd = message.showEnd === undefined ? ttl : Math.max(0, message.showEnd - now)
-  const seconds = Math.min(ttl, untilEnd, mostTtl)
-  return seconds > 0 ? String(now + seconds) : '0'
+function expirationOf(task: Task): string {
+  const seconds = timeLeft(task, { least: 0, most: mostTtl })
+  return seconds > 0 ? String(task.now + seconds) : '0'
 }

@@ -12,7 +12,7 @@ import {
 import { decryptRc2Cbc } from './rc2.ts'
 
 /** What a .p12 holds: DER of the certificates and of the PKCS#8 private keys. */
-export type Pkcs12 = { certificates: Buffer[]; keys: Buffer[] }
+type Pkcs12 = { certificates: Buffer[]; keys: Buffer[] }
 
 export class WrongPassphrase extends Error {}
 

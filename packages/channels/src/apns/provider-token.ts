@@ -1,5 +1,6 @@
-import { createHash, createPublicKey, sign } from 'node:crypto'
+import { createPublicKey, sign } from 'node:crypto'
 import type { MintedSession } from '../channel.ts'
+import { passKey } from '../shared/pass.ts'
 import type { TokenAuth } from './settings.ts'
 
 // https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
@@ -21,10 +22,9 @@ export type ProviderPass = {
 
 const earlyMark = ' early'
 
-/** Names the key itself: a record that gets another key must not be served with the former one's token. */
-export function sessionKey({ keyId, teamId, key }: TokenAuth): string {
-  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' })
-  return `provider-token ${teamId} ${keyId} ${createHash('sha256').update(publicKey).digest('hex').slice(0, 16)}`
+export function providerTokenKey({ keyId, teamId, key }: TokenAuth): string {
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+  return passKey('provider-token', teamId, keyId, publicKey)
 }
 
 /**

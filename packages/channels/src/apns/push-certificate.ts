@@ -4,7 +4,7 @@ import { child, type DerNode, DerProblem, explicitTag, octets, oidText, readDer,
 import { readPkcs12, WrongPassphrase } from './pkcs12.ts'
 
 /** A client certificate with its key, and what Apple wrote into it. */
-export type PushCertificate = {
+type PushCertificate = {
   /** PEM, leaf first. */
   cert: string
   key: string
@@ -17,7 +17,7 @@ export type PushCertificate = {
 }
 
 /** Apple's extensions: marks of the environments, and the list of topics. */
-export const pushOids = {
+const pushOids = {
   development: '1.2.840.113635.100.6.3.1',
   production: '1.2.840.113635.100.6.3.2',
   topics: '1.2.840.113635.100.6.3.6',

@@ -53,14 +53,15 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
         if (!context.signal.aborted) context.report(index, outcome)
       }
     }
-    const first = places.length > 0 ? [places.shift()!] : []
     const aborted = new Promise<never>((_, reject) => {
       context.signal.addEventListener('abort', () => reject(context.signal.reason), { once: true })
     })
     aborted.catch(() => {})
-    // `apn` opens a hundred streams before it has heard that a new connection may have one.
-    for (const [index, topic] of first)
-      context.report(index, await Promise.race([sendOne(payload, topic, recipients[index]!), aborted]))
+    const first = places.shift()
+    if (!first) return
+    const [index, topic] = first
+    // Alone: `apn` opens a hundred streams before it has heard that a new connection may have one.
+    context.report(index, await Promise.race([sendOne(payload, topic, recipients[index]!), aborted]))
     await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), aborted])
     context.signal.throwIfAborted()
   }

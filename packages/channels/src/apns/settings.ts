@@ -1,11 +1,11 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import type { MessageClass } from '@herald/domain'
-import { type Certificate, CertificateProblem } from '../channel.ts'
+import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
 import { type ExtraLimits, readExtra, requireField, texts } from '../shared/extra.ts'
 import { readPushCertificate } from './push-certificate.ts'
 
 export type TokenAuth = { kind: 'token'; key: KeyObject; keyId: string; teamId: string }
-export type CertificateAuth = { kind: 'certificate'; cert: string; key: string; expiresAt: number }
+type CertificateAuth = { kind: 'certificate'; cert: string; key: string; expiresAt: number }
 
 export type ApnsSettings = {
   environment: Certificate['environment']
@@ -15,7 +15,7 @@ export type ApnsSettings = {
   topics: readonly string[]
   auth: TokenAuth | CertificateAuth
   limits: ExtraLimits
-  defaultClass?: MessageClass
+  defaultClass: MessageClass
 }
 
 /** app_id: bundle id; app_key: key id; app_secret: team id or passphrase; certificate: .p8, .p12 or PEM. */
@@ -34,6 +34,11 @@ export function readSettings(certificate: Certificate): ApnsSettings {
     limits: extra.limits,
     defaultClass: extra.defaultClass,
   }
+}
+
+/** Apple publishes no rate for an app, only one for a single device. */
+export function limits({ limits }: ApnsSettings): Limits {
+  return { ...limits, timeZone: 'UTC' }
 }
 
 type Credential = { topic: string; auth: ApnsSettings['auth'] }

@@ -34,7 +34,7 @@ export type ApnsLine = {
 
 type LineCertificate = { trusted: boolean; topics: string[]; environments: Environment[] }
 
-export type ApnsSimAuthOptions = {
+type ApnsSimAuthOptions = {
   environment: Environment
   keys: readonly ApnsSimKey[]
   /** PEM of authorities whose client certificates are taken for Apple's. */
@@ -45,9 +45,9 @@ export type ApnsSimAuthOptions = {
   now(): number
 }
 
-export type AuthProblem = { status: number; reason: string }
+type AuthProblem = { status: number; reason: string }
 /** `topics` undefined: any. */
-export type Authorised = { topics?: readonly string[]; byCertificate: boolean }
+type Authorised = { topics?: readonly string[]; byCertificate: boolean }
 
 type Claims = { known: ApnsSimKey; issuedAt: number } | 'invalid'
 
@@ -55,7 +55,7 @@ const hourMs = 3_600_000
 const leastAgeMs = 20 * 60_000
 const problem = (status: number, reason: string): AuthProblem => ({ status, reason })
 
-export type ApnsSimAuth = {
+type ApnsSimAuth = {
   readCertificate(socket: TLSSocket): LineCertificate | undefined
   check(authorization: string | undefined, line: ApnsLine, faults: Faults): Authorised | AuthProblem
 }

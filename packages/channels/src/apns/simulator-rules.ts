@@ -73,7 +73,7 @@ export function isToken(token: string): boolean {
   return token.length >= 64 && token.length % 2 === 0 && /^[0-9a-fA-F]+$/.test(token)
 }
 
-export type Notification = { aps?: unknown; task_id?: unknown }
+type Notification = { aps?: unknown; task_id?: unknown }
 
 /** The notification, or what is wrong with the body. */
 export function readBody(body: string, pushType: string | undefined): Notification | Refusal {

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http2'
 import { bySecond, openRateMeter } from '../shared/sim-rate.ts'
-import {
-  startTlsSimServer,
-  type TlsAnswer,
-  type TlsExchange,
-  type TlsSimFrame,
-} from '../shared/sim-tls-server.ts'
+import type { TlsAnswer, TlsExchange, TlsSimFrame } from '../shared/sim-tls-exchange.ts'
+import { startTlsSimServer } from '../shared/sim-tls-server.ts'
 import type { Simulator } from '../simulator.ts'
 import { type ApnsLine, type ApnsSimKey, type Environment, openApnsSimAuth } from './simulator-auth.ts'
 import {
@@ -47,7 +43,7 @@ export type ApnsSimulatorOptions = {
 }
 
 /** A request the simulator accepted, as it came. */
-export type ReceivedPush = { token: string; headers: IncomingHttpHeaders; body: string }
+type ReceivedPush = { token: string; headers: IncomingHttpHeaders; body: string }
 
 export type ApnsSimulator = Simulator & {
   ca: string

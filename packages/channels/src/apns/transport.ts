@@ -3,6 +3,7 @@ import type { Reply } from '@herald/http2'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { follow } from '../shared/follow.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
+import { untilAborted } from '../shared/pass.ts'
 import { openVendorPool } from '../shared/vendor-pool.ts'
 import {
   type ApnsReply,
@@ -20,8 +21,8 @@ import {
   mayReplace,
   mintPass,
   type ProviderPass,
+  providerTokenKey,
   readPass,
-  sessionKey,
 } from './provider-token.ts'
 import type { ApnsSettings } from './settings.ts'
 import { groupByTopic, notAllowed } from './topics.ts'
@@ -42,14 +43,14 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
   let kept: ProviderPass | undefined
 
   /** `stale` is the pass APNs just refused; replacing it before its time is remembered in its successor. */
-  async function takePass(stale?: ProviderPass): Promise<ProviderPass | undefined> {
+  async function takePass(signal: AbortSignal, stale?: ProviderPass): Promise<ProviderPass | undefined> {
     if (auth.kind !== 'token') return undefined
     const now = deps.now()
     // Asking the shared session costs a query; a refusal tells soon enough that somebody has replaced the pass.
     if (kept && kept.value !== stale?.value && !isDue(kept, now)) return kept
     const early = stale !== undefined && isYoung(stale, now)
     const mint = async () => mintPass(auth, deps.now(), early)
-    kept = readPass(await deps.session(sessionKey(auth), mint, stale?.value))
+    kept = readPass(await untilAborted(deps.session(providerTokenKey(auth), mint, stale?.value), signal))
     return kept
   }
 
@@ -110,7 +111,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
   }
 
   async function sendGroup(payload: ApnsPayload, group: Group, context: SendContext): Promise<void> {
-    const pass = await takePass()
+    const pass = await takePass(context.signal)
     const { again, remedy } = await round(payload, group, pass, context, false)
     if (again.length === 0 || context.signal.aborted) return
     if (remedy === 'new-token' && pass && !mayReplace(pass, deps.now())) {
@@ -118,7 +119,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       for (const index of again) context.report(index, { kind: 'misconfigured', reason })
       return
     }
-    const fresh = await takePass(remedy === 'new-token' ? pass : undefined)
+    const fresh = await takePass(context.signal, remedy === 'new-token' ? pass : undefined)
     await round(payload, { ...group, indexes: again }, fresh, context, true)
   }
 

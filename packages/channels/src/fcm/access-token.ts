@@ -1,7 +1,10 @@
-import { createHash, createPublicKey, sign } from 'node:crypto'
+import { createPublicKey } from 'node:crypto'
 import type { Outcome } from '@herald/domain'
+import jwt from 'jsonwebtoken'
 import type { MintedSession } from '../channel.ts'
+import { failing } from '../shared/failing.ts'
 import { type HttpClient, type HttpReply, joinUrl, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { CallRefused, passKey } from '../shared/pass.ts'
 import type { FcmSettings } from './settings.ts'
 
 // https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests
@@ -11,22 +14,12 @@ const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const lifeSeconds = 3600
 const renewBeforeMs = 5 * 60_000
 
-/** No access token; `outcome` is what that means for everybody who waits for one. */
-export class NoAccessToken extends Error {
-  readonly outcome: Outcome
-  constructor(outcome: Exclude<Outcome, { kind: 'accepted' }>) {
-    super(outcome.reason)
-    this.outcome = outcome
-  }
+export function accessTokenKey({ clientEmail, privateKey }: FcmSettings): string {
+  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
+  return passKey('access-token', clientEmail, publicKey)
 }
 
-/** Names the key itself: a record that gets another account must not be served with the former one's token. */
-export function sessionKey({ clientEmail, privateKey }: FcmSettings): string {
-  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' })
-  return `access-token ${clientEmail} ${createHash('sha256').update(publicKey).digest('hex').slice(0, 16)}`
-}
-
-/** Exchanges a signed assertion for an access token. Throws NoAccessToken, or TransportFailure without an answer. */
+/** Exchanges a signed assertion for an access token. Throws CallRefused, or TransportFailure without an answer. */
 export async function mintAccessToken(
   settings: FcmSettings,
   http: HttpClient,
@@ -39,10 +32,10 @@ export async function mintAccessToken(
     body: new URLSearchParams({ grant_type: grantType, assertion: assertionOf(settings, nowMs) }).toString(),
   })
   const answer = parseObject(reply.text)
-  if (reply.status !== 200) throw new NoAccessToken(refusal(reply, answer, nowMs))
+  if (reply.status !== 200) throw new CallRefused(refusal(reply, answer, nowMs))
   const token = answer?.access_token
   if (typeof token !== 'string' || !token)
-    throw new NoAccessToken({
+    throw new CallRefused({
       kind: 'misconfigured',
       reason: 'token endpoint: an answer without access_token, as for an unknown scope',
     })
@@ -52,31 +45,24 @@ export async function mintAccessToken(
 }
 
 export function assertionOf(settings: FcmSettings, nowMs: number): string {
-  const issuedAt = Math.floor(nowMs / 1000)
-  const head = encode({ alg: 'RS256', typ: 'JWT', kid: settings.privateKeyId })
-  const claims = encode({
-    iss: settings.clientEmail,
-    scope,
-    aud: audience,
-    iat: issuedAt,
-    exp: issuedAt + lifeSeconds,
+  const { clientEmail, privateKey, privateKeyId } = settings
+  const iat = Math.floor(nowMs / 1000)
+  const claims = { iss: clientEmail, scope, aud: audience, iat, exp: iat + lifeSeconds }
+  return jwt.sign(claims, privateKey, {
+    algorithm: 'RS256',
+    ...(privateKeyId === undefined ? {} : { keyid: privateKeyId }),
   })
-  const signature = sign('RSA-SHA256', Buffer.from(`${head}.${claims}`), settings.privateKey)
-  return `${head}.${claims}.${signature.toString('base64url')}`
 }
 
 /** This endpoint says `{"error", "error_description"}`, unlike the send API. */
-function refusal(reply: HttpReply, answer: Record<string, unknown> | undefined, nowMs: number) {
+function refusal(reply: HttpReply, answer: Record<string, unknown> | undefined, nowMs: number): Outcome {
   const code = typeof answer?.error === 'string' && /^\w{1,64}$/.test(answer.error) ? answer.error : undefined
   const reason = `token endpoint: ${reply.status} ${code ?? 'without a code'}`
-  const retryAfter = retryAfterSeconds(reply.headers, nowMs)
-  if (reply.status === 429) return { kind: 'throttled' as const, reason, retryAfter: retryAfter ?? 60 }
-  if (reply.status >= 500)
-    return retryAfter === undefined
-      ? { kind: 'unavailable' as const, reason }
-      : { kind: 'unavailable' as const, reason, retryAfter }
+  if (reply.status === 429)
+    return { kind: 'throttled', reason, retryAfter: retryAfterSeconds(reply.headers, nowMs) ?? 60 }
+  if (reply.status >= 500) return failing('unavailable', reason, reply, nowMs)
   const hint = hintOf(typeof answer?.error_description === 'string' ? answer.error_description : '')
-  return { kind: 'misconfigured' as const, reason: hint ? `${reason}: ${hint}` : reason }
+  return { kind: 'misconfigured', reason: hint ? `${reason}: ${hint}` : reason }
 }
 
 /** Our own words for the causes Google tells apart only in prose. */
@@ -86,8 +72,4 @@ function hintOf(description: string): string | undefined {
   if (/short-lived|timeframe/i.test(description)) return 'check the clock of this machine'
   if (/audience/i.test(description)) return 'the audience is wrong'
   return undefined
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from '@herald/domain'
 
 /** One answer of the send API. `projectKnown`: this project has answered a send before. */
-export type FcmReply = { status: number; body: string; retryAfter?: number; projectKnown: boolean }
+type FcmReply = { status: number; body: string; retryAfter?: number; projectKnown: boolean }
 
 export type Verdict = {
   outcome: Outcome
@@ -15,6 +15,7 @@ const accepted: Verdict = { outcome: { kind: 'accepted' }, fromProject: true }
 
 /** Seconds to wait where Google names the time in its documents instead of the answer. */
 const quotaPause = 60
+const outagePause = 10
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
 export function classify(reply: FcmReply): Verdict {
@@ -50,13 +51,13 @@ function judge(reply: FcmReply, error: ReadError): Outcome {
       return { kind: 'misconfigured', reason: error.detail ? `${reason} ${error.detail}` : reason }
     case 'UNAVAILABLE':
     case 'INTERNAL':
-      return pausing({ kind: 'unavailable', reason }, retryAfter)
+      return { kind: 'unavailable', reason, retryAfter: retryAfter ?? outagePause }
     case 'NOT_FOUND':
       return judgeMissing(reply, `${reason}: no such project, or the wrong URL`, 'rejected')
   }
   if (status === 429) return { kind: 'throttled', reason, retryAfter: retryAfter ?? quotaPause }
   if (status === 401 || status === 403) return { kind: 'misconfigured', reason }
-  if (status >= 500) return pausing({ kind: 'unavailable', reason }, retryAfter)
+  if (status >= 500) return { kind: 'unavailable', reason, retryAfter: retryAfter ?? outagePause }
   if (status === 404) return judgeMissing(reply, reason, 'unavailable')
   return { kind: 'rejected', reason }
 }
@@ -81,10 +82,6 @@ function judgeArgument(error: ReadError, reason: string): Outcome {
   return { kind: 'rejected', reason: error.fields[0] ? `${reason} ${error.fields[0]}` : reason }
 }
 
-function pausing(outcome: { kind: 'unavailable'; reason: string }, retryAfter?: number): Outcome {
-  return retryAfter === undefined ? outcome : { ...outcome, retryAfter }
-}
-
 type ReadError = {
   status?: string
   message: string
@@ -97,7 +94,7 @@ type ReadError = {
 }
 
 /** Reads `{"error": {...}}`; details may be missing and come in any order. */
-export function readError(text: string): ReadError {
+function readError(text: string): ReadError {
   const read: ReadError = { message: '', fields: [] }
   const error = objectOf(objectOf(parse(text)).error)
   read.status = word(error.status)

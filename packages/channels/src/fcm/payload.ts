@@ -1,7 +1,8 @@
 import { androidView, type Message } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { fitTexts } from '../shared/fit-texts.ts'
-import { readIntentUri } from './intent-uri.ts'
+import { parseIntentUri } from '../shared/intent-uri.ts'
+import { timeLeft } from '../shared/time-left.ts'
 import type { FcmSettings } from './settings.ts'
 
 /** The JSON text of a send request, around the place of the token. */
@@ -18,7 +19,7 @@ export type FcmMessage = {
     notification?: AndroidNotification
   }
 }
-export type AndroidNotification = {
+type AndroidNotification = {
   sound?: string
   channel_id?: string
   image?: string
@@ -35,9 +36,8 @@ export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsu
   const texts = textsOf(task)
   if (task.message.type !== 'cmd' && !texts.title && !texts.body)
     return { unsupported: 'FCM shows nothing for a message without title and body' }
-  const cuts = (['body', 'title'] as const).map((field) => ({ field, needed: texts[field] !== '' }))
   const size = (candidate: Texts) => sizeOf(writeMessage(task, settings, candidate))
-  const fitted = fitTexts(texts, cuts, size, mostBytes)
+  const fitted = fitTexts(texts, ['body', 'title'], size, mostBytes)
   if (!fitted)
     return { unsupported: `the message is over ${mostBytes} bytes on FCM, even with its texts cut` }
   return {
@@ -70,7 +70,7 @@ function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessa
     data: dataOf(task, texts),
     android: {
       priority: silent ? 'NORMAL' : 'HIGH',
-      ttl: ttlOf(task),
+      ttl: `${timeLeft(task, { least: 0, most: mostTtl })}s`,
       restricted_package_name: settings.packageName,
       notification: silent ? undefined : notificationOf(task),
     },
@@ -83,7 +83,7 @@ function notificationOf({ taskId, message }: Task): AndroidNotification {
     sound,
     channel_id: channelId,
     image: message.type === 'image' ? message.attachmentUrl : undefined,
-    click_action: click.kind === 'intent' ? readIntentUri(click.intent).action : undefined,
+    click_action: click.kind === 'intent' ? parseIntentUri(click.intent)?.fields.get('action') : undefined,
     tag: `t${taskId}`,
     // 0 means "the launcher counts" to FCM, so clearing travels in the data instead.
     notification_count:
@@ -96,8 +96,8 @@ function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string>
   const { click } = androidView(message, 'fcm')
   const data: Record<string, string> = {}
   if (click.kind === 'intent') {
-    for (const [key, value] of Object.entries(readIntentUri(click.intent).extras))
-      data[unreserved(key)] = value
+    for (const { kind, name, value } of parseIntentUri(click.intent)?.extras ?? [])
+      if (kind === 'S') data[unreserved(name)] = value
     data.intent = click.intent
   }
   data.task_id = String(taskId)
@@ -122,11 +122,6 @@ function clearsBadge({ badge }: Message): boolean {
 
 function visibleOf(texts: Texts): { title?: string; body?: string } {
   return { ...(texts.title ? { title: texts.title } : {}), ...(texts.body ? { body: texts.body } : {}) }
-}
-
-function ttlOf({ ttl, now, message }: Task): string {
-  const untilEnd = message.showEnd === undefined ? ttl : Math.max(0, message.showEnd - now)
-  return `${Math.min(ttl, untilEnd, mostTtl)}s`
 }
 
 /** UTF-8 bytes of data keys and values and of what the notification says. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import type { MessageClass } from '@herald/domain'
-import { type Certificate, CertificateProblem } from '../channel.ts'
+import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
 import { type ExtraLimits, readExtra, requireField, text } from '../shared/extra.ts'
 
 export type FcmSettings = {
@@ -11,7 +11,7 @@ export type FcmSettings = {
   /** Tokens must belong to this Android package. */
   packageName?: string
   limits: ExtraLimits
-  defaultClass?: MessageClass
+  defaultClass: MessageClass
 }
 
 /**
@@ -43,6 +43,17 @@ export function readSettings(certificate: Certificate): FcmSettings {
     packageName: extra.package_name,
     limits: extra.limits,
     defaultClass: extra.defaultClass,
+  }
+}
+
+// https://firebase.google.com/docs/cloud-messaging/throttling-and-quotas: 600,000 messages a minute and project
+const requestsPerSecond = 10_000
+
+export function limits({ limits }: FcmSettings): Limits {
+  return {
+    ...limits,
+    requestsPerSecond: limits.requestsPerSecond ?? requestsPerSecond,
+    timeZone: 'UTC',
   }
 }
 

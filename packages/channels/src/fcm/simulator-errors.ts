@@ -1,4 +1,4 @@
-import type { TlsAnswer } from '../shared/sim-tls-server.ts'
+import type { TlsAnswer } from '../shared/sim-tls-exchange.ts'
 
 const fcmErrorType = 'type.googleapis.com/google.firebase.fcm.v1.FcmError'
 const badRequestType = 'type.googleapis.com/google.rpc.BadRequest'

@@ -1,4 +1,4 @@
-import type { TlsAnswer } from '../shared/sim-tls-server.ts'
+import type { TlsAnswer } from '../shared/sim-tls-exchange.ts'
 import { badCondition, badField, badToken, noTarget, tooLarge } from './simulator-errors.ts'
 
 /** A message FCM would take, with what the simulator needs of it. Field names are snake_case. */

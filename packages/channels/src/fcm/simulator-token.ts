@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto'
-import type { TlsAnswer } from '../shared/sim-tls-server.ts'
+import type { TlsAnswer } from '../shared/sim-tls-exchange.ts'
 import type { Faults } from '../simulator.ts'
 import { answerJson } from './simulator-errors.ts'
 
@@ -14,9 +14,9 @@ export type FcmSimAccount = {
   withoutRole?: boolean
 }
 
-export type Grant = { projects: readonly string[] | 'any'; withoutRole: boolean }
+type Grant = { projects: readonly string[] | 'any'; withoutRole: boolean }
 
-export type TokenDesk = {
+type TokenDesk = {
   /** Answers POST /token. */
   exchange(method: string, mediaType: string, body: string, faults: Faults): TlsAnswer
   /** Whose access token this is, or the word of ErrorInfo for what is wrong with it. */

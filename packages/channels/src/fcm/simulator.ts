@@ -1,10 +1,6 @@
 import { byMinute, openRateMeter } from '../shared/sim-rate.ts'
-import {
-  startTlsSimServer,
-  type TlsAnswer,
-  type TlsExchange,
-  type TlsSimFrame,
-} from '../shared/sim-tls-server.ts'
+import type { TlsAnswer, TlsExchange, TlsSimFrame } from '../shared/sim-tls-exchange.ts'
+import { startTlsSimServer } from '../shared/sim-tls-server.ts'
 import type { Simulator } from '../simulator.ts'
 import {
   answerJson,
@@ -41,7 +37,7 @@ export type FcmSimulatorOptions = {
 }
 
 /** A message the simulator accepted, as it came. */
-export type ReceivedMessage = {
+type ReceivedMessage = {
   project: string
   method: string
   headers: TlsExchange<unknown>['headers']

@@ -1,14 +1,13 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { follow } from '../shared/follow.ts'
-import { openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { mintAccessToken, NoAccessToken, sessionKey } from './access-token.ts'
+import { openHttpClient } from '../shared/http.ts'
+import { callWithPass, outcomeOfThrown, rememberPass } from '../shared/pass.ts'
+import { accessTokenKey, mintAccessToken } from './access-token.ts'
 import { classify } from './classify.ts'
 import type { FcmPayload } from './payload.ts'
 import type { FcmSettings } from './settings.ts'
 import { type FcmCall, type OpenFcmWire, openMulticastWire } from './wire.ts'
-
-const keptMs = 30_000
 
 /** Bodies of a call, by their place in it. */
 type Bodies = { count: number; write(places: readonly number[]): FcmCall['body'] }
@@ -20,19 +19,10 @@ export function openTransport(
 ): Transport<FcmPayload> {
   const wire = openWire(settings, deps)
   const http = openHttpClient(deps)
+  const session = rememberPass(deps)
+  const key = accessTokenKey(settings)
+  const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
   let projectKnown = false
-
-  let kept: { value: string; until: number } | undefined
-
-  async function takeToken(stale?: string): Promise<string> {
-    const now = deps.now()
-    // Asking the shared session costs a query; a refusal tells soon enough that a token has ended.
-    if (kept && kept.value !== stale && now < kept.until) return kept.value
-    const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
-    const value = await deps.session(sessionKey(settings), mint, stale)
-    kept = { value, until: now + keptMs }
-    return value
-  }
 
   /** One request a body. Answers those whose access token was refused; `last` reports them instead. */
   async function round(
@@ -81,19 +71,19 @@ export function openTransport(
   async function sendBodies(bodies: Bodies, context: SendContext): Promise<void> {
     const { signal } = context
     let places = Array.from({ length: bodies.count }, (_, place) => place)
+    let last = false
     try {
-      const token = await unlessAborted(takeToken(), signal)
-      places = await round(bodies, places, token, context, false)
-      signal.throwIfAborted()
-      if (places.length === 0) return
-      const fresh = await unlessAborted(takeToken(token), signal)
-      places = await round(bodies, places, fresh, context, true)
+      await callWithPass(session, key, mint, signal, async (accessToken) => {
+        places = await round(bodies, places, accessToken, context, last)
+        signal.throwIfAborted()
+        last = true
+        return places.length === 0 ? { done: undefined } : { refresh: undefined }
+      })
     } catch (error) {
       signal.throwIfAborted()
-      const outcome = error instanceof NoAccessToken ? error.outcome : outcomeOfFailure(error)
+      const outcome = outcomeOfThrown(error)
       for (const place of places) context.report(place, outcome)
     }
-    signal.throwIfAborted()
   }
 
   async function check(signal: AbortSignal): Promise<CheckResult> {
@@ -138,14 +128,4 @@ function readProbe(outcome: Outcome): CheckResult {
   if (outcome.kind === 'accepted') return { ok: true }
   const temporary = outcome.kind === 'unavailable' || outcome.kind === 'throttled'
   return { ok: false, problem: `FCM: ${outcome.reason}`, temporary }
-}
-
-/** The session is shared with others who wait for it, so an abort leaves it alone and only stops waiting. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

@@ -17,7 +17,7 @@ export type FcmCall = {
 export type FcmAnswer = { status: number; body: string; retryAfter?: number }
 
 /** The way a call takes to Google. */
-export type FcmWire = { post(call: FcmCall): Promise<void>; close(): Promise<void> }
+type FcmWire = { post(call: FcmCall): Promise<void>; close(): Promise<void> }
 
 export type OpenFcmWire = (settings: FcmSettings, deps: TransportDeps) => FcmWire
 

@@ -1,19 +1,19 @@
 import type { ChannelAdapter } from '../channel.ts'
 import { checkOpaqueToken } from '../shared/opaque-token.ts'
-import { type HonorPayload, mapHonorPayload } from './payload.ts'
-import { readHonorCallback } from './receipt.ts'
-import { type HonorSettings, honorLimits, readHonorSettings } from './settings.ts'
-import { openHonor } from './transport.ts'
+import { type HonorPayload, mapPayload } from './payload.ts'
+import { readCallback } from './receipt.ts'
+import { type HonorSettings, limits, readSettings } from './settings.ts'
+import { openTransport } from './transport.ts'
 
 export const honor: ChannelAdapter<HonorSettings, HonorPayload> = {
   name: 'honor',
   tokensPerCall: 1000,
   onePerDevice: false,
-  readSettings: readHonorSettings,
-  limits: honorLimits,
-  defaultClass: (settings) => settings.defaultClass,
-  mapPayload: mapHonorPayload,
+  readSettings,
+  limits,
+  defaultClass: ({ defaultClass }) => defaultClass,
+  mapPayload,
   checkToken: checkOpaqueToken,
-  open: openHonor,
-  readCallback: readHonorCallback,
+  open: openTransport,
+  readCallback,
 }

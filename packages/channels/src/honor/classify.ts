@@ -1,8 +1,8 @@
 import { accepted, type Outcome } from '@herald/domain'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type FailingKind, failing } from '../shared/failing.ts'
+import { type HttpReply, parseObject } from '../shared/http.ts'
 
-type Failing = Exclude<Outcome['kind'], 'accepted' | 'quota'>
-type Row = readonly [kind: Failing, words: string]
+type Row = readonly [kind: FailingKind, words: string]
 
 /**
  * Business codes. Honor's own table is not public in full; these are the codes of the family its interface comes from.
@@ -74,10 +74,10 @@ function restOf(reply: HttpReply, code: number, sendResult: unknown, nowMs: numb
   // A success code that does not hold: the vendor says it took nothing, so trying again shows nothing twice.
   if (successes.has(code) || code === partial)
     return reply.status < 300
-      ? failure('unavailable', `${code} without sendResult`, reply, nowMs)
+      ? failing('unavailable', `${code} without sendResult`, reply, nowMs)
       : byHttp(reply, nowMs)
   const row: Row = byCode[code] ?? byStatus[code] ?? ['unavailable', 'unknown code']
-  return failure(row[0], `${code} ${row[1]}`, reply, nowMs)
+  return failing(row[0], `${code} ${row[1]}`, reply, nowMs)
 }
 
 /** Pure. What it means for a send that no access token was handed out. */
@@ -85,9 +85,9 @@ export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
   const error = parseObject(reply.text)?.error
   const word = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : 'no access token'
-  if (status === 429) return failure('throttled', 'oauth 429 too many token requests', reply, nowMs)
+  if (status === 429) return failing('throttled', 'oauth 429 too many token requests', reply, nowMs)
   if (status >= 400 && status < 500) return { kind: 'misconfigured', reason: `oauth ${status} ${word}` }
-  return failure('unavailable', `oauth ${status} ${word}`, reply, nowMs)
+  return failing('unavailable', `oauth ${status} ${word}`, reply, nowMs)
 }
 
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
@@ -95,13 +95,7 @@ function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const other: Row =
     status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'no answer in JSON']
   const row = byStatus[status] ?? other
-  return failure(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
-}
-
-function failure(kind: Failing, reason: string, reply: HttpReply, nowMs: number): Outcome {
-  if (kind !== 'throttled' && kind !== 'unavailable') return { kind, reason }
-  const retryAfter = retryAfterSeconds(reply.headers, nowMs)
-  return retryAfter === undefined ? { kind, reason } : { kind, reason, retryAfter }
+  return failing(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
 }
 
 function everyone(outcome: Outcome): () => Outcome {

@@ -1,7 +1,9 @@
 import { androidView, type Click, type MessageClass, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { clampBadge } from '../shared/badge.ts'
+import { clientData, passThroughData } from '../shared/client-data.ts'
 import { fitTexts } from '../shared/fit-texts.ts'
+import { httpsPicture } from '../shared/picture.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import type { HonorSettings } from './settings.ts'
 
@@ -10,7 +12,7 @@ import type { HonorSettings } from './settings.ts'
  * https://developer.honor.com/cn/docs/11002/reference/downlink-message
  */
 export type HonorPayload = { data: string; android: HonorAndroid }
-export type HonorAndroid = {
+type HonorAndroid = {
   ttl: string
   biTag: string
   targetUserType?: 0 | 1
@@ -31,9 +33,8 @@ export type HonorNotification = {
 
 /** Bytes of a request beside its tokens. */
 const mostBytes = 4096
-const mostTtl = 15 * 86_400
 /** No least value is documented; one second is as close to "only if reachable now" as is surely taken. */
-const leastTtl = 1
+const ttlBounds = { least: 1, most: 15 * 86_400 }
 
 const noText: Unsupported = { unsupported: 'Honor needs a title or a body to show' }
 const tooLarge: Unsupported = {
@@ -43,14 +44,12 @@ const tooLarge: Unsupported = {
 /** Importance is Honor's message class; left out, it is marketing. NORMAL needs approval in the console. */
 const importanceOf: Readonly<Record<MessageClass, string>> = { service: 'NORMAL', marketing: 'LOW' }
 
-export function mapHonorPayload(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
+export function mapPayload(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
   return task.message.type === 'cmd' ? mapPassThrough(task, settings) : mapNotification(task, settings)
 }
 
 function mapPassThrough(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
-  const { title, body, bigText, attachmentUrl } = task.message
-  const data = clientData(task, { title, body, big_text: bigText, attachment_url: attachmentUrl })
-  const payload = envelope(task, settings, data)
+  const payload = envelope(task, settings, passThroughData(task))
   return sizeOf(payload) <= mostBytes ? payload : tooLarge
 }
 
@@ -60,7 +59,7 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
   if (!shown) return noText
   // Honor has neither custom channels nor sounds: both follow importance.
   const { click } = androidView(message, 'honor')
-  const image = pictureOf(task)
+  const image = httpsPicture(message)
   const data = clientData(task, { attachment_url: image ? undefined : message.attachmentUrl })
   const write = ({ title, body, bigText }: Readonly<Record<'title' | 'body' | 'bigText', string>>) =>
     envelope(task, settings, data, {
@@ -78,13 +77,10 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
     })
   const texts = fitTexts(
     { ...shown, bigText: message.bigText ?? '' },
-    [
-      { field: 'bigText', needed: false },
-      { field: 'body', needed: true },
-      { field: 'title', needed: true },
-    ],
+    ['bigText', 'body', 'title'],
     (tried) => sizeOf(write(tried)),
     mostBytes,
+    'bigText',
   )
   return texts ? write(texts) : tooLarge
 }
@@ -98,7 +94,7 @@ function envelope(
   return {
     data: JSON.stringify(data),
     android: {
-      ttl: `${timeLeft(task, { least: leastTtl, most: mostTtl })}s`,
+      ttl: `${timeLeft(task, ttlBounds)}s`,
       biTag: String(task.taskId),
       targetUserType: settings.targetUserType,
       notification,
@@ -111,22 +107,14 @@ function sizeOf(payload: HonorPayload): number {
   return Buffer.byteLength(JSON.stringify({ ...payload, token: [] }))
 }
 
-/** https only. Anything else attached travels in the data. */
-function pictureOf({ message }: Task): string | undefined {
-  return message.type === 'image' && /^https:\/\//i.test(message.attachmentUrl ?? '')
-    ? message.attachmentUrl
-    : undefined
-}
-
 function clickAction(click: Click): HonorNotification['clickAction'] {
   return click.kind === 'intent' ? { type: 1, intent: click.intent } : { type: 3 }
 }
 
-/** Adding takes 1 to 99, setting 0 to 99, both need the launcher's class. "+0" is no badge at all. */
+/** Honor wants the launcher's class beside the number. */
 function badgeOf({ message }: Task, settings: HonorSettings): HonorNotification['badge'] {
   const badgeClass = message.honor.badgeClass ?? settings.badgeClass
-  const { kind, count } = message.badge
-  if (!badgeClass || (kind === 'add' && count < 1)) return undefined
-  const shown = Math.min(count, 99)
-  return kind === 'set' ? { badgeClass, setNum: shown } : { badgeClass, addNum: shown }
+  const badge = clampBadge(message.badge)
+  if (!badgeClass || !badge) return undefined
+  return badge.kind === 'set' ? { badgeClass, setNum: badge.count } : { badgeClass, addNum: badge.count }
 }

@@ -26,7 +26,7 @@ const eventOf: Readonly<Record<ReceiptMeaning, Receipt['event']>> = {
 }
 
 /** No signature is known: the address is the secret. https://developer.honor.com/cn/docs/11002/guides/message-receipt */
-export function readHonorCallback(request: CallbackRequest, settings: HonorSettings): CallbackReading {
+export function readCallback(request: CallbackRequest, settings: HonorSettings): CallbackReading {
   const statuses = parseObject(request.body.toString('utf8'))?.statuses
   if (!Array.isArray(statuses)) {
     const problem = 'the body holds no list named statuses'

@@ -15,7 +15,7 @@ export type HonorSettings = {
   classes: Record<MessageClass, HonorClass>
 }
 
-export type HonorClass = { importance?: 'LOW' | 'NORMAL' }
+type HonorClass = { importance?: 'LOW' | 'NORMAL' }
 
 const meanings = [
   'delivered',
@@ -39,7 +39,7 @@ const receiptCodes: Reader<Map<number, ReceiptMeaning>> = (value, name) => {
   return read
 }
 
-export function readHonorSettings(certificate: Certificate): HonorSettings {
+export function readSettings(certificate: Certificate): HonorSettings {
   const extra = readExtra(
     certificate.extra,
     { badge_class: text, receipt_codes: receiptCodes, target_user_type: oneOf(0, 1) },
@@ -65,7 +65,7 @@ export function readHonorSettings(certificate: Certificate): HonorSettings {
     targetUserType: extra.target_user_type,
     receiptCodes: extra.receipt_codes ?? new Map(),
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: extra.classes,
   }
 }
@@ -73,11 +73,7 @@ export function readHonorSettings(certificate: Certificate): HonorSettings {
 /** Aggregators name 3000 devices a second an app; Honor itself documents none, so extra.limits may name more. */
 const usualDevicesPerSecond = 3000
 
-export function honorLimits(settings: HonorSettings): Limits {
-  return {
-    requestsPerSecond: settings.limits.requestsPerSecond,
-    devicesPerSecond: settings.limits.devicesPerSecond ?? usualDevicesPerSecond,
-    dailyQuota: settings.limits.dailyQuota,
-    timeZone: 'Asia/Shanghai',
-  }
+export function limits({ limits }: HonorSettings): Limits {
+  const devicesPerSecond = limits.devicesPerSecond ?? usualDevicesPerSecond
+  return { ...limits, devicesPerSecond, timeZone: 'Asia/Shanghai' }
 }

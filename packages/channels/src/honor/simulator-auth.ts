@@ -6,7 +6,7 @@ import type { Refusal } from './simulator-rules.ts'
 /** An app that the simulator knows. */
 export type HonorCredential = { appId: string; clientId: string; clientSecret: string }
 
-export type HonorAuthOptions = {
+type HonorAuthOptions = {
   credentials: readonly HonorCredential[]
   acceptAny: boolean
   expiresIn: number
@@ -14,7 +14,7 @@ export type HonorAuthOptions = {
 }
 
 /** Hands out access tokens and says whose a bearer is. */
-export type HonorAuthDesk = {
+type HonorAuthDesk = {
   token(request: SimRequest, faults: Readonly<Faults>): SimReply
   /** Undefined when the bearer may send for this app. */
   refuse(

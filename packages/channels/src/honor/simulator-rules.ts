@@ -1,3 +1,5 @@
+import { isHttps, isObject, isText, isWhole } from '../shared/sim-checks.ts'
+
 /** A request that passed every rule, or the refusal in Honor's words. */
 export type HonorOrder = { tokens: readonly string[]; biTag?: string; marketing: boolean; test: boolean }
 export type Refusal = { code: number; message: string }
@@ -88,7 +90,6 @@ function badgeProblem(badge: unknown): string | undefined {
 
 /** The first key in snake_case outside of texts; values inside `data` are the caller's own. */
 function snakeKeyOf(value: unknown): string | undefined {
-  if (Array.isArray(value)) return undefined
   if (!isObject(value)) return undefined
   for (const [key, inner] of Object.entries(value)) {
     if (key.includes('_')) return key
@@ -97,14 +98,3 @@ function snakeKeyOf(value: unknown): string | undefined {
   }
   return undefined
 }
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-}
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
-const isHttps = (value: unknown): boolean => typeof value === 'string' && /^https:\/\/./.test(value)

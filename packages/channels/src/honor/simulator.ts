@@ -35,7 +35,7 @@ export type HonorSimulatorOptions = {
 }
 
 /** Where receipts of an app go, as set once in Honor's console. */
-export type HonorReceiptAddress = { appId: string; url: string }
+type HonorReceiptAddress = { appId: string; url: string }
 
 export type HonorSimulator = Simulator & {
   kill(tokens: Iterable<string>): void
@@ -159,16 +159,10 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
     return options.textCodes ? String(code) : code
   }
 
-  const { url, ledger, setFaults, kill, close } = frame
-  return {
-    url,
-    ledger,
-    setFaults,
-    kill,
-    close,
-    registerReceipts: (address) => void addresses.set(address.appId, address.url),
+  return Object.assign(frame, {
+    registerReceipts: (address: HonorReceiptAddress) => void addresses.set(address.appId, address.url),
     receiptsPosted: () => poster.drained(),
-  }
+  })
 }
 
 /** How many entries Honor puts into one post is not documented; up to a thousand is what is seen. */

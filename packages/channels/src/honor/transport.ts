@@ -1,10 +1,12 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, MintedSession, Transport, TransportDeps } from '../channel.ts'
-import { type HttpReply, joinUrl, openHttpClient, outcomeOfFailure } from '../shared/http.ts'
+import { type HttpReply, joinUrl, openHttpClient } from '../shared/http.ts'
 import {
+  CallRefused,
   callWithPass,
-  PassRefused,
+  outcomeOfThrown,
   type PassVerdict,
+  passKey,
   readAccessToken,
   requestClientCredentials,
 } from '../shared/pass.ts'
@@ -15,8 +17,9 @@ import type { HonorSettings } from './settings.ts'
 /** The path of today, then the one that Honor published before and older gateways still serve. */
 const tokenPaths = ['/auth/token', '/auth/realms/developer/protocol/openid-connect/token'] as const
 
-export function openHonor(settings: HonorSettings, deps: TransportDeps): Transport<HonorPayload> {
+export function openTransport(settings: HonorSettings, deps: TransportDeps): Transport<HonorPayload> {
   const http = openHttpClient(deps)
+  const key = passKey('oauth', settings.clientId, settings.clientSecret)
   const sendUrl = joinUrl(deps.urls.honor, `/api/v1/${settings.appId}/sendMessage`)
 
   return {
@@ -48,7 +51,7 @@ export function openHonor(settings: HonorSettings, deps: TransportDeps): Transpo
         const verdict = classifySend(await post(pass, payload, tokens, signal), deps.now())
         return verdict.refresh ? { refresh: verdict } : { done: verdict }
       }
-      return (await callWithPass(deps.session, 'oauth', () => mint(), signal, call)).outcomeOf
+      return (await callWithPass(deps.session, key, () => mint(), signal, call)).outcomeOf
     } catch (error) {
       const outcome = outcomeOfThrown(error)
       return () => outcome
@@ -81,13 +84,9 @@ export function openHonor(settings: HonorSettings, deps: TransportDeps): Transpo
     let reply = await ask(tokenPaths[0])
     if (reply.status === 404) reply = await ask(tokenPaths[1])
     const minted = readAccessToken(reply, deps.now())
-    if (!minted) throw new PassRefused(classifyAuth(reply, deps.now()))
+    if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
     return minted
   }
-}
-
-function outcomeOfThrown(error: unknown): Outcome {
-  return error instanceof PassRefused ? error.outcome : outcomeOfFailure(error)
 }
 
 function checkResult(outcome: Outcome): CheckResult {

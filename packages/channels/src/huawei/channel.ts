@@ -1,19 +1,19 @@
 import type { ChannelAdapter } from '../channel.ts'
 import { checkOpaqueToken } from '../shared/opaque-token.ts'
-import { type HuaweiPayload, mapHuaweiPayload } from './payload.ts'
-import { readHuaweiCallback } from './receipt.ts'
-import { type HuaweiSettings, huaweiLimits, readHuaweiSettings } from './settings.ts'
-import { openHuawei } from './transport.ts'
+import { type HuaweiPayload, mapPayload } from './payload.ts'
+import { readCallback } from './receipt.ts'
+import { type HuaweiSettings, limits, readSettings } from './settings.ts'
+import { openTransport } from './transport.ts'
 
 export const huawei: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
   name: 'huawei',
   tokensPerCall: 1000,
   onePerDevice: false,
-  readSettings: readHuaweiSettings,
-  limits: huaweiLimits,
-  defaultClass: (settings) => settings.defaultClass,
-  mapPayload: mapHuaweiPayload,
+  readSettings,
+  limits,
+  defaultClass: ({ defaultClass }) => defaultClass,
+  mapPayload,
   checkToken: checkOpaqueToken,
-  open: openHuawei,
-  readCallback: readHuaweiCallback,
+  open: openTransport,
+  readCallback,
 }

@@ -1,8 +1,8 @@
 import { accepted, type Outcome } from '@herald/domain'
+import { type FailingKind, failing } from '../shared/failing.ts'
 import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
 
-type Failing = Exclude<Outcome['kind'], 'accepted' | 'quota'>
-type Row = readonly [kind: Failing, words: string]
+type Row = readonly [kind: FailingKind, words: string]
 
 /**
  * Codes of the send answer. The code decides at any HTTP status.
@@ -51,7 +51,7 @@ const byStatus: Readonly<Record<number, Row>> = {
 }
 
 /** v3 lists refused tokens by reason; a reason that is not here is about the message and leaves the token alive. */
-const byIllegalReason: Readonly<Record<string, Failing>> = {
+const byIllegalReason: Readonly<Record<string, FailingKind>> = {
   tokenFormatError: 'gone',
   tokenPlatformNotSupport: 'gone',
   noRight: 'rejected',
@@ -76,7 +76,7 @@ export function classifySend(reply: HttpReply, nowMs: number): SendVerdict {
   if (code === '80000000') return forAll(accepted)
   if (code === '80100000') return partly(code, body?.msg, accepted)
   const row = byCode[code] ?? unlisted(code)
-  const outcome = failure(row[0], `${code} ${row[1]}`, reply, nowMs)
+  const outcome = failing(row[0], `${code} ${row[1]}`, reply, nowMs)
   if (code === '80300007') return partly(code, body?.msg, outcome)
   return forAll(outcome, { refresh: refreshing.has(code), urgencyRefused: code === '80300011' })
 }
@@ -130,7 +130,7 @@ export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
     const words = sub === undefined ? 'token request refused' : (bySubError[sub] ?? 'token request refused')
     return { kind: 'misconfigured', reason: `oauth ${sub ?? status} ${words}` }
   }
-  return failure('unavailable', `oauth ${status} no access token`, reply, nowMs)
+  return failing('unavailable', `oauth ${status} no access token`, reply, nowMs)
 }
 
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
@@ -138,13 +138,7 @@ function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const row: Row =
     byStatus[status] ??
     (status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'no answer in JSON'])
-  return failure(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
-}
-
-function failure(kind: Failing, reason: string, reply: HttpReply, nowMs: number): Outcome {
-  if (kind !== 'throttled' && kind !== 'unavailable') return { kind, reason }
-  const retryAfter = retryAfterSeconds(reply.headers, nowMs)
-  return retryAfter === undefined ? { kind, reason } : { kind, reason, retryAfter }
+  return failing(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
 }
 
 function forAll(

@@ -1,6 +1,6 @@
 import type { MintedSession, TransportDeps } from '../channel.ts'
 import { type HttpClient, type HttpReply, joinUrl } from '../shared/http.ts'
-import { PassRefused, readAccessToken, requestClientCredentials } from '../shared/pass.ts'
+import { CallRefused, passKey, readAccessToken, requestClientCredentials } from '../shared/pass.ts'
 import { classifyAuth } from './classify.ts'
 import type { ClassicBody } from './payload-classic.ts'
 import type { NextBody } from './payload-next.ts'
@@ -9,7 +9,8 @@ import type { HuaweiSettings } from './settings.ts'
 
 /** One version of the interface: where it is, how it is opened, how a request to it looks. */
 export type Door<Body> = {
-  passKey: string
+  /** Under which its pass is shared. */
+  key: string
   mint(signal?: AbortSignal): Promise<MintedSession>
   tokensPerRequest(body: Body): number
   post(pass: string, body: Body, tokens: readonly string[], signal: AbortSignal): Promise<HttpReply>
@@ -28,12 +29,12 @@ export function classicDoor(
   const { clientId, clientSecret, projectId } = credential
   const path = projectId ? `/v2/${projectId}/messages:send` : `/v1/${clientId}/messages:send`
   return {
-    passKey: 'oauth',
+    key: passKey('oauth', clientId, clientSecret),
     async mint(signal) {
       const url = joinUrl(deps.urls.huaweiAuth, '/oauth2/v3/token')
       const reply = await requestClientCredentials(http, url, clientId, clientSecret, signal)
       const minted = readAccessToken(reply, deps.now())
-      if (!minted) throw new PassRefused(classifyAuth(reply, deps.now()))
+      if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
       return minted
     },
     tokensPerRequest: () => 1000,
@@ -56,7 +57,7 @@ export function classicDoor(
 /** v3 takes a JWT signed here, and the kind of push as a header. */
 export function nextDoor(account: ServiceAccount, http: HttpClient, deps: TransportDeps): Door<NextBody> {
   return {
-    passKey: 'jwt',
+    key: passKey('jwt', account.projectId, account.keyId, account.subAccount),
     mint: async () => signPass(account, deps.now()),
     tokensPerRequest: ({ request }) => (request.pushOptions.testMessage ? 10 : 1000),
     post: (pass, { pushType, request }, tokens, signal) =>

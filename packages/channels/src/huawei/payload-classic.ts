@@ -1,18 +1,11 @@
 import { androidView, type Click, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { clampBadge } from '../shared/badge.ts'
+import { clientData, passThroughData } from '../shared/client-data.ts'
 import { fitTexts } from '../shared/fit-texts.ts'
+import { httpsPicture } from '../shared/picture.ts'
 import { timeLeft } from '../shared/time-left.ts'
-import {
-  clampBadge,
-  leastTtl,
-  mostBytes,
-  mostTtl,
-  noText,
-  pictureOf,
-  soundName,
-  tooLarge,
-} from './payload-rules.ts'
+import { mostBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /**
@@ -20,7 +13,7 @@ import type { HuaweiSettings } from './settings.ts'
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-api-0000001050986197
  */
 export type ClassicBody = { validate_only: boolean; message: ClassicMessage }
-export type ClassicMessage = { data: string; android: ClassicAndroid }
+type ClassicMessage = { data: string; android: ClassicAndroid }
 export type ClassicAndroid = {
   category?: string
   urgency?: string
@@ -51,9 +44,8 @@ export function mapClassic(task: Task, settings: HuaweiSettings): ClassicBody | 
 }
 
 function mapPassThrough(task: Task, settings: HuaweiSettings): ClassicBody | Unsupported {
-  const { title, body, bigText, attachmentUrl, huawei } = task.message
-  const data = clientData(task, { title, body, big_text: bigText, attachment_url: attachmentUrl })
-  const request = envelope(task, settings, data, { category: huawei.category, urgency: huawei.urgency })
+  const { category, urgency } = task.message.huawei
+  const request = envelope(task, settings, passThroughData(task), { category, urgency })
   return sizeOf(request) <= mostBytes ? request : tooLarge
 }
 
@@ -62,7 +54,7 @@ function mapNotification(task: Task, settings: HuaweiSettings): ClassicBody | Un
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
   const view = androidView(message, 'huawei')
-  const image = pictureOf(message)
+  const image = httpsPicture(message)
   const sound = soundName(view.sound)
   const classFields = settings.classes[task.messageClass]
   const data = clientData(task, { attachment_url: image ? undefined : message.attachmentUrl })
@@ -85,13 +77,10 @@ function mapNotification(task: Task, settings: HuaweiSettings): ClassicBody | Un
     })
   const texts = fitTexts(
     { ...shown, bigText: message.bigText ?? '' },
-    [
-      { field: 'bigText', needed: false },
-      { field: 'body', needed: true },
-      { field: 'title', needed: true },
-    ],
+    ['bigText', 'body', 'title'],
     (tried) => sizeOf(write(tried)),
     mostBytes,
+    'bigText',
   )
   return texts ? write(texts) : tooLarge
 }
@@ -109,7 +98,7 @@ function envelope(
       data: JSON.stringify(data),
       android: {
         ...marks,
-        ttl: `${timeLeft(task, { least: leastTtl, most: mostTtl })}s`,
+        ttl: `${timeLeft(task, ttlBounds)}s`,
         bi_tag: String(task.taskId),
         receipt_id: settings.receiptId,
         target_user_type: settings.targetUserType,

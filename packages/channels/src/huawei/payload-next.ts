@@ -1,18 +1,11 @@
 import { androidView, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { clampBadge } from '../shared/badge.ts'
+import { clientData, passThroughData } from '../shared/client-data.ts'
 import { fitTexts } from '../shared/fit-texts.ts'
+import { httpsPicture } from '../shared/picture.ts'
 import { timeLeft } from '../shared/time-left.ts'
-import {
-  clampBadge,
-  leastTtl,
-  mostBytes,
-  mostTtl,
-  noText,
-  pictureOf,
-  soundName,
-  tooLarge,
-} from './payload-rules.ts'
+import { mostBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /**
@@ -20,11 +13,11 @@ import type { HuaweiSettings } from './settings.ts'
  * https://developer.huawei.com/consumer/cn/doc/harmonyos-references/push-scenariozed-api-request-param
  */
 export type NextBody = { pushType: 0 | 6; request: NextRequest }
-export type NextRequest = {
+type NextRequest = {
   payload: { notification: NextNotification } | { extraData: string }
   pushOptions: { ttl: number; biTag: string; testMessage?: true }
 }
-export type NextNotification = {
+type NextNotification = {
   category: string
   title: string
   body: string
@@ -41,11 +34,10 @@ export function mapNext(task: Task, settings: HuaweiSettings): NextBody | Unsupp
 }
 
 function mapBackground(task: Task, settings: HuaweiSettings): NextBody | Unsupported {
-  const { title, body, bigText, attachmentUrl } = task.message
-  const data = clientData(task, { title, body, big_text: bigText, attachment_url: attachmentUrl })
+  const extraData = JSON.stringify(passThroughData(task))
   const made: NextBody = {
     pushType: 6,
-    request: { payload: { extraData: JSON.stringify(data) }, pushOptions: options(task, settings) },
+    request: { payload: { extraData }, pushOptions: options(task, settings) },
   }
   return sizeOf(made) <= mostBytes ? made : tooLarge
 }
@@ -55,7 +47,7 @@ function mapAlert(task: Task, settings: HuaweiSettings): NextBody | Unsupported 
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
   const view = androidView(message, 'huawei')
-  const image = pictureOf(message)
+  const image = httpsPicture(message)
   const badge = clampBadge(message.badge)
   const data = clientData(task, {
     attachment_url: image ? undefined : message.attachmentUrl,
@@ -80,21 +72,13 @@ function mapAlert(task: Task, settings: HuaweiSettings): NextBody | Unsupported 
       pushOptions: options(task, settings),
     },
   })
-  const texts = fitTexts(
-    shown,
-    [
-      { field: 'body', needed: true },
-      { field: 'title', needed: true },
-    ],
-    (tried) => sizeOf(write(tried)),
-    mostBytes,
-  )
+  const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOf(write(tried)), mostBytes)
   return texts ? write(texts) : tooLarge
 }
 
 function options(task: Task, settings: HuaweiSettings): NextRequest['pushOptions'] {
   return {
-    ttl: timeLeft(task, { least: leastTtl, most: mostTtl }),
+    ttl: timeLeft(task, ttlBounds),
     biTag: String(task.taskId),
     testMessage: settings.targetUserType === 1 ? true : undefined,
   }

@@ -6,7 +6,7 @@ import type { HuaweiSettings } from './settings.ts'
 /** The message in both versions of the interface, as far as the certificate opens them; tokens are filled in later. */
 export type HuaweiPayload = { classic?: ClassicBody | Unsupported; next?: NextBody | Unsupported }
 
-export function mapHuaweiPayload(task: Task, settings: HuaweiSettings): HuaweiPayload | Unsupported {
+export function mapPayload(task: Task, settings: HuaweiSettings): HuaweiPayload | Unsupported {
   const payload: HuaweiPayload = {}
   if (settings.classic) payload.classic = mapClassic(task, settings)
   if (settings.next) payload.next = mapNext(task, settings)

@@ -24,7 +24,7 @@ const refused = (status: number, problem: string): CallbackReading => ({
 const windowMs = 5 * 60_000
 
 /** https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-receipt-api-0000001051066120 */
-export function readHuaweiCallback(request: CallbackRequest, settings: HuaweiSettings): CallbackReading {
+export function readCallback(request: CallbackRequest, settings: HuaweiSettings): CallbackReading {
   if (settings.callback) {
     const header = request.headers['x-huawei-callback-id']
     // The console's test button is said to come without it: it is answered well and counts for nothing.

@@ -1,6 +1,6 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, oneOf, type Reader, readExtra, requireField, text } from '../shared/extra.ts'
+import { categoryWord, type ExtraLimits, oneOf, readExtra, requireField, text } from '../shared/extra.ts'
 import { readServiceAccount, type ServiceAccount } from './service-account.ts'
 
 export type HuaweiSettings = {
@@ -19,17 +19,9 @@ export type HuaweiSettings = {
   classes: Record<MessageClass, HuaweiClass>
 }
 
-export type HuaweiClass = { category?: string; importance?: 'LOW' | 'NORMAL' | 'HIGH' }
+type HuaweiClass = { category?: string; importance?: 'LOW' | 'NORMAL' | 'HIGH' }
 
-/** Huawei adds categories from time to time, so the form is checked and not the list. */
-const category: Reader<string> = (value, name) => {
-  const word = text(value, name)
-  if (!/^[A-Z][A-Z_]{0,63}$/.test(word))
-    throw new CertificateProblem(`${name} must be a Huawei message category such as IM, EXPRESS or MARKETING`)
-  return word
-}
-
-export function readHuaweiSettings(certificate: Certificate): HuaweiSettings {
+export function readSettings(certificate: Certificate): HuaweiSettings {
   const extra = readExtra(
     certificate.extra,
     {
@@ -39,7 +31,10 @@ export function readHuaweiSettings(certificate: Certificate): HuaweiSettings {
       callback_secret: text,
       target_user_type: oneOf(0, 1),
     },
-    { category, importance: oneOf('LOW', 'NORMAL', 'HIGH') },
+    {
+      category: categoryWord(64, 'a Huawei message category such as IM, EXPRESS or MARKETING'),
+      importance: oneOf('LOW', 'NORMAL', 'HIGH'),
+    },
   )
   const clientSecret = certificate.appSecret.trim()
   const next = certificate.certificate.trim() ? readServiceAccount(certificate.certificate) : undefined
@@ -69,7 +64,7 @@ export function readHuaweiSettings(certificate: Certificate): HuaweiSettings {
     targetUserType: extra.target_user_type,
     callback: extra.callback_user ? { user: extra.callback_user, secret: extra.callback_secret! } : undefined,
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: extra.classes,
   }
 }
@@ -80,11 +75,7 @@ export function readHuaweiSettings(certificate: Certificate): HuaweiSettings {
  */
 const floorDevicesPerSecond = 6000
 
-export function huaweiLimits(settings: HuaweiSettings): Limits {
-  return {
-    requestsPerSecond: settings.limits.requestsPerSecond,
-    devicesPerSecond: settings.limits.devicesPerSecond ?? floorDevicesPerSecond,
-    dailyQuota: settings.limits.dailyQuota,
-    timeZone: 'Asia/Shanghai',
-  }
+export function limits({ limits }: HuaweiSettings): Limits {
+  const devicesPerSecond = limits.devicesPerSecond ?? floorDevicesPerSecond
+  return { ...limits, devicesPerSecond, timeZone: 'Asia/Shanghai' }
 }

@@ -18,14 +18,6 @@ function statusOf(code: string): number {
   return code === '81000001' ? 500 : 400
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-}
-
 /** Seconds as text, with or without an s, up to nine decimals, at most fifteen days. */
 export function ttlProblem(ttl: unknown): string | undefined {
   const seconds = typeof ttl === 'string' ? /^(\d+(?:\.\d{1,9})?)[sS]?$/.exec(ttl)?.[1] : undefined

@@ -16,7 +16,7 @@ export type HuaweiCredential = {
   serviceAccount?: { keyId: string; subAccount: string; publicKey: string }
 }
 
-export type AuthOptions = {
+type AuthOptions = {
   credentials: readonly HuaweiCredential[]
   acceptAny: boolean
   expiresIn: number
@@ -25,7 +25,7 @@ export type AuthOptions = {
 }
 
 /** Hands out access tokens and says whose a bearer is. */
-export type AuthDesk = {
+type AuthDesk = {
   token(request: SimRequest, faults: Readonly<Faults>): SimReply
   /** The client id that may send to this path, or the refusal. */
   admit(request: SimRequest, version: string, pathId: string, faults: Readonly<Faults>): string | Answer

@@ -1,7 +1,8 @@
-import { type Answer, answer, isObject, isWhole } from './simulator-answers.ts'
+import { isHttps, isObject, isText, isWhole } from '../shared/sim-checks.ts'
+import { type Answer, answer } from './simulator-answers.ts'
 
 /** A request of v3 that passed every rule. */
-export type NextOrder = { tokens: readonly string[]; biTag?: string }
+type NextOrder = { tokens: readonly string[]; biTag?: string }
 
 /** The push types of the page; only alerts and background messages have rules here. */
 const pushTypes = new Set(['0', '1', '2', '6', '7', '10'])
@@ -45,9 +46,8 @@ function payloadProblem(payload: Fields, pushType: string): string | undefined {
 function alertProblem(shown: unknown): string | undefined {
   if (!isObject(shown)) return 'an alert needs notification'
   for (const name of ['category', 'title', 'body'])
-    if (typeof shown[name] !== 'string' || !shown[name]) return `notification.${name} is missing`
-  if (shown.image !== undefined && !/^https:\/\/./.test(String(shown.image)))
-    return 'notification.image must be an https URL'
+    if (!isText(shown[name])) return `notification.${name} is missing`
+  if (shown.image !== undefined && !isHttps(shown.image)) return 'notification.image must be an https URL'
   if (shown.notifyId !== undefined && !isWhole(shown.notifyId, 0, 2147483647))
     return 'notifyId must be an int'
   const click = shown.clickAction

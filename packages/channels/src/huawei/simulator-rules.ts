@@ -1,4 +1,5 @@
-import { type Answer, answer, isObject, isWhole, ttlProblem } from './simulator-answers.ts'
+import { isHttps, isObject, isText, isWhole } from '../shared/sim-checks.ts'
+import { type Answer, answer, ttlProblem } from './simulator-answers.ts'
 
 /** A request of v1 or v2 that passed every rule. */
 export type ClassicOrder = {
@@ -8,7 +9,7 @@ export type ClassicOrder = {
   validateOnly: boolean
 }
 
-export type ClassicSwitches = { highUrgency: boolean }
+type ClassicSwitches = { highUrgency: boolean }
 
 const categories = new Set(
   (
@@ -97,8 +98,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
 }
 
 function notificationProblem(shown: Fields): Problem {
-  for (const name of ['title', 'body'])
-    if (typeof shown[name] !== 'string' || !shown[name]) return `${name} is missing`
+  for (const name of ['title', 'body']) if (!isText(shown[name])) return `${name} is missing`
   for (const [name, allowed] of Object.entries(words))
     if (shown[name] !== undefined && !allowed.includes(shown[name] as string)) return `${name} is not known`
   for (const name of ['channel_id', 'sound', 'tag', 'group'])
@@ -158,6 +158,3 @@ function buttonsProblem(buttons: unknown): Problem {
     ? undefined
     : 'a button needs name and action_type'
 }
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
-const isHttps = (value: unknown): boolean => typeof value === 'string' && /^https:\/\/./.test(value)

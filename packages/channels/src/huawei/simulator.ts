@@ -1,6 +1,6 @@
 import { bySecond, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
-import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
+import { type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
 import { answer, toReply } from './simulator-answers.ts'
 import { type HuaweiCredential, openAuthDesk } from './simulator-auth.ts'
@@ -143,16 +143,8 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     return `${now()}${String(++requests).padStart(11, '0')}`
   }
 
-  return asSimulator(frame, {
-    registerReceipts: (address) => void addresses.push(address),
+  return Object.assign(frame, {
+    registerReceipts: (address: HuaweiReceiptAddress) => void addresses.push(address),
     receiptsPosted: () => poster.drained(),
   })
-}
-
-function asSimulator(
-  frame: SimFrame,
-  own: Pick<HuaweiSimulator, 'registerReceipts' | 'receiptsPosted'>,
-): HuaweiSimulator {
-  const { url, ledger, setFaults, kill, close } = frame
-  return { url, ledger, setFaults, kill, close, ...own }
 }

@@ -8,14 +8,14 @@ import {
   type TransportDeps,
   type Unsupported,
 } from '../channel.ts'
-import { openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { callWithPass, PassRefused, type PassVerdict } from '../shared/pass.ts'
+import { openHttpClient } from '../shared/http.ts'
+import { callWithPass, outcomeOfThrown, type PassVerdict } from '../shared/pass.ts'
 import { classifySend, type SendVerdict } from './classify.ts'
 import { classicDoor, type Door, nextDoor } from './doors.ts'
 import type { HuaweiPayload } from './payload.ts'
 import type { HuaweiSettings } from './settings.ts'
 
-export function openHuawei(settings: HuaweiSettings, deps: TransportDeps): Transport<HuaweiPayload> {
+export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Transport<HuaweiPayload> {
   const http = openHttpClient(deps)
   const classic = settings.classic && classicDoor(settings.classic, http, deps)
   const next = settings.next && nextDoor(settings.next, http, deps)
@@ -92,7 +92,7 @@ export function openHuawei(settings: HuaweiSettings, deps: TransportDeps): Trans
   ): Promise<SendVerdict> {
     return callWithPass(
       deps.session,
-      door.passKey,
+      door.key,
       () => door.mint(),
       signal,
       async (pass): Promise<PassVerdict<SendVerdict>> => {
@@ -135,10 +135,6 @@ function splitByDoor(recipients: readonly Recipient[], classic: boolean, next: b
     else toClassic.push(index)
   })
   return { toClassic, toNext, unreachable }
-}
-
-function outcomeOfThrown(error: unknown): Outcome {
-  return error instanceof PassRefused ? error.outcome : outcomeOfFailure(error)
 }
 
 /** A refused token or message proves the credential: only who may send is asked here. */

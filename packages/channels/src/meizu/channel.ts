@@ -2,7 +2,8 @@ import type { ChannelAdapter } from '../channel.ts'
 import { type MeizuPayload, mapPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, type MeizuSettings, readSettings } from './settings.ts'
-import { openMeizu } from './transport.ts'
+import { checkToken } from './token.ts'
+import { openTransport } from './transport.ts'
 
 export const meizu: ChannelAdapter<MeizuSettings, MeizuPayload> = {
   name: 'meizu',
@@ -11,11 +12,9 @@ export const meizu: ChannelAdapter<MeizuSettings, MeizuPayload> = {
   onePerDevice: false,
   readSettings,
   limits,
-  defaultClass: (settings) => settings.defaultClass,
+  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
-  // A comma would split the token in two.
-  checkToken: (token) =>
-    /^[0-9A-Za-z]{16,128}$/.test(token) ? undefined : 'a Meizu pushId has 16 to 128 letters and digits',
-  open: openMeizu,
+  checkToken,
+  open: openTransport,
   readCallback,
 }

@@ -1,6 +1,7 @@
 import { accepted, type Outcome } from '@herald/domain'
 import { nextShanghaiMidnight } from '../shared/day.ts'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type FailingKind, failing } from '../shared/failing.ts'
+import { type HttpReply, parseObject } from '../shared/http.ts'
 import { wording } from '../shared/wording.ts'
 
 /** An answer of Meizu that could be read. `failed` maps the targets it names to their code; others were accepted. */
@@ -59,15 +60,12 @@ export function blamesATarget({ code }: MeizuReply): boolean {
 
 /** Reads an answer, or says what an unreadable one means. */
 export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome {
-  const retryAfter = retryAfterSeconds(http.headers, nowMs)
-  const reason = `HTTP ${http.status}`
-  if (http.status === 429) return { kind: 'throttled', reason, retryAfter }
-  if (http.status >= 400 && http.status <= 499 && http.status !== 408) return { kind: 'rejected', reason }
-  if (http.status < 200 || http.status > 299) return { kind: 'unavailable', reason, retryAfter }
+  if (http.status < 200 || http.status > 299)
+    return failing(kindOfStatus(http.status), `HTTP ${http.status}`, http, nowMs)
   const body = parseObject(http.text)
   const code = body?.code
   if (!body || (typeof code !== 'string' && typeof code !== 'number'))
-    return { kind: 'unavailable', reason: 'the answer is not Meizu’s JSON', retryAfter }
+    return failing('unavailable', 'the answer is not Meizu’s JSON', http, nowMs)
   // `value` is "" on most failures.
   const value = isObject(body.value) ? body.value : {}
   return {
@@ -76,6 +74,11 @@ export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome 
     failed: readFailed(value),
     value,
   }
+}
+
+function kindOfStatus(status: number): FailingKind {
+  if (status === 429) return 'throttled'
+  return status >= 400 && status <= 499 && status !== 408 ? 'rejected' : 'unavailable'
 }
 
 export function isReply(reading: MeizuReply | Outcome): reading is MeizuReply {

@@ -1,7 +1,8 @@
 import { parseVerbatim } from '@herald/domain'
+import { type IntentUri, parseIntentUri } from '../shared/intent-uri.ts'
 
 /** What Meizu can open: a page of the app by its class, or an address. */
-export type MeizuTarget =
+type MeizuTarget =
   | { kind: 'page'; activity: string; extras: Record<string, unknown> }
   | { kind: 'address'; url: string; extras: Record<string, unknown> }
 
@@ -10,25 +11,12 @@ export type MeizuTarget =
  * is neither.
  */
 export function readIntent(uri: string): MeizuTarget | undefined {
-  const at = uri.indexOf('#Intent;')
-  if (at < 0) return isAddress(uri) ? { kind: 'address', url: uri, extras: {} } : undefined
-  const parts = uri.slice(at + '#Intent;'.length).split(';')
-  const fields = new Map<string, string>()
-  const extras: Record<string, unknown> = {}
-  for (const part of parts) {
-    if (part === 'end') break
-    const equals = part.indexOf('=')
-    if (equals < 0) continue
-    const name = part.slice(0, equals)
-    const value = decode(part.slice(equals + 1))
-    if (/^[SBbcdfils]\./.test(name)) extras[decode(name.slice(2))] = typed(name[0]!, value)
-    else fields.set(name, value)
-  }
-  const activity = activityOf(fields.get('component'))
+  const intent = parseIntentUri(uri)
+  if (!intent) return isAddress(uri) ? { kind: 'address', url: uri, extras: {} } : undefined
+  const extras = Object.fromEntries(intent.extras.map(({ kind, name, value }) => [name, typed(kind, value)]))
+  const activity = activityOf(intent.fields.get('component'))
   if (activity) return { kind: 'page', activity, extras }
-  const scheme = fields.get('scheme')
-  const data = uri.slice(0, at).replace(/^intent:/, '')
-  const url = scheme && data.startsWith('//') ? `${scheme}:${data}` : data
+  const url = addressOf(intent)
   return isAddress(url) ? { kind: 'address', url, extras } : undefined
 }
 
@@ -37,6 +25,12 @@ function activityOf(component: string | undefined): string | undefined {
   const [pkg, cls, ...more] = component?.split('/') ?? []
   if (!pkg || !cls || more.length > 0) return undefined
   return cls.startsWith('.') ? pkg + cls : cls
+}
+
+function addressOf({ address, fields }: IntentUri): string {
+  const scheme = fields.get('scheme')
+  const rest = address.replace(/^intent:/, '')
+  return scheme && rest.startsWith('//') ? `${scheme}:${rest}` : rest
 }
 
 /** S text, B true or false, c a character; the others are numbers, and keep their digits. */
@@ -48,12 +42,4 @@ function typed(kind: string, value: string): unknown {
 
 function isAddress(url: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/./i.test(url) && !/^intent:/i.test(url)
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,6 +1,6 @@
 import { androidView, type Click, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { fittingData, passThroughData } from '../shared/client-data.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import { ellipsizeCodePoints } from '../shared/truncate.ts'
 import { readIntent } from './intent.ts'
@@ -71,9 +71,8 @@ function notice(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported
 function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported {
   if (!settings.passThrough)
     return { unsupported: 'Meizu has retired pass-through messages (extra.pass_through is off)' }
-  const { title, body, bigText, attachmentUrl } = task.message
-  const fields = { title, body, big_text: bigText, attachment_url: attachmentUrl }
-  const content = JSON.stringify(clientData(task, fields))
+  const { title } = task.message
+  const content = JSON.stringify(passThroughData(task))
   if (Buffer.byteLength(content) > mostPassThroughBytes)
     return { unsupported: `Meizu takes at most ${mostPassThroughBytes} bytes of a pass-through message` }
   return {
@@ -120,18 +119,13 @@ function clickOf(task: Task, click: Click): Part | Unsupported {
     : { clickType: 2, url: text, parameters }
 }
 
-/** A picture's address is left out where it does not fit; `ext` and the intent's own extras never are. */
+/** The intent's own extras win over `ext`, but never over the task id. */
 function parametersOf(task: Task, extras: Part): Part | undefined {
-  const build = (attachment_url?: string) => ({
-    ...clientData(task, { attachment_url }),
-    ...extras,
-    task_id: String(task.taskId),
-  })
-  const size = (parameters: Part) => Buffer.byteLength(JSON.stringify(parameters))
-  const whole = build(task.message.attachmentUrl)
-  if (size(whole) <= mostParameterBytes) return whole
-  const bare = build()
-  return size(bare) <= mostParameterBytes ? bare : undefined
+  return fittingData<Part>(
+    task,
+    (data) => ({ ...data, ...extras, task_id: String(task.taskId) }),
+    (parameters) => Buffer.byteLength(JSON.stringify(parameters)) <= mostParameterBytes,
+  )
 }
 
 /** Whole hours; with less than one left only devices that are online now may have it. */

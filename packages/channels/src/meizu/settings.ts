@@ -1,6 +1,6 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, flag, oneOf, readExtra, requireField, text } from '../shared/extra.ts'
+import { type ExtraLimits, flag, oneOf, readExtra, requireField, requireWord, text } from '../shared/extra.ts'
 
 export type MeizuSettings = {
   appId: string
@@ -23,10 +23,11 @@ export function readSettings(certificate: Certificate): MeizuSettings {
   const appId = requireField(certificate.appId, 'app_id', 'the numeric appId of the Meizu push console')
   if (!/^[1-9]\d{0,14}$/.test(appId))
     throw new CertificateProblem('app_id must be the numeric appId of the Meizu push console')
-  const what = 'the appSecret of the Meizu push console'
-  const appSecret = requireField(certificate.appSecret, 'app_secret', what)
-  if (!/^[\x21-\x7e]{1,256}$/.test(appSecret))
-    throw new CertificateProblem(`app_secret must be ${what}, one word without spaces`)
+  const appSecret = requireWord(
+    certificate.appSecret,
+    'app_secret',
+    'the appSecret of the Meizu push console',
+  )
   const extra = readExtra(
     certificate.extra,
     {
@@ -48,17 +49,12 @@ export function readSettings(certificate: Certificate): MeizuSettings {
     vip: extra.vip ?? false,
     passThrough: extra.pass_through ?? false,
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: { service: classOf('service'), marketing: classOf('marketing') },
   }
 }
 
 /** Meizu names no figure; relays report 200 a second by default, and that push_support@meizu.com raises it. */
-export function limits(settings: MeizuSettings): Limits {
-  return {
-    requestsPerSecond: settings.limits.requestsPerSecond,
-    devicesPerSecond: settings.limits.devicesPerSecond ?? 200,
-    dailyQuota: settings.limits.dailyQuota,
-    timeZone: 'Asia/Shanghai',
-  }
+export function limits({ limits }: MeizuSettings): Limits {
+  return { ...limits, devicesPerSecond: limits.devicesPerSecond ?? 200, timeZone: 'Asia/Shanghai' }
 }

@@ -1,9 +1,10 @@
+import { isObject, isWhole } from '../shared/sim-checks.ts'
 import { countCodePoints } from '../shared/truncate.ts'
 
 /** Meizu does not say which code goes with which field; a blank one is 110004, any other fault 1005 with words. */
 export type Refusal = { code: '1005' | '110004'; message: string }
 
-export type MessageRules = {
+type MessageRules = {
   vip: boolean
   /** Pictures that Meizu hosts. */
   isHosted(url: string): boolean
@@ -57,7 +58,7 @@ function expandFault(expand: Part, rules: MessageRules): Refusal | undefined {
 function clickFault(click: Part): Refusal | undefined {
   const { clickType, activity, url, parameters, customAttribute } = click
   if (!isOneOf(clickType, 0, 1, 2, 3)) return bad('clickTypeInfo.clickType')
-  if (parameters !== undefined && parameters !== null && !isPart(parameters))
+  if (parameters !== undefined && parameters !== null && !isObject(parameters))
     return bad('clickTypeInfo.parameters')
   if (clickType === 1) {
     if (isBlank(activity)) return blank('clickTypeInfo.activity')
@@ -78,8 +79,7 @@ function timeFault({ offLine, validTime }: Part): Refusal | undefined {
   if (!isFlag(offLine)) return bad('pushTimeInfo.offLine')
   const kept = offLine === undefined || offLine === 1 || offLine === true
   if (!kept || validTime === undefined) return undefined
-  const whole = Number.isInteger(validTime) && (validTime as number) >= 1 && (validTime as number) <= 72
-  return whole ? undefined : bad('pushTimeInfo.validTime')
+  return isWhole(validTime, 1, 72) ? undefined : bad('pushTimeInfo.validTime')
 }
 
 const displayTime = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/
@@ -103,11 +103,11 @@ function advanceFault(advance: Part): Refusal | undefined {
 }
 
 function vipFault(vipInfo: unknown, { vip }: MessageRules): Refusal | undefined {
-  return !isPart(vipInfo) || Object.keys(vipInfo).length === 0 || vip ? undefined : bad('vipInfo')
+  return !isObject(vipInfo) || Object.keys(vipInfo).length === 0 || vip ? undefined : bad('vipInfo')
 }
 
 function extraFault(extra: unknown, { isRegistered }: MessageRules): Refusal | undefined {
-  if (!isPart(extra) || Object.keys(extra).length === 0) return undefined
+  if (!isObject(extra) || Object.keys(extra).length === 0) return undefined
   const { callback, 'callback.param': param, 'callback.type': type } = extra
   if (isBlank(callback)) return blank('extra.callback')
   if (typeof callback !== 'string' || Buffer.byteLength(callback) > 128 || !isRegistered(callback))
@@ -119,11 +119,7 @@ function extraFault(extra: unknown, { isRegistered }: MessageRules): Refusal | u
 
 function partOf(message: Part, name: string): Part {
   const part = message[name]
-  return isPart(part) ? part : {}
-}
-
-export function isPart(value: unknown): value is Part {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject(part) ? part : {}
 }
 
 function isText(value: unknown, least: number, most: number): boolean {

@@ -1,14 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { parseObject } from '../shared/http.ts'
+import { isObject } from '../shared/sim-checks.ts'
 import { byMinute, bySecond, byShanghaiDay, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
 import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
 import { signOf } from './sign.ts'
 import { type ReceiptItem, writeReceipts } from './simulator-receipts.ts'
-import { findNoticeFault, findPassThroughFault, isPart } from './simulator-rules.ts'
+import { findNoticeFault, findPassThroughFault } from './simulator-rules.ts'
+import { checkToken } from './token.ts'
 
-export type MeizuCredential = {
+type MeizuCredential = {
   appId: number | string
   appSecret: string
   vip?: boolean
@@ -54,7 +56,6 @@ type Answer = { code: string; message: string; value: unknown; msgId?: string; r
 type Target = 'pushIds' | 'alias'
 
 const root = '/garcia/api/server/push'
-const tokenShape = /^[0-9A-Za-z]{16,128}$/
 /** `magic513000…` is answered with 513, and so on. */
 const magic = /^magic(110002|110003|110010|110011|201|501|513|518|519|520)0*$/
 
@@ -161,7 +162,7 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
     const name = String(app.appId)
     if (!rate.take(name, targets.length)) return fail('110010', '应用请求频率超过限制')
     if (!volume.take(name, targets.length)) return fail('110019', '超过该应用每天推送次数限制')
-    const isPublic = isPart(message.noticeBarInfo) && message.noticeBarInfo.noticeMsgType !== 1
+    const isPublic = isObject(message.noticeBarInfo) && message.noticeBarInfo.noticeMsgType !== 1
     const fates = Map.groupBy(targets, (target) =>
       kind === 'alias' ? aliasFate(target, frame) : fateOf(target, name, isPublic, frame),
     )
@@ -177,7 +178,7 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
   function fateOf(target: string, app: string, isPublic: boolean, frame: SimFrame): string {
     const code = magic.exec(target)?.[1]
     if (code) return code
-    if (!tokenShape.test(target)) return '110003'
+    if (checkToken(target) !== undefined) return '110003'
     if (!frame.isAlive(target)) return '110002'
     if (isPublic && !publics.take(`${app} ${target}`, 1)) return '110011'
     return folded.take(`${app} ${target}`, 1) ? '200' : '520'
@@ -188,7 +189,7 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
   }
 
   function callBack(msgId: string, message: Message, app: AppState, targets: readonly string[]): void {
-    const extra = isPart(message.extra) ? message.extra : {}
+    const extra = isObject(message.extra) ? message.extra : {}
     const { callback, 'callback.param': param = '', 'callback.type': type = 3 } = extra
     if (typeof callback !== 'string' || String(type) === '2') return
     const accessToken = app.receipts.get(callback) ?? ''
@@ -258,9 +259,9 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
 
 /** Ours stands among the parameters of a notice, or in the content of a pass-through message. */
 function taskIdOf(message: Message): string | undefined {
-  const click = isPart(message.clickTypeInfo) ? message.clickTypeInfo : {}
+  const click = isObject(message.clickTypeInfo) ? message.clickTypeInfo : {}
   const data = typeof message.content === 'string' ? parseObject(message.content) : click.parameters
-  const taskId = isPart(data) ? data.task_id : undefined
+  const taskId = isObject(data) ? data.task_id : undefined
   return typeof taskId === 'string' ? taskId : undefined
 }
 

@@ -1,5 +1,6 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
+import { shanghaiDate } from '../shared/day.ts'
 import { joinUrl, openHttpClient, outcomeOfFailure } from '../shared/http.ts'
 import { untilAborted } from '../shared/pass.ts'
 import { blamesATarget, classify, isReply, type MeizuReply, outcomeOfCall, readReply } from './classify.ts'
@@ -13,7 +14,7 @@ const expandedPicture = '1'
 /** Remembered for a task whose picture Meizu does not take. */
 const noPicture = 'none'
 
-export function openMeizu(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
+export function openTransport(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
   const http = openHttpClient(deps)
   const base = settings.region === 'intl' ? (deps.urls.meizuIntl ?? deps.urls.meizu) : deps.urls.meizu
 
@@ -101,7 +102,7 @@ export function openMeizu(settings: MeizuSettings, deps: TransportDeps): Transpo
 
   /** Today's statistics: signed like a push, and pushes nothing. */
   async function check(signal: AbortSignal): Promise<CheckResult> {
-    const today = new Date(deps.now() + 8 * 3_600_000).toISOString().slice(0, 10).replaceAll('-', '')
+    const today = shanghaiDate(deps.now())
     const days = { startTime: today, endTime: today }
     const reading = await ask('GET', '/statistics/dailyPushStatics', days, signal).catch(outcomeOfFailure)
     if (isReply(reading) && reading.code === '200') return { ok: true }

@@ -3,7 +3,7 @@ import { mapPayload, type OppoPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, type OppoSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openOppo } from './transport.ts'
+import { openTransport } from './transport.ts'
 
 export const oppo: ChannelAdapter<OppoSettings, OppoPayload> = {
   name: 'oppo',
@@ -11,9 +11,9 @@ export const oppo: ChannelAdapter<OppoSettings, OppoPayload> = {
   onePerDevice: false,
   readSettings,
   limits,
-  defaultClass: (settings) => settings.defaultClass,
+  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: openOppo,
+  open: openTransport,
   readCallback,
 }

@@ -1,6 +1,7 @@
 import { accepted, type Outcome } from '@herald/domain'
 import { nextShanghaiMidnight } from '../shared/day.ts'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type FailingKind, failing } from '../shared/failing.ts'
+import { type HttpReply, parseObject } from '../shared/http.ts'
 import type { OppoPayload } from './payload.ts'
 
 /** What one code means for one recipient, and what the transport may try before it reports that. */
@@ -54,7 +55,7 @@ const byCode = new Map(
   meanings.flatMap(([meaning, words, codes]) => codes.map((code) => [code, { meaning, words }] as const)),
 )
 
-export type ClassifyContext = { classFrom: OppoPayload['classFrom']; nowMs: number }
+type ClassifyContext = { classFrom: OppoPayload['classFrom']; nowMs: number }
 
 export function classifySend(reply: HttpReply, context: ClassifyContext): SendVerdict {
   const byStatus = outcomeOfStatus(reply, context.nowMs)
@@ -125,13 +126,15 @@ function readCode(code: number, message: unknown, { classFrom, nowMs }: Classify
 const taken: Reading = { outcome: accepted }
 const unreadable: Outcome = { kind: 'unavailable', reason: 'answer is not JSON with a code' }
 
-function outcomeOfStatus({ status, headers }: HttpReply, nowMs: number): Outcome | undefined {
+function outcomeOfStatus(reply: HttpReply, nowMs: number): Outcome | undefined {
+  const { status } = reply
   if (status >= 200 && status <= 299) return undefined
-  const reason = `HTTP ${status}`
-  const retryAfter = retryAfterSeconds(headers, nowMs)
-  if (status === 429) return { kind: 'throttled', reason, retryAfter }
-  if (status >= 400 && status <= 499) return { kind: 'misconfigured', reason }
-  return { kind: 'unavailable', reason, retryAfter }
+  return failing(kindOfStatus(status), `HTTP ${status}`, reply, nowMs)
+}
+
+function kindOfStatus(status: number): FailingKind {
+  if (status === 429) return 'throttled'
+  return status >= 400 && status <= 499 ? 'misconfigured' : 'unavailable'
 }
 
 function isAboutTarget(message: unknown): boolean {

@@ -1,6 +1,7 @@
 import { androidView, type Badge, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { asStrings, clientData } from '../shared/client-data.ts'
+import { clampBadge } from '../shared/badge.ts'
+import { asStrings, fittingData } from '../shared/client-data.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import { cutCodePoints } from '../shared/truncate.ts'
 import type { OppoSettings } from './settings.ts'
@@ -58,8 +59,12 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
   const { click } = androidView(message, 'oppo')
   if (click.kind === 'intent' && click.intent.length > mostClickUrl)
     return { unsupported: `OPPO takes an intent of at most ${mostClickUrl} characters` }
-  const parameters = JSON.stringify(asStrings(clientData(task, { attachment_url: message.attachmentUrl })))
-  if (parameters.length > mostParameters)
+  const parameters = fittingData(
+    task,
+    (data) => JSON.stringify(asStrings(data)),
+    (text) => text.length <= mostParameters,
+  )
+  if (parameters === undefined)
     return { unsupported: `OPPO takes at most ${mostParameters} characters of ext` }
 
   const common = {
@@ -126,12 +131,9 @@ function parameters(templateId: string | undefined, text: string | undefined): u
 }
 
 /** OPPO shows “99+” above 99, so a larger number says nothing more. */
-function badgeOf(badge: Badge): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
-  if (badge.kind === 'add' && badge.count === 0) return {}
-  return {
-    badge_operation_type: badge.kind === 'set' ? 0 : 1,
-    badge_message_count: Math.min(badge.count, 99),
-  }
+function badgeOf(wanted: Badge): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
+  const badge = clampBadge(wanted)
+  return badge ? { badge_operation_type: badge.kind === 'set' ? 0 : 1, badge_message_count: badge.count } : {}
 }
 
 function receipts({ callbackUrl, taskId }: Task): Partial<OppoNotification> {

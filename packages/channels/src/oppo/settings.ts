@@ -1,17 +1,17 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
 import {
+  categoryWord,
   type ExtraLimits,
   flag,
   idText,
   oneOf,
-  type Reader,
   readExtra,
-  requireField,
+  requireWord,
   text,
 } from '../shared/extra.ts'
 
-export type OppoClass = {
+type OppoClass = {
   category?: string
   notifyLevel?: 1 | 2 | 16
   channelId?: string
@@ -34,16 +34,6 @@ export type OppoSettings = {
   classes: Record<MessageClass, OppoClass>
 }
 
-/** OPPO adds categories from time to time, so the form is checked and not the list. */
-const category: Reader<string> = (value, name) => {
-  const word = text(value, name)
-  if (!/^[A-Z][A-Z_]{0,31}$/.test(word))
-    throw new CertificateProblem(
-      `${name} must be an OPPO category in capitals, such as IM, ORDER or MARKETING`,
-    )
-  return word
-}
-
 export function readSettings(certificate: Certificate): OppoSettings {
   const extra = readExtra(
     certificate.extra,
@@ -55,13 +45,13 @@ export function readSettings(certificate: Certificate): OppoSettings {
       region: oneOf('cn', 'intl'),
     },
     {
-      category,
+      category: categoryWord(32, 'an OPPO category in capitals, such as IM, ORDER or MARKETING'),
       notify_level: oneOf(1, 2, 16),
       channel_id: idText,
       private_msg_template_id: idText,
     },
   )
-  const masterSecret = readKey(
+  const masterSecret = requireWord(
     certificate.appSecret,
     'app_secret',
     'the Master Secret of the OPPO push console',
@@ -72,14 +62,14 @@ export function readSettings(certificate: Certificate): OppoSettings {
     )
   return {
     appId: (certificate.appId ?? '').trim(),
-    appKey: readKey(certificate.appKey, 'app_key', 'the App Key of the OPPO push console'),
+    appKey: requireWord(certificate.appKey, 'app_key', 'the App Key of the OPPO push console'),
     masterSecret,
     channelId: extra.channel_id,
     pictureUrl: extra.picture_url ?? false,
     contentLimit: extra.content_limit ?? 50,
     region: extra.region ?? 'cn',
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: {
       service: readClass('service', extra.classes.service),
       marketing: readClass('marketing', extra.classes.marketing),
@@ -92,20 +82,8 @@ export function readSettings(certificate: Certificate): OppoSettings {
  * set as extra.limits. The day's total of marketing messages depends on the number of users, which only OPPO knows; its own
  * refusal closes the day.
  */
-export function limits(settings: OppoSettings): Limits {
-  return {
-    requestsPerSecond: settings.limits.requestsPerSecond,
-    devicesPerSecond: settings.limits.devicesPerSecond ?? 5000,
-    dailyQuota: settings.limits.dailyQuota,
-    timeZone: 'Asia/Shanghai',
-  }
-}
-
-function readKey(value: string, field: string, what: string): string {
-  const key = requireField(value, field, what)
-  if (!/^[\x21-\x7e]{1,256}$/.test(key))
-    throw new CertificateProblem(`${field} must be ${what}, one word without spaces`)
-  return key
+export function limits({ limits }: OppoSettings): Limits {
+  return { ...limits, devicesPerSecond: limits.devicesPerSecond ?? 5000, timeZone: 'Asia/Shanghai' }
 }
 
 function readClass(

@@ -3,9 +3,9 @@ import type { Faults } from '../simulator.ts'
 import { signAuth } from './auth.ts'
 import { type OppoSimApp, type Refusal, refusal } from './simulator-rules.ts'
 
-export type IssuedToken = { auth_token: string; create_time: number }
+type IssuedToken = { auth_token: string; create_time: number }
 
-export type AuthDesk<App> = {
+type AuthDesk<App> = {
   issue(form: URLSearchParams, faults: Readonly<Faults>): IssuedToken | Refusal
   /** The application a token belongs to. */
   admit(token: string | undefined, faults: Readonly<Faults>): App | Refusal

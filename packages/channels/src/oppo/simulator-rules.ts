@@ -1,3 +1,5 @@
+import { parseObject } from '../shared/http.ts'
+import { isObject } from '../shared/sim-checks.ts'
 import { countCodePoints } from '../shared/truncate.ts'
 
 /** A refusal in OPPO's terms; undefined = the notification is fine. */
@@ -31,7 +33,7 @@ export type OppoSimSwitches = {
   dailyLimit?: number
 }
 
-export const words: Readonly<Record<number, string>> = {
+const words: Readonly<Record<number, string>> = {
   [-2]: 'Service in Flow Control',
   11: 'Invalid AuthToken',
   12: 'Http Action Not Allowed',
@@ -125,8 +127,7 @@ let lastGoodParameters: string | undefined
 
 function checkParameters(value: unknown): Refusal | undefined {
   if (value === undefined || value === lastGoodParameters) return undefined
-  if (typeof value !== 'string' || value.length > 4000 || !isObjectText(value))
-    return bad('action_parameters')
+  if (typeof value !== 'string' || value.length > 4000 || !parseObject(value)) return bad('action_parameters')
   lastGoodParameters = value
   return undefined
 }
@@ -206,18 +207,7 @@ function isOptionalText(value: unknown, most: number): boolean {
   return value === undefined || (typeof value === 'string' && value.length <= most)
 }
 
-function isObjectText(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
-}
-
 function isStringMap(value: unknown): boolean {
-  const map = typeof value === 'string' ? (isObjectText(value) ? JSON.parse(value) : undefined) : value
-  return (
-    typeof map === 'object' && map !== null && Object.values(map).every((item) => typeof item === 'string')
-  )
+  const map = typeof value === 'string' ? parseObject(value) : value
+  return isObject(map) && Object.values(map).every((item) => typeof item === 'string')
 }

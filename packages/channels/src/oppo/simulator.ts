@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parseObject } from '../shared/http.ts'
-import { openMeter, type SimMeter } from '../shared/sim-meter.ts'
+import { bySecond, byShanghaiDay, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
 import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
@@ -32,7 +32,7 @@ export type OppoSimulatorOptions = {
   newTokenVoidsOld?: boolean
 }
 
-export type OppoEvent = 'push_arrive' | 'regid_invalid' | 'user_daily_limit'
+type OppoEvent = 'push_arrive' | 'regid_invalid' | 'user_daily_limit'
 
 export type OppoSimulator = Simulator & {
   kill(tokens: Iterable<string>): void
@@ -54,7 +54,7 @@ const mostSaved = 1000
 /** Remembered for “same app_message_id, pushed once”; older ones are forgotten. */
 const mostRemembered = 200_000
 
-type AppState = { app: OppoSimApp; meter: SimMeter }
+type AppState = { app: OppoSimApp }
 type Fields = Readonly<Record<string, unknown>>
 type Saved = { fields: Fields; state: AppState }
 type ReceiptItem = {
@@ -70,7 +70,9 @@ type ReceiptItem = {
 export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Promise<OppoSimulator> {
   const states = new Map<string, AppState>()
   const defaultApp = { appId: '3000001', appKey: 'sim-app-key', masterSecret: 'sim-master-secret' }
-  for (const app of options.apps ?? [defaultApp]) states.set(app.appKey, { app, meter: openMeter() })
+  for (const app of options.apps ?? [defaultApp]) states.set(app.appKey, { app })
+  const inSecond = openRateMeter(undefined, Date.now, bySecond)
+  const inDay = openRateMeter(undefined, Date.now, byShanghaiDay)
   const fates = new Map<string, OppoEvent>()
   const saved = new Map<string, Saved>()
   const remembered = new Set<string>()
@@ -90,7 +92,7 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
   function stateOf(appKey: string): AppState | undefined {
     const known = states.get(appKey)
     if (known || !options.acceptAnyCredentials) return known
-    const state = { app: { ...defaultApp, appKey }, meter: openMeter() }
+    const state = { app: { ...defaultApp, appKey } }
     states.set(appKey, state)
     return state
   }
@@ -118,12 +120,13 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
     }
   }
 
-  function checkLimits({ app, meter }: AppState, count: number): Refusal | undefined {
-    const { forceCode, flowControl, messagesPerSecond, dailyLimit } = app.switches ?? {}
+  function checkLimits({ app: { appKey, switches = {} } }: AppState, count: number): Refusal | undefined {
+    const { forceCode, flowControl, messagesPerSecond: perSecond, dailyLimit: perDay } = switches
     if (forceCode !== undefined) return refusal(forceCode)
     if (flowControl) return refusal(-2)
-    if (meter.isOverRate(messagesPerSecond, count)) return refusal(13)
-    return dailyLimit !== undefined && meter.today() + count > dailyLimit ? refusal(33) : undefined
+    if (perSecond !== undefined && inSecond.used(appKey) + count > perSecond) return refusal(13)
+    inSecond.add(appKey, count)
+    return perDay !== undefined && inDay.used(appKey) + count > perDay ? refusal(33) : undefined
   }
 
   function unicast(form: URLSearchParams, state: AppState, frame: SimFrame): SimReply {
@@ -218,9 +221,9 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
     state: AppState,
     frame: SimFrame,
   ): void {
-    const { app, meter } = state
+    const { app } = state
     frame.book.record(taskIdOf(fields), token)
-    meter.add(1)
+    inDay.add(app.appKey, 1)
     const ownId = fields.app_message_id
     if (typeof ownId === 'string' && !remember(`${app.appKey} ${ownId} ${token}`)) return
     const isShown = !app.channels || !fields.channel_id || app.channels.includes(String(fields.channel_id))
@@ -255,7 +258,8 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
       fates.clear()
       saved.clear()
       remembered.clear()
-      for (const state of states.values()) state.meter.clear()
+      inSecond.clear()
+      inDay.clear()
     },
     onClose: () => poster.close(),
   })

@@ -1,20 +1,19 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, MintedSession, Recipient, Transport, TransportDeps } from '../channel.ts'
-import { type HttpReply, joinUrl, openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { callWithPass, PassRefused, untilAborted } from '../shared/pass.ts'
+import { type HttpReply, joinUrl, openHttpClient } from '../shared/http.ts'
+import { CallRefused, callWithPass, outcomeOfThrown, passKey, untilAborted } from '../shared/pass.ts'
 import { authForm, readAuth } from './auth.ts'
 import { classifyAuth, classifySend, type Reading, type SendVerdict } from './classify.ts'
 import type { OppoNotification, OppoPayload } from './payload.ts'
 import { authPath, batchPath, openWriter, unicastPath } from './request.ts'
 import type { OppoSettings } from './settings.ts'
 
-const passKey = 'auth_token'
-
 /** One way a payload may be written: with its picture, or without. */
 type Form = { writer: ReturnType<typeof openWriter>; withoutPicture?: () => Form }
 
-export function openOppo(settings: OppoSettings, deps: TransportDeps): Transport<OppoPayload> {
+export function openTransport(settings: OppoSettings, deps: TransportDeps): Transport<OppoPayload> {
   const http = openHttpClient(deps)
+  const key = passKey('auth_token', settings.appKey, settings.masterSecret)
   const base = settings.region === 'intl' ? (deps.urls.oppoIntl ?? deps.urls.oppo) : deps.urls.oppo
 
   function post(path: string, body: string, signal?: AbortSignal): Promise<HttpReply> {
@@ -29,7 +28,7 @@ export function openOppo(settings: OppoSettings, deps: TransportDeps): Transport
   async function mint(): Promise<MintedSession> {
     const reply = await post(authPath, authForm(settings, deps.now()))
     const minted = readAuth(reply, deps.now())
-    if (!minted) throw new PassRefused(classifyAuth(reply, deps.now()))
+    if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
     return minted
   }
 
@@ -44,7 +43,7 @@ export function openOppo(settings: OppoSettings, deps: TransportDeps): Transport
     const [path, fields] =
       recipients.length === 1 ? [unicastPath, writer.unicast(only!)] : [batchPath, writer.batch(recipients)]
     try {
-      return await callWithPass<SendVerdict>(deps.session, passKey, mint, signal, async (pass) => {
+      return await callWithPass<SendVerdict>(deps.session, key, mint, signal, async (pass) => {
         const reply = await post(path, `auth_token=${encodeURIComponent(pass)}&${fields}`, signal)
         const verdict = classifySend(reply, { classFrom, nowMs: deps.now() })
         return 'whole' in verdict && verdict.whole.cause === 'expired'
@@ -52,7 +51,7 @@ export function openOppo(settings: OppoSettings, deps: TransportDeps): Transport
           : { done: verdict }
       })
     } catch (error) {
-      return { whole: { outcome: error instanceof PassRefused ? error.outcome : outcomeOfFailure(error) } }
+      return { whole: { outcome: outcomeOfThrown(error) } }
     }
   }
 
@@ -93,12 +92,11 @@ export function openOppo(settings: OppoSettings, deps: TransportDeps): Transport
       }
       try {
         // Kept as the shared token: a new one may void the old, so a check must not mint one that nobody uses.
-        const pass = await untilAborted(deps.session(passKey, ask), signal)
-        if (!asked) await untilAborted(deps.session(passKey, ask, pass), signal)
+        const pass = await untilAborted(deps.session(key, ask), signal)
+        if (!asked) await untilAborted(deps.session(key, ask, pass), signal)
         return { ok: true }
       } catch (error) {
-        const outcome = error instanceof PassRefused ? error.outcome : outcomeOfFailure(error)
-        return problemOf(outcome)
+        return problemOf(outcomeOfThrown(error))
       }
     },
 

@@ -3,15 +3,16 @@ import { CertificateProblem } from '../channel.ts'
 
 /** Reads one value of `extra`, or throws a CertificateProblem that names the key. */
 export type Reader<T> = (value: unknown, name: string) => T
-export type Readers = Record<string, Reader<unknown>>
+type Readers = Record<string, Reader<unknown>>
 /** What a table of readers yields: every key optional, because blank means "not set". */
-export type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
+type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
 
 export type ExtraLimits = { requestsPerSecond?: number; devicesPerSecond?: number; dailyQuota?: number }
 
-export type CommonExtra<ClassFields> = {
+type CommonExtra<ClassFields> = {
   limits: ExtraLimits
-  defaultClass?: MessageClass
+  /** Of messages that name none. */
+  defaultClass: MessageClass
   classes: Record<MessageClass, ClassFields>
 }
 
@@ -47,6 +48,16 @@ export function oneOf<const T extends string | number>(...allowed: T[]): Reader<
   }
 }
 
+/** Vendors add categories from time to time, so the form is checked and not the list; `what` ends the sentence. */
+export function categoryWord(most: number, what: string): Reader<string> {
+  return (value, name) => {
+    const word = text(value, name)
+    if (!/^[A-Z][A-Z_]*$/.test(word) || word.length > most)
+      throw new CertificateProblem(`${name} must be ${what}`)
+    return word
+  }
+}
+
 export const texts: Reader<string[]> = (value, name) => {
   if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || !item.trim()))
     throw new CertificateProblem(`${name} must be a list of non-blank strings`)
@@ -54,7 +65,7 @@ export const texts: Reader<string[]> = (value, name) => {
 }
 
 /** Reads an object by a table of readers. Blank values are left out; a key without a reader is refused. */
-export function readObject<R extends Readers>(value: unknown, name: string, readers: R): Read<R> {
+function readObject<R extends Readers>(value: unknown, name: string, readers: R): Read<R> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CertificateProblem(`${name} must be a JSON object`)
   const read: Record<string, unknown> = {}
@@ -92,7 +103,7 @@ export function readExtra<O extends Readers, C extends Readers>(
   return {
     ...(rest as Read<O>),
     limits: limits ?? {},
-    defaultClass: default_class,
+    defaultClass: default_class ?? 'marketing',
     classes: {
       service: (classes?.service ?? {}) as Read<C>,
       marketing: (classes?.marketing ?? {}) as Read<C>,
@@ -105,6 +116,14 @@ export function requireField(value: string, field: string, what: string): string
   const trimmed = (value ?? '').trim()
   if (!trimmed) throw new CertificateProblem(`${field} is missing: it holds ${what}`)
   return trimmed
+}
+
+/** The same for keys that travel in headers, forms and signatures: one word of printable ASCII. */
+export function requireWord(value: string, field: string, what: string): string {
+  const word = requireField(value, field, what)
+  if (!/^[\x21-\x7e]{1,256}$/.test(word))
+    throw new CertificateProblem(`${field} must be ${what}, one word without spaces`)
+  return word
 }
 
 const readLimits: Reader<ExtraLimits> = (value, name) => {

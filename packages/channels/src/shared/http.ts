@@ -3,7 +3,7 @@ import type { Outcome } from '@herald/domain'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
 
-export type HttpRequest = {
+type HttpRequest = {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Absolute URL: base URL of the process settings plus the vendor's path. */
   url: string
@@ -16,7 +16,7 @@ export type HttpRequest = {
 /** Header names in lower case; repeated headers joined by a comma. */
 export type HttpReply = { status: number; headers: Readonly<Record<string, string>>; text: string }
 
-export type FailureKind = 'timeout' | 'aborted' | 'network' | 'oversized'
+type FailureKind = 'timeout' | 'aborted' | 'network' | 'oversized'
 
 /**
  * There is no whole answer, so nobody knows what the vendor did. The message never holds an address, a token or a

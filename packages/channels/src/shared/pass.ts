@@ -1,13 +1,48 @@
+import { createHash } from 'node:crypto'
 import type { Outcome } from '@herald/domain'
 import type { MintedSession, TransportDeps } from '../channel.ts'
-import { type HttpClient, type HttpReply, parseObject, TransportFailure } from './http.ts'
+import { type HttpClient, type HttpReply, outcomeOfFailure, parseObject, TransportFailure } from './http.ts'
 
-/** The vendor did not hand out the access token that a send needs; the outcome says what that means for its recipients. */
-export class PassRefused extends Error {
+/** The vendor did not give what a send needs first, such as an access token; the outcome says what that means for its recipients. */
+export class CallRefused extends Error {
   readonly outcome: Outcome
   constructor(outcome: Outcome) {
     super('reason' in outcome ? outcome.reason : outcome.kind)
     this.outcome = outcome
+  }
+}
+
+/** What a call that threw means for its recipients; an abort is thrown on, so that they stay unreported. */
+export function outcomeOfThrown(error: unknown): Outcome {
+  return error instanceof CallRefused ? error.outcome : outcomeOfFailure(error)
+}
+
+/**
+ * Names a pass after the credential it is minted with. A record that gets another one must never be served with the former
+ * one's pass, which a worker that has not heard of the change may still be minting.
+ */
+export function passKey(kind: string, ...credential: string[]): string {
+  const digest = createHash('sha256').update(credential.join('\n')).digest('hex')
+  return `${kind} ${digest.slice(0, 16)}`
+}
+
+/** How long a pass serves this process before the shared one is asked for again. */
+const rememberedMs = 30_000
+
+/**
+ * The shared session of a transport's one pass, asked less often: it costs a query, and a refusal tells soon enough that a pass
+ * has ended.
+ */
+export function rememberPass({
+  session,
+  now,
+}: Pick<TransportDeps, 'session' | 'now'>): TransportDeps['session'] {
+  let kept: { value: string; until: number } | undefined
+  return async (key, mint, stale) => {
+    if (kept && kept.value !== stale && now() < kept.until) return kept.value
+    const value = await session(key, mint, stale)
+    kept = { value, until: now() + rememberedMs }
+    return value
   }
 }
 

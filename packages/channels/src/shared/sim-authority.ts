@@ -23,9 +23,9 @@ import {
 } from './der.ts'
 
 /** A certificate and its key as PEM. */
-export type Issued = { cert: string; key: string }
+type Issued = { cert: string; key: string }
 
-export type IssueOptions = {
+type IssueOptions = {
   /** Names of the subject, e.g. { CN: 'localhost', UID: 'com.example.app' }. */
   subject: Partial<Record<keyof typeof nameOids, string>>
   /** Host names and addresses it is good for. */

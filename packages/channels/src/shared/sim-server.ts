@@ -15,7 +15,7 @@ export type { SimReply, SimRequest } from './sim-state.ts'
 
 export type SimFrame = Simulator & SimState
 
-export type SimServerOptions = SimStateOptions & {
+type SimServerOptions = SimStateOptions & {
   /** 0 or absent: a free port. */
   port?: number
   /** The vendor's answer. */

@@ -4,7 +4,7 @@ import type { TransportDeps } from '../channel.ts'
 import { follow } from './follow.ts'
 
 /** One request to many recipients; time limits are the pool's. */
-export type VendorMulticast = Pick<Multicast, 'count' | 'headers' | 'path' | 'body'> & {
+type VendorMulticast = Pick<Multicast, 'count' | 'headers' | 'path' | 'body'> & {
   signal: AbortSignal
   /** Exactly one of the two is called for each index. */
   onReply(index: number, reply: Reply): void
@@ -12,7 +12,7 @@ export type VendorMulticast = Pick<Multicast, 'count' | 'headers' | 'path' | 'bo
 }
 
 /** There is no answer. `reason` is short and holds neither address nor token. */
-export type VendorFailure = {
+type VendorFailure = {
   reason: string
   /** The request itself cannot be written, e.g. a token that is no part of a path. */
   invalid: boolean
@@ -22,7 +22,7 @@ export type VendorFailure = {
 
 export type VendorPool = { multicast(request: VendorMulticast): Promise<void>; close(): Promise<void> }
 
-export type VendorPoolOptions = {
+type VendorPoolOptions = {
   /** Scheme, host and port. */
   origin: string
   deps: Pick<TransportDeps, 'ca' | 'proxy' | 'timeoutMs'>

@@ -1,6 +1,7 @@
 import { accepted, type Outcome, parseVerbatim } from '@herald/domain'
 import { nextShanghaiHour, nextShanghaiMidnight } from '../shared/day.ts'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { failing } from '../shared/failing.ts'
+import { type HttpReply, parseObject } from '../shared/http.ts'
 import { wording } from '../shared/wording.ts'
 
 /** An answer of vivo that could be read. `invalid` maps the tokens it names to their status; "" when it names none. */
@@ -96,14 +97,12 @@ export const listPayloadGone: ReadonlySet<number> = new Set([10151, 10152, 10155
 
 /** Reads an answer, or says what an unreadable one means. HTTP 500 carries plain text. */
 export function readReply(http: HttpReply, nowMs: number): VivoReply | Outcome {
-  const retryAfter = retryAfterSeconds(http.headers, nowMs)
-  const reason = `HTTP ${http.status}`
-  if (http.status === 429) return { kind: 'throttled', reason, retryAfter }
-  if (http.status < 200 || http.status > 299) return { kind: 'unavailable', reason, retryAfter }
+  if (http.status < 200 || http.status > 299)
+    return failing(http.status === 429 ? 'throttled' : 'unavailable', `HTTP ${http.status}`, http, nowMs)
   const body = readBody(http.text)
   const result = readInteger(body?.result)
   if (!body || result === undefined)
-    return { kind: 'unavailable', reason: 'the answer is not vivo’s JSON', retryAfter }
+    return failing('unavailable', 'the answer is not vivo’s JSON', http, nowMs)
   return {
     result,
     desc: typeof body.desc === 'string' ? body.desc : '',

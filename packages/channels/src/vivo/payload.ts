@@ -1,9 +1,10 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { asStrings, clientData } from '../shared/client-data.ts'
+import { asStrings, fittingData } from '../shared/client-data.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import { ellipsizeCodePoints } from '../shared/truncate.ts'
-import { classificationOf, type VivoClass, type VivoSettings } from './settings.ts'
+import { classFields } from './classification.ts'
+import type { VivoSettings } from './settings.ts'
 
 /** What every call of a task has in common; the transport adds target, time to live, receipt wish and requestId. */
 export type VivoPayload = {
@@ -14,7 +15,7 @@ export type VivoPayload = {
   receipts: { kind: 'id'; id: string } | { kind: 'url'; url: string } | { kind: 'none' }
 }
 
-export type VivoNotice = {
+type VivoNotice = {
   appId: number
   title: string
   content: string
@@ -49,7 +50,8 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   const skip = clickOf(view.click)
   if ((skip.skipContent?.length ?? 0) > mostSkipContent)
     return { unsupported: `vivo takes an intent of at most ${mostSkipContent} characters` }
-  const clientCustomMap = customMap(task)
+  // Values must be strings.
+  const clientCustomMap = fittingData(task, asStrings, (map) => sizeOf(map) <= mostCustomMap)
   if (!clientCustomMap)
     return { unsupported: `vivo takes at most ${mostCustomMap} characters of ext, keys and values together` }
   return {
@@ -61,7 +63,7 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
       notifyType: isSilent(view.sound) ? 1 : 4,
       ...skip,
       networkType: -1,
-      ...classOf(task, settings),
+      ...classFields(task, settings),
       pushMode: message.vivo.pushMode ?? 0,
       notifyId: replaceKey(task.taskId),
       ...badgeOf(message),
@@ -69,28 +71,6 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
     },
     ttl: timeLeft(task, { least: 0, most: dayS }),
     receipts: receiptsOf(task, settings),
-  }
-}
-
-/**
- * The message's own classification or category, else the certificate's for its class. The two must agree or vivo refuses
- * them, and a category alone is enough: so they are taken from one place, never mixed from two.
- */
-export function classOf(
-  task: Pick<Task, 'message' | 'messageClass'>,
-  settings: VivoSettings,
-): Pick<VivoNotice, 'classification' | 'category'> {
-  const { classification, category } = task.message.vivo
-  if (classification !== undefined || category !== undefined) return pick({ classification, category })
-  const own = settings.classes[task.messageClass]
-  if (own.category !== undefined) return pick(own)
-  return { classification: classificationOf(settings, task.messageClass) }
-}
-
-function pick({ classification, category }: VivoClass): VivoClass {
-  return {
-    ...(classification === undefined ? {} : { classification }),
-    ...(category === undefined ? {} : { category }),
   }
 }
 
@@ -107,14 +87,6 @@ function isSilent(sound: string | undefined): boolean {
 /** The server can only add one to the icon, so a number to set is not carried. */
 function badgeOf(message: Message): Pick<VivoNotice, 'addBadge'> {
   return message.badge.kind === 'add' && message.badge.count > 0 ? { addBadge: true } : {}
-}
-
-/** Values must be strings. A picture's address is left out where it does not fit; `ext` never is. */
-function customMap(task: Task): Record<string, string> | undefined {
-  const withPicture = asStrings(clientData(task, { attachment_url: task.message.attachmentUrl }))
-  if (sizeOf(withPicture) <= mostCustomMap) return withPicture
-  const bare = asStrings(clientData(task))
-  return sizeOf(bare) <= mostCustomMap ? bare : undefined
 }
 
 function sizeOf(map: Record<string, string>): number {

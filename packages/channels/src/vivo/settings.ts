@@ -1,6 +1,14 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, oneOf, type Reader, readExtra, requireField, text } from '../shared/extra.ts'
+import {
+  categoryWord,
+  type ExtraLimits,
+  oneOf,
+  readExtra,
+  requireField,
+  requireWord,
+  text,
+} from '../shared/extra.ts'
 
 export type VivoClass = { classification?: 0 | 1; category?: string }
 
@@ -15,37 +23,27 @@ export type VivoSettings = {
   classes: Record<MessageClass, VivoClass>
 }
 
-/** vivo adds categories from time to time, so the form is checked and not the list. */
-const category: Reader<string> = (value, name) => {
-  const word = text(value, name)
-  if (!/^[A-Z][A-Z_]{0,63}$/.test(word))
-    throw new CertificateProblem(
-      `${name} must be a vivo category in capitals, such as IM, ORDER or MARKETING`,
-    )
-  return word
-}
-
 export function readSettings(certificate: Certificate): VivoSettings {
   const appId = requireField(certificate.appId, 'app_id', 'the numeric appId of the vivo push console')
   if (!/^[1-9]\d{0,14}$/.test(appId))
     throw new CertificateProblem('app_id must be the numeric appId of the vivo push console')
-  const extra = readExtra(certificate.extra, { callback_id: text }, { classification: oneOf(0, 1), category })
+  const extra = readExtra(
+    certificate.extra,
+    { callback_id: text },
+    {
+      classification: oneOf(0, 1),
+      category: categoryWord(64, 'a vivo category in capitals, such as IM, ORDER or MARKETING'),
+    },
+  )
   return {
     appId: Number(appId),
-    appKey: readKey(certificate.appKey, 'app_key', 'the appKey of the vivo push console'),
-    appSecret: readKey(certificate.appSecret, 'app_secret', 'the appSecret of the vivo push console'),
+    appKey: requireWord(certificate.appKey, 'app_key', 'the appKey of the vivo push console'),
+    appSecret: requireWord(certificate.appSecret, 'app_secret', 'the appSecret of the vivo push console'),
     callbackId: extra.callback_id,
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: extra.classes,
   }
-}
-
-function readKey(value: string, field: string, what: string): string {
-  const key = requireField(value, field, what)
-  if (!/^[\x21-\x7e]{1,256}$/.test(key))
-    throw new CertificateProblem(`${field} must be ${what}, one word without spaces`)
-  return key
 }
 
 /** 0 operational, 1 system: what the certificate says of the class, else the class's own meaning. */
@@ -60,9 +58,8 @@ export function classificationOf(settings: VivoSettings, messageClass: MessageCl
 export function limits(settings: VivoSettings, messageClass: MessageClass): Limits {
   const operational = classificationOf(settings, messageClass) === 0
   return {
-    requestsPerSecond: settings.limits.requestsPerSecond,
+    ...settings.limits,
     devicesPerSecond: settings.limits.devicesPerSecond ?? 3000,
-    dailyQuota: settings.limits.dailyQuota,
     hours: operational ? { from: 7, to: 23 } : undefined,
     timeZone: 'Asia/Shanghai',
   }

@@ -6,7 +6,7 @@ export type VivoCredential = { appId: number | string; appKey: string; appSecret
 const dayMs = 86_400_000
 const tenMinutesMs = 600_000
 
-export type VivoAuthDesk = {
+type VivoAuthDesk = {
   /** The answer to an auth request: a token, or the code of the refusal. */
   admit(body: Record<string, unknown>): { authToken: string } | { result: number }
   /** The app that a token was handed out to, while it lives. */

@@ -1,3 +1,4 @@
+import { isWhole } from '../shared/sim-checks.ts'
 import { countCodePoints } from '../shared/truncate.ts'
 
 /** Rules that come from one community source or from an older SDK; a simulator enforces them when told to. */
@@ -8,7 +9,7 @@ export type VivoStrictness = {
   oldLimits?: boolean
 }
 
-export type NoticeRules = VivoStrictness & {
+type NoticeRules = VivoStrictness & {
   kind: 'single' | 'list'
   categories: Readonly<Record<string, 0 | 1>>
 }
@@ -121,10 +122,6 @@ function isInformal(text: string): boolean {
   if (/测试|[{}[\]]/.test(text)) return true
   const dense = text.replace(/\s+/g, '')
   return /^[A-Za-z]+$/.test(dense) || /^[\p{N}\p{P}\p{S}]+$/u.test(dense)
-}
-
-function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
 }
 
 function isBlank(value: unknown): boolean {

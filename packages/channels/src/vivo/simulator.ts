@@ -3,11 +3,12 @@ import { bySecond, byShanghaiDay, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
 import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
-import { categories as knownCategories } from './categories.ts'
+import { categories as knownCategories } from './classification.ts'
 import { openAuthDesk, type VivoCredential } from './simulator-auth.ts'
 import { type ReceiptItem, writeReceipts } from './simulator-receipts.ts'
 import { findFault, requestIdFault, type VivoStrictness } from './simulator-rules.ts'
 import { say } from './simulator-words.ts'
+import { checkToken } from './token.ts'
 
 export type VivoSimulatorOptions = VivoStrictness & {
   port?: number
@@ -50,8 +51,6 @@ export type VivoSimulator = Simulator & {
 type Body = Record<string, unknown>
 type Stored = { app: string; notice: Body }
 type Numbers = { send: number; receive: number }
-
-const tokenShape = /^[A-Za-z0-9_=-]{16,128}$/
 
 export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Promise<VivoSimulator> {
   const now = options.now ?? Date.now
@@ -168,7 +167,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
 
   /** 0 when the token may be sent to, else vivo's word for why not. */
   function statusOf(target: string, pushMode: unknown, frame: SimFrame): number {
-    if (!tokenShape.test(target) || target.endsWith('bad1')) return 1
+    if (checkToken(target) !== undefined || target.endsWith('bad1')) return 1
     if (target.endsWith('bad2') || frame.deadSince(target) !== undefined) return 2
     if (!frame.isAlive(target)) return 1
     return pushMode === 1 && !testDevices.has(target) ? 4 : 0

@@ -1,8 +1,7 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { nextShanghaiMidnight } from '../shared/day.ts'
-import { outcomeOfFailure } from '../shared/http.ts'
-import { PassRefused, untilAborted } from '../shared/pass.ts'
+import { CallRefused, outcomeOfThrown, untilAborted } from '../shared/pass.ts'
 import { openCalls } from './calls.ts'
 import {
   classifyList,
@@ -23,17 +22,15 @@ const mostKnown = 200
 type Tell = (token: string, outcome: Outcome) => void
 
 /** vivo did not store a list payload. */
-class SaveRefused extends Error {
+class SaveRefused extends CallRefused {
   readonly result: number
-  readonly outcome: Outcome
   constructor(result: number, outcome: Outcome) {
-    super(`list payload refused with ${result}`)
+    super(outcome)
     this.result = result
-    this.outcome = outcome
   }
 }
 
-export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport<VivoPayload> {
+export function openTransport(settings: VivoSettings, deps: TransportDeps): Transport<VivoPayload> {
   const calls = openCalls(settings, deps)
   const known = new Map<string, string>()
   let singlesUntil = 0
@@ -43,7 +40,7 @@ export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport
       const reply = await calls.ask('/message/send', singleBody(payload, token), signal)
       return classifySingle(reply, deps.now())
     } catch (error) {
-      return outcomeOfError(error)
+      return outcomeOfThrown(error)
     }
   }
 
@@ -123,7 +120,7 @@ export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport
         singlesUntil = nextShanghaiMidnight(deps.now())
         return sendEach(payload, tokens, signal, tell)
       }
-      const outcome = outcomeOfError(error)
+      const outcome = outcomeOfThrown(error)
       for (const token of tokens) tell(token, outcome)
     }
   }
@@ -133,18 +130,13 @@ export function openVivo(settings: VivoSettings, deps: TransportDeps): Transport
       await calls.authenticate(signal)
       return { ok: true }
     } catch (error) {
-      const outcome = outcomeOfError(error)
+      const outcome = outcomeOfThrown(error)
       const problem = 'reason' in outcome ? outcome.reason : outcome.kind
       return { ok: false, problem: `vivo: ${problem}`, temporary: outcome.kind !== 'misconfigured' }
     }
   }
 
   return { send, check, close: calls.close }
-}
-
-function outcomeOfError(error: unknown): Outcome {
-  if (error instanceof PassRefused || error instanceof SaveRefused) return error.outcome
-  return outcomeOfFailure(error)
 }
 
 function concernsAll({ kind }: Outcome): boolean {

@@ -3,7 +3,7 @@ import { mapPayload, type XiaomiPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openXiaomi } from './transport.ts'
+import { openTransport } from './transport.ts'
 
 export const xiaomi: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   name: 'xiaomi',
@@ -11,9 +11,9 @@ export const xiaomi: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   onePerDevice: false,
   readSettings,
   limits,
-  defaultClass: (settings) => settings.defaultClass,
+  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: openXiaomi,
+  open: openTransport,
   readCallback,
 }

@@ -1,6 +1,7 @@
 import { accepted, type Outcome } from '@herald/domain'
 import { nextShanghaiMidnight } from '../shared/day.ts'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type FailingKind, failing } from '../shared/failing.ts'
+import { type HttpReply, parseObject } from '../shared/http.ts'
 import type { XiaomiPayload } from './payload.ts'
 
 /** One outcome for each recipient, or: none of these targets is valid, says the vendor of the call as a whole. */
@@ -42,6 +43,10 @@ const byCode = new Map(
   meanings.flatMap(([meaning, words, codes]) => codes.map((code) => [code, { meaning, words }] as const)),
 )
 
+function meaningOf(code: number): { meaning: Meaning; words: string } {
+  return byCode.get(code) ?? { meaning: 'bad-message', words: 'unknown code' }
+}
+
 export function classifySend(
   reply: HttpReply,
   channelFrom: XiaomiPayload['channelFrom'],
@@ -53,7 +58,7 @@ export function classifySend(
   const code = readCode(body)
   if (body === undefined || code === undefined) return forAll(unreadable)
   if (code === 0) return partial(badRegids(body.data))
-  const { meaning, words } = byCode.get(code) ?? { meaning: 'bad-message', words: 'unknown code' }
+  const { meaning, words } = meaningOf(code)
   const reason = `${code} ${words}`
   switch (meaning) {
     case 'targets':
@@ -83,21 +88,23 @@ export function classifyCheck(reply: HttpReply, nowMs: number): Outcome {
   const code = readCode(parseObject(reply.text))
   if (code === undefined) return unreadable
   if (code === 0) return accepted
-  const { meaning, words } = byCode.get(code) ?? { meaning: 'bad-message', words: 'unknown code' }
+  const { meaning, words } = meaningOf(code)
   const reason = `${code} ${words}`
   return meaning === 'bad-certificate' ? { kind: 'misconfigured', reason } : { kind: 'unavailable', reason }
 }
 
 const unreadable: Outcome = { kind: 'unavailable', reason: 'answer is not JSON with a code' }
 
-function outcomeOfStatus({ status, headers }: HttpReply, nowMs: number): Outcome | undefined {
+function outcomeOfStatus(reply: HttpReply, nowMs: number): Outcome | undefined {
+  const { status } = reply
   if (status >= 200 && status <= 299) return undefined
-  const reason = `HTTP ${status}`
-  const retryAfter = retryAfterSeconds(headers, nowMs)
-  if (status === 429) return { kind: 'throttled', reason, retryAfter }
-  if (status === 401 || status === 403) return { kind: 'misconfigured', reason }
-  if (status >= 400 && status <= 499) return { kind: 'rejected', reason }
-  return { kind: 'unavailable', reason, retryAfter }
+  return failing(kindOfStatus(status), `HTTP ${status}`, reply, nowMs)
+}
+
+function kindOfStatus(status: number): FailingKind {
+  if (status === 429) return 'throttled'
+  if (status === 401 || status === 403) return 'misconfigured'
+  return status >= 400 && status <= 499 ? 'rejected' : 'unavailable'
 }
 
 function forAll(outcome: Outcome): SendVerdict {

@@ -1,6 +1,6 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { clientData } from '../shared/client-data.ts'
+import { fittingData, passThroughData } from '../shared/client-data.ts'
 import { timeLeft } from '../shared/time-left.ts'
 import { cutCodePoints } from '../shared/truncate.ts'
 import type { XiaomiSettings } from './settings.ts'
@@ -27,9 +27,8 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   const { message } = task
   const content = message.type === 'cmd' ? passThrough(settings) : notification(task, settings)
   if (isUnsupported(content)) return content
-  const payload = JSON.stringify(clientData(task, dataFields(message)))
-  if (Buffer.byteLength(payload) > mostPayloadBytes)
-    return { unsupported: `Xiaomi takes at most ${mostPayloadBytes} bytes of ext` }
+  const payload = payloadOf(task)
+  if (payload === undefined) return { unsupported: `Xiaomi takes at most ${mostPayloadBytes} bytes of ext` }
   const channel = channelOf(task, settings)
   return {
     channelFrom: message.xiaomi.channelId ? 'message' : 'certificate',
@@ -99,10 +98,12 @@ function soundUri(sound: string, packageName: string): string {
   return `android.resource://${packageName}/raw/${sound.replace(/\.[a-z0-9]{1,5}$/i, '')}`
 }
 
-/** What the vendor has no field for; a pass-through message has no texts, so its app reads them here. */
-function dataFields({ type, attachmentUrl, title, body, bigText }: Message): Record<string, unknown> {
-  if (type !== 'cmd') return { attachment_url: attachmentUrl }
-  return { title, body, big_text: bigText, attachment_url: attachmentUrl }
+/** What the app reads, as text; undefined when it is too long. */
+function payloadOf(task: Task): string | undefined {
+  const fits = (text: string) => Buffer.byteLength(text) <= mostPayloadBytes
+  if (task.message.type !== 'cmd') return fittingData(task, JSON.stringify, fits)
+  const whole = JSON.stringify(passThroughData(task))
+  return fits(whole) ? whole : undefined
 }
 
 function lifetime(task: Task): Record<string, string> {

@@ -10,7 +10,6 @@ const events: Readonly<Record<number, Pick<Receipt, 'event' | 'reason'>>> = {
   32: { event: 'dropped', reason: '32 push disabled in the app' },
   64: { event: 'dropped', reason: '64 device filter not met' },
   128: { event: 'dropped', reason: '128 daily quota exceeded' },
-  1024: { event: 'dropped', reason: '1024 time to live ended' },
 }
 
 /** Xiaomi ignores the body of the answer. */

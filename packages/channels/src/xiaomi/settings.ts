@@ -1,8 +1,8 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, flag, idText, readExtra, requireField, text } from '../shared/extra.ts'
+import { type ExtraLimits, flag, idText, readExtra, requireWord, text } from '../shared/extra.ts'
 
-export type XiaomiClass = { channelId?: string; templateId?: string }
+type XiaomiClass = { channelId?: string; templateId?: string }
 
 export type XiaomiSettings = {
   appSecret: string
@@ -18,14 +18,11 @@ export type XiaomiSettings = {
 }
 
 export function readSettings(certificate: Certificate): XiaomiSettings {
-  const appSecret = requireField(
+  const appSecret = requireWord(
     certificate.appSecret,
     'app_secret',
     'the App Secret of “application info” in the Xiaomi developer console',
   )
-  // It travels in a header, where a blank or line break inside would end it.
-  if (!/^[\x21-\x7e]+$/.test(appSecret))
-    throw new CertificateProblem('app_secret must be the Xiaomi App Secret, one word without spaces')
   const extra = readExtra(
     certificate.extra,
     { package_name: text, channel_id: idText, big_text: flag, big_picture: flag, pass_through: flag },
@@ -46,7 +43,7 @@ export function readSettings(certificate: Certificate): XiaomiSettings {
     bigPicture: extra.big_picture ?? false,
     passThrough: extra.pass_through ?? false,
     limits: extra.limits,
-    defaultClass: extra.defaultClass ?? 'marketing',
+    defaultClass: extra.defaultClass,
     classes: { service: classOf(extra.classes.service), marketing: classOf(extra.classes.marketing) },
   }
 }
@@ -56,13 +53,8 @@ export function readSettings(certificate: Certificate): XiaomiSettings {
  * (https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1656). Larger grants are set as extra.limits. The day's quota
  * depends on the number of reachable devices, which only Xiaomi knows; its own refusal closes the day.
  */
-export function limits(settings: XiaomiSettings): Limits {
-  return {
-    requestsPerSecond: settings.limits.requestsPerSecond ?? 500,
-    devicesPerSecond: settings.limits.devicesPerSecond,
-    dailyQuota: settings.limits.dailyQuota,
-    timeZone: 'Asia/Shanghai',
-  }
+export function limits({ limits }: XiaomiSettings): Limits {
+  return { ...limits, requestsPerSecond: limits.requestsPerSecond ?? 500, timeZone: 'Asia/Shanghai' }
 }
 
 function classOf(read: { channel_id?: string; template_id?: string }): XiaomiClass {

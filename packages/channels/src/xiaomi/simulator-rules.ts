@@ -1,3 +1,4 @@
+import { parseObject } from '../shared/http.ts'
 import { countCodePoints } from '../shared/truncate.ts'
 
 /** A refusal in Xiaomi's terms; undefined = the message is fine. */
@@ -179,7 +180,7 @@ function checkChannel(fields: ReadonlyMap<string, string>, app: XiaomiSimApp): R
 
 function checkTemplate(id: string, param: string | undefined, app: XiaomiSimApp): Refusal | undefined {
   if (app.templates && !Object.hasOwn(app.templates, id)) return bad('extra.template_id')
-  const values = param === undefined ? {} : parseParameters(param)
+  const values = param === undefined ? {} : parseObject(param)
   if (!values) return bad('extra.template_param')
   const variables = app.templates?.[id]
   const keys = Object.keys(values)
@@ -188,17 +189,6 @@ function checkTemplate(id: string, param: string | undefined, app: XiaomiSimApp)
   return matches && keys.length <= 9 && Object.values(values).every(isTemplateValue)
     ? undefined
     : bad('extra.template_param')
-}
-
-function parseParameters(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function isTemplateValue(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { parseObject } from '../shared/http.ts'
-import { openMeter, type SimMeter } from '../shared/sim-meter.ts'
+import { bySecond, byShanghaiDay, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
 import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
@@ -16,7 +16,7 @@ import { checkToken } from './token.ts'
 
 export type { XiaomiSimApp, XiaomiSimSwitches }
 
-export type XiaomiSimulatorOptions = {
+type XiaomiSimulatorOptions = {
   port?: number
   /** Applications of the console; absent: secret `sim-secret` for `com.example.app`. */
   apps?: readonly XiaomiSimApp[]
@@ -40,13 +40,14 @@ export type XiaomiSimulator = Simulator & {
 const mostTraced = 1000
 const mostTargets = 1000
 
-type AppState = { app: XiaomiSimApp; meter: SimMeter }
 type Traced = { at: number; resolved: number; invalid: number; ttl: string }
 
 export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {}): Promise<XiaomiSimulator> {
-  const states = new Map<string, AppState>()
+  const apps = new Map<string, XiaomiSimApp>()
   for (const app of options.apps ?? [{ appSecret: 'sim-secret', packageName: 'com.example.app' }])
-    states.set(app.appSecret, newState(app))
+    apps.set(app.appSecret, app)
+  const calls = openRateMeter(undefined, Date.now, bySecond)
+  const deliveries = openRateMeter(undefined, Date.now, byShanghaiDay)
   const fates = new Map<string, number>()
   const traced = new Map<string, Traced>()
   const poster = openReceiptPoster<XiaomiReceipt>({ write: writeReceipts, most: mostTargets })
@@ -66,14 +67,10 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     },
   })
 
-  function stateOf(request: SimRequest, frame: SimFrame): AppState | undefined {
-    const [, secret] = /^key=(.+)$/.exec(request.headers.authorization ?? '') ?? []
-    if (!secret || frame.faults.refuseAuth) return undefined
-    const known = states.get(secret)
-    if (known || !options.acceptAnyCredentials) return known
-    const state = newState({ appSecret: secret })
-    states.set(secret, state)
-    return state
+  function appOf(request: SimRequest, frame: SimFrame): XiaomiSimApp | undefined {
+    const [, appSecret] = /^key=(.+)$/.exec(request.headers.authorization ?? '') ?? []
+    if (!appSecret || frame.faults.refuseAuth) return undefined
+    return apps.get(appSecret) ?? (options.acceptAnyCredentials ? { appSecret } : undefined)
   }
 
   function answer(request: SimRequest, frame: SimFrame): SimReply {
@@ -81,67 +78,69 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     if (!isSend && !tracePaths.has(request.path)) return { status: 404, body: 'Not Found' }
     if (request.method !== (isSend ? 'POST' : 'GET'))
       return { status: 405, headers: { allow: isSend ? 'POST' : 'GET' }, body: 'Method Not Allowed' }
-    const state = stateOf(request, frame)
-    if (!state) return error({ code: 21301, reason: 'Invalid application secret.' })
-    if (!isSend) return trace(request, state)
+    const app = appOf(request, frame)
+    if (!app) return error({ code: 21301, reason: 'Invalid application secret.' })
+    if (!isSend) return trace(request, app)
     if (request.mediaType !== 'application/x-www-form-urlencoded')
       return error({ code: 10012, reason: 'Illegal request: a form is expected' })
-    const limited = checkLimits(state)
+    const limited = checkLimits(app)
     if (limited) return error(limited)
     return request.path === '/v2/multi_messages/regids'
-      ? sendMany(request, state, frame)
-      : sendOne(request, state, frame)
+      ? sendMany(request, app, frame)
+      : sendOne(request, app, frame)
   }
 
-  function checkLimits(state: AppState): Refusal | undefined {
-    const { forceCode, requestsPerSecond, dailyQuota } = state.app.switches ?? {}
+  function checkLimits({ appSecret, switches = {} }: XiaomiSimApp): Refusal | undefined {
+    const { forceCode, requestsPerSecond = Number.POSITIVE_INFINITY, dailyQuota } = switches
     if (forceCode !== undefined) return { code: forceCode, reason: 'forced by the simulator' }
-    if (state.meter.isOverRate(requestsPerSecond)) return { code: 200002, reason: 'QPS limit exceeded' }
-    const acked = state.meter.today()
+    if (calls.used(appSecret) >= requestsPerSecond) return { code: 200002, reason: 'QPS limit exceeded' }
+    calls.add(appSecret, 1)
+    const acked = deliveries.used(appSecret)
     if (dailyQuota !== undefined && acked >= dailyQuota)
       return { code: 200001, reason: `exceed quota, quota: ${dailyQuota}, have acked: ${acked}` }
     return undefined
   }
 
-  function sendOne(request: SimRequest, state: AppState, frame: SimFrame): SimReply {
+  function sendOne(request: SimRequest, app: XiaomiSimApp, frame: SimFrame): SimReply {
     const fields = new Map(request.form())
     const targets = (fields.get('registration_id') ?? '').split(',').filter(Boolean)
-    const refusal = checkTargets(targets) ?? checkMessage(fields, state.app, Date.now())
+    const refusal = checkTargets(targets) ?? checkMessage(fields, app, Date.now())
     if (refusal) return error(refusal)
     const id = nextId('scm')
-    const bad = targets.filter((token) => !accept(id, token, fields, state, frame))
-    return sent(id, targets.length, bad, state, fields.get('time_to_live'))
+    const bad = targets.filter((token) => !accept(id, token, fields, frame))
+    return sent(id, targets.length, bad, app, fields.get('time_to_live'))
   }
 
-  function sendMany(request: SimRequest, state: AppState, frame: SimFrame): SimReply {
+  function sendMany(request: SimRequest, app: XiaomiSimApp, frame: SimFrame): SimReply {
     const entries = readEntries(request.form().get('messages'))
     if (!entries) return error({ code: 10016, reason: 'messages is missing or not a JSON array' })
     const refusal =
       checkTargets(entries.map((entry) => entry.target)) ??
       entries.reduce<Refusal | undefined>(
-        (found, entry) => found ?? checkMessage(entry.fields, state.app, Date.now()),
+        (found, entry) => found ?? checkMessage(entry.fields, app, Date.now()),
         undefined,
       )
     if (refusal) return error(refusal)
     const id = nextId('scm')
     const bad = entries
-      .filter(({ target, fields }) => !accept(id, target, fields, state, frame))
+      .filter(({ target, fields }) => !accept(id, target, fields, frame))
       .map(({ target }) => target)
-    return sent(id, entries.length, bad, state, undefined)
+    return sent(id, entries.length, bad, app, undefined)
   }
 
-  function sent(id: string, count: number, bad: string[], state: AppState, ttl?: string): SimReply {
+  function sent(id: string, count: number, bad: string[], app: XiaomiSimApp, ttl?: string): SimReply {
     const good = count - bad.length
     if (good === 0) return error({ code: 20301, reason: 'No valid targets!' })
+    deliveries.add(app.appSecret, good)
     traced.set(id, { at: Date.now(), resolved: good, invalid: bad.length, ttl: ttl ?? '86400000' })
     if (traced.size > mostTraced) traced.delete(traced.keys().next().value!)
-    const { dailyQuota } = state.app.switches ?? {}
+    const { dailyQuota } = app.switches ?? {}
     return ok(
       {
         id,
         bad_regids: bad.length > 0 ? bad.join(',') : undefined,
         day_quota: dailyQuota === undefined ? undefined : String(dailyQuota),
-        day_acked: dailyQuota === undefined ? undefined : String(state.meter.today()),
+        day_acked: dailyQuota === undefined ? undefined : String(deliveries.used(app.appSecret)),
       },
       `Received push messages for ${good} REGID`,
     )
@@ -151,12 +150,10 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     messageId: string,
     token: string,
     fields: ReadonlyMap<string, string>,
-    state: AppState,
     frame: SimFrame,
   ): boolean {
     if (checkToken(token) !== undefined || !frame.isAlive(token)) return false
     frame.book.record(taskIdOf(fields), token)
-    state.meter.add(1)
     const url = fields.get('extra.callback')
     const isTimed = fields.has('time_to_send')
     if (url && !isTimed && !frame.faults.silentReceipts) {
@@ -176,10 +173,10 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     return true
   }
 
-  function trace(request: SimRequest, state: AppState): SimReply {
+  function trace(request: SimRequest, { appSecret, switches }: XiaomiSimApp): SimReply {
     if (request.path === '/v1/trace/quota/get') {
-      const quota = state.app.switches?.dailyQuota ?? 0
-      return ok({ data: { day_quota: String(quota), day_acked: String(state.meter.today()) } })
+      const quota = switches?.dailyQuota ?? 0
+      return ok({ data: { day_quota: String(quota), day_acked: String(deliveries.used(appSecret)) } })
     }
     const id = request.query.get('msg_id') ?? ''
     const message = traced.get(id)
@@ -209,15 +206,15 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     unavailable: () => ({ status: 500, headers: { 'content-type': 'text/html' }, body: '<h1>500</h1>' }),
     onReset() {
       fates.clear()
-      for (const state of states.values()) state.meter.clear()
+      calls.clear()
+      deliveries.clear()
     },
     onClose: () => poster.close(),
   })
   return Object.assign(frame, {
     setSwitches(switches: XiaomiSimSwitches, appSecret?: string) {
-      for (const state of states.values())
-        if (appSecret === undefined || state.app.appSecret === appSecret)
-          state.app = { ...state.app, switches }
+      for (const [secret, app] of apps)
+        if (appSecret === undefined || secret === appSecret) apps.set(secret, { ...app, switches })
     },
     setReceipt(tokens: Iterable<string>, type: number) {
       for (const token of tokens) fates.set(token, type)
@@ -233,10 +230,6 @@ const sendPaths: ReadonlySet<string> = new Set([
   '/v2/multi_messages/regids',
 ])
 const tracePaths: ReadonlySet<string> = new Set(['/v1/trace/quota/get', '/v1/trace/message/status'])
-
-function newState(app: XiaomiSimApp): AppState {
-  return { app, meter: openMeter() }
-}
 
 function checkTargets(targets: readonly string[]): Refusal | undefined {
   if (targets.length === 0) return { code: 10016, reason: 'registration_id is missing' }

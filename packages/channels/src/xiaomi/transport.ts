@@ -5,7 +5,7 @@ import { classifyCheck, classifySend, type SendVerdict } from './classify.ts'
 import type { XiaomiPayload } from './payload.ts'
 import type { XiaomiSettings } from './settings.ts'
 
-export function openXiaomi(settings: XiaomiSettings, deps: TransportDeps): Transport<XiaomiPayload> {
+export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Transport<XiaomiPayload> {
   const http = openHttpClient(deps)
   const authorization = `key=${settings.appSecret}`
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { isYoung, mayReplace, mintPass, readPass, sessionKey } from '../../src/apns/provider-token.ts'
+import { isYoung, mayReplace, mintPass, providerTokenKey, readPass } from '../../src/apns/provider-token.ts'
 import type { TokenAuth } from '../../src/apns/settings.ts'
 import { keyId, newSigningKey, teamId } from './credentials.ts'
 
@@ -51,9 +51,9 @@ describe('a provider token', () => {
 
   it('is kept under the name of its key', () => {
     const other = createPrivateKey(newSigningKey())
-    expect(sessionKey(auth)).toBe(sessionKey({ ...auth }))
-    expect(sessionKey(auth)).not.toBe(sessionKey({ ...auth, key: other }))
-    expect(sessionKey(auth)).not.toBe(sessionKey({ ...auth, keyId: 'OTHER12345' }))
+    expect(providerTokenKey(auth)).toBe(providerTokenKey({ ...auth }))
+    expect(providerTokenKey(auth)).not.toBe(providerTokenKey({ ...auth, key: other }))
+    expect(providerTokenKey(auth)).not.toBe(providerTokenKey({ ...auth, keyId: 'OTHER12345' }))
   })
 
   it('is young for twenty minutes', () => {

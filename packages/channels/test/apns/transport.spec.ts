@@ -156,6 +156,30 @@ describe('the APNs transport', () => {
     expect(simulator.ledger(7).distinct).toBe(30)
   })
 
+  it('sends nothing when it was stopped while it waited for its token', async () => {
+    const simulator = await startSimulator()
+    const asked = Promise.withResolvers<void>()
+    const stop = new AbortController()
+    const transport = openFor(
+      depsFor(simulator, {
+        session() {
+          asked.resolve()
+          return new Promise(() => {})
+        },
+      }),
+    )
+    const payload = apns.mapPayload(sampleTask({}, { taskId: 7 }), apns.readSettings(tokenCertificate(p8)))
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    const report = () => {
+      throw new Error('nobody was asked')
+    }
+    const sending = transport.send(payload, recipientsOf(2), { signal: stop.signal, report })
+    await asked.promise
+    stop.abort()
+    await expect(sending).rejects.toMatchObject({ kind: 'aborted' })
+    expect(simulator.connections()).toBe(0)
+  })
+
   it('blames the clock instead of minting again and again', async () => {
     const simulator = await startSimulator()
     const deps = depsFor(simulator, { now: () => Date.now() - minutes(120) })

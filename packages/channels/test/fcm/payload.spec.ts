@@ -2,7 +2,6 @@ import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { fcm } from '../../src/fcm/channel.ts'
-import { readIntentUri } from '../../src/fcm/intent-uri.ts'
 import { bodyOf, type FcmMessage } from '../../src/fcm/payload.ts'
 import type { FcmSettings } from '../../src/fcm/settings.ts'
 import { readMessage } from '../../src/fcm/simulator-message.ts'
@@ -244,18 +243,5 @@ describe('what FCM cannot carry', () => {
     expect(map({ ...plain, ext: JSON.stringify({ x: 'y'.repeat(4000) }) })).toEqual({
       unsupported: expect.stringContaining('4000 bytes'),
     })
-  })
-})
-
-describe('an intent URI', () => {
-  it.each([
-    ['action and extras', 'intent:#Intent;action=A;S.k=v;end', { action: 'A', extras: { k: 'v' } }],
-    ['escapes', 'intent:#Intent;S.a%20b=c%3Bd;end', { extras: { 'a b': 'c;d' } }],
-    ['broken escapes as they are', 'intent:#Intent;S.k=100%;end', { extras: { k: '100%' } }],
-    ['other kinds of extras are left out', 'intent:#Intent;i.n=1;B.f=true;component=a/b;end', { extras: {} }],
-    ['nothing after end', 'intent:#Intent;end;S.k=v', { extras: {} }],
-    ['no intent at all', 'https://example.com', { extras: {} }],
-  ])('reads %s', (_name, uri, expected) => {
-    expect(readIntentUri(uri)).toEqual(expected)
   })
 })

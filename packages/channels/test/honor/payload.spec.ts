@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
-import { type HonorNotification, type HonorPayload, mapHonorPayload } from '../../src/honor/payload.ts'
-import { readHonorSettings } from '../../src/honor/settings.ts'
+import { type HonorNotification, type HonorPayload, mapPayload } from '../../src/honor/payload.ts'
+import { readSettings } from '../../src/honor/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
 type Extra = Record<string, unknown>
@@ -9,12 +9,10 @@ type MessageOver = Parameters<typeof sampleTask>[0]
 type TaskOver = Parameters<typeof sampleTask>[1]
 
 const settingsOf = (extra: Extra = {}) =>
-  readHonorSettings(
-    sampleCertificate('honor', { appId: '104436234', appKey: 'c-1', appSecret: 's-1', extra }),
-  )
+  readSettings(sampleCertificate('honor', { appId: '104436234', appKey: 'c-1', appSecret: 's-1', extra }))
 
 function map(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): HonorPayload {
-  const payload = mapHonorPayload(sampleTask(message, over), settingsOf(extra))
+  const payload = mapPayload(sampleTask(message, over), settingsOf(extra))
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
   return JSON.parse(JSON.stringify(payload)) as HonorPayload
 }
@@ -202,7 +200,7 @@ describe('honor payload', () => {
     ],
     ['a message without any text', { title: undefined, body: undefined }, /title or a body/],
   ] as const)('cannot carry %s', (_name, message, sentence) => {
-    expect(mapHonorPayload(sampleTask(message), settingsOf())).toEqual({
+    expect(mapPayload(sampleTask(message), settingsOf())).toEqual({
       unsupported: expect.stringMatching(sentence),
     })
   })

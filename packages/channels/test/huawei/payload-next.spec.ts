@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
-import { mapHuaweiPayload } from '../../src/huawei/payload.ts'
+import { mapPayload } from '../../src/huawei/payload.ts'
 import type { NextBody } from '../../src/huawei/payload-next.ts'
-import { readHuaweiSettings } from '../../src/huawei/settings.ts'
+import { readSettings } from '../../src/huawei/settings.ts'
 import { sampleCertificate, sampleTask } from '../samples.ts'
 import { makeServiceAccount } from './service-account.ts'
 
 const account = makeServiceAccount('388421841222000001')
 const settingsOf = (extra: Record<string, unknown> = {}, appSecret = '') =>
-  readHuaweiSettings(
+  readSettings(
     sampleCertificate('huawei', { appId: '100200300', appSecret, certificate: account.json, extra }),
   )
 
@@ -17,7 +17,7 @@ function next(
   extra: Record<string, unknown> = {},
   ttl = 3600,
 ) {
-  const payload = mapHuaweiPayload(sampleTask(message, { ttl }), settingsOf(extra))
+  const payload = mapPayload(sampleTask(message, { ttl }), settingsOf(extra))
   if (isUnsupported(payload) || !payload.next || isUnsupported(payload.next))
     throw new Error(`unsupported: ${JSON.stringify(payload)}`)
   return payload.next
@@ -93,11 +93,11 @@ describe('huawei payload, v3', () => {
     ['too much ext', { ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }],
     ['too large a command', { type: 'cmd', ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }],
   ] as const)('cannot carry %s', (_name, message) => {
-    expect(isUnsupported(mapHuaweiPayload(sampleTask(message), settingsOf()))).toBe(true)
+    expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
   })
 
   it('maps both versions when the certificate opens both', () => {
-    const payload = mapHuaweiPayload(sampleTask(), settingsOf({}, 's3cr3t'))
+    const payload = mapPayload(sampleTask(), settingsOf({}, 's3cr3t'))
     expect(Object.keys(payload)).toEqual(['classic', 'next'])
   })
 })

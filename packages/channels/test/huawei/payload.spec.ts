@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
-import { mapHuaweiPayload } from '../../src/huawei/payload.ts'
+import { mapPayload } from '../../src/huawei/payload.ts'
 import type { ClassicAndroid, ClassicBody, ClassicNotification } from '../../src/huawei/payload-classic.ts'
-import { readHuaweiSettings } from '../../src/huawei/settings.ts'
+import { readSettings } from '../../src/huawei/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
 type Extra = Record<string, unknown>
@@ -10,10 +10,10 @@ type MessageOver = Parameters<typeof sampleTask>[0]
 type TaskOver = Parameters<typeof sampleTask>[1]
 
 const settingsOf = (extra: Extra = {}) =>
-  readHuaweiSettings(sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t', extra }))
+  readSettings(sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t', extra }))
 
 function classic(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): ClassicBody {
-  const payload = mapHuaweiPayload(sampleTask(message, over), settingsOf(extra))
+  const payload = mapPayload(sampleTask(message, over), settingsOf(extra))
   if (isUnsupported(payload) || !payload.classic || isUnsupported(payload.classic))
     throw new Error(`unsupported: ${JSON.stringify(payload)}`)
   return JSON.parse(JSON.stringify(payload.classic)) as ClassicBody
@@ -288,7 +288,7 @@ describe('huawei payload, v1 and v2', () => {
     ],
     ['a message without any text', { title: undefined, body: undefined }, /title or a body/],
   ] as const)('cannot carry %s', (_name, message, sentence) => {
-    const payload = mapHuaweiPayload(sampleTask(message), settingsOf())
+    const payload = mapPayload(sampleTask(message), settingsOf())
     expect(payload).toEqual({ unsupported: expect.stringMatching(sentence) })
   })
 })

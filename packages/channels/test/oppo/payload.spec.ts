@@ -241,6 +241,17 @@ describe('oppo payload', () => {
     expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
   })
 
+  it('leaves the address of an attachment out where only the rest fits', () => {
+    const ext = JSON.stringify({ note: 'x'.repeat(3900) })
+    const task = sampleTask({
+      ext,
+      type: 'image',
+      attachmentUrl: `https://img.example.com/${'x'.repeat(50)}`,
+    })
+    const { notification } = mapPayload(task, settingsOf()) as OppoPayload
+    expect(Object.keys(JSON.parse(notification.action_parameters))).toEqual(['note', 'task_id'])
+  })
+
   it('keeps the text form at hand for when a picture is refused', () => {
     const message: Partial<Message> = { type: 'image', attachmentUrl: 'https://img.example.com/a.png' }
     const payload = mapPayload(sampleTask(message), settingsOf({ picture_url: true })) as OppoPayload

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
 import { mapPayload } from '../../src/oppo/payload.ts'
 import { readSettings } from '../../src/oppo/settings.ts'
-import { openOppo } from '../../src/oppo/transport.ts'
+import { openTransport } from '../../src/oppo/transport.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 type Sent = { target_value: string; notification: { style: number; app_message_id: string } }
@@ -38,12 +38,17 @@ afterEach(() => {
   server.close()
 })
 
-const open = (extra: Record<string, unknown> = {}, urls = sampleUrls({ oppo: url })) => {
-  const settings = readSettings(sampleCertificate('oppo', { appKey: 'k', appSecret: 's', extra }))
+const open = (
+  extra: Record<string, unknown> = {},
+  urls = sampleUrls({ oppo: url }),
+  deps = sampleDeps({ urls }),
+  appKey = 'k',
+) => {
+  const settings = readSettings(sampleCertificate('oppo', { appKey, appSecret: 's', extra }))
   const message = { type: 'image' as const, attachmentUrl: 'https://img.example.com/a.png' }
   const payload = mapPayload(sampleTask(message, { taskId: 42 }), settings)
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
-  const transport = openOppo(settings, sampleDeps({ urls }))
+  const transport = openTransport(settings, deps)
   return async (tokens: string[]): Promise<string[]> => {
     const outcomes: Outcome[] = []
     await transport.send(
@@ -114,6 +119,14 @@ describe('oppo transport', () => {
     expect(await open({ region: 'intl' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['accepted'])
     expect(await open({ region: 'intl' }, sampleUrls({ oppo: url }))(['A'])).toEqual(['accepted'])
     expect(await open({ region: 'cn' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['unavailable'])
+  })
+
+  it('never sends with the token of the application that the record held before', async () => {
+    answer = () => ({ code: 0 })
+    const urls = sampleUrls({ oppo: url })
+    const deps = sampleDeps({ urls })
+    for (const appKey of ['former', 'present', 'present']) await open({}, urls, deps, appKey)(['A'])
+    expect(deps.mints()).toBe(2)
   })
 
   it('calls a token that stays refused unavailable, after one fresh one', async () => {

@@ -1,9 +1,20 @@
 import { describe, expect, it } from '@jest/globals'
 import { CertificateProblem } from '../../src/channel.ts'
-import { flag, idText, integer, oneOf, readExtra, requireField, text, texts } from '../../src/shared/extra.ts'
+import {
+  categoryWord,
+  flag,
+  idText,
+  integer,
+  oneOf,
+  readExtra,
+  requireField,
+  requireWord,
+  text,
+  texts,
+} from '../../src/shared/extra.ts'
 
 const own = { name: text, id: idText, on: flag, list: texts, count: integer(1, 9) }
-const classFields = { level: oneOf(1, 2) }
+const classFields = { level: oneOf(1, 2), category: categoryWord(4, 'a category such as IM') }
 const read = (extra: unknown) => readExtra(extra as Record<string, unknown>, own, classFields)
 
 describe('reading extra', () => {
@@ -16,8 +27,8 @@ describe('reading extra', () => {
         list: ['a', ' b '],
         count: 9,
         limits: { requests_per_s: 1, devices_per_s: 2, daily_quota: 0 },
-        default_class: 'marketing',
-        classes: { service: { level: 2 } },
+        default_class: 'service',
+        classes: { service: { level: 2, category: 'A_B' } },
       }),
     ).toEqual({
       name: 'n',
@@ -26,8 +37,8 @@ describe('reading extra', () => {
       list: ['a', 'b'],
       count: 9,
       limits: { requestsPerSecond: 1, devicesPerSecond: 2, dailyQuota: 0 },
-      defaultClass: 'marketing',
-      classes: { service: { level: 2 }, marketing: {} },
+      defaultClass: 'service',
+      classes: { service: { level: 2, category: 'A_B' }, marketing: {} },
     })
   })
 
@@ -37,7 +48,7 @@ describe('reading extra', () => {
       const { limits, defaultClass, classes, ...rest } = read(extra)
       expect({ limits, defaultClass, classes, rest }).toEqual({
         limits: {},
-        defaultClass: undefined,
+        defaultClass: 'marketing',
         classes: { service: {}, marketing: {} },
         rest: {},
       })
@@ -61,6 +72,8 @@ describe('reading extra', () => {
     [{ limits: { per_s: 5 } }, /extra\.limits\.per_s is not known/],
     [{ limits: { devices_per_s: 0.5 } }, /extra\.limits\.devices_per_s must be a whole number/],
     [{ classes: { service: { level: 3 } } }, /extra\.classes\.service\.level must be one of 1, 2/],
+    [{ classes: { service: { category: 'im' } } }, /service\.category must be a category such as IM$/],
+    [{ classes: { service: { category: 'ABCDE' } } }, /service\.category must be a category/],
     [
       { classes: { vip: {} } },
       /extra\.classes\.vip is not known here; extra\.classes may hold service, marketing/,
@@ -74,5 +87,9 @@ describe('reading extra', () => {
   it('asks for a missing field by what it holds', () => {
     expect(requireField(' x ', 'app_key', 'the key')).toBe('x')
     expect(() => requireField(' ', 'app_key', 'the key')).toThrow('app_key is missing: it holds the key')
+    expect(requireWord(' x ', 'app_key', 'the key')).toBe('x')
+    expect(() => requireWord('a b', 'app_key', 'the key')).toThrow(
+      'app_key must be the key, one word without spaces',
+    )
   })
 })

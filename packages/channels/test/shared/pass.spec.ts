@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import type { MintedSession } from '../../src/channel.ts'
-import { callWithPass, type PassVerdict, readAccessToken } from '../../src/shared/pass.ts'
+import {
+  callWithPass,
+  type PassVerdict,
+  passKey,
+  readAccessToken,
+  rememberPass,
+} from '../../src/shared/pass.ts'
 import { sampleDeps } from '../samples.ts'
 
 const never = new AbortController().signal
@@ -46,6 +52,34 @@ describe('callWithPass', () => {
     await expect(waiting).rejects.toMatchObject({ kind: 'aborted' })
     const after = callWithPass(hangs, 'k', mints().mint, stop.signal, async () => ({ done: 1 }))
     await expect(after).rejects.toMatchObject({ kind: 'aborted' })
+  })
+})
+
+describe('a pass', () => {
+  it('is named after its credential', () => {
+    const key = passKey('oauth', 'client', 'secret')
+    expect(key).toBe(passKey('oauth', 'client', 'secret'))
+    const others = [passKey('jwt', 'client', 'secret'), passKey('oauth', 'client', 'other')]
+    expect([...others, passKey('oauth', 'clients', 'ecret')]).not.toContain(key)
+    expect(key).not.toContain('secret')
+  })
+
+  it('is remembered for half a minute, unless the vendor refused it', async () => {
+    let now = 0
+    const { mint } = mints()
+    const asked: (string | undefined)[] = []
+    const session = rememberPass({
+      now: () => now,
+      async session(_key, mint, stale) {
+        asked.push(stale)
+        return (await mint()).value
+      },
+    })
+    expect([await session('k', mint), await session('k', mint)]).toEqual(['pass1', 'pass1'])
+    expect(await session('k', mint, 'pass1')).toBe('pass2')
+    now = 30_000
+    expect(await session('k', mint)).toBe('pass3')
+    expect(asked).toEqual([undefined, 'pass1', undefined])
   })
 })
 

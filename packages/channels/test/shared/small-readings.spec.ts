@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { asStrings, clientData } from '../../src/shared/client-data.ts'
 import { nextShanghaiMidnight } from '../../src/shared/day.ts'
-import { openMeter } from '../../src/shared/sim-meter.ts'
+import { bySecond, byShanghaiDay, openRateMeter } from '../../src/shared/sim-rate.ts'
 import { readTaskId } from '../../src/shared/task-id.ts'
 import { sampleTask } from '../samples.ts'
 
@@ -38,16 +38,6 @@ describe('the task id of a receipt', () => {
 })
 
 describe('what the app on the device reads', () => {
-  it('is ext with its digits, fields beside it, and the task id over all', () => {
-    const task = sampleTask(
-      { ext: '{"n":9007199254740993,"a":1.10,"task_id":"x","b":"own"}' },
-      { taskId: 42 },
-    )
-    expect(JSON.stringify(clientData(task, { b: 'ours', c: 'c', d: undefined }))).toBe(
-      '{"b":"own","c":"c","n":9007199254740993,"a":1.10,"task_id":"42"}',
-    )
-  })
-
   it('keeps odd keys and values as strings', () => {
     const task = sampleTask(
       { ext: '{"__proto__":{"x":1},"n":1e3,"t":true,"z":null,"l":[1.0]}' },
@@ -59,19 +49,24 @@ describe('what the app on the device reads', () => {
   })
 })
 
-describe('the meter of a simulated application', () => {
-  it('counts by second and by day in Shanghai', () => {
+describe('the meter of a simulated vendor', () => {
+  it('counts by second and by day in Shanghai, each name by itself', () => {
     let now = Date.parse('2025-10-09T23:59:59.500+08:00')
-    const meter = openMeter(() => now)
-    expect([meter.isOverRate(2), meter.isOverRate(2), meter.isOverRate(2)]).toEqual([false, false, true])
-    expect(meter.isOverRate(undefined, 1000)).toBe(false)
-    meter.add(3)
-    expect(meter.today()).toBe(3)
+    const rate = openRateMeter(2, () => now, bySecond)
+    const day = openRateMeter(undefined, () => now, byShanghaiDay)
+    expect([rate.take('a', 1), rate.take('a', 2), rate.take('a', 1), rate.take('b', 2)]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ])
+    expect(day.take('a', 1000)).toBe(true)
+    day.add('a', 3)
+    expect([day.used('a'), day.used('b')]).toEqual([3, 0])
     now += 1000
-    expect(meter.isOverRate(2)).toBe(false)
-    expect(meter.today()).toBe(0)
-    meter.add(1)
-    meter.clear()
-    expect(meter.today()).toBe(0)
+    expect(rate.take('a', 2)).toBe(true)
+    expect(day.used('a')).toBe(0)
+    rate.clear()
+    expect(rate.used('a')).toBe(0)
   })
 })

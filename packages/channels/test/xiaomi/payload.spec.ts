@@ -226,6 +226,17 @@ describe('xiaomi payload', () => {
     expect(payload.fields.payload).toHaveLength(4095)
   })
 
+  it('leaves the address of an attachment out where only the rest fits', () => {
+    const ext = JSON.stringify({ note: 'x'.repeat(4000) })
+    const task = sampleTask({
+      ext,
+      type: 'image',
+      attachmentUrl: `https://img.example.com/${'x'.repeat(50)}`,
+    })
+    const { fields } = mapPayload(task, settingsOf()) as XiaomiPayload
+    expect(Object.keys(JSON.parse(fields.payload!))).toEqual(['note', 'task_id'])
+  })
+
   it('knows whose channel it is, so that a wrong one blames the right side', () => {
     const from = (message: Partial<Message>) =>
       (mapPayload(sampleTask(message), settingsOf({ channel_id: '1' })) as XiaomiPayload).channelFrom

@@ -41,7 +41,6 @@ describe('xiaomi receipts', () => {
     [32, 'dropped'],
     [64, 'dropped'],
     [128, 'dropped'],
-    [1024, 'dropped'],
   ])('reads type %i as %s', (type, event) => {
     expect(read({ scm1: { param: '42', type, targets: 'R1' } })).toMatchObject({
       receipts: [{ taskId: 42, token: 'R1', event }],

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Outcome } from '@herald/domain'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { readSettings } from '../../src/xiaomi/settings.ts'
-import { openXiaomi } from '../../src/xiaomi/transport.ts'
+import { openTransport } from '../../src/xiaomi/transport.ts'
 import { sampleCertificate, sampleDeps, sampleUrls } from '../samples.ts'
 
 const settings = readSettings(
@@ -35,7 +35,7 @@ afterEach(() => {
 
 async function send(tokens: string[]): Promise<Outcome[]> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const transport = openXiaomi(settings, sampleDeps({ urls: sampleUrls({ xiaomi: url }) }))
+  const transport = openTransport(settings, sampleDeps({ urls: sampleUrls({ xiaomi: url }) }))
   const outcomes: Outcome[] = []
   await transport.send(
     payload,

@@ -1,0 +1,35 @@
+/** An Android intent URI in its parts: `<address>#Intent;action=…;component=…;S.key=value;end`. */
+export type IntentUri = {
+  /** What stands before `#Intent;`. */
+  address: string
+  /** action, component, scheme and so on. */
+  fields: ReadonlyMap<string, string>
+  /** `kind` is the letter before the dot: S text, B boolean, i integer and so on. */
+  extras: readonly { kind: string; name: string; value: string }[]
+}
+
+/** Undefined when the text is no intent URI; parts without a meaning are left out. */
+export function parseIntentUri(uri: string): IntentUri | undefined {
+  const at = uri.indexOf('#Intent;')
+  if (at < 0) return undefined
+  const fields = new Map<string, string>()
+  const extras: { kind: string; name: string; value: string }[] = []
+  for (const part of uri.slice(at + '#Intent;'.length).split(';')) {
+    if (part === 'end') break
+    const equals = part.indexOf('=')
+    if (equals < 0) continue
+    const name = part.slice(0, equals)
+    const value = decode(part.slice(equals + 1))
+    if (/^[SBbcdfils]\../.test(name)) extras.push({ kind: name[0]!, name: decode(name.slice(2)), value })
+    else fields.set(name, value)
+  }
+  return { address: uri.slice(0, at), fields, extras }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
