@@ -1,6 +1,8 @@
 import type { Channel } from './channel-names.ts'
+import { letters } from './letters.ts'
 import type { Outcome } from './outcome.ts'
 import type { NewBatch, Plan } from './plan.ts'
+import { gatherReasons, ownerChanged, type Reason } from './reasons.ts'
 import { judge, type Trouble } from './verdict.ts'
 
 /** What is known of one recipient after an attempt. */
@@ -12,18 +14,6 @@ export type Answer =
   | { kind: 'held'; wait: number }
   /** It acknowledged on the native channel while this one was still waiting. */
   | { kind: 'acknowledged' }
-
-/** One letter a recipient in the status of a batch. */
-export const letters = {
-  pending: '.',
-  sent: 's',
-  failed: 'f',
-  moved: 'm',
-  expired: 'x',
-  cancelled: 'c',
-  /** Native only: pending in the inbox, whose row tells the rest. */
-  inbox: 'i',
-} as const
 
 /** Recipients of one attempt by what is to be done with them; indexes are positions in the batch's recipients. */
 export type Sorted = {
@@ -90,11 +80,6 @@ export type Fold = {
   reasons: Reason[]
 }
 
-/** Why devices ended as they did on a channel, with a few of them to look at. */
-export type Reason = { fate: Fate; reason: string; count: number; samples: number[] }
-type Fate = 'failed' | 'moved' | 'expired' | 'cancelled'
-
-const SAMPLES = 10
 /** Waits up to this long are taken together: the longest of them respects every Retry-After. */
 const SHORT_WAIT = 120
 
@@ -153,34 +138,6 @@ export function foldAttempt(
     fallback: plan.batches,
     inbox: [...boxed],
     reasons: reasons(),
-  }
-}
-
-export const ownerChanged = 'the device belongs to another user now'
-
-const REASON_CHARS = 300
-
-/**
- * Vendors' words as Postgres can keep them: no NUL, no half of a surrogate pair, no longer than an index entry may be. A
- * reason that cannot be written would undo the whole settle, and everybody in it would be sent to again.
- */
-export function clip(words: string): string {
-  return words.replaceAll('\0', '').slice(0, REASON_CHARS).toWellFormed()
-}
-
-/** Groups devices by fate and reason. */
-export function gatherReasons() {
-  const groups = new Map<string, Reason>()
-  return {
-    note(fate: Fate, words: string, device: number): void {
-      const reason = clip(words)
-      const key = `${fate} ${reason}`
-      const group = groups.get(key) ?? { fate, reason, count: 0, samples: [] }
-      group.count++
-      if (group.samples.length < SAMPLES) group.samples.push(device)
-      groups.set(key, group)
-    },
-    reasons: (): Reason[] => [...groups.values()],
   }
 }
 

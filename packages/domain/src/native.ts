@@ -1,5 +1,6 @@
-import { gatherReasons, letters, ownerChanged, type Reason } from './fold.ts'
+import { letters } from './letters.ts'
 import type { NewBatch, Plan } from './plan.ts'
+import { gatherReasons, ownerChanged, type Reason } from './reasons.ts'
 import type { Strategy } from './task.ts'
 
 /** What a gateway did for one recipient of a native batch. */

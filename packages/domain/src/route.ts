@@ -2,8 +2,10 @@ import type { Channel, SequenceWord, VendorChannel } from './channel-names.ts'
 import { upsChannels } from './channel-names.ts'
 import type { Strategy } from './task.ts'
 
+export type Platform = 'ios' | 'android' | 'harmony'
+
 export type RouteDevice = {
-  platform?: 'ios' | 'android' | 'harmony'
+  platform?: Platform
   bindings: readonly RouteBinding[]
   /** Holds an open native connection. */
   online: boolean

@@ -4,8 +4,7 @@ import type { Message, MessageClass } from './message.ts'
 export const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
 export type Strategy = (typeof strategies)[number]
 
-export const lanes = ['high', 'normal'] as const
-export type Lane = (typeof lanes)[number]
+export type Lane = 'high' | 'normal'
 
 /** Whom a task is for. User ids are int64 and so travel as bigint. */
 export type Audience =

@@ -7,12 +7,10 @@ export const patience = 300
 export type Verdict =
   /** Done. */
   | { do: 'sent' }
-  /** Another channel now; without one the recipient has failed. */
-  | { do: 'next'; reason: string; elseWait?: undefined }
-  /** Another channel now; without one the same again after `elseWait` seconds. */
-  | { do: 'next'; reason: string; elseWait: number }
+  /** Another channel now; without one the same again after `elseWait` seconds, or the recipient has failed. */
+  | { do: 'next'; reason: string; elseWait?: number }
   /** The same channel again after `wait` seconds. */
-  | { do: 'again'; reason: string; wait: number }
+  | { do: 'again'; wait: number }
 
 export type Trouble = {
   /** Seconds since the first answer of the present trouble; 0 at the first. */
@@ -38,7 +36,7 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       // A vendor that asks for more than is left of patience has had its turn already.
       return trouble.troubledFor + (outcome.retryAfter ?? 0) >= patience
         ? { do: 'next', reason: outcome.reason, elseWait: wait }
-        : { do: 'again', reason: outcome.reason, wait }
+        : { do: 'again', wait }
     }
     case 'quota':
       return {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { type Answer, foldAttempt, judge, type Outcome, patience, sortAnswers } from '../src/index.ts'
+import { type Answer, foldAttempt, type Outcome, sortAnswers } from '../src/index.ts'
+import { judge, patience } from '../src/verdict.ts'
 
 const trouble = { troubledFor: 0, now: 1_000_000, jitter: 1 }
 const answersOf = (...answers: Answer[]) => new Map(answers.map((answer, index) => [index, answer]))
@@ -22,11 +23,11 @@ describe('judge', () => {
     ],
     [
       { kind: 'throttled', reason: 'r', retryAfter: 7 },
-      { do: 'again', reason: 'r', wait: 7 },
+      { do: 'again', wait: 7 },
     ],
     [
       { kind: 'unavailable', reason: 'r' },
-      { do: 'again', reason: 'r', wait: 1 },
+      { do: 'again', wait: 1 },
     ],
     [
       { kind: 'quota', reason: 'r', until: 1_060_000 },

@@ -1,12 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  type RouteDevice,
-  type RouteRules,
-  route,
-  type SequenceWord,
-  type Strategy,
-  type Way,
-} from '../src/index.ts'
+import type { SequenceWord, Strategy } from '../src/index.ts'
+import { type RouteDevice, type RouteRules, route, type Way } from '../src/route.ts'
 
 /**
  * One line a case. Bindings in the order of their registration, the last one latest; `!` no certificate, `~` closed.

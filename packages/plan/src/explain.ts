@@ -1,5 +1,5 @@
 import { type Database, devicesById } from '@herald/db'
-import { type NewTask, type Passed, publicName, route } from '@herald/domain'
+import { type NewTask, type Passed, publicName, routeOf } from '@herald/domain'
 import type { CertificateBook } from './certificate-book.ts'
 import { rulesFor } from './rules.ts'
 
@@ -22,11 +22,7 @@ export async function explain(
   ])
   const passed: Passed[] = []
   const found = device
-    ? route(
-        { platform: device.platform, bindings: device.bindings, online: device.node !== undefined },
-        rulesFor(task, certificates),
-        passed,
-      )
+    ? routeOf(device, rulesFor(task, certificates), passed)
     : ({ to: 'unreachable', reason: 'the device does not exist' } as const)
   const channel = found.to === 'vendor' ? found.channel : found.to === 'unreachable' ? null : 'native'
   return {
