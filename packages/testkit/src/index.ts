@@ -5,4 +5,5 @@ export { createDice, type Dice, mutate, nastyJson, nastyTexts } from './hostile-
 export { type RunningProcess, type StartOptions, startApp, startProcess } from './processes.ts'
 export { describeWith, hasProgram } from './programs.ts'
 export { startRedis, type TestRedis, testRedis } from './redis.ts'
+export { sampleMessage } from './sample-message.ts'
 export { until } from './until.ts'
