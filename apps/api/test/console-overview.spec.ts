@@ -98,7 +98,7 @@ for (const backend of backends)
       await batches('now', 'huawei', 'sending', 5)
       await batches('now', 'huawei', 'settled', 50)
       await batches('now', 'native', 'released', 2)
-      await batches('now', 'native', 'awaiting_ack', 1)
+      await batches('now', 'native', 'sending', 1)
       await batches('paused', 'huawei', 'held', 6)
       await batches('other', 'huawei', 'ready', 12_000)
       await batches('other', 'native', 'ready', 7)
@@ -117,7 +117,7 @@ for (const backend of backends)
       for (let i = 0; i < 3; i++)
         await api.context.queues.add(pushQueue('huawei'), {
           certificateId: '1',
-          batches: [{ taskId: 1, batchId: i }],
+          batches: [{ taskId: 1, id: i }],
         })
     }
 

@@ -189,7 +189,7 @@ for (const backend of backends)
       await joinNode(db, 'spec-node', 60)
       await queues.add(nativeQueue('spec-node'), {
         certificateId: null,
-        batches: [{ taskId: 1, batchId: 1 }],
+        batches: [{ taskId: 1, id: 1 }],
       })
       await until(async () => (await namesShown()).includes('push-native-spec-node'), { seconds: 30 })
       await leaveNode(db, 'spec-node')

@@ -1,11 +1,4 @@
-import {
-  type Database,
-  pacedTasks,
-  type ReleasedBatch,
-  readyOutlets,
-  releasePaced,
-  releaseReady,
-} from '@herald/db'
+import { type Database, pacedTasks, readyOutlets, releasePaced, releaseReady } from '@herald/db'
 import { enqueue } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 
@@ -33,13 +26,12 @@ export async function feedRound(deps: FeedDeps): Promise<number> {
   ].values()
   let released = 0
   const lane = async () => {
-    for (const release of releases) released += await hand(deps, await release())
+    for (const release of releases) {
+      const batches = await release()
+      released += batches.length
+      await enqueue(deps.queues, batches, deps.onQueueFailure)
+    }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
   return released
-}
-
-async function hand(deps: FeedDeps, released: ReleasedBatch[]): Promise<number> {
-  await enqueue(deps.queues, released, deps.onQueueFailure)
-  return released.length
 }

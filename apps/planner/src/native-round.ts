@@ -30,6 +30,8 @@ export type NativeDeps = {
   onQueueFailure(error: unknown): void
   /** The certificates of an application cannot be judged at present; its devices wait. */
   onUnjudged(error: unknown): void
+  /** What became of recipients of the native channel. */
+  onEnded(channel: 'native', fate: 'sent' | 'moved' | 'expired' | 'cancelled', recipients: number): void
 }
 
 const ROWS = 1000
@@ -44,12 +46,16 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   for (const node of await fenceNodes(db))
     await deps.queues.remove(nativeQueue(node)).catch(deps.onQueueFailure)
   const orphans = await settleOrphans(db, BATCHES, (found, runner) => settleAll(deps, found, runner))
-  const rows = [
-    await fallBackDue(db, ROWS, (due, runner) => planFallback(deps, due, runner)),
-    await expireInbox(db, ROWS),
-    await cancelInbox(db, ROWS),
-  ]
-  return orphans >= BATCHES || rows.some((count) => count >= ROWS)
+  for (const { fold } of orphans)
+    for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, fold[fate])
+  const fallen = await fallBackDue(db, ROWS, (due, runner) => planFallback(deps, due, runner))
+  deps.onEnded('native', 'moved', fallen.moved)
+  const expired = await expireInbox(db, ROWS)
+  deps.onEnded('native', 'expired', expired.unsent)
+  const cancelled = await cancelInbox(db, ROWS)
+  deps.onEnded('native', 'cancelled', cancelled.unsent)
+  const rows = [fallen.looked, expired.removed, cancelled.removed]
+  return orphans.length >= BATCHES || rows.some((count) => count >= ROWS)
 }
 
 async function settleAll(
@@ -123,8 +129,8 @@ async function planFallback(
 }
 
 /** Shortens inboxes of devices that stay away. */
-export async function trimRound({ db }: NativeDeps): Promise<boolean> {
+export async function trimRound({ db, onEnded }: NativeDeps): Promise<boolean> {
   const devices = await overfullInboxes(db, ROWS)
-  if (devices.length > 0) await trimInboxes(db, devices)
+  if (devices.length > 0) onEnded('native', 'expired', (await trimInboxes(db, devices)).unsent)
   return devices.length >= ROWS
 }

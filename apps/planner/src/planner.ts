@@ -1,5 +1,12 @@
-import { applyRetention, feelPulse, type PlanningFailed, resealSecrets, tendSuspects } from '@herald/db'
-import { type Plan, publicName, targetsOf } from '@herald/domain'
+import {
+  applyRetention,
+  feelPulse,
+  isUnreachable,
+  type PlanningFailed,
+  resealSecrets,
+  tendSuspects,
+} from '@herald/db'
+import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Service } from '@herald/program'
 import { counter } from '@herald/telemetry'
 import { feedRound } from './feed-round.ts'
@@ -14,6 +21,11 @@ const PULSE_MS = 250
 /** How often rounds run without being told to. */
 const UNTOLD_MS = 10_000
 const FEED_BUSY_MS = 25
+/**
+ * Longer than a worker rests between two tries to settle. When Postgres comes back after more than a lease, the leases it holds
+ * are over: whoever frees them before their workers are back has everything that was in flight sent once more.
+ */
+const STEADY_MS = 10_000
 const RETENTION_MS = 3_600_000
 const GUARD_MS = 30_000
 /** While keys are rotated, a process with the former settings may still write with the former key. */
@@ -26,6 +38,7 @@ export const planner: Service = {
     const planned = counter(registry, 'herald_recipients_planned_total')
     const unreachable = counter(registry, 'herald_recipients_unreachable_total')
     const failures = counter(registry, 'herald_rounds_failed_total')
+    const recipients = counter(registry, 'herald_recipients_total')
     let queueDown = false
     const feed = {
       db,
@@ -39,12 +52,18 @@ export const planner: Service = {
         queueDown = true
       },
     }
+    let troubledAt = Number.NEGATIVE_INFINITY
+    const isSteady = () => performance.now() - troubledAt > STEADY_MS
     const onError = (error: unknown, passing: boolean) => {
+      if (isUnreachable(error)) troubledAt = performance.now()
       failures.inc({ cause: passing ? 'postgres' : 'error' })
       if (passing) log.warn({ err: error }, 'Postgres is not available')
       else log.error({ err: error }, 'a round failed')
     }
 
+    const onEnded = (channel: Channel, fate: string, count: number) => {
+      if (count > 0) recipients.inc({ channel: publicName(channel), fate }, count)
+    }
     const plan = {
       db,
       certificates,
@@ -77,9 +96,14 @@ export const planner: Service = {
         return more
       },
     })
-    const sweeping = startLoop({ idleMs: UNTOLD_MS, onError, round: () => sweepRound(feed) })
+    const sweeping = startLoop({
+      idleMs: UNTOLD_MS,
+      onError,
+      round: () => sweepRound({ ...feed, onEnded, isSteady }),
+    })
     const native = {
       ...feed,
+      onEnded,
       certificates,
       ackSeconds: settings.ackSeconds,
       onUnjudged: (error: unknown) =>

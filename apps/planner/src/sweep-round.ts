@@ -20,22 +20,35 @@ const AT_ONCE = 1000
 /** Jobs. */
 const LONG_QUEUE = 5000
 
+export type SweepDeps = FeedDeps & {
+  /** Whether workers have had the time to write down what Postgres could not take while it was away. */
+  isSteady(): boolean
+  /** Recipients whose waiting is over, by what became of them. */
+  onEnded(channel: Channel, fate: 'expired' | 'cancelled', recipients: number): void
+}
+
 /**
  * Puts right what waiting, dying and changing one's mind left behind: dead leases, lost jobs, paused, expired and cancelled
  * batches, finished tasks. Answers whether there may be more to do at once.
  */
-export async function sweepRound(deps: FeedDeps): Promise<boolean> {
+export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   const { db } = deps
   const counts = [
-    await freeDeadLeases(db),
+    deps.isSteady() ? await freeDeadLeases(db) : 0,
     await alignPaused(db),
-    await closeDone(db),
+    await closeBatches(deps),
     await closeCancelledAccepted(db),
     await finishTasks(db),
   ]
   for (const channel of await channelsWithUnclaimed(db, LOST_SECONDS))
     counts.push(await nameAgain(deps, channel))
   return counts.some((count) => count >= 200)
+}
+
+async function closeBatches(deps: SweepDeps): Promise<number> {
+  const closed = await closeDone(deps.db)
+  for (const { channel, fate, recipients } of closed) deps.onEnded(channel, fate, recipients)
+  return closed.reduce((sum, { batches }) => sum + batches, 0)
 }
 
 async function nameAgain(deps: FeedDeps, channel: Channel): Promise<number> {

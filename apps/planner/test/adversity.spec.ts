@@ -1,4 +1,5 @@
 import {
+  claimBatches,
   closeCertificate,
   pauseTask,
   removeCertificate,
@@ -10,6 +11,9 @@ import {
 import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { feedRound } from '../src/feed-round.ts'
+import { planRound } from '../src/plan-round.ts'
+import { sweepRound } from '../src/sweep-round.ts'
 import { type Machine, plainMessage, startMachine } from './machine.ts'
 
 const certificateOf = async (machine: Machine, app: string, channel: string) =>
@@ -131,6 +135,36 @@ describe('time and haste', () => {
   })
   afterAll(() => machine.stop())
 
+  const quiet = { onQueueFailure() {}, onEnded() {} }
+  const states = async () =>
+    (await machine.db.pool.query('SELECT DISTINCT state FROM batch ORDER BY 1')).rows.map((row) => row.state)
+
+  it('leaves batches to their workers until Postgres has been back for a while', async () => {
+    const taskId = await machine.notify(app)
+    const { rows } = await machine.db.pool.query('SELECT id FROM batch WHERE task_id = $1', [taskId])
+    const { id } = rows[0] as { id: number }
+    await claimBatches(machine.db.pool, [{ taskId, id }], { seconds: 0, worker: 'away' })
+    await sweepRound({ ...machine, ...quiet, isSteady: () => false })
+    expect(await states()).toEqual(['sending'])
+    await sweepRound({ ...machine, ...quiet, isSteady: () => true })
+    expect(await states()).toEqual(['ready'])
+  })
+
+  it('knows how much it fed, although several releases are under way at once', async () => {
+    const fed = await machine.addApplication('fed')
+    const channels = ['vivo', 'oppo', 'fcm', 'honor']
+    await machine.addDevices(
+      fed,
+      channels.map((channel) => ({ tokens: { [channel]: `${channel}:accepted` } })),
+    )
+    const task = await machine.notify(fed)
+    await machine.db.pool.query(`UPDATE batch SET state = 'settled' WHERE task_id <> $1`, [task])
+    await machine.db.pool.query(`UPDATE batch SET state = 'ready', not_before = now() WHERE task_id = $1`, [
+      task,
+    ])
+    expect(await feedRound({ ...machine, ...quiet })).toBe(4)
+  })
+
   it('sends at once what was paused and resumed before any feeder looked', async () => {
     const task = await machine.notify(app)
     await pauseTask(machine.db, { appId: app }, task)
@@ -190,6 +224,28 @@ describe('a tenant whose rows are broken', () => {
     await machine.finished(first, 30)
     expect(await machine.counters(first)).toEqual({ xiaomi: { target: 1200, sent: 1200 } })
   }, 60_000)
+})
+
+describe('two broadcasts', () => {
+  let machine: Machine
+  beforeAll(async () => {
+    machine = await startMachine()
+  })
+  afterAll(() => machine.stop())
+
+  it('are each planned for themselves: one is done while the other is not', async () => {
+    const tasks: number[] = []
+    for (const name of ['one', 'another']) {
+      const app = await machine.addApplication(name)
+      const devices = Array.from({ length: 1001 }, (_, i) => ({ tokens: { oppo: `${i}:accepted` } }))
+      await machine.addDevices(app, devices)
+      tasks.push(await machine.notify(app))
+    }
+    const deps = { ...machine, shunned: new Map(), onFailure() {}, onBegun() {}, onPlanned() {} }
+    const states = () => Promise.all(tasks.map(machine.stateOf))
+    while (!(await states()).includes('sending')) await planRound(deps)
+    expect((await states()).sort()).toEqual(['planning', 'sending'])
+  })
 })
 
 describe('the governor over several workers', () => {

@@ -1,4 +1,4 @@
-import { cancelTask, listTasks, pauseTask, resumeTask } from '@herald/db'
+import { cancelTask, listTasks, pauseTask, resumeTask, taskFailures } from '@herald/db'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Machine, plainMessage, startMachine } from './machine.ts'
@@ -18,6 +18,13 @@ describe('scheduling and control', () => {
     (await machine.ledger(task)).filter((entry) => entry.accepted > 0).length
   const waitUntilAccepted = (task: number, count: number) =>
     until(async () => (await accepted(task)) >= count, { seconds: 20, what: `${count} accepted` })
+  const failures = async (app: string, task: number) =>
+    (await taskFailures(machine.db, { appId: app }, task))!.map(({ fate, reason, count, samples }) => ({
+      fate,
+      reason,
+      count,
+      samples: samples.length,
+    }))
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds
 
   it('pauses a running broadcast within two seconds, survives it, and resumes without a burst', async () => {
@@ -53,6 +60,9 @@ describe('scheduling and control', () => {
     expect(oppo!.sent).toBe(await accepted(task))
     expect(oppo!.sent! + oppo!.cancelled!).toBe(oppo!.target)
     expect(oppo!.cancelled).toBeGreaterThan(0)
+    expect(await failures(app, task)).toEqual([
+      { fate: 'cancelled', reason: 'its task was cancelled', count: oppo!.cancelled, samples: 10 },
+    ])
     expect(await cancelTask(machine.db, { appId: app }, task)).toBe('finished')
     expect(await cancelTask(machine.db, { appId: 'another' }, task)).toBe('unknown')
   })
@@ -84,6 +94,11 @@ describe('scheduling and control', () => {
       oppo: { target: 2, expired: 2 },
       vivo: { target: 1, sent: 1 },
     })
+    expect(await failures(app, task)).toEqual([
+      { fate: 'expired', reason: 'its time ran out while the vendor was in trouble', count: 2, samples: 2 },
+    ])
+    const counted = await machine.registry.getSingleMetric('herald_recipients_total')!.get()
+    expect(counted.values).toContainEqual({ labels: { channel: 'oppo', fate: 'expired' }, value: 2 })
   })
 
   it('expires at the end of the show window even when the ttl is longer', async () => {

@@ -1,30 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { type StubEntry, startStubServer, stubChannel } from '@herald/channels'
 import { createApplication, findImbalances, type Imbalance, saveCertificate } from '@herald/db'
-import { type Message, type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
+import { type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
 import { type Acceptor, createAcceptor } from '@herald/plan'
 import { openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { testDatabase, until } from '@herald/testkit'
+import { sampleMessage, testDatabase, until } from '@herald/testkit'
 import { channelWorker } from '@herald/worker'
 import { planner } from '../src/index.ts'
 
-const plainMessage: Message = {
-  type: 'text',
-  title: 'Hello',
-  body: 'World',
-  badge: { kind: 'add', count: 1 },
-  ios: {},
-  android: {},
-  huawei: {},
-  honor: {},
-  xiaomi: {},
-  oppo: {},
-  vivo: {},
-  flyme: {},
-  fcm: {},
-}
+export const plainMessage = sampleMessage()
 
 export type DeviceSeed = {
   platform?: 'ios' | 'android'
@@ -204,7 +190,6 @@ export async function startMachine(
 }
 
 export type Machine = Awaited<ReturnType<typeof startMachine>>
-export { plainMessage }
 
 function nonZero(counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))

@@ -214,6 +214,17 @@ describe("after the vendor's answer", () => {
     expect((await machine.counters(task)).honor).toEqual({ target: 50, sent: 30, moved: 20 })
   })
 
+  it("does not use up the day's quota with attempts that failed", async () => {
+    const app = await machine.addApplication('asked again', { limits: { dailyQuota: 30 } })
+    await machine.addDevices(
+      app,
+      Array.from({ length: 20 }, (_, i) => ({ tokens: { honor: `${i}:unavailable,accepted` } })),
+    )
+    const task = await machine.notify(app)
+    await machine.finished(task)
+    expect(await machine.counters(task)).toEqual({ honor: { target: 20, sent: 20 } })
+  })
+
   it('counts a receipt once per device and task, on the channel that sent it, and only for recipients', async () => {
     const app = await machine.addApplication('receipts')
     const [a, b, stranger] = await machine.addDevices(app, [

@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto'
 import {
-  type BatchKey,
   batchName,
   batchVersion,
   type ClaimedBatch,
@@ -84,9 +84,8 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   async function run(job: PushJob): Promise<void> {
     // What is not claimed is named again, or given to others when this node is fenced.
     if (!deps.mayWrite()) return
-    const keys = job.batches.map(({ taskId, batchId }): BatchKey => [taskId, batchId])
-    const lease = { seconds: LEASE_SECONDS, worker: `native@${deps.node()}` }
-    const batches = await retrying(() => claimBatches(deps.db.pool, keys, lease))
+    const lease = { seconds: LEASE_SECONDS, worker: `native@${deps.node()} ${randomUUID()}` }
+    const batches = await retrying(() => claimBatches(deps.db.pool, job.batches, lease))
     if (batches.length === 0) return
     const claimed = performance.now()
     const [tasks, moved] = await Promise.all([

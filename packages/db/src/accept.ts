@@ -1,4 +1,4 @@
-import { type Audience, type NewTask, type Plan, smallAudience, targetsOf } from '@herald/domain'
+import { type Audience, type NewTask, type Plan, targetsOf } from '@herald/domain'
 import type { Database } from './database.ts'
 import {
   type BatchRow,
@@ -127,7 +127,7 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
     sequence: idList(task.sequence),
     message: JSON.stringify(task.message),
     message_class: task.messageClass ?? null,
-    lane: task.lane ?? (plan && sizeOf(plan) <= smallAudience ? 'high' : 'normal'),
+    lane: task.lane ?? (plan ? 'high' : 'normal'),
     lane_fixed: task.lane !== undefined,
     speed: task.speed ?? null,
     ttl: task.ttl,
@@ -141,10 +141,6 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
     inbox: idList(plan?.inbox ?? []),
     targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
   }
-}
-
-function sizeOf(plan: Plan): number {
-  return plan.inbox.length + plan.batches.reduce((sum, batch) => sum + batch.recipients.length, 0)
 }
 
 function requestKey(task: NewTask): string {

@@ -1,4 +1,5 @@
 import type { Badge } from '@herald/domain'
+import { batchName } from './claim.ts'
 import { type Runner, run } from './statement.ts'
 
 /** A badge that runs away must not overflow a client's 32 bits. */
@@ -20,9 +21,9 @@ export async function assignBadges(
     const some = wishes.filter((wish) => wish.badge.kind === kind)
     if (some.length === 0) continue
     const rows = await assign(runner, some, kind === 'add')
-    for (const [taskId, id, numbers] of rows) badges.set(`${taskId}/${id}`, numbers)
+    for (const [taskId, id, numbers] of rows) badges.set(batchName(taskId, id), numbers)
   }
-  const missing = wishes.filter((wish) => !badges.has(`${wish.taskId}/${wish.id}`))
+  const missing = wishes.filter((wish) => !badges.has(batchName(wish.taskId, wish.id)))
   if (missing.length > 0) {
     // They may be there already: the commit of an earlier call whose answer was lost.
     const rows = await run<BadgeRow>(runner, 'badges-kept', keptSql, [
@@ -30,7 +31,7 @@ export async function assignBadges(
       missing.map((wish) => wish.id),
       missing.map((wish) => wish.version),
     ])
-    for (const [taskId, id, numbers] of rows) badges.set(`${taskId}/${id}`, numbers)
+    for (const [taskId, id, numbers] of rows) badges.set(batchName(taskId, id), numbers)
   }
   return badges
 }

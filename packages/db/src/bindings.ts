@@ -1,11 +1,9 @@
-import type { VendorChannel } from '@herald/domain'
-
-import type { Environment } from './certificates.ts'
+import type { Platform, VendorChannel } from '@herald/domain'
 import type { Database } from './database.ts'
+import { type Environment, environmentNumber } from './environments.ts'
+import { retireSql } from './retired-tokens.ts'
 import { codeOf, retrying } from './retrying.ts'
 import { inTransaction, type Runner } from './statement.ts'
-
-export type Platform = 'ios' | 'android' | 'harmony'
 
 export type NewBinding = {
   appId: string
@@ -61,7 +59,7 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
     `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (device_id, channel) DO UPDATE
      SET environment = excluded.environment, bundle_id = excluded.bundle_id, token = excluded.token, registered_at = now()`,
-    [deviceId, channel, appId, binding.environment === 'production' ? 1 : 0, token, binding.bundleId ?? null],
+    [deviceId, channel, appId, environmentNumber(binding.environment), token, binding.bundleId ?? null],
   )
   // A new APNs token is a new installation, whose icon shows nothing.
   if (channel === 'apns' && own?.token !== token)
@@ -90,11 +88,7 @@ async function retire(
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `WITH gone AS (DELETE FROM binding WHERE device_id = $1 AND channel = $2 AND app_id = $3 RETURNING *)
-     INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
-     SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, $4 FROM gone
-     ON CONFLICT (app_id, channel, token) DO UPDATE
-     SET device_id = excluded.device_id, environment = excluded.environment, bundle_id = excluded.bundle_id,
-         registered_at = excluded.registered_at, retired_at = now(), reason = excluded.reason`,
+     ${retireSql('gone', '$4')}`,
     [deviceId, channel, appId, reason],
   )
   return rowCount === 1

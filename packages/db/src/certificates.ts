@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { VendorChannel } from '@herald/domain'
 import type { Database } from './database.ts'
+import { type Environment, environmentNumber, environmentOf } from './environments.ts'
 import type { Certificate } from './generated/client.ts'
 import type { Sealer } from './seal.ts'
 import { run } from './statement.ts'
 
-export type Environment = 'production' | 'development'
 export type CertificateState = 'open' | 'closed' | 'suspect'
 
 /** A certificate with its secrets in the clear. Never log one. */
@@ -125,19 +125,19 @@ export async function removeCertificate(db: Database, place: CertificatePlace): 
 
 /**
  * Takes the channel out of service with the vendor's reason. With `version`, a certificate saved since then stays open: the
- * trouble was the old credential's. Answers whether it changed anything.
+ * trouble was the old credential's. Answers whether it was open until now.
  */
 export async function closeCertificate(
   db: Database,
   id: number,
   reason: string,
-  options: { version?: number; state?: 'closed' | 'suspect' } = {},
+  version?: number,
 ): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    // The time stands still while it stays closed: the feeder tells by it which batches have been offered another channel.
-    `UPDATE certificate SET state = $3, last_error = $2, last_error_at = CASE WHEN state = $3 THEN last_error_at ELSE now() END
-     WHERE id = $1 AND ($4::int IS NULL OR version = $4)`,
-    [id, reason, options.state ?? 'closed', options.version ?? null],
+    // One that is closed keeps its time: the feeder tells by it which batches have been offered another channel.
+    `UPDATE certificate SET state = 'closed', last_error = $2, last_error_at = now()
+     WHERE id = $1 AND state <> 'closed' AND ($3::int IS NULL OR version = $3)`,
+    [id, reason, version ?? null],
   )
   return rowCount === 1
 }
@@ -166,7 +166,7 @@ function keyOf(place: CertificatePlace) {
   return {
     appId: place.application,
     channel: place.channel as string,
-    environment: place.environment === 'production' ? 1 : 0,
+    environment: environmentNumber(place.environment),
   }
 }
 
@@ -179,7 +179,7 @@ function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
   const place: CertificatePlace = {
     application: row.appId,
     channel: row.channel as VendorChannel,
-    environment: row.environment === 1 ? 'production' : 'development',
+    environment: environmentOf(row.environment),
   }
   const secrets = JSON.parse(sealer.open(row.sealed, boundTo(place))) as Secrets
   return {

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import type { VendorChannel } from '@herald/domain'
-import type { CertificateState, Environment } from './certificates.ts'
+import type { CertificateState } from './certificates.ts'
 import type { Database } from './database.ts'
+import { type Environment, environmentOf } from './environments.ts'
 import { sealedTables } from './reseal.ts'
 import { SealBroken, type Sealer } from './seal.ts'
 
@@ -56,7 +57,7 @@ export async function certificateHealth(db: Database): Promise<CertificateHealth
   return rows.map((row) => ({
     application: row.appId,
     channel: row.channel as VendorChannel,
-    environment: row.environment === 1 ? 'production' : 'development',
+    environment: environmentOf(row.environment),
     state: row.state as CertificateState,
     lastError: row.lastError,
     expiresAt: row.expiresAt,

@@ -12,8 +12,6 @@ export type ClaimedBatch = {
   appId: string
   channel: Channel
   certificateId: number | null
-  topic: string | null
-  node: string | null
   lane: Lane
   attempts: number
   recipients: number[]
@@ -29,7 +27,7 @@ export type ClaimedBatch = {
   claimedAt: number
 }
 
-export type BatchKey = readonly [taskId: number, id: number]
+export type BatchKey = { taskId: number; id: number }
 
 /** Where each field of a claimed batch stands in the statement. */
 const claimed: Record<keyof ClaimedBatch, string> = {
@@ -39,8 +37,6 @@ const claimed: Record<keyof ClaimedBatch, string> = {
   appId: 'b.app_id',
   channel: 'b.channel',
   certificateId: 'b.certificate_id',
-  topic: 'b.topic',
-  node: 'b.node',
   lane: 'b.lane',
   attempts: 'b.attempts',
   recipients: 'b.recipients',
@@ -56,7 +52,8 @@ const claimedFields = Object.keys(claimed)
 
 /**
  * The only door to the vendor: released → sending under a lease by the database's clock. Batches that somebody else holds,
- * that are settled, paused, cancelled or expired are left out.
+ * that are settled, paused, cancelled or expired are left out. `worker` names this one claim: repeated after a lost connection,
+ * it takes what it has taken already.
  */
 export async function claimBatches(
   runner: Runner,
@@ -72,9 +69,10 @@ export async function claimBatches(
      )
      UPDATE batch b SET state = 'sending', version = b.version + 1, attempts = b.attempts + 1,
        lease_until = now() + make_interval(secs => $3), worker = $4
-     FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND b.state = 'released' AND b.deadline > now()
+     FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND b.deadline > now()
+       AND (b.state = 'released' OR b.state = 'sending' AND b.worker = $4)
      RETURNING ${Object.values(claimed).join(', ')}`,
-    [keys.map((key) => key[0]), keys.map((key) => key[1]), lease.seconds, lease.worker],
+    [keys.map((key) => key.taskId), keys.map((key) => key.id), lease.seconds, lease.worker],
   )
   return rows.map(
     (row) => Object.fromEntries(claimedFields.map((field, i) => [field, row[i]])) as ClaimedBatch,
@@ -84,7 +82,7 @@ export async function claimBatches(
 /** Extends leases; answers the keys that are still held. A worker stops sending what is missing from the answer. */
 export async function renewLeases(
   db: Database,
-  held: readonly { taskId: number; id: number; version: number }[],
+  held: readonly (BatchKey & { version: number })[],
   seconds: number,
 ): Promise<Set<string>> {
   const rows = await run<[number, number]>(

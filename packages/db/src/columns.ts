@@ -30,3 +30,19 @@ export async function runColumns<const Names extends readonly string[]>(
     throw new Error(`a text of ${name} contains the separator of columns`)
   return lists as { [K in keyof Names]: string[] }
 }
+
+/** A column of rows as a parameter; who has no value leaves it empty. */
+export function joined<T>(rows: T[], field: (row: T) => string | number | undefined): string {
+  let text = ''
+  for (let i = 0; i < rows.length; i++) {
+    if (i > 0) text += separator
+    const value = field(rows[i]!)
+    if (value !== undefined) text += value
+  }
+  return text
+}
+
+/** Parameter `n`, made by `joined`, as an array: what is empty is NULL. */
+export function column(n: number): string {
+  return `string_to_array($${n}, E'\\x1f', '')`
+}

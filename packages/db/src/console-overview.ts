@@ -1,5 +1,7 @@
 import type { Channel } from '@herald/domain'
+import type { CertificateState } from './certificates.ts'
 import type { Database } from './database.ts'
+import { type Environment, environmentOf } from './environments.ts'
 import { firstTaskIdAt } from './partitions.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
@@ -40,9 +42,9 @@ export type CertificateView = {
   id: number
   appId: string
   channel: Channel
-  environment: 'production' | 'development'
+  environment: Environment
   name: string
-  state: 'open' | 'closed' | 'suspect'
+  state: CertificateState
   reason: string | null
   expiresAt: number | null
   /** The governor's bucket was in debt within the last seconds: more waits than the limits let through. */
@@ -198,7 +200,6 @@ function counted(outlet: string) {
     ready: some('app_id, not_before, planned_at', 'ready', 'certificate_id, node, lane, not_before'),
     released: some('app_id, planned_at', 'released', 'certificate_id, released_at'),
     sending: some('app_id', 'sending', 'certificate_id, lease_until'),
-    awaiting: some('app_id', 'awaiting_ack', 'certificate_id, lease_until'),
   }
 }
 
@@ -223,19 +224,18 @@ function vendorQueues(ask: Ask): Promise<QueueRow[]> {
 
 /** Native batches have no certificate, so the application is told by the row: what others have counts towards the limit. */
 function nativeQueues(ask: Ask): Promise<QueueRow[]> {
-  const { ready, released, sending, awaiting } = counted('certificate_id IS NULL')
+  const { ready, released, sending } = counted('certificate_id IS NULL')
   return ask(
     'native-queues',
-    `SELECT 'native', (r.due + l.n)::int, (s.n + a.n)::int, r.later::int,
-       r.total = ${MOST_BATCHES} OR l.total = ${MOST_BATCHES} OR s.total = ${MOST_BATCHES} OR a.total = ${MOST_BATCHES},
+    `SELECT 'native', (r.due + l.n)::int, s.n::int, r.later::int,
+       r.total = ${MOST_BATCHES} OR l.total = ${MOST_BATCHES} OR s.total = ${MOST_BATCHES},
        ${age('least(r.planned_at, l.planned_at)')}
      FROM (SELECT count(*) AS total, count(*) FILTER (WHERE {app app_id} AND not_before <= now()) AS due,
          count(*) FILTER (WHERE {app app_id} AND not_before > now()) AS later,
          min(planned_at) FILTER (WHERE {app app_id} AND not_before <= now()) AS planned_at FROM ${ready} b) r,
        (SELECT count(*) AS total, count(*) FILTER (WHERE {app app_id}) AS n,
          min(planned_at) FILTER (WHERE {app app_id}) AS planned_at FROM ${released} b) l,
-       (SELECT count(*) AS total, count(*) FILTER (WHERE {app app_id}) AS n FROM ${sending} b) s,
-       (SELECT count(*) AS total, count(*) FILTER (WHERE {app app_id}) AS n FROM ${awaiting} b) a`,
+       (SELECT count(*) AS total, count(*) FILTER (WHERE {app app_id}) AS n FROM ${sending} b) s`,
   )
 }
 
@@ -286,7 +286,7 @@ async function certificates(ask: Ask): Promise<CertificateView[]> {
     id,
     appId,
     channel,
-    environment: environment === 1 ? 'production' : 'development',
+    environment: environmentOf(environment),
     name,
     state,
     reason,

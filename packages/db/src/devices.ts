@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type VendorChannel, vendorChannels } from '@herald/domain'
-import { type Platform, retireAllBindings } from './bindings.ts'
-import type { Environment } from './certificates.ts'
+import { type Platform, type VendorChannel, vendorChannels } from '@herald/domain'
+import { retireAllBindings } from './bindings.ts'
 import type { Database } from './database.ts'
+import { type Environment, environmentOf } from './environments.ts'
 import { clearInboxesOf } from './inbox-clearing.ts'
 import { retrying } from './retrying.ts'
 import { inTransaction, type Runner } from './statement.ts'
@@ -269,7 +269,7 @@ export async function listDevices(
     createdAt: row.created_at,
     bindings: row.bindings.map((binding) => ({
       channel: binding.channel,
-      environment: binding.environment === 1 ? 'production' : 'development',
+      environment: environmentOf(binding.environment),
       token: binding.token,
       bundleId: binding.bundle_id,
       registeredAt: new Date(binding.registered_at),

@@ -96,6 +96,23 @@ RETURNING d.granted, d.rate_ok, (CASE WHEN d.rate_ok
   THEN extract(epoch FROM ((now() AT TIME ZONE $8)::date + 1)::timestamp AT TIME ZONE $8 - now())
   ELSE GREATEST((1 - d.requests) / $5, (1 - d.devices) / $6, 0.01) END)::float8`
 
+/** Gives back what today's quota was charged for devices that were not sent to after all. */
+export async function returnQuota(
+  db: Database,
+  certificateId: number,
+  messageClass: MessageClass,
+  devices: number,
+  timeZone: string,
+): Promise<void> {
+  await run(
+    db.pool,
+    'return-quota',
+    `UPDATE governor SET used_today = GREATEST(0, used_today - $3)
+     WHERE certificate_id = $1 AND class = $2 AND day = (now() AT TIME ZONE $4)::date`,
+    [certificateId, messageClass, devices, timeZone],
+  )
+}
+
 export type GovernorView = {
   certificateId: number
   messageClass: MessageClass

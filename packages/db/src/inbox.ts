@@ -14,8 +14,7 @@ export const inboxSize = 100
 
 /**
  * Messages that wait for these devices, oldest first; those of paused and cancelled tasks and those planned for a former
- * owner are left out. A device with more
- * than its inbox holds is named in `full`.
+ * owner are left out. A device with more than its inbox holds is named in `full`.
  */
 export async function waitingInbox(
   db: Database,
@@ -78,82 +77,4 @@ export async function sendFromInbox(
     )
     return written.length
   })
-}
-
-/** Counts what leaves the inbox unsent; `gone` has task_id and sent_at. */
-const countGone = (counter: 'expired' | 'cancelled') => `
-  INSERT INTO counter AS c (task_id, channel, ${counter})
-  SELECT task_id, 'native', count(*) FROM gone WHERE sent_at IS NULL GROUP BY task_id ORDER BY task_id
-  ON CONFLICT (task_id, channel) DO UPDATE SET ${counter} = c.${counter} + excluded.${counter}`
-
-/** Removes up to `most` messages whose time is over; answers how many. */
-export async function expireInbox(db: Database, most: number): Promise<number> {
-  const [row] = await run<[number]>(
-    db.pool,
-    'expire-inbox',
-    `WITH due AS MATERIALIZED (
-       SELECT task_id, device_id FROM inbox WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-     ), gone AS (
-       DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id
-       RETURNING i.task_id, i.sent_at
-     ), counted AS (${countGone('expired')})
-     SELECT count(*)::int FROM gone`,
-    [most],
-  )
-  return row![0]
-}
-
-/** Removes up to `most` messages of tasks that are being cancelled; answers how many. */
-export async function cancelInbox(db: Database, most: number): Promise<number> {
-  const [row] = await run<[number]>(
-    db.pool,
-    'cancel-inbox',
-    `WITH due AS MATERIALIZED (
-       SELECT i.task_id, i.device_id FROM task t JOIN inbox i ON i.task_id = t.id
-       WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') LIMIT $1 FOR UPDATE OF i SKIP LOCKED
-     ), gone AS (
-       DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id
-       RETURNING i.task_id, i.sent_at
-     ), counted AS (${countGone('cancelled')})
-     SELECT count(*)::int FROM gone`,
-    [most],
-  )
-  return row![0]
-}
-
-/** Expires what the newest hundred push out of the inboxes of these devices. */
-export async function trimInboxes(db: Database, deviceIds: readonly number[]): Promise<number> {
-  const [row] = await run<[number]>(
-    db.pool,
-    'trim-inbox',
-    `WITH old AS MATERIALIZED (
-       SELECT task_id, device_id FROM (
-         SELECT task_id, device_id, row_number() OVER (PARTITION BY device_id ORDER BY task_id DESC) AS place
-         FROM inbox WHERE device_id = ANY($1::bigint[])
-       ) p WHERE place > ${inboxSize}
-     ), held AS MATERIALIZED (
-       SELECT i.task_id, i.device_id FROM inbox i JOIN old USING (task_id, device_id)
-       ORDER BY 1, 2 FOR UPDATE OF i SKIP LOCKED
-     ), gone AS (
-       DELETE FROM inbox i USING held WHERE i.task_id = held.task_id AND i.device_id = held.device_id
-       RETURNING i.task_id, i.sent_at
-     ), counted AS (${countGone('expired')})
-     SELECT count(*)::int FROM gone`,
-    [deviceIds],
-  )
-  return row![0]
-}
-
-/**
- * Devices that stay away while more than their inbox holds is stored for them. Reads the whole inbox, so it is asked for
- * seldom; a device that comes is trimmed at once.
- */
-export async function overfullInboxes(db: Database, most: number): Promise<number[]> {
-  const rows = await run<[number]>(
-    db.pool,
-    'overfull-inboxes',
-    `SELECT device_id FROM inbox GROUP BY device_id HAVING count(*) > ${inboxSize} LIMIT $1`,
-    [most],
-  )
-  return rows.map(([deviceId]) => deviceId)
 }

@@ -10,21 +10,14 @@ export {
   findApplication,
   isApplicationSecret,
   listApplications,
-  type NewApplication,
   revokeAdminTokens,
 } from './applications.ts'
-export {
-  type AudienceScope,
-  deviceIdBounds,
-  devicePage,
-  devicesById,
-  resolveSmallAudiences,
-} from './audience.ts'
-export { type AuditEntry, type AuditRecord, listAudit, recordAudit } from './audit.ts'
+export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
+export { type AuditEntry, recordAudit } from './audit.ts'
 export { type Backlog, readBacklog, readStanding, type Standing } from './backlog.ts'
-export { assignBadges, type BadgeWish } from './badges.ts'
-export { type BalanceSize, balanceSql, countBalanced, findImbalances, type Imbalance } from './balance.ts'
-export { bind, type NewBinding, type Platform, unbind } from './bindings.ts'
+export { assignBadges } from './badges.ts'
+export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
+export { bind, unbind } from './bindings.ts'
 export {
   callbackKeys,
   devicesOfTokens,
@@ -36,13 +29,11 @@ export {
 } from './callbacks.ts'
 export {
   type CertificatePlace,
-  type CertificateState,
   certificateAt,
   certificateById,
   certificatesOf,
   certificatesStamp,
   closeCertificate,
-  type Environment,
   type NewCertificate,
   noteCertificateError,
   removeCertificate,
@@ -58,34 +49,20 @@ export {
   type ServerFacts,
   sealHealth,
 } from './checkup.ts'
-export { type BatchKey, batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
-export {
-  type CertificateView,
-  type Overview,
-  type QueueView,
-  readOverview,
-  readSettledTotal,
-  type SettledTotal,
-} from './console-overview.ts'
+export { batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
+export { type Overview, readOverview, readSettledTotal } from './console-overview.ts'
 export {
   type ConsoleSessionRow,
   closeConsoleSession,
   findConsoleSession,
   openConsoleSession,
 } from './console-sessions.ts'
-export { type Database, type DatabaseOptions, openDatabase, poolSizes } from './database.ts'
-export {
-  type DeviceImport,
-  type ImportBinding,
-  type ImportDevice,
-  type ImportResult,
-  openDeviceImport,
-} from './device-import.ts'
+export { type Database, openDatabase, poolSizes } from './database.ts'
+export { type DeviceImport, type ImportDevice, openDeviceImport } from './device-import.ts'
 export {
   claimDevice,
   type Device,
   type DeviceDetails,
-  type DeviceFilter,
   findDevice,
   listDevices,
   registerDevice,
@@ -93,25 +70,12 @@ export {
   setAlias,
   setBadge,
 } from './devices.ts'
-export {
-  alignPaused,
-  channelsWithUnclaimed,
-  closeCancelledAccepted,
-  closeDone,
-  finishTasks,
-  freeDeadLeases,
-  type Outlet,
-  pacedTasks,
-  readyOutlets,
-  releasePaced,
-  releaseReady,
-  unclaimed,
-} from './feeder.ts'
-export { type GovernorView, governorOf, type PermitAnswer, type Permits, takePermits } from './governor.ts'
+export { type Environment, environmentNumber, environmentOf } from './environments.ts'
+export { pacedTasks, readyOutlets, releasePaced, releaseReady } from './feeder.ts'
+export { governorOf, returnQuota, takePermits } from './governor.ts'
 export {
   addMembers,
   createGroup,
-  type Group,
   isGroup,
   isMember,
   listGroups,
@@ -119,30 +83,18 @@ export {
   removeGroup,
   removeMembers,
 } from './groups.ts'
-export {
-  cancelInbox,
-  expireInbox,
-  inboxSize,
-  overfullInboxes,
-  sendFromInbox,
-  trimInboxes,
-  type Waiting,
-  waitingInbox,
-} from './inbox.ts'
+export type { ImportBinding } from './import-bindings.ts'
+export { sendFromInbox, type Waiting, waitingInbox } from './inbox.ts'
+export { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from './inbox-clearing.ts'
 export { sharedKey } from './instance-keys.ts'
 export { type Lead, takeLead } from './leadership.ts'
-export { countLogin, forgiveLogin, loginLimit } from './login-failures.ts'
-export { type MigrateOptions, type MigrationState, migrate, migrationState } from './migrate.ts'
+export { countLogin, forgiveLogin } from './login-failures.ts'
+export { type MigrationState, migrate, migrationState } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
 export { type Acknowledgement, acknowledge } from './native-acknowledge.ts'
-export {
-  type DueFallback,
-  type FallbackPlan,
-  fallBackDue,
-  type OrphanedBatch,
-  settleOrphans,
-} from './native-fallback.ts'
-export { movedSince, type NativeSettlement, receiptsAmong, settleNative } from './native-settle.ts'
+export { type DueFallback, type FallbackPlan, fallBackDue } from './native-fallback.ts'
+export { type OrphanedBatch, settleOrphans } from './native-orphans.ts'
+export { movedSince, type NativeSettlement, settleNative } from './native-settle.ts'
 export { ensurePartitions, timeOfTaskId } from './partitions.ts'
 export type { ReleasedBatch } from './plan-rows.ts'
 export {
@@ -151,7 +103,6 @@ export {
   type PlannedTask,
   PlanningFailed,
   planPage,
-  type SlicePage,
   tasksById,
 } from './planning.ts'
 export {
@@ -166,13 +117,13 @@ export {
   leaveNode,
   renewNode,
 } from './presence.ts'
-export { feelPulse, type Pulse } from './pulse.ts'
-export { type ReceiptToRecord, recordReceipts } from './receipts.ts'
-export { type ReportedToken, retireReported } from './reported-tokens.ts'
-export { type ResealReport, resealSecrets, sealedTables } from './reseal.ts'
-export { applyRetention, type RetentionReport } from './retention.ts'
-export { codeOf, isPassing, isUnreachable, type RetryOptions, retrying } from './retrying.ts'
-export { createSealer, SealBroken, type Sealer } from './seal.ts'
+export { feelPulse } from './pulse.ts'
+export { type ReceiptToRecord, receiptsAmong, recordReceipts } from './receipts.ts'
+export { retireReported } from './reported-tokens.ts'
+export { resealSecrets } from './reseal.ts'
+export { applyRetention } from './retention.ts'
+export { codeOf, isPassing, isUnreachable, retrying } from './retrying.ts'
+export { createSealer, type Sealer } from './seal.ts'
 export {
   batchVersion,
   type SettleAnswer,
@@ -181,18 +132,22 @@ export {
 } from './settle.ts'
 export type { Runner } from './statement.ts'
 export { tendSuspects, unretireWindow } from './suspects.ts'
+export {
+  alignPaused,
+  channelsWithUnclaimed,
+  closeCancelledAccepted,
+  closeDone,
+  finishTasks,
+  freeDeadLeases,
+  unclaimed,
+} from './sweeping.ts'
 export { addTags, removeTags, tagsOf, tagsPerDevice } from './tags.ts'
 export {
   type ControlAnswer,
   cancelTask,
-  type FailureGroup,
   listTasks,
   pauseTask,
   resumeTask,
-  type TaskCounters,
-  type TaskPage,
-  type TaskScope,
-  type TaskView,
   taskDetails,
   taskFailures,
 } from './tasks.ts'
@@ -203,13 +158,10 @@ export {
   findUserByLogin,
   findUserByName,
   listUsers,
-  type NewUser,
   removeUser,
   revokeUserTokens,
   type User,
-  type UserField,
-  type UserScope,
   type UserWithPassword,
   userTokenVersion,
 } from './users.ts'
-export { type Minted, taskMemory, vendorSession } from './vendor-sessions.ts'
+export { taskMemory, vendorSession } from './vendor-sessions.ts'

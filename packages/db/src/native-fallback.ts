@@ -1,9 +1,9 @@
 import type { Channel, Plan, Reason } from '@herald/domain'
 import type { Database } from './database.ts'
-import { type NativeSettlement, settleNative } from './native-settle.ts'
-import { batchRow, idList } from './plan-rows.ts'
+import { reasonRows, reasonsSql } from './failure-rows.ts'
+import { type BatchRow, batchRow, idList } from './plan-rows.ts'
 import { type PlannedTask, tasksById } from './planning.ts'
-import { nextBatchesSql, reasonsSql } from './settle-sql.ts'
+import { nextBatchesSql } from './settle-sql.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
 /** Recipients of one task whose time to acknowledge is over, all in the same situation. */
@@ -16,84 +16,39 @@ export type DueFallback = {
   recipients: number[]
 }
 
-const LATER = '10 seconds'
-
 export type FallbackPlan = { plan: Plan; reasons: Reason[] }
 
 /**
  * Takes up to `most` messages whose device did not acknowledge in time and gives them to the next channel, as `decide` plans
  * it, in one commit. Who is in none of its batches has no other channel: the message stays in the inbox. A device that is in
  * one leaves the inbox if nothing was written to it (moved), and keeps its copy otherwise. `decide` answers undefined when it
- * cannot tell: those are asked about again later. Answers how many were looked at.
+ * cannot tell: those are asked about again later. Answers how many were looked at, and how many left the channel unsent.
  */
 export async function fallBackDue(
   db: Database,
   most: number,
   decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan | undefined>,
-): Promise<number> {
+): Promise<{ looked: number; moved: number }> {
   return inTransaction(db, async (runner) => {
-    const rows = await run<DueRow>(
-      runner,
-      'due-fallbacks',
-      `SELECT i.task_id, i.device_id, i.sent_at IS NOT NULL, i.tried,
-         EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id),
-         EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)
-       FROM inbox i WHERE i.fallback_at <= now() ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
-      [most],
-    )
-    if (rows.length === 0) return 0
-    // Keeps the tasks from being finished before the new batches are visible.
-    const open = await run<[number]>(
-      runner,
-      'open-tasks',
-      `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('planning', 'sending') AND NOT cancelling
-       ORDER BY id FOR KEY SHARE`,
-      [[...new Set(rows.map(([taskId]) => taskId))]],
-    )
-    const tasks = new Map(
-      (
-        await tasksById(
-          runner,
-          open.map(([id]) => id),
-        )
-      ).map((task) => [task.taskId, task]),
-    )
-    const groups = new Map<string, DueFallback>()
-    for (const [taskId, deviceId, sent, tried, received, theirs] of rows) {
-      const task = tasks.get(taskId)
-      if (!task || received || !theirs) continue
-      const key = `${taskId} ${sent} ${tried}`
-      const group = groups.get(key) ?? { task, sent, tried, recipients: [] }
-      groups.set(key, group)
-      group.recipients.push(deviceId)
-    }
+    const rows = await lockDue(runner, most)
+    if (rows.length === 0) return { looked: 0, moved: 0 }
     const inputs: FallbackInput[] = []
     const undecided = new Set<string>()
-    for (const group of groups.values()) {
-      group.recipients.sort((a, b) => a - b)
+    for (const group of groupDue(rows, await lockOpenTasks(runner, rows))) {
       const plan = await decide(group, runner)
       if (plan) inputs.push(inputOf(group, plan))
       else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
     }
     const isUndecided = ([taskId, deviceId]: DueRow) => undecided.has(`${taskId}/${deviceId}`)
     const decided = rows.filter((row) => !isUndecided(row))
-    const later = rows.filter(isUndecided)
-    await run(runner, 'fall-back', fallBackSql, [
+    const [moved] = await run<[number]>(runner, 'fall-back', fallBackSql, [
       decided.map(([taskId]) => taskId),
       decided.map(([, deviceId]) => deviceId),
       decided.map(([, , , , received]) => received),
       JSON.stringify(inputs),
     ])
-    if (later.length > 0)
-      await run(
-        runner,
-        'fall-back-later',
-        `UPDATE inbox i SET fallback_at = now() + interval '${LATER}'
-         FROM unnest($1::bigint[], $2::bigint[]) AS l (task_id, device_id)
-         WHERE i.task_id = l.task_id AND i.device_id = l.device_id`,
-        [later.map(([taskId]) => taskId), later.map(([, deviceId]) => deviceId)],
-      )
-    return rows.length
+    if (undecided.size > 0) await askLater(runner, rows.filter(isUndecided))
+    return { looked: rows.length, moved: moved![0] }
   })
 }
 
@@ -107,7 +62,57 @@ type DueRow = [
   theirs: boolean,
 ]
 
-type FallbackInput = { t: number; leaving: string; fallback: ReturnType<typeof batchRow>[]; reasons: unknown }
+function lockDue(runner: Runner, most: number): Promise<DueRow[]> {
+  return run<DueRow>(
+    runner,
+    'due-fallbacks',
+    `SELECT i.task_id, i.device_id, i.sent_at IS NOT NULL, i.tried,
+       EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id),
+       EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)
+     FROM inbox i WHERE i.fallback_at <= now() ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
+    [most],
+  )
+}
+
+/** The lock keeps the tasks from being finished before the new batches are visible. */
+async function lockOpenTasks(runner: Runner, due: DueRow[]): Promise<Map<number, PlannedTask>> {
+  const open = await run<[number]>(
+    runner,
+    'open-tasks',
+    `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('planning', 'sending') AND NOT cancelling
+     ORDER BY id FOR KEY SHARE`,
+    [[...new Set(due.map(([taskId]) => taskId))]],
+  )
+  const ids = open.map(([id]) => id)
+  return new Map((await tasksById(runner, ids)).map((task) => [task.taskId, task]))
+}
+
+function groupDue(rows: DueRow[], tasks: ReadonlyMap<number, PlannedTask>): Iterable<DueFallback> {
+  const groups = new Map<string, DueFallback>()
+  for (const [taskId, deviceId, sent, tried, received, theirs] of rows) {
+    const task = tasks.get(taskId)
+    if (!task || received || !theirs) continue
+    const key = `${taskId} ${sent} ${tried}`
+    const group = groups.get(key) ?? { task, sent, tried, recipients: [] }
+    groups.set(key, group)
+    group.recipients.push(deviceId)
+  }
+  for (const { recipients } of groups.values()) recipients.sort((a, b) => a - b)
+  return groups.values()
+}
+
+async function askLater(runner: Runner, rows: DueRow[]): Promise<void> {
+  await run(
+    runner,
+    'fall-back-later',
+    `UPDATE inbox i SET fallback_at = now() + interval '10 seconds'
+     FROM unnest($1::bigint[], $2::bigint[]) AS l (task_id, device_id)
+     WHERE i.task_id = l.task_id AND i.device_id = l.device_id`,
+    [rows.map(([taskId]) => taskId), rows.map(([, deviceId]) => deviceId)],
+  )
+}
+
+type FallbackInput = { t: number; leaving: string; fallback: BatchRow[]; reasons: unknown }
 
 function inputOf({ task, sent }: DueFallback, { plan, reasons }: FallbackPlan): FallbackInput {
   const leaving = sent ? [] : plan.batches.flatMap(({ recipients }) => recipients)
@@ -115,7 +120,7 @@ function inputOf({ task, sent }: DueFallback, { plan, reasons }: FallbackPlan): 
     t: task.taskId,
     leaving: idList(leaving),
     fallback: plan.batches.map(batchRow),
-    reasons: reasons.map((reason) => ({ ...reason, samples: idList(reason.samples) })),
+    reasons: reasonRows(reasons),
   }
 }
 
@@ -153,55 +158,4 @@ WITH due AS MATERIALIZED (
     moved = c.moved + excluded.moved
   RETURNING 1
 )
-SELECT count(*) FROM counted`
-
-/** A native batch whose gateway is gone; the version is the one to settle it with. */
-export type OrphanedBatch = {
-  taskId: number
-  id: number
-  version: number
-  appId: string
-  recipients: number[]
-  status: string
-  tried: Channel[]
-  /** Unix ms by the database's clock. */
-  plannedAt: number
-}
-
-/**
- * Takes up to `most` open batches of gateways that live no more and settles them as `decide` says, in one commit. Answers
- * how many.
- */
-export async function settleOrphans(
-  db: Database,
-  most: number,
-  decide: (
-    orphans: { batch: OrphanedBatch; task: PlannedTask }[],
-    runner: Runner,
-  ) => Promise<NativeSettlement[]>,
-): Promise<number> {
-  return inTransaction(db, async (runner) => {
-    const rows = await run<[number, number, number, string, number[], string, Channel[], plannedAt: number]>(
-      runner,
-      'orphans',
-      `SELECT b.task_id, b.id, b.version, b.app_id, b.recipients, b.status, b.tried,
-         (extract(epoch FROM b.planned_at) * 1000)::float8
-       FROM batch b WHERE b.node IS NOT NULL AND b.state <> 'settled'
-         AND NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = b.node AND n.lease_until > now())
-       LIMIT $1 FOR UPDATE OF b SKIP LOCKED`,
-      [most],
-    )
-    if (rows.length === 0) return 0
-    const tasks = new Map(
-      (await tasksById(runner, [...new Set(rows.map(([taskId]) => taskId))])).map((task) => [
-        task.taskId,
-        task,
-      ]),
-    )
-    const orphans = rows.map(([taskId, id, version, appId, recipients, status, tried, plannedAt]) => ({
-      batch: { taskId, id, version, appId, recipients, status, tried, plannedAt },
-      task: tasks.get(taskId)!,
-    }))
-    return (await settleNative(runner, await decide(orphans, runner))).size
-  })
-}
+SELECT count(*)::int FROM gone WHERE NOT received AND (SELECT count(*) FROM counted) >= 0`

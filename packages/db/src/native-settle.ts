@@ -1,6 +1,8 @@
 import type { NativeFold } from '@herald/domain'
+import { batchName } from './claim.ts'
+import { reasonRows, reasonsSql } from './failure-rows.ts'
 import { batchRow, idList } from './plan-rows.ts'
-import { nextBatchesSql, reasonsSql } from './settle-sql.ts'
+import { nextBatchesSql } from './settle-sql.ts'
 import { type Runner, run } from './statement.ts'
 
 /** What became of a claimed native batch, as one write: afterwards nothing in it is pending. */
@@ -18,7 +20,7 @@ export async function settleNative(
   const rows = await run<[number, number]>(runner, 'settle-native', settleSql, [
     JSON.stringify(settlements.map(settleRow)),
   ])
-  return new Set(rows.map(([taskId, id]) => `${taskId}/${id}`))
+  return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
 }
 
 function settleRow({ taskId, id, version, fold }: NativeSettlement) {
@@ -37,7 +39,7 @@ function settleRow({ taskId, id, version, fold }: NativeSettlement) {
       fallback_in: rows.fallbackIn,
     })),
     fallback: fold.fallback.map(batchRow),
-    reasons: fold.reasons.map((reason) => ({ ...reason, samples: idList(reason.samples) })),
+    reasons: reasonRows(fold.reasons),
   }
 }
 
@@ -105,19 +107,4 @@ export async function movedSince(
     [recipients, plannedAt],
   )
   return new Map(rows.map(([id, movedAt]) => [id, movedAt ?? Number.POSITIVE_INFINITY]))
-}
-
-/** Which of these devices have a receipt of their task, as `task/device`. */
-export async function receiptsAmong(
-  runner: Runner,
-  keys: readonly { taskId: number; deviceId: number }[],
-): Promise<Set<string>> {
-  const rows = await run<[number, number]>(
-    runner,
-    'receipts-among',
-    `SELECT task_id, device_id FROM receipt
-     JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)`,
-    [keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
-  )
-  return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
 }

@@ -1,11 +1,12 @@
 import type { Database } from './database.ts'
+import { inTransaction } from './statement.ts'
 
 const DAY_MS = 86_400_000
 const EPOCH_MS = 1_735_689_600_000
 const IDS_PER_MS = 4096
 
 /** Tables cut into days of task ids. */
-export const partitioned = ['batch', 'receipt', 'inbox'] as const
+const partitioned = ['batch', 'receipt', 'inbox'] as const
 
 /** How far ahead partitions exist: as long as every process may be down before an insert finds none. */
 const DAYS_AHEAD = 7
@@ -46,29 +47,21 @@ export async function ensurePartitions(db: Database, now = Date.now()): Promise<
   const existing = new Set(present.rows.map((row) => row.name))
   const missing = wanted.filter((_, i) => !existing.has(names[i]!))
   if (missing.length === 0) return
-  const client = await db.pool.connect()
-  try {
-    await client.query('BEGIN')
-    await client.query(`SELECT pg_advisory_xact_lock(hashtext('herald partitions'))`)
+  await inTransaction(db, async (runner) => {
+    await runner.query(`SELECT pg_advisory_xact_lock(hashtext('herald partitions'))`)
     for (const { table, day } of missing) {
       const name = partitionName(table, day)
-      const taken = await client.query(
+      const taken = await runner.query(
         `SELECT 1 FROM pg_class WHERE relname = $1 AND relnamespace = current_schema()::regnamespace`,
         [name],
       )
       if (taken.rowCount) continue
-      await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`)
-      await client.query(
+      await runner.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`)
+      await runner.query(
         `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${firstTaskIdAt(day)}) TO (${firstTaskIdAt(day + DAY_MS)})`,
       )
     }
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  } finally {
-    client.release()
-  }
+  })
 }
 
 /** Days whose partitions exist, oldest first, as [first task id, first task id of the next day). */
@@ -86,16 +79,8 @@ export async function partitionDays(db: Database): Promise<{ day: number; from: 
 
 /** Drops a day from every partitioned table. Fails rather than waits when somebody reads it. */
 export async function dropPartitions(db: Database, day: number): Promise<void> {
-  const client = await db.pool.connect()
-  try {
-    await client.query('BEGIN')
-    await client.query(`SET LOCAL lock_timeout = '2s'`)
-    for (const table of partitioned) await client.query(`DROP TABLE IF EXISTS ${partitionName(table, day)}`)
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  } finally {
-    client.release()
-  }
+  await inTransaction(db, async (runner) => {
+    await runner.query(`SET LOCAL lock_timeout = '2s'`)
+    for (const table of partitioned) await runner.query(`DROP TABLE IF EXISTS ${partitionName(table, day)}`)
+  })
 }

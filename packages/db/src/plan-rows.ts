@@ -1,4 +1,4 @@
-import type { Channel, NewBatch } from '@herald/domain'
+import type { Channel, Lane, NewBatch } from '@herald/domain'
 
 /** A batch as it travels inside a JSON parameter; lists are Postgres array literals, which cast faster than JSON arrays. */
 export type BatchRow = {
@@ -45,7 +45,7 @@ export type ReleasedBatch = {
   channel: Channel
   certificateId: number | null
   node: string | null
-  lane: 'high' | 'normal'
+  lane: Lane
   size: number
 }
 
@@ -55,10 +55,11 @@ export type ReleasedRow = [
   channel: Channel,
   certificateId: number | null,
   node: string | null,
-  lane: 'high' | 'normal',
+  lane: Lane,
   size: number,
 ]
-export const releasedColumns = 'task_id, id, channel, certificate_id, node, lane, size'
+/** Of a batch `b`. */
+export const releasedColumns = 'b.task_id, b.id, b.channel, b.certificate_id, b.node, b.lane, b.size'
 
 export function releasedBatch([
   taskId,

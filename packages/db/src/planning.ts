@@ -110,16 +110,19 @@ async function blaming<T>(taskId: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** A task whose planning has begun; with a plan, it is done with it. */
+export type Begun = { taskId: number; plan?: Plan }
+
 /**
- * Takes one task whose time has come, none of `but`, and lets `decide` plan it: a plan (small audience) is committed with the beginning,
- * undefined cuts the application's devices into slices. Nobody else sees the task meanwhile; a crash leaves it as it was.
- * Returns false when nothing is due.
+ * Takes one task whose time has come, none of `but`, and lets `decide` plan it: a plan (small audience) is committed with the
+ * beginning, undefined cuts the application's devices into slices. Nobody else sees the task meanwhile; a crash leaves it as
+ * it was. Answers undefined when nothing is due.
  */
 export async function beginDueTask(
   db: Database,
   but: readonly number[],
   decide: (task: PlannedTask) => Promise<Plan | undefined>,
-): Promise<boolean> {
+): Promise<Begun | undefined> {
   return inTransaction(db, async (runner) => {
     const [row] = await run<TaskRow>(
       runner,
@@ -129,9 +132,10 @@ export async function beginDueTask(
        ORDER BY t.begin_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
       [but],
     )
-    if (!row) return false
+    if (!row) return undefined
     const task = plannedTask(row)
-    const plan = await blaming(task.taskId, () => decide(task))
+    const { taskId } = task
+    const plan = await blaming(taskId, () => decide(task))
     const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
     const deadline = `LEAST(now() + ${handOverTime}, show_end)`
     if (plan) {
@@ -140,16 +144,16 @@ export async function beginDueTask(
         'begin-small',
         `UPDATE task SET state = 'sending', lane = ${lane}, deadline = ${deadline}, planned_at = now(), speed_at = now()
          WHERE id = $1`,
-        [task.taskId, 'high'],
+        [taskId, 'high'],
       )
-      await insertPlan(runner, task.taskId, plan)
-      return true
+      await insertPlan(runner, taskId, plan)
+      return { taskId, plan }
     }
     await run(
       runner,
       'begin-large',
       `UPDATE task SET state = 'planning', lane = ${lane}, deadline = ${deadline}, speed_at = now() WHERE id = $1`,
-      [task.taskId, 'normal'],
+      [taskId, 'normal'],
     )
     const { lo, hi } = await deviceIdBounds(runner, task.appId)
     const span = Math.max(1, Math.ceil((hi - lo) / SLICES))
@@ -159,25 +163,28 @@ export async function beginDueTask(
       'slices',
       `INSERT INTO slice (task_id, no, hi, cursor, width)
        SELECT $1, s.no, LEAST(s.lo + $3, $4), s.lo, ${FIRST_WIDTH} FROM unnest($2::bigint[]) WITH ORDINALITY AS s (lo, no)`,
-      [task.taskId, starts, span, hi],
+      [taskId, starts, span, hi],
     )
-    return true
+    return { taskId }
   })
 }
 
 export type SlicePage = { task: PlannedTask; lo: number; hi: number }
 
+/** Without a plan it held too many devices, and was halved. */
+export type PlannedPage = { plan?: Plan; last: boolean }
+
 /**
- * Takes one open slice of a task that is none of `but`, lets `plan` route the devices of its next page, and commits batches, targets and the cursor
- * together. `plan` answers undefined when the page held too many devices; the page is then halved. The row lock keeps other
- * planners off the slice; they skip it. Slices of different tasks are taken at random, so that no broadcast waits for
- * another's end. Returns false when no slice is open.
+ * Takes one open slice of a task that is none of `but`, lets `decide` plan the devices of its next page, and commits batches,
+ * targets and the cursor together. `decide` answers undefined when the page held too many devices; the page is then halved.
+ * The row lock keeps other planners off the slice; they skip it. Slices of different tasks are taken at random, so that no
+ * broadcast waits for another's end. Answers undefined when no slice is open.
  */
 export async function planPage(
   db: Database,
   but: readonly number[],
-  plan: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
-): Promise<boolean> {
+  decide: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
+): Promise<PlannedPage | undefined> {
   return inTransaction(db, async (runner) => {
     const [row] = await run<[...TaskRow, no: number, cursor: number, hi: number, width: number]>(
       runner,
@@ -187,11 +194,11 @@ export async function planPage(
        ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED`,
       [but],
     )
-    if (!row) return false
+    if (!row) return undefined
     const [no, cursor, hi, width] = row.slice(-4) as [number, number, number, number]
     const task = plannedTask(row.slice(0, -4) as TaskRow)
     const end = Math.min(hi, cursor + width)
-    const planned = await blaming(task.taskId, () => plan({ task, lo: cursor, hi: end }, runner))
+    const planned = await blaming(task.taskId, () => decide({ task, lo: cursor, hi: end }, runner))
     if (!planned) {
       await run(
         runner,
@@ -199,7 +206,7 @@ export async function planPage(
         `UPDATE slice SET width = GREATEST(1, width / 2) WHERE task_id = $1 AND no = $2`,
         [task.taskId, no],
       )
-      return true
+      return { last: false }
     }
     const wider = planned.devices < 1000 ? Math.min(MOST_WIDTH, width * 2) : width
     await insertPlan(runner, task.taskId, planned.plan)
@@ -209,7 +216,7 @@ export async function planPage(
       `UPDATE slice SET cursor = $3, width = $4 WHERE task_id = $1 AND no = $2`,
       [task.taskId, no, end, wider],
     )
-    return true
+    return { plan: planned.plan, last: end === hi }
   })
 }
 

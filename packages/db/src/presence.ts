@@ -41,7 +41,7 @@ export async function leaveNode(db: Database, node: string): Promise<void> {
 
 /**
  * Forgets nodes whose lease ran out, with all their presence, and answers their names. A node that was only slow learns it
- * when it renews; its batches are found by `orphanedBatches`, because more may be planned for it in this very moment.
+ * when it renews; its batches are found by `settleOrphans`, because more may be planned for it in this very moment.
  */
 export async function fenceNodes(db: Database): Promise<string[]> {
   const rows = await run<[string]>(

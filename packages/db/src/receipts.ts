@@ -1,7 +1,7 @@
 import type { Channel } from '@herald/domain'
 import type { Database } from './database.ts'
 import { retrying } from './retrying.ts'
-import { run } from './statement.ts'
+import { type Runner, run } from './statement.ts'
 
 export type ReceiptToRecord = {
   appId: string
@@ -87,3 +87,18 @@ WITH input AS MATERIALIZED (
   ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
 )
 SELECT channel, count(*)::int FROM inserted GROUP BY 1`
+
+/** Which of these devices have a receipt of their task, as `task/device`. */
+export async function receiptsAmong(
+  runner: Runner,
+  keys: readonly { taskId: number; deviceId: number }[],
+): Promise<Set<string>> {
+  const rows = await run<[number, number]>(
+    runner,
+    'receipts-among',
+    `SELECT task_id, device_id FROM receipt
+     JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)`,
+    [keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
+  )
+  return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
+}

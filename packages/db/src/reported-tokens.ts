@@ -1,9 +1,10 @@
 import type { VendorChannel } from '@herald/domain'
 import type { Database } from './database.ts'
+import { retireSql } from './retired-tokens.ts'
 import { retrying } from './retrying.ts'
-import { GUARD_TOKENS, GUARD_WINDOW } from './settle-sql.ts'
 import { run } from './statement.ts'
 import { unretireWindow } from './suspects.ts'
+import { GUARD_WINDOW, isSuspectSql } from './token-guard.ts'
 
 export type ReportedToken = {
   token: string
@@ -22,7 +23,7 @@ export async function retireReported(
 ): Promise<number> {
   if (tokens.length === 0) return 0
   const [row] = await retrying(() =>
-    run<[suspect: boolean, retired: number]>(db.pool, 'retire-reported', retireSql, [
+    run<[suspect: boolean, retired: number]>(db.pool, 'retire-reported', reportSql, [
       certificate.id,
       certificate.appId,
       certificate.channel,
@@ -35,7 +36,7 @@ export async function retireReported(
   return retired
 }
 
-const retireSql = `
+const reportSql = `
 WITH reported AS MATERIALIZED (
   SELECT token, min(since) AS since FROM unnest($4::text[], $5::float8[]) AS r (token, since) GROUP BY token
 ), present_window AS (
@@ -44,7 +45,7 @@ WITH reported AS MATERIALIZED (
   ON CONFLICT (certificate_id, minute) DO UPDATE SET gone = w.gone + excluded.gone
   RETURNING answered, gone
 ), guard AS MATERIALIZED (
-  SELECT greatest(sum(answered), sum(gone)) >= ${GUARD_TOKENS} AND sum(gone) * 2 > sum(answered) AS suspect FROM (
+  SELECT ${isSuspectSql('sum(answered)', 'sum(gone)')} AS suspect FROM (
     SELECT answered, gone FROM present_window
     UNION ALL SELECT answered, gone FROM token_window WHERE certificate_id = $1
       AND minute > now() - ${GUARD_WINDOW} AND minute < date_trunc('minute', now())
@@ -57,10 +58,6 @@ WITH reported AS MATERIALIZED (
 ), unbound AS (
   DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel RETURNING b.*
 ), retired AS (
-  INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
-  SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, 'gone' FROM unbound
-  ON CONFLICT (app_id, channel, token) DO UPDATE SET device_id = excluded.device_id, environment = excluded.environment,
-    bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = 'gone'
-  RETURNING 1
+  ${retireSql('unbound', "'gone'")} RETURNING 1
 )
 SELECT (SELECT suspect FROM guard), (SELECT count(*) FROM retired)::int`

@@ -1,8 +1,7 @@
+import { reasonsSql } from './failure-rows.ts'
 import { batchRecord } from './plan-rows.ts'
-
-/** At least this many tokens within ten minutes, over half of them dead, and nothing is retired. */
-export const GUARD_TOKENS = 20
-export const GUARD_WINDOW = `interval '10 minutes'`
+import { retireSql } from './retired-tokens.ts'
+import { GUARD_WINDOW, isSuspectSql } from './token-guard.ts'
 
 /** Batches of the next channel, from `done` with its columns of the batch, of the task, and `fallback`. */
 export const nextBatchesSql = `INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size,
@@ -13,15 +12,6 @@ export const nextBatchesSql = `INSERT INTO batch (task_id, app_id, channel, cert
   FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.fallback) AS f (${batchRecord})
   RETURNING task_id, channel, size`
 
-/** Failures by reason, from `done` with task_id, channel, id and `reasons`. */
-export const reasonsSql = `INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
-  SELECT d.task_id, d.channel, r.fate, r.reason, sum(r.count), (array_agg(r.samples ORDER BY d.id))[1]::bigint[]
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.reasons) AS r (fate text, reason text, count bigint, samples text)
-  GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-  ON CONFLICT (task_id, channel, fate, reason) DO UPDATE SET count = f.count + excluded.count,
-    samples = CASE WHEN cardinality(f.samples) >= 10 THEN f.samples ELSE (f.samples || excluded.samples)[1:10] END
-  RETURNING 1`
-
 /** The batches, and what their answers say about the certificate's tokens. */
 const doneSql = `WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
@@ -30,6 +20,8 @@ const doneSql = `WITH input AS MATERIALIZED (
 ), done AS (
   UPDATE batch SET
     status = i.status,
+    -- What waits once more is weighed by what is left of it.
+    size = CASE WHEN i.state = 'again' THEN length(i.status) - length(replace(i.status, '.', '')) ELSE batch.size END,
     version = batch.version + 1,
     state = CASE i.state WHEN 'sending' THEN batch.state WHEN 'settled' THEN 'settled'
       ELSE CASE WHEN t.paused THEN 'held' WHEN t.speed IS NOT NULL THEN 'paced' ELSE 'ready' END END,
@@ -68,8 +60,7 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
   SELECT p.certificate_id FROM present_window p LEFT JOIN token_window w
     ON w.certificate_id = p.certificate_id AND w.minute > now() - ${GUARD_WINDOW} AND w.minute < date_trunc('minute', now())
   GROUP BY p.certificate_id, p.answered, p.gone
-  HAVING p.answered + coalesce(sum(w.answered), 0) >= ${GUARD_TOKENS}
-    AND (p.gone + coalesce(sum(w.gone), 0)) * 2 > p.answered + coalesce(sum(w.answered), 0)
+  HAVING ${isSuspectSql('p.answered + coalesce(sum(w.answered), 0)', 'p.gone + coalesce(sum(w.gone), 0)')}
 ), dead AS MATERIALIZED (
   SELECT b.device_id, b.channel FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.retire)
     AS r ("deviceId" bigint, token text, since double precision)
@@ -81,11 +72,7 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
   DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel
   RETURNING b.app_id, b.channel, b.token, b.device_id, b.environment, b.bundle_id, b.registered_at
 ), retired AS (
-  INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
-  SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, 'gone' FROM unbound
-  ON CONFLICT (app_id, channel, token) DO UPDATE SET device_id = excluded.device_id, environment = excluded.environment,
-    bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = 'gone'
-  RETURNING 1
+  ${retireSql('unbound', "'gone'")} RETURNING 1
 ), next_batches AS (
   ${nextBatchesSql}
 ), boxed AS (

@@ -1,5 +1,7 @@
 import type { NewBatch, Reason } from '@herald/domain'
+import { batchName } from './claim.ts'
 import type { Database } from './database.ts'
+import { reasonRows } from './failure-rows.ts'
 import { batchRow, idList } from './plan-rows.ts'
 import { plainSettleSql, settleSql } from './settle-sql.ts'
 import { run } from './statement.ts'
@@ -57,7 +59,7 @@ export async function settleBatches(db: Database, settlements: readonly Settleme
     [JSON.stringify(settlements.map(settleRow))],
   )
   return {
-    settled: new Map(rows.map(([taskId, id, version]) => [`${taskId}/${id}`, version])),
+    settled: new Map(rows.map(([taskId, id, version]) => [batchName(taskId, id), version])),
     suspect: rows.some((row) => row[3]),
   }
 }
@@ -85,24 +87,24 @@ function settleRow(s: Settlement) {
     fallback: s.fallback.map(batchRow),
     inbox: idList(s.inbox),
     unbox: idList(s.unbox ?? []),
-    reasons: s.reasons.map((r) => ({ ...r, samples: idList(r.samples) })),
+    reasons: reasonRows(s.reasons),
     retire: s.retire,
     answered: s.answered,
     gone: s.gone,
   }
 }
 
-/** Reads who holds a batch, to tell a settle that committed unheard from a lease that was lost. */
+/** How a batch stands, to tell a settle that committed unheard from a lease that was lost. */
 export async function batchVersion(
   db: Database,
   taskId: number,
   id: number,
-): Promise<{ version: number; worker: string | null; status: string } | undefined> {
-  const [row] = await run<[number, string | null, string]>(
+): Promise<{ version: number; status: string } | undefined> {
+  const [row] = await run<[number, string]>(
     db.pool,
     'batch-version',
-    'SELECT version, worker, status FROM batch WHERE task_id = $1 AND id = $2',
+    'SELECT version, status FROM batch WHERE task_id = $1 AND id = $2',
     [taskId, id],
   )
-  return row && { version: row[0], worker: row[1], status: row[2] }
+  return row && { version: row[0], status: row[1] }
 }

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
-import { GUARD_TOKENS, GUARD_WINDOW } from './settle-sql.ts'
 import { run } from './statement.ts'
+import { GUARD_WINDOW, isSuspectSql } from './token-guard.ts'
 
 /**
  * Marks the certificate suspect and gives back the tokens retired within the window: all but those whose device is gone or has
@@ -52,7 +52,7 @@ export async function tendSuspects(db: Database): Promise<number[]> {
     'overlooked-suspects',
     `SELECT w.certificate_id FROM token_window w JOIN certificate c ON c.id = w.certificate_id AND c.state = 'open'
      WHERE w.minute > now() - ${GUARD_WINDOW} GROUP BY 1
-     HAVING greatest(sum(w.answered), sum(w.gone)) >= ${GUARD_TOKENS} AND sum(w.gone) * 2 > sum(w.answered)`,
+     HAVING ${isSuspectSql('sum(w.answered)', 'sum(w.gone)')}`,
     [],
   )
   for (const [id] of rows) await unretireWindow(db, id)

@@ -1,4 +1,4 @@
-import { type Channel, publicName, type TaskState } from '@herald/domain'
+import { type Channel, type Lane, publicName, type TaskState, taskStates } from '@herald/domain'
 import type { Database } from './database.ts'
 import { retrying } from './retrying.ts'
 import { run } from './statement.ts'
@@ -45,7 +45,7 @@ export type TaskView = {
   requestId: string | null
   groupId: number | null
   title: string | null
-  lane: 'high' | 'normal'
+  lane: Lane
   speed: number | null
   target: number
   sent: number
@@ -65,6 +65,8 @@ export type TaskView = {
 export type TaskPage = { before?: number; limit: number; state?: TaskState }
 
 export async function listTasks(db: Database, scope: TaskScope, page: TaskPage): Promise<TaskView[]> {
+  // As a literal: the indexes of open tasks are partial, and a parameter would have every task of the application read.
+  const state = taskStates.find((known) => known === page.state)
   const { rows } = await db.pool.query<
     Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
   >(
@@ -82,9 +84,9 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
        FROM counter WHERE task_id = t.id
      ) c ON true
      WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ($3::bigint IS NULL OR t.id < $3)
-       AND ($4::text IS NULL OR t.state = $4)
-     ORDER BY t.id DESC LIMIT $5`,
-    [scope.appId, scope.groupId ?? null, page.before ?? null, page.state ?? null, page.limit],
+       ${state ? `AND t.state = '${state}'` : ''}
+     ORDER BY t.id DESC LIMIT $4`,
+    [scope.appId, scope.groupId ?? null, page.before ?? null, page.limit],
   )
   return rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
@@ -165,7 +167,7 @@ export async function resumeTask(
 
 export type FailureGroup = {
   channel: string
-  /** failed: given up. moved: went on to another channel. expired: its time ran out. */
+  /** failed: given up. moved: went on to another channel. expired: its time ran out. cancelled: stopped before it was sent. */
   fate: string
   reason: string
   count: number

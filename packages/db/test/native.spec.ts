@@ -1,5 +1,5 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   acceptTasks,
@@ -16,6 +16,7 @@ import {
   fallBackDue,
   fenceNodes,
   findImbalances,
+  finishTasks,
   greetDevices,
   joinNode,
   leaveNode,
@@ -26,6 +27,7 @@ import {
   sendFromInbox,
   settleNative,
   settleOrphans,
+  taskFailures,
   trimInboxes,
   waitingInbox,
 } from '../src/index.ts'
@@ -73,19 +75,7 @@ async function accept(
         strategy,
         sequence: ['fcm'],
         ttl,
-        message: {
-          type: 'text',
-          badge: { kind: 'add', count: 1 },
-          ios: {},
-          android: {},
-          huawei: {},
-          honor: {},
-          xiaomi: {},
-          oppo: {},
-          vivo: {},
-          flyme: {},
-          fcm: {},
-        },
+        message: sampleMessage(),
       },
       plan: { batches: [], inbox: [], unreachable: 0, ...plan },
       mayRelease: () => true,
@@ -191,7 +181,7 @@ describe('the settle of a native batch', () => {
     const [a, b] = await devices(2)
     const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!, b!], tried: [] }] }
     const { taskId, batchId } = await accept(plan)
-    const [claimed] = await claimBatches(db.pool, [[taskId, batchId!]], { seconds: 30, worker: 'w' })
+    const [claimed] = await claimBatches(db.pool, [{ taskId, id: batchId! }], { seconds: 30, worker: 'w' })
     const settlement = {
       taskId,
       id: batchId!,
@@ -213,7 +203,7 @@ describe('the settle of a native batch', () => {
     const [a] = await devices(1)
     const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!], tried: [] }] }
     const { taskId, batchId } = await accept(plan)
-    const [claimed] = await claimBatches(db.pool, [[taskId, batchId!]], { seconds: 30, worker: 'w' })
+    const [claimed] = await claimBatches(db.pool, [{ taskId, id: batchId! }], { seconds: 30, worker: 'w' })
     await recordReceipts(db, [{ appId: app, taskId, deviceId: a!, event: 'received' }])
     await settleNative(db.pool, [
       {
@@ -301,7 +291,7 @@ describe('the inbox', () => {
     const [a] = await devices(1)
     const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!], tried: [] }] }
     const { taskId, batchId } = await accept(plan)
-    const [claimed] = await claimBatches(db.pool, [[taskId, batchId!]], { seconds: 30, worker: 'w' })
+    const [claimed] = await claimBatches(db.pool, [{ taskId, id: batchId! }], { seconds: 30, worker: 'w' })
     const { version } = claimed!
     await settleNative(db.pool, [{ taskId, id: batchId!, version, fold: fold({ status: 'm', moved: 1 }) }])
     expect(await counters(taskId)).toEqual({ target: 1, moved: 1 })
@@ -316,12 +306,43 @@ describe('the inbox', () => {
     const stopped = await accept({ inbox: [a!, b!] })
     await sendFromInbox(db, (await waitingInbox(db, [a!])).waiting, null, (locked) => locked)
     await cancelTask(db, { appId: app }, stopped.taskId)
-    expect(await cancelInbox(db, 100)).toBe(2)
+    expect(await cancelInbox(db, 100)).toEqual({ removed: 2, unsent: 1 })
     expect(await counters(stopped.taskId)).toEqual({ target: 2, sent: 1, cancelled: 1 })
     await db.pool.query(`UPDATE inbox SET expires_at = now() WHERE task_id = $1`, [short.taskId])
-    expect(await expireInbox(db, 1)).toBe(1)
-    expect(await expireInbox(db, 100)).toBe(1)
+    const expired = [await expireInbox(db, 1), await expireInbox(db, 100)]
+    expect(expired.map(({ removed }) => removed)).toEqual([1, 1])
+    expect(expired.reduce((sum, { unsent }) => sum + unsent, 0)).toBe(1)
     expect(await counters(short.taskId)).toEqual({ target: 2, sent: 1, expired: 1 })
+    const why = async (taskId: number) =>
+      (await taskFailures(db, { appId: app }, taskId))!.map(({ fate, reason, samples }) => [
+        fate,
+        reason,
+        samples.map(({ deviceId }) => deviceId),
+      ])
+    expect(await why(stopped.taskId)).toEqual([['cancelled', 'its task was cancelled', [b]]])
+    expect(await why(short.taskId)).toEqual([
+      ['expired', 'its time ran out while it waited for the device to connect', [b]],
+    ])
+  })
+
+  it('keeps a task open that waits for its devices, and looks at it less and less often', async () => {
+    const [a] = await devices(1)
+    const { taskId } = await accept({ inbox: [a!] }, { ttl: 86_400 })
+    await db.pool.query(
+      `UPDATE task SET begin_at = now() - interval '8 hours', check_at = now() WHERE id = $1`,
+      [taskId],
+    )
+    const lookedAtIn = async () => {
+      await finishTasks(db)
+      const { rows } = await db.pool.query(
+        'SELECT extract(epoch FROM check_at - now())::float8 AS seconds FROM task WHERE id = $1',
+        [taskId],
+      )
+      return rows[0].seconds as number
+    }
+    expect(await lookedAtIn()).toBeGreaterThan(60)
+    await cancelTask(db, { appId: app }, taskId)
+    expect(await lookedAtIn()).toBeLessThanOrEqual(10)
   })
 
   it('holds the newest hundred of a device', async () => {
@@ -330,7 +351,7 @@ describe('the inbox', () => {
     for (let n = 0; n < 103; n++) tasks.push((await accept({ inbox: [a!] })).taskId)
     expect(await overfullInboxes(db, 10)).toEqual([a])
     expect((await waitingInbox(db, [a!])).full).toEqual([a])
-    expect(await trimInboxes(db, [a!])).toBe(3)
+    expect(await trimInboxes(db, [a!])).toEqual({ removed: 3, unsent: 3 })
     expect((await waitingInbox(db, [a!])).waiting.map(({ taskId }) => taskId)).toEqual(tasks.slice(3))
     expect(await counters(tasks[0]!)).toEqual({ target: 1, expired: 1 })
     expect(await overfullInboxes(db, 10)).toEqual([])
@@ -375,7 +396,10 @@ describe('the inbox', () => {
       taskId,
     ])
     expect(vendor.rows).toEqual([{ target: 2 }])
-    expect(await fallBackDue(db, 100, () => Promise.reject(new Error('nothing is due')))).toBe(0)
+    expect(await fallBackDue(db, 100, () => Promise.reject(new Error('nothing is due')))).toEqual({
+      looked: 0,
+      moved: 0,
+    })
   })
 
   it('shows a message only to the owner it was planned for', async () => {

@@ -8,12 +8,12 @@ import {
   type Database,
   openDatabase,
   resealSecrets,
-  SealBroken,
   saveCertificate,
-  sealedTables,
   sharedKey,
   vendorSession,
 } from '../src/index.ts'
+import { sealedTables } from '../src/reseal.ts'
+import { SealBroken } from '../src/seal.ts'
 
 let database: TestDatabase
 let db: Database

@@ -52,4 +52,19 @@ describe('partitions and retention', () => {
     for (const id of [open, late]) expect(days.some(({ from, to }) => id >= from && id < to)).toBe(true)
     expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
   })
+
+  it('takes up again a day that it could not finish', async () => {
+    const now = Date.now()
+    const at = now - 50 * DAY
+    await ensurePartitions(db, at)
+    const id = await addTask(at, at)
+    await db.pool.query(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
+       CREATE TRIGGER refuse BEFORE DELETE ON task EXECUTE FUNCTION refuse()`,
+    )
+    await expect(applyRetention(db, 30, now)).rejects.toThrow('not now')
+    await db.pool.query('DROP TRIGGER refuse ON task')
+    await applyRetention(db, 30, now)
+    expect((await db.pool.query('SELECT 1 FROM task WHERE id = $1', [id])).rowCount).toBe(0)
+  })
 })

@@ -1,4 +1,4 @@
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import {
   acceptTasks,
@@ -58,19 +58,7 @@ describe('claim and settle', () => {
           strategy: 'ospush_only',
           sequence: ['fcm'],
           ttl: 100,
-          message: {
-            type: 'text',
-            badge: { kind: 'add', count: 1 },
-            ios: {},
-            android: {},
-            huawei: {},
-            honor: {},
-            xiaomi: {},
-            oppo: {},
-            vivo: {},
-            flyme: {},
-            fcm: {},
-          },
+          message: sampleMessage(),
         },
         plan: {
           batches: [{ channel: 'fcm', certificateId: certificate, recipients: [1, 2, 3], tried: [] }],
@@ -84,7 +72,9 @@ describe('claim and settle', () => {
     batchId = accepted!.released[0]!.id
   })
 
-  const claim = (seconds = 30) => claimBatches(db.pool, [[taskId, batchId]], { seconds, worker: 'w' })
+  let claims = 0
+  const claim = (seconds = 30, worker = `w${claims++}`) =>
+    claimBatches(db.pool, [{ taskId, id: batchId }], { seconds, worker })
   const settlement = (version: number, change: Partial<Settlement> = {}): Settlement => ({
     taskId,
     id: batchId,
@@ -117,6 +107,22 @@ describe('claim and settle', () => {
     const claims = await Promise.all(Array.from({ length: 10 }, () => claim()))
     expect(claims.flat()).toHaveLength(1)
     expect(await claim()).toEqual([])
+  })
+
+  it('gives it once more to a claimant whose answer was lost', async () => {
+    const [unheard] = await claim(30, 'once')
+    const [again] = await claim(30, 'once')
+    expect(again!.version).toBe(unheard!.version + 1)
+    expect(await claim()).toEqual([])
+  })
+
+  it('weighs what waits once more by what is left of it', async () => {
+    const [batch] = await claim()
+    const again = settlement(batch!.version, { status: 's..', state: 'again', sent: 1 })
+    await settleBatches(db, [again])
+    const { rows } = await db.pool.query('SELECT size FROM batch WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([{ size: 2 }])
+    expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
   it('writes once: a repeated settle finds the version gone and changes nothing', async () => {

@@ -9,10 +9,9 @@ type Job = {
   queue: QueueName
   lane: 'high' | 'normal'
   certificateId: string | null
-  batches: Ref[]
+  batches: { taskId: number; id: number }[]
   size: number
 }
-type Ref = { taskId: number; batchId: number }
 
 /** Gathers released batches into jobs: one certificate (or node) and lane each, at most 1000 recipients together. */
 export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
@@ -33,7 +32,7 @@ export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
       open.set(key, job)
       jobs.push(job)
     }
-    job.batches.push({ taskId: batch.taskId, batchId: batch.id })
+    job.batches.push({ taskId: batch.taskId, id: batch.id })
     job.size += batch.size
   }
   return jobs

@@ -32,8 +32,11 @@ export const questionConnections = 4
 /** NOTIFY wakes a worker; this is only how long a lost one goes unnoticed. Each round costs four queries. */
 const blockSeconds = 10
 
+/** A server that restarts is waited for. */
+const openWithinMs = 10_000
+
 /** Opens the one pool of this process and brings BullMQ's schema up to date. */
-export async function openPostgres(url: string, log: QueueLog, openWithinMs = 10_000): Promise<Backend> {
+export async function openPostgres(url: string, log: QueueLog): Promise<Backend> {
   try {
     await migrate(url, performance.now() + openWithinMs)
   } catch (error) {

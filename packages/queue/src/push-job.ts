@@ -6,18 +6,18 @@ import { InvalidJob } from './errors.ts'
  */
 export type PushJob = {
   certificateId: string | null
-  batches: BatchRef[]
+  batches: BatchKey[]
 }
 
-export type BatchRef = { taskId: number; batchId: number }
+type BatchKey = { taskId: number; id: number }
 
-type StoredJob = { v: 1; certificateId: string | null; batches: [taskId: number, batchId: number][] }
+type StoredJob = { v: 1; certificateId: string | null; batches: [taskId: number, id: number][] }
 
 export function encodePushJob(job: PushJob): StoredJob {
   const stored: StoredJob = {
     v: 1,
     certificateId: job.certificateId,
-    batches: job.batches.map(({ taskId, batchId }) => [taskId, batchId]),
+    batches: job.batches.map(({ taskId, id }) => [taskId, id]),
   }
   decodePushJob(stored)
   return stored
@@ -34,15 +34,15 @@ export function decodePushJob(stored: unknown): PushJob {
     throw new InvalidJob('certificateId of the job is neither an id nor null')
   }
   if (!Array.isArray(batches) || batches.length === 0) throw new InvalidJob('the job names no batches')
-  return { certificateId, batches: batches.map(decodeBatchRef) }
+  return { certificateId, batches: batches.map(decodeKey) }
 }
 
-function decodeBatchRef(pair: unknown): BatchRef {
-  const [taskId, batchId, ...rest] = Array.isArray(pair) ? pair : []
-  if (!isId(taskId) || !isId(batchId) || rest.length > 0) {
+function decodeKey(pair: unknown): BatchKey {
+  const [taskId, id, ...rest] = Array.isArray(pair) ? pair : []
+  if (!isId(taskId) || !isId(id) || rest.length > 0) {
     throw new InvalidJob('a batch of the job is not a pair of task id and batch id')
   }
-  return { taskId, batchId }
+  return { taskId, id }
 }
 
 function isId(value: unknown): value is number {

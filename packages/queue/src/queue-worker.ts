@@ -12,8 +12,6 @@ export type PushHandler = (job: PushJob) => Promise<void>
 
 export type WorkOptions = {
   concurrency: number
-  /** Drains when it fires. */
-  signal?: AbortSignal
   /** The worker took nothing for `deadAfterMs` while jobs waited. It is beyond repair: end the process or start anew. */
   onDead: (reason: string) => void
   deadAfterMs?: number
@@ -86,7 +84,6 @@ export function startWorker(deps: {
   const stopTidying = backend.kind === 'postgres' ? tidyWhileWorking(queue, () => taken, log) : () => {}
 
   async function drain(): Promise<void> {
-    options.signal?.removeEventListener('abort', startDrain)
     stopWatching()
     stopTidying()
     let closed = false
@@ -107,9 +104,6 @@ export function startWorker(deps: {
     draining ??= drain()
     return draining
   }
-
-  options.signal?.addEventListener('abort', startDrain)
-  if (options.signal?.aborted) startDrain()
 
   return { inFlight: () => inFlight.size, drain: startDrain }
 }

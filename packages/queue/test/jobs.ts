@@ -1,7 +1,10 @@
 import type { PushJob } from '../src/index.ts'
 
-export const job = (batchId: number): PushJob => ({ certificateId: '7', batches: [{ taskId: 1, batchId }] })
-export const idOf = (done: PushJob) => done.batches[0]?.batchId ?? -1
+export const job = (batchId: number): PushJob => ({
+  certificateId: '7',
+  batches: [{ taskId: 1, id: batchId }],
+})
+export const idOf = (done: PushJob) => done.batches[0]?.id ?? -1
 
 /** For workers that must not be taken for dead. */
 export const alive = (reason: string) => {

@@ -4,12 +4,12 @@ import { decodePushJob, encodePushJob } from '../src/push-job.ts'
 
 describe('a push job', () => {
   it.each([
-    { certificateId: '7', batches: [{ taskId: 9007199254740991, batchId: 1 }] },
+    { certificateId: '7', batches: [{ taskId: 9007199254740991, id: 1 }] },
     {
       certificateId: null,
       batches: [
-        { taskId: 1, batchId: 2 },
-        { taskId: 1, batchId: 3 },
+        { taskId: 1, id: 2 },
+        { taskId: 1, id: 3 },
       ],
     },
   ])('survives the way through JSON: %j', (job) => {
@@ -17,7 +17,7 @@ describe('a push job', () => {
   })
 
   it('is stored with its version and ids alone', () => {
-    expect(encodePushJob({ certificateId: '7', batches: [{ taskId: 1, batchId: 2 }] })).toEqual({
+    expect(encodePushJob({ certificateId: '7', batches: [{ taskId: 1, id: 2 }] })).toEqual({
       v: 1,
       certificateId: '7',
       batches: [[1, 2]],
@@ -50,8 +50,6 @@ describe('a push job', () => {
 
   it('is not stored when it could not be read again', () => {
     expect(() => encodePushJob({ certificateId: '7', batches: [] })).toThrow(InvalidJob)
-    expect(() => encodePushJob({ certificateId: '7', batches: [{ taskId: 1.5, batchId: 1 }] })).toThrow(
-      InvalidJob,
-    )
+    expect(() => encodePushJob({ certificateId: '7', batches: [{ taskId: 1.5, id: 1 }] })).toThrow(InvalidJob)
   })
 })

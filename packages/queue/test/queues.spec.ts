@@ -25,8 +25,8 @@ for (const backend of backends) {
 
     it('hands a job over as it was added', async () => {
       const jobs = [
-        { certificateId: '9007199254740993', batches: [{ taskId: 2 ** 53 - 1, batchId: 5 }] },
-        { certificateId: null, batches: Array.from({ length: 1000 }, (_, n) => ({ taskId: 8, batchId: n })) },
+        { certificateId: '9007199254740993', batches: [{ taskId: 2 ** 53 - 1, id: 5 }] },
+        { certificateId: null, batches: Array.from({ length: 1000 }, (_, n) => ({ taskId: 8, id: n })) },
       ]
       const got: PushJob[] = []
       queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
@@ -163,15 +163,11 @@ for (const backend of backends) {
       expect(await queues.counts(name)).toMatchObject({ waiting: 2, active: 0, completed: 2 })
     })
 
-    it('drains when the signal fires, and drains an idle worker at once', async () => {
-      const stop = new AbortController()
-      const worker = queues.work(name, { concurrency: 2, signal: stop.signal, onDead: alive }, async () => {})
+    it('drains an idle worker, which then takes nothing', async () => {
+      const worker = queues.work(name, { concurrency: 2, onDead: alive }, async () => {})
       await queues.add(name, job(1))
       await until(async () => (await queues.counts(name)).completed === 1)
-      const began = performance.now()
-      stop.abort()
       await worker.drain()
-      expect(performance.now() - began).toBeLessThan(2_000)
       await queues.add(name, job(2))
       expect(await queues.depth(name)).toBe(1)
     })

@@ -1,5 +1,5 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { type Database, retrying, takePermits } from '@herald/db'
+import { type Database, retrying, returnQuota, takePermits } from '@herald/db'
 import type { Answer, MessageClass } from '@herald/domain'
 import { classOf, type ReadCertificate } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
@@ -43,6 +43,30 @@ export async function askGovernor(
       )
     }
   }
+}
+
+/**
+ * The day's quota is for what the vendor took: without this, a vendor that is down for minutes uses up the day by being asked
+ * again. What is lost here is made up for by the next day.
+ */
+export async function returnUnused(
+  db: Database,
+  attempts: Attempt[],
+  certificate: ReadCertificate,
+): Promise<void> {
+  const { adapter, settings, stored } = certificate
+  for (const [messageClass, some] of byClass(attempts, certificate)) {
+    const { dailyQuota, timeZone } = adapter.limits(settings, messageClass)
+    const unused = some.reduce((sum, attempt) => sum + countUnsent(attempt), 0)
+    if (dailyQuota !== undefined && unused > 0)
+      await returnQuota(db, stored.id, messageClass, unused, timeZone)
+  }
+}
+
+const unsent = new Set(['throttled', 'unavailable', 'held'])
+
+function countUnsent({ recipients, answers }: Attempt): number {
+  return recipients.filter(({ index }) => unsent.has(answers.get(index)?.kind ?? '')).length
 }
 
 function byClass(attempts: Attempt[], certificate: ReadCertificate): Map<MessageClass, Attempt[]> {

@@ -1,13 +1,15 @@
-import { type BatchKey, type ClaimedBatch, claimBatches, retrying, tasksById } from '@herald/db'
+import { randomUUID } from 'node:crypto'
+import { type ClaimedBatch, claimBatches, retrying, tasksById } from '@herald/db'
 import { payloadOf, type ReadCertificate } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
-import { askGovernor } from './ask-governor.ts'
+import { askGovernor, returnUnused } from './ask-governor.ts'
 import { type Attempt, answerRest } from './attempt.ts'
 import { keepLeases, LEASE_SECONDS, type Leases } from './lease.ts'
 import { loadRecipients } from './load-recipients.ts'
 import { sendBatch } from './send-batch.ts'
-import { isWriting, type SettleDeps, settleAttempts, settlePartly } from './settle-attempts.ts'
+import { type SettleDeps, settleAttempts, settlePartly } from './settle-attempts.ts'
 import type { Transports } from './transports.ts'
+import { isWriting } from './write-settlements.ts'
 
 export type RunnerDeps = SettleDeps & {
   transports: Transports
@@ -29,11 +31,11 @@ const PARTIAL_MS = 1000
 /** Handles one job: claim, load, send, settle. What it cannot finish is left to the lease and the feeder. */
 export function createRunner(deps: RunnerDeps): (job: PushJob) => Promise<void> {
   return async (job) => {
-    const keys = job.batches.map(({ taskId, batchId }): BatchKey => [taskId, batchId])
     let askedAt = 0
+    const lease = { seconds: LEASE_SECONDS, worker: `${deps.worker} ${randomUUID()}` }
     const batches = await retrying(() => {
       askedAt = performance.now()
-      return claimBatches(deps.db.pool, keys, { seconds: LEASE_SECONDS, worker: deps.worker })
+      return claimBatches(deps.db.pool, job.batches, lease)
     })
     if (batches.length > 0) await runBatches(deps, batches, askedAt)
   }
@@ -54,6 +56,12 @@ async function runBatches(deps: RunnerDeps, batches: ClaimedBatch[], askedAt: nu
       await loadRecipients(deps, attempts, certificate)
       await askGovernor(deps.db, attempts, certificate, deps.metrics)
       await sendAll(deps, attempts, certificate, leases, claimed)
+      await returnUnused(deps.db, attempts, certificate).catch((error) =>
+        deps.log.warn(
+          { err: error, certificateId: certificate.stored.id },
+          'a quota could not be given back',
+        ),
+      )
     }
     await settleAttempts(deps, attempts, 'stored' in certificate ? certificate.stored.version : undefined)
   } finally {

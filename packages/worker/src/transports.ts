@@ -9,7 +9,17 @@ export type Transports = {
   close(): Promise<void>
 }
 
-type Entry = { version: number; transport: Transport<unknown>; users: number; retired: boolean }
+type Entry = {
+  version: number
+  transport: Transport<unknown>
+  users: number
+  /** Since the last sweep. */
+  wasUsed: boolean
+  retired: boolean
+}
+
+/** One that was not used from one sweep to the next is closed: its certificate was removed, or its tenant is quiet. */
+const IDLE_MS = 3_600_000
 
 /** Keeps one open transport a certificate, so that connections and auth are reused until the certificate changes. */
 export function createTransports(
@@ -17,6 +27,15 @@ export function createTransports(
   onCloseError: (error: unknown) => void,
 ): Transports {
   const entries = new Map<number, Entry>()
+  const sweep = setInterval(() => {
+    for (const [id, entry] of entries) {
+      if (entry.users === 0 && !entry.wasUsed) {
+        entries.delete(id)
+        retire(entry)
+      }
+      entry.wasUsed = false
+    }
+  }, IDLE_MS)
 
   const closeIfIdle = (entry: Entry) => {
     if (entry.retired && entry.users === 0) entry.transport.close().catch(onCloseError)
@@ -32,10 +51,11 @@ export function createTransports(
       if (!entry || entry.version < credential.version) {
         if (entry) retire(entry)
         const transport = credential.adapter.open(credential.settings, depsOf(credential.id))
-        entry = { version: credential.version, transport, users: 0, retired: false }
+        entry = { version: credential.version, transport, users: 0, wasUsed: true, retired: false }
         entries.set(credential.id, entry)
       }
       entry.users++
+      entry.wasUsed = true
       try {
         return await work(entry.transport)
       } finally {
@@ -44,6 +64,7 @@ export function createTransports(
       }
     },
     async close() {
+      clearInterval(sweep)
       const open = [...entries.values()]
       entries.clear()
       await Promise.all(open.map(({ transport }) => transport.close().catch(onCloseError)))

@@ -1,6 +1,6 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { type ImportBinding, type ImportDevice, type Platform, tagsPerDevice } from '@herald/db'
-import { channelOfProvider, type VendorChannel } from '@herald/domain'
+import { type ImportBinding, type ImportDevice, tagsPerDevice } from '@herald/db'
+import { channelOfProvider, type Platform, type VendorChannel } from '@herald/domain'
 import { isBlank } from '../input/blank.ts'
 import { readInt64 } from '../input/fields.ts'
 import { tokenProblem } from '../input/token-problem.ts'

@@ -188,7 +188,9 @@ export const taskFailureList = route({
       channel: z.string(),
       fate: z
         .string()
-        .describe('failed: given up; moved: went on to another channel; expired: its time ran out'),
+        .describe(
+          'failed: given up; moved: went on to another channel; expired: its time ran out; cancelled: stopped before it was sent',
+        ),
       reason: z.string(),
       count: z.int(),
       samples: z.array(z.object({ device_id: int64Out, device_guid: z.string().nullable() })),

@@ -1,0 +1,31 @@
+import { type Database, devicesById, retrying } from '@herald/db'
+import { type Plan, planDevices, type Sorted, triedAfter } from '@herald/domain'
+import { type CertificateBook, rulesFor } from '@herald/plan'
+import type { Attempt } from './attempt.ts'
+
+export const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
+
+/** Routes everyone who needs another channel, with one read of their devices for the whole job. */
+export async function planNext(
+  deps: { db: Database; certificates: CertificateBook },
+  attempts: Attempt[],
+  sorted: Sorted[],
+): Promise<Plan[]> {
+  const ids = attempts.flatMap(({ batch }, i) => sorted[i]!.next.map(({ index }) => batch.recipients[index]!))
+  if (ids.length === 0) return attempts.map(() => noPlan)
+  const devices = new Map(
+    (await retrying(() => devicesById(deps.db.pool, ids))).map((device) => [device.id, device]),
+  )
+  return Promise.all(
+    attempts.map(async ({ batch, task }, i) => {
+      const wanted = sorted[i]!.next.map(({ index }) => batch.recipients[index]!).sort((a, b) => a - b)
+      if (wanted.length === 0) return noPlan
+      const rules = rulesFor(task, await deps.certificates.of(batch.appId), triedAfter(batch))
+      return planDevices(
+        wanted.flatMap((id) => devices.get(id) ?? []),
+        rules,
+        task.speed,
+      )
+    }),
+  )
+}

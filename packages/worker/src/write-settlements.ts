@@ -1,0 +1,66 @@
+import {
+  batchName,
+  type ClaimedBatch,
+  type Database,
+  retrying,
+  type Settlement,
+  unretireWindow,
+} from '@herald/db'
+import type { Attempt } from './attempt.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import { settleUntilKnown } from './settle-until-known.ts'
+
+export type WriteDeps = {
+  db: Database
+  log: { warn(fields: object, message: string): void }
+  metrics?: WorkerMetrics
+}
+
+const writing = new WeakSet<ClaimedBatch>()
+
+/** Whether a settle of this batch is under way, so that its version may have risen unheard. */
+export const isWriting = (batch: ClaimedBatch): boolean => writing.has(batch)
+
+/** Writes settlements in the order of their attempts, whose batches then stand as they were written. */
+export async function writeSettlements(
+  deps: WriteDeps,
+  attempts: Attempt[],
+  settlements: Settlement[],
+): Promise<void> {
+  for (const { batch } of attempts) writing.add(batch)
+  try {
+    await writeDown(deps, attempts, settlements)
+  } finally {
+    for (const { batch } of attempts) writing.delete(batch)
+  }
+}
+
+async function writeDown(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
+  const { channel } = attempts[0]!.batch
+  const { settled, suspect } = await settleUntilKnown(deps.db, settlements, () =>
+    deps.metrics?.settleRepeated(channel),
+  )
+  attempts.forEach(({ batch }, i) => {
+    const settlement = settlements[i]!
+    const version = settled.get(batchName(batch.taskId, batch.id))
+    if (version === undefined) {
+      deps.log.warn(
+        { task: batch.taskId, batch: batch.id },
+        'the lease was lost before the outcomes were written',
+      )
+      deps.metrics?.leaseLost(channel)
+      return
+    }
+    batch.version = version
+    batch.status = settlement.status
+    deps.metrics?.settled(channel, settlement)
+  })
+  const certificateId = attempts[0]!.batch.certificateId
+  if (suspect && certificateId !== null) {
+    const restored = await retrying(() => unretireWindow(deps.db, certificateId))
+    deps.log.warn(
+      { certificateId, task: attempts[0]!.batch.taskId, restored },
+      'over half of the tokens are said to be dead: none is retired',
+    )
+  }
+}

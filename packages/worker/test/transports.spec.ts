@@ -1,0 +1,66 @@
+import type { ChannelAdapter, Transport, TransportDeps } from '@herald/channels'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { createTransports, type Transports } from '../src/transports.ts'
+
+const HOUR = 3_600_000
+
+describe('transports', () => {
+  let opened: number
+  let closed: string[]
+  let transports: Transports
+  beforeEach(() => {
+    jest.useFakeTimers()
+    opened = 0
+    closed = []
+    transports = createTransports(
+      () => ({}) as TransportDeps,
+      () => {},
+    )
+  })
+  afterEach(async () => {
+    await transports.close()
+    jest.useRealTimers()
+  })
+
+  const credential = (id: number, version = 1) => ({
+    id,
+    version,
+    settings: {},
+    adapter: {
+      open(): Transport<unknown> {
+        opened++
+        return {
+          send: async () => {},
+          check: async () => ({ ok: true }),
+          close: async () => void closed.push(`${id} v${version}`),
+        }
+      },
+    } as unknown as ChannelAdapter,
+  })
+
+  it('keeps one open for a certificate, and opens another when the certificate has changed', async () => {
+    await transports.use(credential(1), async () => {})
+    await transports.use(credential(1), async () => {
+      await transports.use(credential(1, 2), async () => {})
+      expect(closed).toEqual([])
+    })
+    expect(opened).toBe(2)
+    expect(closed).toEqual(['1 v1'])
+  })
+
+  it('closes what was not used for an hour, and nothing that is', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const busy = transports.use(credential(1), () => promise)
+    await transports.use(credential(2), async () => {})
+    await transports.use(credential(3), async () => {})
+    jest.advanceTimersByTime(HOUR)
+    expect(closed).toEqual([])
+    await transports.use(credential(3), async () => {})
+    jest.advanceTimersByTime(HOUR)
+    expect(closed).toEqual(['2 v1'])
+    resolve()
+    await busy
+    await transports.use(credential(2), async () => {})
+    expect(opened).toBe(4)
+  })
+})
