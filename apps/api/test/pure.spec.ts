@@ -8,7 +8,6 @@ import { isBlank } from '../src/input/blank.ts'
 import { checkIntent } from '../src/notify/intent.ts'
 import { isPublicAddress } from '../src/notify/public-address.ts'
 import { gather } from '../src/receipts/gather.ts'
-import { callerAddress } from '../src/rim/caller-address.ts'
 import { toJson } from '../src/rim/envelope.ts'
 import { readJson } from '../src/rim/json.ts'
 import { scanJson } from '../src/rim/json-scan.ts'
@@ -270,22 +269,5 @@ describe('masking', () => {
       channel_id: 'c',
       limits: { requests_per_s: 1 },
     })
-  })
-})
-
-describe('the caller’s address', () => {
-  const request = (forwarded?: string) =>
-    ({
-      socket: { remoteAddress: '10.0.0.9' },
-      headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
-    }) as never
-  it.each([
-    ['1.1.1.1, 2.2.2.2', 0, '10.0.0.9'],
-    ['1.1.1.1, 2.2.2.2', 1, '2.2.2.2'],
-    ['1.1.1.1, 2.2.2.2', 2, '1.1.1.1'],
-    ['2.2.2.2', 2, '2.2.2.2'],
-    [undefined, 1, '10.0.0.9'],
-  ])('of %j behind %d proxies is %s', (forwarded, proxies, expected) => {
-    expect(callerAddress(request(forwarded), proxies)).toBe(expected)
   })
 })

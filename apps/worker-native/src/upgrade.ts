@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { callerAddress } from '@herald/program'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { subprotocol } from './protocol.ts'
 import { createRateLimiter } from './rate-limiter.ts'
@@ -33,7 +34,7 @@ export function createUpgrade(deps: {
   })
 
   return (request, socket, head) => {
-    const address = addressOf(request, deps.trustedProxies)
+    const address = callerAddress(request, deps.trustedProxies)
     if (deps.isLeaving()) return refuse(socket, '503 Service Unavailable', 'This gateway is going away.')
     if (!offers(request)) {
       return refuse(socket, '400 Bad Request', `A connection needs the WebSocket subprotocol ${subprotocol}.`)
@@ -50,18 +51,6 @@ export function createUpgrade(deps: {
 function offers(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol'] ?? ''
   return offered.split(',').some((name) => name.trim() === subprotocol)
-}
-
-/** Each trusted proxy appends the address it saw; what stands before was written by the caller and proves nothing. */
-function addressOf(request: IncomingMessage, trustedProxies: number): string {
-  const peer = request.socket.remoteAddress ?? ''
-  const forwarded = request.headers['x-forwarded-for']
-  if (trustedProxies === 0 || forwarded === undefined) return peer
-  const hops = String(forwarded)
-    .split(',')
-    .map((hop) => hop.trim())
-    .filter((hop) => hop !== '')
-  return hops[Math.max(0, hops.length - trustedProxies)] ?? peer
 }
 
 /** An answer for what is still plain HTTP. */

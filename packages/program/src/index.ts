@@ -1,3 +1,4 @@
+export { callerAddress } from './caller-address.ts'
 export { type OpenContext, openContext } from './context.ts'
 export type { Dependencies, Dependency } from './dependencies.ts'
 export { DRAIN_MS, runProgram } from './run-program.ts'

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 /**
  * Whose address a request comes from. Each trusted proxy appends the address it saw, so the caller is that many entries from
- * the end; what stands before was written by the caller and proves nothing.
+ * the end; what stands before was written by the caller and proves nothing. The API and the gateway must not differ in this.
  */
 export function callerAddress(request: IncomingMessage, trustedProxies: number): string {
   const peer = request.socket.remoteAddress ?? ''
