@@ -44,13 +44,23 @@ export async function serveApi(
     api,
     waiting: async () => (await api.deps.waiting())[0],
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-      })
+      await closeServer(server)
       await api.close()
     },
   }
+}
+
+/**
+ * Answers who is being served and takes nobody new. A caller that keeps its connection alive would otherwise go on using it, and
+ * hold the end up until it is cut off in the middle of a request.
+ */
+async function closeServer(server: Server): Promise<void> {
+  server.prependListener('request', (_, response) => response.setHeader('connection', 'close'))
+  const closing = setInterval(() => server.closeIdleConnections(), 50)
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+  })
+  clearInterval(closing)
 }
 
 /** Ready without the queue: what is accepted is in Postgres, and the feeder adds its jobs later. */

@@ -8,7 +8,7 @@ import {
   idList,
   type ReleasedBatch,
 } from './plan-rows.ts'
-import { retrying } from './retrying.ts'
+import { isInDoubt, isPassing, retrying } from './retrying.ts'
 import { run } from './statement.ts'
 
 export type TaskToAccept = {
@@ -26,6 +26,21 @@ export type AcceptedTask = {
   released: ReleasedBatch[]
 }
 
+/** Postgres was lost while the tasks were being written and did not come back in time: nobody knows whether they are there. */
+export class AcceptInDoubt extends Error {}
+
+/** All were written but those whose request id was used before, and the ids of those tasks could not be read. */
+export class PartlyAccepted extends Error {
+  readonly accepted: readonly (AcceptedTask | undefined)[]
+  constructor(accepted: readonly (AcceptedTask | undefined)[], cause: unknown) {
+    super('some tasks could not be found under their request id', { cause })
+    this.accepted = accepted
+  }
+}
+
+/** How long callers wait for Postgres to come back and tell. */
+const KNOWN_WITHIN_MS = 10_000
+
 /**
  * Commits tasks and the batches of small audiences in one statement, hence one fsync for all of them. Batches are born
  * released; the caller adds their jobs, and the feeder does if the caller dies first. Answers in the order given.
@@ -35,24 +50,20 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
   const order = entries
     .map((entry, ord) => ({ entry, ord }))
     .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
-  const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
   const answers: AcceptedTask[] = new Array(entries.length)
-  const inserted = await withFreshIds(() =>
-    run<[ord: number, id: number, released: ReleasedJson[] | null]>(db.pool, 'accept', acceptSql, [
-      JSON.stringify(rows),
-    ]),
+  const inserted = await insertOnce(
+    db,
+    order.map(({ entry, ord }) => taskRow(entry, ord)),
   )
   for (const [ord, taskId, released] of inserted) {
     answers[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
   }
   const missing = order.filter(({ ord }) => !answers[ord])
   if (missing.length > 0) {
-    const found = await retrying(() =>
-      findRequests(
-        db,
-        missing.map(({ entry }) => entry.task),
-      ),
-    )
+    const tasks = missing.map(({ entry }) => entry.task)
+    const found = await retrying(() => findRequests(db, tasks)).catch((error: unknown) => {
+      throw new PartlyAccepted(answers, error)
+    })
     missing.forEach(({ ord }, i) => {
       const taskId = found[i]
       if (taskId === undefined) throw new Error('A task was neither inserted nor found under its request id')
@@ -62,25 +73,69 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
   return answers
 }
 
-/** A clock that was set back can make an id once more; the statement has then done nothing, and the next ids are others. */
-async function withFreshIds<T>(accept: () => Promise<T>): Promise<T> {
-  for (let left = 3; ; left--) {
+type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null]
+
+/**
+ * The tasks get their ids before the statement, so that it can be repeated when its answer is lost: an id that is taken then
+ * says that the lost one has committed.
+ */
+async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Promise<InsertedRow[]> {
+  let doubt: { cause: unknown; until: number } | undefined
+  let ids = await newTaskIds(db, tasks.length)
+  for (let attempt = 0; ; attempt++) {
     try {
-      return await accept()
+      const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
+      return await run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
     } catch (error) {
       const { code, constraint } = error as { code?: string; constraint?: string }
-      if (code !== '23505' || constraint !== 'task_pkey' || left === 0) throw error
+      if (code === '23505' && constraint === 'task_pkey') {
+        if (doubt) return writtenBefore(db, tasks, ids)
+        // A clock that was set back made an id once more: nothing was written, and the next ids are others.
+        if (attempt >= 3) throw error
+        ids = await newTaskIds(db, tasks.length)
+        continue
+      }
+      if (isInDoubt(error)) doubt ??= { cause: error, until: performance.now() + KNOWN_WITHIN_MS }
+      if (!doubt || !isPassing(error)) throw error
+      if (performance.now() > doubt.until)
+        throw new AcceptInDoubt('nobody knows whether the tasks were written', { cause: doubt.cause })
+      await new Promise((resolve) => setTimeout(resolve, 100 + 100 * Math.random()))
     }
   }
+}
+
+async function newTaskIds(db: Database, count: number): Promise<number[]> {
+  const rows = await run<[number]>(
+    db.pool,
+    'task-ids',
+    'SELECT next_task_id() FROM generate_series(1, $1::int)',
+    [count],
+  )
+  return rows.map(([id]) => id)
+}
+
+/** Their jobs, which died with the answer, are the feeder's. */
+async function writtenBefore(
+  db: Database,
+  tasks: { ord: number }[],
+  ids: readonly number[],
+): Promise<InsertedRow[]> {
+  const rows = await retrying(() =>
+    run<[number]>(db.pool, 'tasks-written', 'SELECT id FROM task WHERE id = ANY($1::bigint[])', [
+      idList(ids),
+    ]),
+  )
+  const written = new Set(rows.map(([id]) => id))
+  return tasks.flatMap(({ ord }, i): InsertedRow[] => (written.has(ids[i]!) ? [[ord, ids[i]!, null]] : []))
 }
 
 type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
 
 const acceptSql = `
 WITH input AS MATERIALIZED (
-  SELECT r.*, next_task_id() AS id, now() + make_interval(secs => r.begin_in) AS begin_at,
+  SELECT r.*, now() + make_interval(secs => r.begin_in) AS begin_at,
     to_timestamp(r.show_end) AS show_end_at
-  FROM jsonb_to_recordset($1::jsonb) AS r (ord int, app_id text, group_id bigint, request_id text, state text, audience text,
+  FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
     begin_in double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
 ), timed AS (

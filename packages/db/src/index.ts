@@ -1,7 +1,9 @@
 export {
   type AcceptedTask,
+  AcceptInDoubt,
   acceptTasks,
   findByRequestId,
+  PartlyAccepted,
   type TaskToAccept,
 } from './accept.ts'
 export {
@@ -124,12 +126,8 @@ export { resealSecrets } from './reseal.ts'
 export { applyRetention } from './retention.ts'
 export { codeOf, isPassing, isUnreachable, retrying } from './retrying.ts'
 export { createSealer, type Sealer } from './seal.ts'
-export {
-  batchVersion,
-  type SettleAnswer,
-  type Settlement,
-  settleBatches,
-} from './settle.ts'
+export { type SettleAnswer, type Settlement, settleBatches } from './settle.ts'
+export { settleUntilKnown } from './settle-until-known.ts'
 export type { Runner } from './statement.ts'
 export { tendSuspects, unretireWindow } from './suspects.ts'
 export {

@@ -49,6 +49,18 @@ export function isUnreachable(error: unknown): boolean {
   return isPassing(error) && code !== '40P01' && code !== '40001' && code !== 'P2034'
 }
 
+/** Postgres refused before it began: whatever was asked for has not been done. */
+const refusedAtTheDoor = new Set(['ECONNREFUSED', '57P03', '53300'])
+
+/** The answer to a statement was lost, so that it may have been committed, or may be yet. */
+export function isInDoubt(error: unknown): boolean {
+  return (
+    isUnreachable(error) &&
+    !refusedAtTheDoor.has(codeOf(error) ?? '') &&
+    !/timeout exceeded when trying to connect/i.test((error as Error).message)
+  )
+}
+
 export type RetryOptions = { forMs?: number; signal?: AbortSignal }
 
 /**

@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type AcceptedTask,
+  AcceptInDoubt,
   acceptTasks,
   type Database,
   isUnreachable,
+  PartlyAccepted,
   resolveSmallAudiences,
   type TaskToAccept,
 } from '@herald/db'
@@ -75,21 +77,31 @@ export function createAcceptor(deps: {
 
   async function acceptGroup(group: Waiting[]): Promise<void> {
     try {
-      const accepted = await commit(group.map(({ task }) => task))
-      group.forEach(({ resolve }, i) => {
-        const { taskId, fresh } = accepted[i]!
-        resolve({ taskId, fresh })
-      })
-      void enqueue(
-        deps.queues,
-        accepted.flatMap((task) => task.released),
-        deps.onQueueFailure,
-      )
+      answer(group, await commit(group.map(({ task }) => task)))
     } catch (error) {
-      if (group.length === 1 || isUnreachable(error)) for (const { reject } of group) reject(error)
+      if (error instanceof PartlyAccepted) answer(group, error.accepted, error.cause)
+      else if (group.length === 1 || isUnreachable(error) || error instanceof AcceptInDoubt)
+        answer(group, [], error)
       // One request's trouble must not become another's error.
       else await Promise.all(group.map((one) => acceptGroup([one])))
     }
+  }
+
+  function answer(
+    group: Waiting[],
+    accepted: readonly (AcceptedTask | undefined)[],
+    trouble?: unknown,
+  ): void {
+    group.forEach(({ resolve, reject }, i) => {
+      const task = accepted[i]
+      if (task) resolve({ taskId: task.taskId, fresh: task.fresh })
+      else reject(trouble)
+    })
+    void enqueue(
+      deps.queues,
+      accepted.flatMap((task) => task?.released ?? []),
+      deps.onQueueFailure,
+    )
   }
 
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {

@@ -57,7 +57,8 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
   log.info(`${service.name} is running`)
 
   const stop = async (signal: string) => {
-    if (stopping) process.exit(1)
+    // Supervisors signal the whole group, and npm passes its own copy on: a second one is no order to hurry.
+    if (stopping) return
     stopping = true
     log.info(`${signal}: draining`)
     setTimeout(() => die(`${service.name} did not drain within ${DRAIN_MS / 1000} s`), DRAIN_MS).unref()

@@ -1,4 +1,4 @@
-import { codeOf, isUnreachable } from '@herald/db'
+import { AcceptInDoubt, codeOf, isUnreachable } from '@herald/db'
 import { Failure } from '../codes.ts'
 
 /** Whatever a handler throws, as the answer it deserves. What nobody foresaw says nothing of itself. */
@@ -8,6 +8,14 @@ export function failureOfError(error: unknown): { failure: Failure; unexpected: 
     return {
       failure: new Failure(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 }),
       unexpected: false,
+    }
+  if (error instanceof AcceptInDoubt)
+    return {
+      failure: new Failure(
+        50001,
+        'The database was lost while the push was being written, so it may have been accepted. Repeat it with the same request_id.',
+      ),
+      unexpected: true,
     }
   // A foreign key: removed between the look and the write.
   if (error instanceof Error && codeOf(error) === '23503')

@@ -1,0 +1,106 @@
+import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import {
+  AcceptInDoubt,
+  acceptTasks,
+  createApplication,
+  type Database,
+  ensurePartitions,
+  openDatabase,
+  type TaskToAccept,
+} from '../src/index.ts'
+
+let database: TestDatabase
+let db: Database
+let appId: string
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 3 })
+  await ensurePartitions(db)
+  const made = await createApplication(db, { name: 'doubtful', packageName: '' })
+  if (made === 'taken') throw new Error('taken')
+  appId = made.appId
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
+const entry = (requestId?: string): TaskToAccept => ({
+  task: {
+    appId,
+    requestId,
+    audience: { kind: 'all' },
+    strategy: 'nativepush_only',
+    sequence: [],
+    message: sampleMessage(),
+    ttl: 100,
+  },
+  plan: { batches: [], inbox: [], unreachable: 1 },
+  mayRelease: () => true,
+})
+const lost = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+type Statement = { name: string; text: string; values: unknown[] }
+
+/** The way to Postgres, with `trouble` in place of the statement's own answer. */
+function through(
+  name: string,
+  trouble: (run: () => Promise<unknown>, time: number) => Promise<unknown>,
+): Database {
+  let times = 0
+  const query = (statement: Statement) => {
+    const run = () => db.pool.query(statement) as Promise<unknown>
+    return statement.name === name ? trouble(run, ++times) : run()
+  }
+  return { ...db, pool: { query } } as unknown as Database
+}
+const count = async () =>
+  (await db.pool.query<{ count: number }>('SELECT count(*)::int FROM task')).rows[0]!.count
+
+describe('an accept whose answer is lost', () => {
+  it('is found again when it was committed, and writes nothing twice', async () => {
+    const before = await count()
+    const pool = through('accept', async (run, time) => {
+      const answer = await run()
+      if (time === 1) throw lost()
+      return answer
+    })
+    const accepted = await acceptTasks(pool, [entry(), entry('named'), entry()])
+    expect(accepted.map(({ fresh }) => fresh)).toEqual([true, true, true])
+    expect(await count()).toBe(before + 3)
+    const { rows } = await db.pool.query('SELECT request_id FROM task WHERE id = $1', [accepted[1]!.taskId])
+    expect(rows).toEqual([{ request_id: 'named' }])
+  })
+
+  it('is repeated when it was not', async () => {
+    const before = await count()
+    const pool = through('accept', (run, time) => (time === 1 ? Promise.reject(lost()) : run()))
+    await acceptTasks(pool, [entry()])
+    expect(await count()).toBe(before + 1)
+  })
+
+  it('is said to be in doubt when Postgres does not come back', async () => {
+    const now = performance.now()
+    let asked = 0
+    jest.spyOn(performance, 'now').mockImplementation(() => now + 6_000 * asked++)
+    const pool = through('accept', () => Promise.reject(lost()))
+    await expect(acceptTasks(pool, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
+  })
+
+  it('is no doubt when Postgres refused at the door', async () => {
+    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    const pool = through('accept', () => Promise.reject(refused))
+    await expect(acceptTasks(pool, [entry()])).rejects.toBe(refused)
+  })
+})
+
+it('one whose request id was used before and cannot be looked up leaves the others accepted', async () => {
+  await acceptTasks(db, [entry('again')])
+  const pool = through('find-requests', () => Promise.reject(new Error('a defect')))
+  await expect(acceptTasks(pool, [entry(), entry('again')])).rejects.toMatchObject({
+    accepted: [expect.objectContaining({ fresh: true }), undefined],
+  })
+})
