@@ -51,14 +51,14 @@ const byStatus: Readonly<Record<number, Row>> = {
 }
 
 /** v3 lists refused tokens by reason; a reason that is not here is about the message and leaves the token alive. */
-const byIllegalReason: Readonly<Record<string, FailingKind>> = {
-  tokenFormatError: 'gone',
-  tokenPlatformNotSupport: 'gone',
-  noRight: 'rejected',
-  noPushTypeRight: 'misconfigured',
-  disableSendHuaweiMsgBecauseOfPenalty: 'misconfigured',
-  appinfoError: 'misconfigured',
-}
+const byIllegalReason: ReadonlyMap<string, FailingKind> = new Map([
+  ['tokenFormatError', 'gone'],
+  ['tokenPlatformNotSupport', 'gone'],
+  ['noRight', 'rejected'],
+  ['noPushTypeRight', 'misconfigured'],
+  ['disableSendHuaweiMsgBecauseOfPenalty', 'misconfigured'],
+  ['appinfoError', 'misconfigured'],
+])
 
 export type SendVerdict = {
   outcomeOf(token: string): Outcome
@@ -99,7 +99,7 @@ function partly(code: string, msg: unknown, rest: Outcome): SendVerdict {
   if (typeof byReason === 'object' && byReason !== null)
     for (const [reason, tokens] of Object.entries(byReason)) {
       const word = /^\w{1,64}$/.test(reason) ? reason : 'illegal token'
-      const outcome: Outcome = { kind: byIllegalReason[reason] ?? 'rejected', reason: `${code} ${word}` }
+      const outcome: Outcome = { kind: byIllegalReason.get(reason) ?? 'rejected', reason: `${code} ${word}` }
       for (const token of strings(tokens)) refused.set(token, outcome)
     }
   return { outcomeOf: (token) => refused.get(token) ?? rest, refresh: false, urgencyRefused: false }

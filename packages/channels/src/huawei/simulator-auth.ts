@@ -20,7 +20,6 @@ type AuthOptions = {
   credentials: readonly HuaweiCredential[]
   acceptAny: boolean
   expiresIn: number
-  tokenRequestsPer5Min: number
   now(): number
 }
 
@@ -43,9 +42,8 @@ export function openAuthDesk(options: AuthOptions): AuthDesk {
   const issued = new Map<string, Issued>()
   const verified = new Map<string, { owner: string; expiresAt: number }>()
   const refusedJwts = new Set<string>()
-  const tokenRequests = openRateMeter(options.tokenRequestsPer5Min, now, (nowMs) =>
-    Math.floor(nowMs / 300_000),
-  )
+  // Token requests of an app within five minutes.
+  const tokenRequests = openRateMeter(1000, now, (nowMs) => Math.floor(nowMs / 300_000))
   // The fault expires what a client holds once for each time it is switched on.
   const expiredFor = new Map<string, Readonly<Faults>>()
 

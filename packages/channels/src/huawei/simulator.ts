@@ -16,7 +16,6 @@ export type HuaweiSimulatorOptions = {
   acceptAnyCredentials?: boolean
   /** Seconds an access token lives. */
   expiresIn?: number
-  tokenRequestsPer5Min?: number
   /** The apps may send HIGH urgency. */
   highUrgency?: boolean
   /** Devices a second of one app before it is told to slow down; unbounded when absent. */
@@ -50,7 +49,6 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     credentials: options.credentials ?? [],
     acceptAny: options.acceptAnyCredentials ?? false,
     expiresIn: options.expiresIn ?? 3600,
-    tokenRequestsPer5Min: options.tokenRequestsPer5Min ?? 1000,
     now,
   })
   const addresses: HuaweiReceiptAddress[] = [...(options.receipts ?? [])]

@@ -9,7 +9,10 @@ const received: CallbackAnswer = { status: 200, contentType: 'text/plain', body:
 const malformed: CallbackAnswer = { status: 400, contentType: 'text/plain', body: '' }
 const refused: CallbackAnswer = { status: 403, contentType: 'text/plain', body: '' }
 
-const events: Readonly<Record<string, Receipt['event']>> = { '1': 'received', '2': 'clicked' }
+const events: ReadonlyMap<string, Receipt['event']> = new Map([
+  ['1', 'received'],
+  ['2', 'clicked'],
+])
 
 /**
  * A form with `cb`, a JSON object keyed `msgId-type`, and the `access_token` of the console. The same object as a plain JSON
@@ -30,7 +33,7 @@ export function readCallback(request: CallbackRequest, settings: MeizuSettings):
 function readItem([key, item]: [string, unknown]): Receipt[] {
   if (typeof item !== 'object' || item === null) return []
   const { type, targets, param } = item as Record<string, unknown>
-  const event = events[String(type ?? key.slice(key.lastIndexOf('-') + 1))]
+  const event = events.get(String(type ?? key.slice(key.lastIndexOf('-') + 1)))
   const taskId = readTaskId(param)
   if (!event || taskId === undefined || !Array.isArray(targets)) return []
   return targets.flatMap((token) => (typeof token === 'string' && token ? [{ taskId, token, event }] : []))

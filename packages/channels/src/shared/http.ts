@@ -2,9 +2,10 @@ import { rootCertificates } from 'node:tls'
 import type { Outcome } from '@herald/domain'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
+import { follow } from './follow.ts'
 
 type HttpRequest = {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  method?: 'GET' | 'POST'
   /** Absolute URL: base URL of the process settings plus the vendor's path. */
   url: string
   headers?: Record<string, string>
@@ -37,15 +38,13 @@ export type HttpClient = {
 }
 
 export type HttpClientOptions = Pick<TransportDeps, 'proxy' | 'ca' | 'timeoutMs'> & {
-  /** Connections kept to one origin. */
-  connections?: number
   /** Answers above this are not read to the end. */
   mostBytes?: number
 }
 
 export function openHttpClient(options: HttpClientOptions): HttpClient {
-  const { timeoutMs, connections = 32, mostBytes = 4 << 20 } = options
-  const dispatcher = openDispatcher(options, connections)
+  const { timeoutMs, mostBytes = 4 << 20 } = options
+  const dispatcher = openDispatcher(options)
   return {
     async call(request) {
       const { signal } = request
@@ -58,8 +57,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
         timedOut = true
         stop.abort()
       }, timeoutMs)
-      const onAbort = () => stop.abort()
-      signal?.addEventListener('abort', onAbort, { once: true })
+      const letGo = signal && follow(stop, signal)
       try {
         const url = new URL(request.url)
         const reply = await dispatcher.request({
@@ -81,7 +79,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
         throw new TransportFailure('network', `connection failed (${errorCode(error)})`)
       } finally {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
+        letGo?.()
       }
     },
     // destroy, not close: close waits for a vendor that never answers.
@@ -122,7 +120,10 @@ export function joinUrl(base: string, path: string): string {
   return base.replace(/\/+$/, '') + path
 }
 
-function openDispatcher(options: HttpClientOptions, connections: number): Dispatcher {
+/** Connections kept to one origin. */
+const connections = 32
+
+function openDispatcher(options: HttpClientOptions): Dispatcher {
   const tls = options.ca ? { ca: [...rootCertificates, options.ca] } : {}
   const common = { connections, pipelining: 1, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 300_000 }
   if (options.proxy) return new ProxyAgent({ ...common, uri: options.proxy, requestTls: tls, proxyTls: tls })

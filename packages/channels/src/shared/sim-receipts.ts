@@ -1,7 +1,7 @@
 import { Agent } from 'undici'
 
 /** One POST to a receipt address, in the vendor's own form. */
-export type ReceiptPost = { headers: Record<string, string>; body: string; method?: 'POST' | 'GET' }
+export type ReceiptPost = { headers: Record<string, string>; body: string }
 
 export type ReceiptPoster<Item> = {
   /** Queues one receipt for an address; it leaves within `delayMs`, together with the others for that address. */
@@ -26,15 +26,15 @@ export function openReceiptPoster<Item>(options: {
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  const post = async (url: string, { headers, body, method }: ReceiptPost) => {
+  const post = async (url: string, { headers, body }: ReceiptPost) => {
     try {
       const target = new URL(url)
       const reply = await agent.request({
         origin: target.origin,
         path: target.pathname + target.search,
-        method: method ?? 'POST',
+        method: 'POST',
         headers,
-        body: method === 'GET' ? undefined : body,
+        body,
         headersTimeout: 5000,
         bodyTimeout: 5000,
       })

@@ -1,5 +1,6 @@
 import { isWhole } from '../shared/sim-checks.ts'
 import { countCodePoints } from '../shared/truncate.ts'
+import { categories } from './classification.ts'
 
 /** Rules that come from one community source or from an older SDK; a simulator enforces them when told to. */
 export type VivoStrictness = {
@@ -9,10 +10,7 @@ export type VivoStrictness = {
   oldLimits?: boolean
 }
 
-type NoticeRules = VivoStrictness & {
-  kind: 'single' | 'list'
-  categories: Readonly<Record<string, 0 | 1>>
-}
+type NoticeRules = VivoStrictness & { kind: 'single' | 'list' }
 
 type Body = Record<string, unknown>
 
@@ -28,7 +26,7 @@ export function findFault(given: Body, rules: NoticeRules): number | undefined {
     customMapFault(body.clientCustomMap, rules) ??
     extraFault(body.extra) ??
     requestIdFault(body.requestId) ??
-    classFault(body, rules)
+    classFault(body)
   )
 }
 
@@ -103,7 +101,7 @@ export function requestIdFault(requestId: unknown): number | undefined {
   return requestId.length > 64 ? 10353 : undefined
 }
 
-function classFault({ classification, category }: Body, { categories }: NoticeRules): number | undefined {
+function classFault({ classification, category }: Body): number | undefined {
   if (classification !== undefined && classification !== 0 && classification !== 1) return 11000
   if (category === undefined || category === '') return undefined
   const belongsTo = typeof category === 'string' ? categories[category] : undefined

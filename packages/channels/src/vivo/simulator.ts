@@ -3,7 +3,7 @@ import { bySecond, byShanghaiDay, openRateMeter } from '../shared/sim-rate.ts'
 import { openReceiptPoster } from '../shared/sim-receipts.ts'
 import { type SimFrame, type SimReply, type SimRequest, startSimServer } from '../shared/sim-server.ts'
 import type { Simulator } from '../simulator.ts'
-import { categories as knownCategories } from './classification.ts'
+import { categories } from './classification.ts'
 import { openAuthDesk, type VivoCredential } from './simulator-auth.ts'
 import { type ReceiptItem, writeReceipts } from './simulator-receipts.ts'
 import { findFault, requestIdFault, type VivoStrictness } from './simulator-rules.ts'
@@ -32,7 +32,6 @@ export type VivoSimulatorOptions = VivoStrictness & {
   listPayloadsPerDay?: number
   /** Operational messages pass at any hour. */
   alwaysOpen?: boolean
-  categories?: Readonly<Record<string, 0 | 1>>
   receiptDelayMs?: number
 }
 
@@ -54,7 +53,6 @@ type Numbers = { send: number; receive: number }
 
 export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Promise<VivoSimulator> {
   const now = options.now ?? Date.now
-  const rules = { ...options, categories: options.categories ?? knownCategories }
   const testDevices = new Set(options.testDevices)
   const addresses = new Map<string, string>()
   const payloads = new Map<string, Stored>()
@@ -102,7 +100,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
     },
     '/message/send': (body, request, frame) => {
       const app = enter(body, request, frame)
-      const fault = typeof app === 'number' ? app : findFault(body, { ...rules, kind: 'single' })
+      const fault = typeof app === 'number' ? app : findFault(body, { ...options, kind: 'single' })
       if (fault !== undefined) return say(fault)
       const target = String(isBlank(body.regId) ? body.alias : body.regId)
       const status = statusOf(target, body.pushMode, frame)
@@ -115,7 +113,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
     },
     '/message/saveListPayload': (body, request, frame) => {
       const app = enter(body, request, frame)
-      const fault = typeof app === 'number' ? app : findFault(body, { ...rules, kind: 'list' })
+      const fault = typeof app === 'number' ? app : findFault(body, { ...options, kind: 'list' })
       if (fault !== undefined) return say(fault)
       if (!saves.take(String(app), 1)) return say(10252)
       const taskId = String(++lastId)
@@ -155,7 +153,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
 
   /** Hours, the day's volume and the rate; test sends are free of the first two. */
   function bar(app: string, notice: Body, pushMode: unknown, count: number): number | undefined {
-    const given = notice.classification ?? rules.categories[String(notice.category)]
+    const given = notice.classification ?? categories[String(notice.category)]
     const classification = given === 1 ? 1 : 0
     if (pushMode !== 1) {
       const hour = shanghaiHour(now())

@@ -99,6 +99,7 @@ describe('huawei send answers', () => {
     ['tokenFormatError', 'gone'],
     ['tokenPlatformNotSupport', 'gone'],
     ['noRight', 'rejected'],
+    ['constructor', 'rejected'],
     ['noPushTypeRight', 'misconfigured'],
     ['disableSendHuaweiMsgBecauseOfPenalty', 'misconfigured'],
     ['appinfoError', 'misconfigured'],

@@ -74,6 +74,7 @@ describe('a Meizu receipt', () => {
   it.each([
     [{ 'm-1': { param: 'job-77', type: 1, targets: [a] } }],
     [{ 'm-3': { param: '7', type: 3, targets: [a] } }],
+    [{ 'm-1': { param: '7', type: 'constructor', targets: [a] } }],
     [{ 'm-1': { param: '7', type: 1, targets: a } }],
     [{ 'm-1': { param: '7', type: 1, targets: [7, null, ''] } }],
     [{ 'm-1': null, 'n-1': 'text' }],
