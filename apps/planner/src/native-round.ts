@@ -46,8 +46,8 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   for (const node of await fenceNodes(db))
     await deps.queues.remove(nativeQueue(node)).catch(deps.onQueueFailure)
   const orphans = await settleOrphans(db, BATCHES, (found, runner) => settleAll(deps, found, runner))
-  for (const { fold } of orphans)
-    for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, fold[fate])
+  for (const orphan of orphans)
+    for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
   const fallen = await fallBackDue(db, ROWS, (due, runner) => planFallback(deps, due, runner))
   deps.onEnded('native', 'moved', fallen.moved)
   const expired = await expireInbox(db, ROWS)
@@ -96,7 +96,7 @@ async function settleOrphan(
   const plan = await planUnwritten({ runner, certificates, onUnjudged }, batch, task, unwritten)
   const { taskId, id, version } = batch
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
-  return { taskId, id, version, fold: foldNative(batch, answers, plan, rules) }
+  return { taskId, id, version, ...foldNative(batch, answers, plan, rules) }
 }
 
 /**

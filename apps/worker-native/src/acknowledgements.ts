@@ -2,7 +2,7 @@ import { type Acknowledgement, acknowledge, type Database } from '@herald/db'
 import { createGatherer } from './gather.ts'
 
 export type Acknowledgements = {
-  record(taskId: number, device: { deviceId: number; appId: string }): void
+  record(acknowledgement: Acknowledgement): void
   flushed(): Promise<void>
 }
 
@@ -35,10 +35,10 @@ export function recordAcknowledgements(deps: {
     },
   })
   return {
-    record(taskId, { deviceId, appId }) {
+    record(acknowledgement) {
       if (kept >= MOST_KEPT) return
       kept++
-      gatherer.add({ appId, taskId, deviceId })
+      gatherer.add(acknowledgement)
     },
     flushed: gatherer.flushed,
   }

@@ -10,6 +10,7 @@ import { createInboxDrain } from './inbox-drain.ts'
 import { createMetrics } from './metrics.ts'
 import { joinGateways } from './node-lease.ts'
 import { startRounds } from './rounds.ts'
+import { createSettler } from './settle-written.ts'
 import { createTaskBook } from './task-book.ts'
 import { createUpgrade } from './upgrade.ts'
 
@@ -77,10 +78,11 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   const connections = createConnections({
     greeter,
     onWelcome: ({ deviceId }) => rounds.welcome(deviceId),
-    onAcknowledged(session, taskIds) {
+    onAcknowledged({ deviceId, appId }, taskIds) {
       metrics.acknowledged(taskIds.length)
       for (const taskId of taskIds)
-        if (!delivery.takesAcknowledgement(taskId, session.deviceId)) acknowledgements.record(taskId, session)
+        if (!delivery.takesAcknowledgement(taskId, deviceId))
+          acknowledgements.record({ appId, taskId, deviceId })
     },
     onLost: (deviceId, taskIds) => delivery.expectsNoMore(deviceId, taskIds),
     onRoom: (deviceId) => rounds.wake(deviceId),
@@ -92,20 +94,26 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     if (written) metrics.written()
     return written
   }
-  const delivery = createDelivery({
+  const settle = createSettler({
     db,
     certificates,
-    tasks,
     node: lease.node,
-    mayWrite: lease.mayWrite,
-    write,
     isConnected: (deviceId) => connections.sessions.has(deviceId),
     wasWritten: connections.wasWritten,
-    record: (taskId, deviceId, appId) => acknowledgements.record(taskId, { deviceId, appId }),
     wake: (deviceId) => rounds.wake(deviceId),
     ackSeconds,
     metrics,
     log,
+  })
+  const delivery = createDelivery({
+    db,
+    tasks,
+    node: lease.node,
+    mayWrite: lease.mayWrite,
+    write,
+    settle,
+    record: acknowledgements.record,
+    onFirstCall: metrics.firstCall,
   })
   const inbox = createInboxDrain({
     db,

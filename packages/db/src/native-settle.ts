@@ -6,7 +6,7 @@ import { nextBatchesSql } from './settle-sql.ts'
 import { type Runner, run } from './statement.ts'
 
 /** What became of a claimed native batch, as one write: afterwards nothing in it is pending. */
-export type NativeSettlement = { taskId: number; id: number; version: number; fold: NativeFold }
+export type NativeSettlement = NativeFold & { taskId: number; id: number; version: number }
 
 /**
  * The settle of native batches: batch, receipts, inbox rows, fallback batches and counters in one statement, guarded by the
@@ -23,23 +23,23 @@ export async function settleNative(
   return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
 }
 
-function settleRow({ taskId, id, version, fold }: NativeSettlement) {
+function settleRow(s: NativeSettlement) {
   return {
-    t: taskId,
-    b: id,
-    v: version,
-    status: fold.status,
-    sent: fold.sent,
-    moved: fold.moved,
-    expired: fold.expired,
-    acknowledged: idList(fold.acknowledged),
-    inbox: fold.inbox.map((rows) => ({
+    t: s.taskId,
+    b: s.id,
+    v: s.version,
+    status: s.status,
+    sent: s.sent,
+    moved: s.moved,
+    expired: s.expired,
+    acknowledged: idList(s.acknowledged),
+    inbox: s.inbox.map((rows) => ({
       ids: idList(rows.recipients),
       sent: rows.sent,
       fallback_in: rows.fallbackIn,
     })),
-    fallback: fold.fallback.map(batchRow),
-    reasons: reasonRows(fold.reasons),
+    fallback: s.fallback.map(batchRow),
+    reasons: reasonRows(s.reasons),
   }
 }
 

@@ -32,7 +32,7 @@ const doneSql = `WITH input AS MATERIALIZED (
     worker = CASE WHEN i.state = 'sending' THEN batch.worker END
   FROM input i JOIN task t ON t.id = i.t
   WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
-  RETURNING batch.task_id, batch.id, batch.version, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
+  RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
     batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
     i.inbox, i.unbox, i.reasons, i.retire, i.answered, i.gone
 ), present_window AS (
@@ -93,7 +93,7 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
   WHERE (SELECT count(*) FROM retired) >= 0 AND (SELECT count(*) FROM why) >= 0 AND (SELECT count(*) FROM unboxed) >= 0
   ${addUpSql}
 )
-SELECT d.task_id, d.id, d.version, coalesce(d.certificate_id IN (SELECT certificate_id FROM suspects), false)
+SELECT d.task_id, d.id, coalesce(d.certificate_id IN (SELECT certificate_id FROM suspects), false)
 FROM done d WHERE (SELECT count(*) FROM counted) >= 0`
 
 // Starting the full statement costs Postgres a millisecond, more than a push to one device needs for all else.
@@ -102,4 +102,4 @@ export const plainSettleSql = `${doneSql}, counted AS (
   WHERE (SELECT count(*) FROM present_window) >= 0
   ${addUpSql}
 )
-SELECT d.task_id, d.id, d.version, false FROM done d WHERE (SELECT count(*) FROM counted) >= 0`
+SELECT d.task_id, d.id, false FROM done d WHERE (SELECT count(*) FROM counted) >= 0`

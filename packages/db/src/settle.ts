@@ -40,7 +40,7 @@ export type Settlement = {
 
 export type SettleAnswer = {
   /** Batches whose version matched; all others wrote nothing at all. */
-  settled: Map<string, number>
+  settled: Set<string>
   /** Over half of the certificate's tokens are said to be dead: nothing was retired. */
   suspect: boolean
 }
@@ -52,15 +52,15 @@ export type SettleAnswer = {
  */
 export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleAnswer> {
   const plain = settlements.every(isPlain)
-  const rows = await run<[taskId: number, id: number, version: number, suspect: boolean]>(
+  const rows = await run<[taskId: number, id: number, suspect: boolean]>(
     db.pool,
     plain ? 'settle-plain' : 'settle',
     plain ? plainSettleSql : settleSql,
     [JSON.stringify(settlements.map(settleRow))],
   )
   return {
-    settled: new Map(rows.map(([taskId, id, version]) => [batchName(taskId, id), version])),
-    suspect: rows.some((row) => row[3]),
+    settled: new Set(rows.map(([taskId, id]) => batchName(taskId, id))),
+    suspect: rows.some(([, , suspect]) => suspect),
   }
 }
 

@@ -186,7 +186,7 @@ describe('the settle of a native batch', () => {
       taskId,
       id: batchId!,
       version: claimed!.version,
-      fold: fold({
+      ...fold({
         status: 'ss',
         sent: 2,
         acknowledged: [a!],
@@ -210,7 +210,7 @@ describe('the settle of a native batch', () => {
         taskId,
         id: batchId!,
         version: claimed!.version,
-        fold: fold({ status: 'i', inbox: [{ recipients: [a!], sent: false, fallbackIn: null }] }),
+        ...fold({ status: 'i', inbox: [{ recipients: [a!], sent: false, fallbackIn: null }] }),
       },
     ])
     expect(await counters(taskId)).toEqual({ target: 1, sent: 1, received: 1 })
@@ -234,14 +234,14 @@ describe('the settle of a native batch', () => {
           taskId,
           id,
           version,
-          fold: fold({ status: 'i', inbox: [{ recipients: [a!], sent: false, fallbackIn: null }] }),
+          ...fold({ status: 'i', inbox: [{ recipients: [a!], sent: false, fallbackIn: null }] }),
         }
       }),
     )
     expect(seen).toContain(dead.taskId)
     expect(seen).not.toContain(living.taskId)
     // Whoever held it before cannot write any more.
-    const late = { taskId: dead.taskId, id: dead.batchId!, version: 0, fold: fold({ status: 's', sent: 1 }) }
+    const late = { taskId: dead.taskId, id: dead.batchId!, version: 0, ...fold({ status: 's', sent: 1 }) }
     expect((await settleNative(db.pool, [late])).size).toBe(0)
     expect(await counters(dead.taskId)).toEqual({ target: 1 })
   })
@@ -293,7 +293,7 @@ describe('the inbox', () => {
     const { taskId, batchId } = await accept(plan)
     const [claimed] = await claimBatches(db.pool, [{ taskId, id: batchId! }], { seconds: 30, worker: 'w' })
     const { version } = claimed!
-    await settleNative(db.pool, [{ taskId, id: batchId!, version, fold: fold({ status: 'm', moved: 1 }) }])
+    await settleNative(db.pool, [{ taskId, id: batchId!, version, ...fold({ status: 'm', moved: 1 }) }])
     expect(await counters(taskId)).toEqual({ target: 1, moved: 1 })
     await acknowledge(db, [{ appId: app, taskId, deviceId: a! }])
     await acknowledge(db, [{ appId: app, taskId, deviceId: a! }])

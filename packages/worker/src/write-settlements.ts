@@ -4,11 +4,12 @@ import {
   type Database,
   retrying,
   type Settlement,
+  settleBatches,
+  settleUntilKnown,
   unretireWindow,
 } from '@herald/db'
 import type { Attempt } from './attempt.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import { settleUntilKnown } from './settle-until-known.ts'
 
 export type WriteDeps = {
   db: Database
@@ -37,13 +38,18 @@ export async function writeSettlements(
 
 async function writeDown(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
   const { channel } = attempts[0]!.batch
-  const { settled, suspect } = await settleUntilKnown(deps.db, settlements, () =>
+  let suspect = false
+  const settle = async (open: readonly Settlement[]) => {
+    const answer = await settleBatches(deps.db, open)
+    suspect ||= answer.suspect
+    return answer.settled
+  }
+  const settled = await settleUntilKnown(deps.db, settlements, settle, () =>
     deps.metrics?.settleRepeated(channel),
   )
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
-    const version = settled.get(batchName(batch.taskId, batch.id))
-    if (version === undefined) {
+    if (!settled.has(batchName(batch.taskId, batch.id))) {
       deps.log.warn(
         { task: batch.taskId, batch: batch.id },
         'the lease was lost before the outcomes were written',
@@ -51,7 +57,7 @@ async function writeDown(deps: WriteDeps, attempts: Attempt[], settlements: Sett
       deps.metrics?.leaseLost(channel)
       return
     }
-    batch.version = version
+    batch.version = settlement.version + 1
     batch.status = settlement.status
     deps.metrics?.settled(channel, settlement)
   })

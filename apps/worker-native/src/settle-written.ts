@@ -1,0 +1,86 @@
+import {
+  batchName,
+  type Database,
+  type NativeSettlement,
+  retrying,
+  settleNative,
+  settleUntilKnown,
+} from '@herald/db'
+import { foldNative } from '@herald/domain'
+import { type CertificateBook, planUnwritten } from '@herald/plan'
+import type { NativeMetrics } from './metrics.ts'
+import type { WrittenBatch } from './written-batches.ts'
+
+export type SettlerDeps = {
+  db: Database
+  certificates: CertificateBook
+  node(): string
+  isConnected(deviceId: number): boolean
+  /** Written to the present connection and not acknowledged. */
+  wasWritten(deviceId: number, taskId: number): boolean
+  /** Something is in the inbox of a device that is connected here. */
+  wake(deviceId: number): void
+  ackSeconds: number
+  metrics: Pick<NativeMetrics, 'settled' | 'leaseLost' | 'settleRepeated'>
+  log: { warn(fields: object, message: string): void }
+}
+
+/** Writes down what became of batches; answers those that are known to be. The others are somebody else's by now. */
+export function createSettler(deps: SettlerDeps) {
+  return async (group: readonly WrittenBatch[]): Promise<ReadonlySet<WrittenBatch>> => {
+    const settled = new Set<WrittenBatch>()
+    try {
+      const settlements = await Promise.all(group.map((written) => settlementOf(deps, written)))
+      const done = await settleUntilKnown(
+        deps.db,
+        settlements,
+        (open) => settleNative(deps.db.pool, open),
+        deps.metrics.settleRepeated,
+      )
+      for (const [i, settlement] of settlements.entries()) {
+        const { taskId, id, acknowledged } = settlement
+        if (done.has(batchName(taskId, id))) {
+          settled.add(group[i]!)
+          deps.metrics.settled({ ...settlement, received: acknowledged.length })
+          wakeReturned(deps, settlement)
+        } else {
+          deps.metrics.leaseLost()
+          deps.log.warn({ task: taskId, batch: id }, 'the lease was lost before a native batch was settled')
+        }
+      }
+    } catch (error) {
+      const tasks = [...new Set(group.map(({ batch }) => batch.taskId))]
+      deps.log.warn({ err: error, tasks, batches: group.length }, 'native batches could not be settled')
+    }
+    return settled
+  }
+}
+
+async function settlementOf(
+  deps: SettlerDeps,
+  { batch, task, answers }: WrittenBatch,
+): Promise<NativeSettlement> {
+  const unwritten: number[] = []
+  for (const [index, answer] of answers) if (answer === 'unwritten') unwritten.push(batch.recipients[index]!)
+  const onUnjudged = (error: unknown) =>
+    deps.log.warn({ err: error }, 'the certificates of an application cannot be judged; its devices wait')
+  const plan = await retrying(() =>
+    planUnwritten(
+      { runner: deps.db.pool, certificates: deps.certificates, onUnjudged },
+      batch,
+      task,
+      unwritten,
+      (deviceId, node) => node === deps.node() && !deps.isConnected(deviceId),
+    ),
+  )
+  const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
+  const { taskId, id, version } = batch
+  return { taskId, id, version, ...foldNative(batch, answers, plan, rules) }
+}
+
+/** Who connected anew while the batch was not settled found its inbox empty. */
+function wakeReturned(deps: SettlerDeps, { taskId, inbox }: NativeSettlement): void {
+  for (const { recipients } of inbox)
+    for (const deviceId of recipients)
+      if (deps.isConnected(deviceId) && !deps.wasWritten(deviceId, taskId)) deps.wake(deviceId)
+}
