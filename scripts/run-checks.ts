@@ -1,10 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-
-export const root = join(import.meta.dirname, '..')
+import { root, runProgram } from './run-program.ts'
 
 /** Runs checks of package.json side by side and shows only those that complain; answers the exit code. */
-export function runChecks(names: string[]): number {
+export function runChecks(names: string[]): Promise<number> {
   const turbo = join(root, 'node_modules', 'turbo', 'bin', 'turbo')
   const args = [
     'run',
@@ -20,5 +18,5 @@ export function runChecks(names: string[]): number {
     DO_NOT_TRACK: '1',
     TURBO_NO_UPDATE_NOTIFIER: '1',
   }
-  return spawnSync(process.execPath, [turbo, ...args], { cwd: root, env, stdio: 'inherit' }).status ?? 1
+  return runProgram([turbo, ...args], { env })
 }

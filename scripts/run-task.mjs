@@ -5,6 +5,10 @@ import { delimiter, join } from 'node:path'
 import { nodeBinary } from './install.mjs'
 import { fail } from './progress.mjs'
 
+const parents = () => [process.ppid, shellParent(process.ppid)].join()
+// As it was at the beginning: npm may be gone before the clone is prepared.
+const firstParents = parents()
+
 /** Runs the task on the pinned Node, as if it were this process: same terminal, same signals, same exit code. */
 export function runTask(root, args) {
   const modules = join(root, 'node_modules')
@@ -25,10 +29,8 @@ export function runTask(root, args) {
 }
 
 function endWithParent(child) {
-  const parents = () => [process.ppid, shellParent(process.ppid)].join()
-  const first = parents()
   const timer = setInterval(() => {
-    if (parents() === first) return
+    if (parents() === firstParents) return
     clearInterval(timer)
     child.kill('SIGTERM')
   }, 500)

@@ -25,11 +25,13 @@ export default async function setUp(): Promise<void> {
   concierge.keepAliveTimeout = 0
   await new Promise<void>((resolve) => concierge.listen(0, '127.0.0.1', resolve))
   process.env.TESTKIT_CONCIERGE = `http://127.0.0.1:${(concierge.address() as AddressInfo).port}`
-  Object.assign(globalThis, {
-    async closeTestkit() {
-      concierge.close()
-      concierge.closeAllConnections()
-      await (await server)?.stop()
-    },
-  })
+  const close = async () => {
+    concierge.close()
+    concierge.closeAllConnections()
+    await (await server)?.stop()
+  }
+  // jest dies of a signal without its teardown, and Postgres would run on.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.once(signal, () => void close().finally(() => process.exit(1)))
+  Object.assign(globalThis, { closeTestkit: close })
 }
