@@ -5,7 +5,7 @@ export function banner(demo: Demo, dataDir: string): string {
   return `
 Herald is ready at ${demo.base_url}
 
-  console     ${demo.base_url}/console/ (sign in with the operator_key of ${dataDir}/demo.json)
+  console     ${demo.base_url}/console/ (sign in as the operator, with the operator_key of ${dataDir}/demo.json)
   try it      ${curlLine(demo)}
   a device    ${demo.base_url}/native/demo${demo.app_id ? `?app_id=${demo.app_id}` : ''}
   keys        ${dataDir}/demo.json

@@ -22,7 +22,7 @@ describe('the banner', () => {
 
   it('says where the console is, and what to sign in with', () => {
     expect(banner(demo, '/data')).toMatch(
-      /console +http:\/\/127\.0\.0\.1:7100\/console\/ \(sign in with the operator_key of \/data\/demo\.json\)/,
+      /console +http:\/\/127\.0\.0\.1:7100\/console\/ \(sign in as the operator, with the operator_key of \/data\/demo\.json\)/,
     )
   })
 
