@@ -15,7 +15,7 @@ export type TaskToAccept = {
   task: NewTask
   /** Undefined: the planner resolves the audience later (large, or not begun). */
   plan?: Plan
-  /** Whether a batch may go to its queue at once: false for closed certificates. */
+  /** Whether a batch may go to its queue at once; the others are left to the feeder. */
   mayRelease(batch: Plan['batches'][number]): boolean
 }
 

@@ -12,7 +12,8 @@ import {
 import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import type { CertificateBook } from './certificate-book.ts'
-import { enqueue } from './jobs.ts'
+import { createCrowding } from './crowding.ts'
+import { enqueue, queueOf } from './jobs.ts'
 import { rulesFor } from './rules.ts'
 
 export type Acceptor = {
@@ -52,6 +53,7 @@ export function createAcceptor(deps: {
   /** Told what was committed for a small audience. */
   onPlanned?(plan: Plan): void
 }): Acceptor {
+  const isCrowded = createCrowding(deps.queues)
   const waiting: Waiting[] = []
   const running = new Set<Promise<void>>()
 
@@ -124,7 +126,9 @@ export function createAcceptor(deps: {
         const rules = rulesFor(task, await deps.certificates.of(task.appId))
         const plan = planDevices(devices, rules, task.speed)
         const closed = closedCertificates(devices, rules)
-        return { task, plan, mayRelease: (batch) => !closed.has(batch.certificateId ?? -1) }
+        const mayRelease: TaskToAccept['mayRelease'] = (batch) =>
+          !closed.has(batch.certificateId ?? -1) && !isCrowded(queueOf(batch))
+        return { task, plan, mayRelease }
       }),
     )
   }

@@ -1,5 +1,5 @@
 import type { ReleasedBatch } from '@herald/db'
-import { batchSize } from '@herald/domain'
+import { batchSize, type Channel } from '@herald/domain'
 import { nativeQueue, type PushQueues, pushQueue, type QueueName } from '@herald/queue'
 
 /** Most batches of one job: tiny batches are claimed and settled together, but a job must stay short. */
@@ -13,12 +13,16 @@ type Job = {
   size: number
 }
 
+export function queueOf({ channel, node }: { channel: Channel; node?: string | null }): QueueName {
+  return channel === 'native' ? nativeQueue(node ?? '') : pushQueue(channel)
+}
+
 /** Gathers released batches into jobs: one certificate (or node) and lane each, at most 1000 recipients together. */
 export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
   const open = new Map<string, Job>()
   const jobs: Job[] = []
   for (const batch of released) {
-    const queue = batch.channel === 'native' ? nativeQueue(batch.node ?? '') : pushQueue(batch.channel)
+    const queue = queueOf(batch)
     const key = `${queue}|${batch.certificateId}|${batch.lane}`
     let job = open.get(key)
     if (!job || job.size + batch.size > batchSize || job.batches.length >= BATCHES_PER_JOB) {

@@ -1,7 +1,15 @@
-import { createApplication, createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db'
+import { stubChannel } from '@herald/channels'
+import {
+  createApplication,
+  createSealer,
+  type Database,
+  ensurePartitions,
+  openDatabase,
+  saveCertificate,
+} from '@herald/db'
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAcceptor, createCertificateBook } from '../src/index.ts'
 
@@ -21,11 +29,16 @@ afterAll(async () => {
   await database.drop()
 })
 
-const open = (through: Database = db) =>
+const sealer = createSealer(Buffer.alloc(32))
+const open = (through: Database = db, queues: Partial<PushQueues> = {}) =>
   createAcceptor({
     db: through,
-    queues: { add: async () => {} } as unknown as PushQueues,
-    certificates: createCertificateBook({ db, sealer: createSealer(Buffer.alloc(32)), adapters: {} }),
+    queues: { add: async () => {}, ahead: async () => 0, ...queues } as PushQueues,
+    certificates: createCertificateBook({
+      db,
+      sealer,
+      adapters: { oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }) },
+    }),
     onQueueFailure: () => {},
   })
 const task = (change: Partial<NewTask> = {}): NewTask => ({
@@ -49,12 +62,51 @@ describe('an acceptor', () => {
   })
 
   it('answers nothing when it is not', async () => {
-    const query = (statement: { name: string }) =>
+    const query = (statement: { name: string; text: string }) =>
       statement.name === 'accept'
         ? Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
         : db.pool.query(statement)
     const acceptor = open({ ...db, pool: { query } } as unknown as Database)
     await expect(acceptor.accept(task())).rejects.toThrow('ECONNREFUSED')
+    await acceptor.close()
+  })
+
+  it('leaves small pushes to the feeder while many wait in their queue', async () => {
+    await saveCertificate(db, sealer, {
+      application: appId,
+      channel: 'oppo',
+      environment: 'production',
+      name: 'oppo',
+      appId: 'a',
+      appKey: 'k',
+      appSecret: 's',
+      certificate: '',
+      extra: {},
+    })
+    await db.pool.query(
+      `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', 'p', 'android') RETURNING id)
+       INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'oppo', $1, 'token' FROM made`,
+      [appId],
+    )
+    let ahead = 0
+    let added = 0
+    const acceptor = open(db, {
+      ahead: async () => ahead,
+      async add() {
+        added++
+      },
+    })
+    const push = async () => {
+      const { taskId } = await acceptor.accept(task({ strategy: 'ospush_only', sequence: ['oppo'] }))
+      const { rows } = await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])
+      return rows.map(({ state }) => state)
+    }
+    expect(await push()).toEqual(['released'])
+    ahead = 100
+    await until(async () => (await push())[0] === 'ready')
+    const before = added
+    expect(await push()).toEqual(['ready'])
+    expect(added).toBe(before)
     await acceptor.close()
   })
 

@@ -28,6 +28,8 @@ export type PushQueues = {
   work(queue: QueueName, options: WorkOptions, handler: PushHandler): QueueWorker
   /** Jobs that wait to be taken. */
   depth(queue: QueueName): Promise<number>
+  /** Jobs of the high lane that wait: what a new one stands behind. */
+  ahead(queue: QueueName): Promise<number>
   counts(queue: QueueName): Promise<QueueCounts>
   /** Rejects when the server does not answer within the limit. */
   ping(): Promise<void>
@@ -129,6 +131,7 @@ export async function openQueues(options: {
       return worker
     },
     depth: async (name) => (await counts(name)).waiting,
+    ahead: (name) => ask(name, (queue) => queue.getWaitingCount()),
     counts,
     ping: async () => {
       await within(limitMs, 'the queue', backend.ping())
