@@ -42,6 +42,13 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(1)
     })
 
+    it('tells the urgent jobs that wait from all that wait', async () => {
+      await queues.add(name, job(1), { lane: 'normal' })
+      await queues.add(name, job(2), { lane: 'high' })
+      expect(await queues.ahead(name)).toBe(1)
+      expect(await queues.depth(name)).toBe(2)
+    })
+
     it('handles each of thousands of jobs once, in several processes', async () => {
       const other = await open()
       const seen = new Map<number, number>()
