@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8')
+const flat = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('import '))
+    .join('\n')
+
+it('the README shows nothing but what the type check has read', () => {
+  const sketches = [...read('../README.md').matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => flat(text!))
+  const checked = flat(read('readme-sketches.ts'))
+  expect(sketches.length).toBeGreaterThan(0)
+  for (const sketch of sketches) expect(checked).toContain(sketch)
+})
