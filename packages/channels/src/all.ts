@@ -19,4 +19,4 @@ export const adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>> 
   oppo,
   vivo,
   xiaomi,
-}
+} satisfies Record<VendorChannel, ChannelAdapter>
