@@ -140,8 +140,8 @@ describe('two gateways, a planner and vendors', () => {
       const connection = await open(b, device)
       await connection.gets(task)
       connection.ack(task)
+      await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
       await until(async () => (await stateOf(task)) === 'finished')
-      expect(await stage.counters(task)).toEqual({ native: { target: 1, sent: 1, received: 1 } })
       expect(await stage.ledger(task)).toEqual([])
     })
 
