@@ -25,19 +25,18 @@ export async function installDependencies(root, lock) {
   const modules = join(root, 'node_modules')
   const stamp = stampFile(root)
   const { command, args: first, env } = npm(root)
-  const run = (label, args) =>
-    runWithProgress(label, command, [...first, ...args], { cwd: root, env, onSpawn: lock.addHolder })
+  const run = (label, args, lasting) =>
+    runWithProgress(label, command, [...first, ...args], { cwd: root, env, lasting, onSpawn: lock.addHolder })
 
   rmSync(stamp, { force: true })
   if (!agreesWithLockFile(root)) {
     // npm's own record goes first: if this run is killed, a half-filled folder must not look installed.
     rmSync(join(modules, '.package-lock.json'), { force: true })
-    await run('installing dependencies (one to two minutes)', [
-      'ci',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-    ])
+    await run(
+      'installing dependencies',
+      ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
+      'one to two minutes',
+    )
   }
   const present = [...needsScripts, ...postgresPackages].filter((name) => existsSync(join(modules, name)))
   await run('fetching Node 24 and preparing binaries', ['rebuild', ...present])

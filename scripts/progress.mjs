@@ -12,14 +12,20 @@ export function say(sentence) {
 
 /**
  * Runs a program that may take minutes, showing how long it has been running; its own output is shown only when it fails.
- * `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails, unless it is `optional`; answers
- * whether it succeeded.
+ * `lasting` says how long to expect, `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails,
+ * unless it is `optional`; answers whether it succeeded.
  */
-export async function runWithProgress(label, command, args, { cwd, env, onSpawn, optional = false }) {
+export async function runWithProgress(
+  label,
+  command,
+  args,
+  { cwd, env, lasting, onSpawn, optional = false },
+) {
   const began = Date.now()
   const seconds = () => Math.round((Date.now() - began) / 1000)
   const live = process.stderr.isTTY
-  if (!live) say(`${label} …`)
+  const running = lasting ? `${label} (${lasting}) …` : `${label} …`
+  if (!live) say(running)
   const child = spawn(command, args, {
     cwd,
     env,
@@ -32,7 +38,7 @@ export async function runWithProgress(label, command, args, { cwd, env, onSpawn,
   child.stderr.on('data', (chunk) => output.push(chunk))
   const timer = setInterval(
     () =>
-      live ? process.stderr.write(`\rherald: ${label} … ${seconds()} s `) : say(`${label} … ${seconds()} s`),
+      live ? process.stderr.write(`\rherald: ${running} ${seconds()} s `) : say(`${running} ${seconds()} s`),
     live ? 1000 : 10_000,
   )
   // A Ctrl-C reaches the child by itself; a SIGTERM is sent to this process alone.
@@ -46,7 +52,8 @@ export async function runWithProgress(label, command, args, { cwd, env, onSpawn,
   })
   clearInterval(timer)
   process.off('SIGTERM', passOn)
-  if (live) process.stderr.write('\r')
+  // What comes next is shorter.
+  if (live) process.stderr.write('\r\x1b[K')
   if (end !== undefined) {
     process.stderr.write(Buffer.concat(output))
     if (optional) {

@@ -39,6 +39,8 @@ export type CertificateView = CertificateRecord & {
   last_error_at: number | null
   expires_at: number | null
   callback_url: string | null
+  /** What the governor stands at, by message class. */
+  usage: { message_class: 'service' | 'marketing'; day: string; devices: number; permits: number }[]
   warnings: string[]
 }
 
