@@ -34,6 +34,9 @@ export type ContractBench = {
   kill(tokens: string[]): void
 }
 
+/** A transport that would wait for its time limit instead makes the test run out of time. */
+const beyondTheTest = 600_000
+
 type Sent = { outcomes: (Outcome | undefined)[]; reports: number[]; error: unknown }
 
 /**
@@ -213,10 +216,8 @@ export function describeContract<Settings, Payload>(
     it('gives up at the time limit when the vendor never answers', async () => {
       const { settings, transport } = open({ timeoutMs: 300 })
       bench.simulator.setFaults({ hang: 1 })
-      const begun = Date.now()
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(folded(sent)).toEqual(all(several, 'unavailable'))
-      expect(Date.now() - begun).toBeLessThan(4000)
     })
 
     it('calls a lost answer unavailable, never accepted or dead', async () => {
@@ -299,29 +300,25 @@ export function describeContract<Settings, Payload>(
     })
 
     it('stops promptly in mid-send and leaves the rest unreported', async () => {
-      const { settings, transport } = open({ timeoutMs: 30_000 })
+      const { settings, transport } = open({ timeoutMs: beyondTheTest })
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ hang: 1 })
       const stop = new AbortController()
-      const begun = Date.now()
       const sending = send(transport, payloadOf(settings), recipientsOf(several), stop.signal)
       setTimeout(() => stop.abort(), 50)
       const sent = await sending
       expect(sent.error).toBeDefined()
       expect(kinds(sent)).toEqual(all(several, '').map(() => undefined))
-      expect(Date.now() - begun).toBeLessThan(2000)
     })
 
     it('closes with a call under way without hanging', async () => {
-      const { settings, transport } = open({ timeoutMs: 30_000 })
+      const { settings, transport } = open({ timeoutMs: beyondTheTest })
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ hang: 1 })
-      const begun = Date.now()
       const sending = send(transport, payloadOf(settings), recipientsOf(several))
       await new Promise((resolve) => setTimeout(resolve, 50))
       await transport.close()
       expect(folded(await sending)).toEqual(all(several, 'unavailable'))
-      expect(Date.now() - begun).toBeLessThan(5000)
     })
 
     it('takes its own sample tokens for well-formed and refuses a blank one', () => {

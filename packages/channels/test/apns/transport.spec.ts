@@ -227,8 +227,8 @@ describe('the APNs transport', () => {
     const simulator = await startSimulator({ certificateAuthorities: [apple.cert] })
     const { cert, key } = issuePushCertificate(apple, { environments: ['development'] })
     const record = tokenCertificate(cert + key, { appKey: '', appSecret: '', environment: 'development' })
-    const transport = openFor(depsFor(simulator), record)
-    const begun = Date.now()
+    // Waiting for the time limit would take longer than the test may.
+    const transport = openFor(depsFor(simulator, { timeoutMs: 600_000 }), record)
     expect(await send(transport, recipientsOf(20))).toEqual(
       Array(20).fill({ kind: 'misconfigured', reason: 'GOAWAY BadCertificateEnvironment' }),
     )
@@ -237,7 +237,6 @@ describe('the APNs transport', () => {
       problem: 'APNs: GOAWAY BadCertificateEnvironment',
       temporary: false,
     })
-    expect(Date.now() - begun).toBeLessThan(5000)
   })
 
   it('sends with a .p12 as Keychain exports it', async () => {

@@ -86,11 +86,10 @@ describe('the HTTP client of the vendor channels', () => {
       kind: 'aborted',
     })
     const stop = new AbortController()
-    const begun = Date.now()
-    const call = failureOf(open().call({ url, signal: stop.signal }))
+    // Longer than the test may take, so that only the abort can end it.
+    const call = failureOf(open({ timeoutMs: 600_000 }).call({ url, signal: stop.signal }))
     setTimeout(() => stop.abort(), 20)
     expect(await call).toMatchObject({ kind: 'aborted' })
-    expect(Date.now() - begun).toBeLessThan(1000)
   })
 
   it('names a cut or refused connection by its code, without the address', async () => {
