@@ -53,7 +53,7 @@ export function checkAnswer(method: string, url: string, response: Response, tex
     if (statusOf(envelope.code as keyof typeof codes) !== response.status)
       throw problem('has a code of another status')
     if (envelope.data !== null || typeof envelope.message !== 'string') throw problem('is no failure')
-    if (!/^[\w"-].*\.$/s.test(envelope.message) || /\bat .+:\d+|Error:/.test(envelope.message))
+    if (!/^[\w"].*\.$/s.test(envelope.message) || /\bat .+:\d+|Error:/.test(envelope.message))
       throw problem('has a message that is no sentence')
   }
   if (response.headers.get('content-type') !== 'application/json; charset=utf-8') throw problem('is not JSON')

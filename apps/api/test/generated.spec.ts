@@ -5,9 +5,13 @@ import { type Operation, openApiDocument } from '../src/openapi/document.ts'
 import type { JsonSchema } from '../src/openapi/schemas.ts'
 import { countingPasswords, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
+/** What fails once fails again. */
+const SEED = 20_261_115
 const nowhere = 'http://127.0.0.1:9'
 const vendors =
-  'APNS APNS_SANDBOX FCM FCM_TOKEN HUAWEI HUAWEI_AUTH HONOR HONOR_AUTH XIAOMI OPPO VIVO MEIZU'.split(' ')
+  'APNS APNS_SANDBOX FCM FCM_TOKEN HUAWEI HUAWEI_AUTH HONOR HONOR_AUTH XIAOMI OPPO OPPO_INTL VIVO MEIZU MEIZU_INTL'.split(
+    ' ',
+  )
 let api: TestApi
 let user: { userId: number; token: string; pushToken: string }
 let known: Record<string, unknown[]>
@@ -128,7 +132,7 @@ describe('a client made from the document', () => {
           codes.add(answer.code)
           expect(answer.status).toBeLessThan(500)
         }),
-        { numRuns: 40 },
+        { numRuns: 40, seed: SEED },
       )
       expect(codes.size).toBeGreaterThan(0)
     },

@@ -5,6 +5,7 @@ import { createTokens, newTokenKey } from '../src/auth/tokens.ts'
 import { mask, maskExtra } from '../src/handlers/certificate-mask.ts'
 import { createLineSplitter, LINE_LIMIT } from '../src/handlers/line-splitter.ts'
 import { isBlank } from '../src/input/blank.ts'
+import { shown } from '../src/input/shown.ts'
 import { checkIntent } from '../src/notify/intent.ts'
 import { isPublicAddress } from '../src/notify/public-address.ts'
 import { gather } from '../src/receipts/gather.ts'
@@ -77,6 +78,22 @@ describe('blank', () => {
     [{ a: null }, false],
   ])('%j: %s', (value, expected) => {
     expect(isBlank(value)).toBe(expected)
+  })
+})
+
+describe('a caller’s word in a sentence', () => {
+  it.each([
+    ['audience', 'audience'],
+    ['message.ext.a[0]', 'message.ext.a[0]'],
+    ['__proto__', '__proto__'],
+    ['.', '"."'],
+    ['[x', '"[x"'],
+    ['-', '"-"'],
+    ['two words', '"two words"'],
+    ['a\nb', '"a\\nb"'],
+    ['x'.repeat(101), `${'x'.repeat(100)}…`],
+  ])('%j reads %s', (word, expected) => {
+    expect(shown(word)).toBe(expected)
   })
 })
 

@@ -3,6 +3,7 @@ import { type ImportBinding, type ImportDevice, tagsPerDevice } from '@herald/db
 import { channelOfProvider, type Platform, type VendorChannel } from '@herald/domain'
 import { isBlank } from '../input/blank.ts'
 import { readInt64 } from '../input/fields.ts'
+import { shown } from '../input/shown.ts'
 import { tokenProblem } from '../input/token-problem.ts'
 
 type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
@@ -25,7 +26,7 @@ export function readImportLine(text: string, adapters: Adapters): ImportDevice {
   if (typeof line !== 'object' || line === null || Array.isArray(line))
     throw new BadLine('is not a JSON object')
   for (const key in line)
-    if (!lineFields.has(key)) throw new BadLine(`${key.slice(0, 50)} is not a field of a device`)
+    if (!lineFields.has(key)) throw new BadLine(`${shown(key)} is not a field of a device`)
   const { device_guid, user_id, platform, alias, tags, bindings } = line as Record<string, unknown>
   if (typeof platform !== 'string' || !platforms.has(platform))
     throw new BadLine('platform must be one of ios, android, harmony')
@@ -98,7 +99,7 @@ function bindingOf(item: unknown, path: string, adapters: Adapters): ImportBindi
   if (typeof item !== 'object' || item === null || Array.isArray(item))
     throw new BadLine(`${path} must be an object`)
   for (const key in item)
-    if (!bindingFields.has(key)) throw new BadLine(`${path}.${key.slice(0, 50)} is not a field of a binding`)
+    if (!bindingFields.has(key)) throw new BadLine(`${path}.${shown(key)} is not a field of a binding`)
   const { provider, device_token, environment, bundle_id } = item as Record<string, unknown>
   const channel = typeof provider === 'number' ? channelOfProvider(provider) : undefined
   if (!channel) throw new BadLine(`${path}.provider must be a whole number from 1 to 8`)

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type Code, Failure } from '../codes.ts'
-import { shown } from '../rim/json.ts'
+import { shown } from './shown.ts'
 
 type Issue = z.core.$ZodIssue
 

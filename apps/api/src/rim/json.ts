@@ -1,4 +1,5 @@
 import { Failure } from '../codes.ts'
+import { shown } from '../input/shown.ts'
 import { scanJson } from './json-scan.ts'
 
 /** The reviver's context (Node 22+), which the TypeScript library does not describe yet. */
@@ -79,10 +80,4 @@ function refuseUnstorable(value: unknown, path: string): void {
 function problemIn(text: string): string | undefined {
   if (!text.isWellFormed()) return 'contains half of a surrogate pair'
   return text.includes('\0') ? 'contains the character U+0000' : undefined
-}
-
-/** A caller's own words in a message: kept short, and quoted when they would not read as a name. */
-export function shown(text: string): string {
-  const short = text.length <= 100 ? text : `${text.slice(0, 100)}…`
-  return /^[\w.[\]…-]+$/.test(short) ? short : JSON.stringify(short)
 }

@@ -1,4 +1,5 @@
 import { Failure } from '../codes.ts'
+import { shown } from '../input/shown.ts'
 
 /** The query of an address; a parameter given twice is refused rather than guessed at. */
 export function readQuery(url: string): Record<string, string> {
@@ -6,7 +7,7 @@ export function readQuery(url: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null)
   if (at < 0) return query
   for (const [key, value] of new URLSearchParams(url.slice(at + 1))) {
-    if (key in query) throw new Failure(40002, `The query parameter ${key.slice(0, 100)} is given twice.`)
+    if (key in query) throw new Failure(40002, `The query parameter ${shown(key)} is given twice.`)
     query[key] = value
   }
   return query
