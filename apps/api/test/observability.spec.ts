@@ -73,6 +73,17 @@ describe('a request in the log', () => {
 })
 
 describe('/metrics of the interface', () => {
+  it('fails alone, with an answer, when a figure cannot be read', async () => {
+    const { registry } = api.deps
+    const { metrics } = registry
+    registry.metrics = () => Promise.reject(new Error('no figure'))
+    const answer = await api.call('/metrics').finally(() => {
+      registry.metrics = metrics
+    })
+    expect(answer.code).toBe(50001)
+    expect(lines.at(-1)).toMatchObject({ level: 'error', path: 'other', msg: 'a call failed unexpectedly' })
+  })
+
   it('counts tasks, repetitions and requests by path', async () => {
     await notify()
     const text = await (await fetch(`${api.url}/metrics`)).text()

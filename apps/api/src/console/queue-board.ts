@@ -6,7 +6,7 @@ import { gatewayNodes } from '@herald/db'
 import { vendorChannels } from '@herald/domain'
 import { nativeQueue, pushQueue, type QueueName } from '@herald/queue'
 import type { NextFunction, Request, Response } from 'express'
-import { Failure } from '../codes.ts'
+import { Failure, statusOf } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { failureOfError } from '../rim/failure-of.ts'
 import { admit } from '../rim/gate.ts'
@@ -96,7 +96,7 @@ function sendWords(request: Request, response: Response, error: unknown): boolea
   const sentence =
     failure.code === 40101 ? 'Sign in to the console with the operator key, then come back.' : failure.message
   response
-    .status(Math.floor(failure.code / 100))
+    .status(statusOf(failure.code))
     .type('html')
     .send(wordsPage('Queues', sentence))
   return true

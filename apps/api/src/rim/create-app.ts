@@ -14,8 +14,7 @@ import { docsPage } from '../openapi/docs-page.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
-import { sendFailure } from './envelope.ts'
-import { failureOfError } from './failure-of.ts'
+import { answerFailure } from './answer-failure.ts'
 import { serveCallback } from './serve-callback.ts'
 import { serveRoute } from './serve-route.ts'
 
@@ -40,7 +39,9 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
 
   for (const path of ['/healthz', '/readyz', '/metrics'])
-    app.get(path, (request, response) => void answerHealth(deps, request, response))
+    app.get(path, async (request, response) => {
+      await answerHealth(deps, request, response)
+    })
   app.get('/openapi.json', (_request, response) => {
     response.json(openApiDocument(deps.publicUrl))
   })
@@ -79,22 +80,9 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
   })
   // Express knows an error handler by its four parameters.
   app.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
-    const { failure, unexpected } = failureOfError(isBadPath(error) ? badPath : error)
-    if (unexpected)
-      deps.log.error(
-        { err: error, requestId: response.getHeader('x-request-id') },
-        'a request failed unexpectedly',
-      )
-    if (!request.complete) response.setHeader('connection', 'close')
-    sendFailure(response, failure)
+    answerFailure(deps.log, error, labelOf(request), request, response)
   })
   return app
-}
-
-const badPath = new Failure(40401, 'There is nothing at a path that cannot be decoded.')
-
-function isBadPath(error: unknown): boolean {
-  return error instanceof URIError
 }
 
 function methodsByPath(table: readonly Pick<Route, 'path' | 'method'>[]): Map<string, string> {
@@ -106,14 +94,20 @@ function methodsByPath(table: readonly Pick<Route, 'path' | 'method'>[]): Map<st
   return methods
 }
 
+const servedPaths = new Set(served.map(({ path }) => path))
+
+/** A path as logs and metrics name it: callers must not make up labels, and the key of a callback is a secret. */
+function labelOf({ url = '' }: IncomingMessage): string {
+  const path = url.split('?')[0]!
+  return servedPaths.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'
+}
+
 function measure(deps: ApiDeps) {
-  const known = new Set(served.map(({ path }) => path))
   return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     const started = performance.now()
     response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']))
-    const path = request.url?.split('?')[0] ?? ''
+    const label = labelOf(request)
     response.on('finish', () => {
-      const label = known.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'
       deps.meters.answered(label, response.statusCode, (performance.now() - started) / 1000)
     })
     next()

@@ -17,6 +17,12 @@ export function failureOfError(error: unknown): { failure: Failure; unexpected: 
       ),
       unexpected: true,
     }
+  // Express, of a path with a broken escape.
+  if (error instanceof URIError)
+    return {
+      failure: new Failure(40401, 'There is nothing at a path that cannot be decoded.'),
+      unexpected: false,
+    }
   // A foreign key: removed between the look and the write.
   if (error instanceof Error && codeOf(error) === '23503')
     return {

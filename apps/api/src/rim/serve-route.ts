@@ -5,8 +5,7 @@ import { failureOf } from '../input/problem.ts'
 import type { Access, Caller, ConsoleAccess, Context, Route } from '../route.ts'
 import { checkJsonType, readBody } from './body.ts'
 import { browserOf, sessionKeyOf } from './browser.ts'
-import { sendData, sendFailure } from './envelope.ts'
-import { failureOfError } from './failure-of.ts'
+import { sendData } from './envelope.ts'
 import { admit, type GateHeaders } from './gate.ts'
 import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
@@ -15,7 +14,7 @@ type AnyRoute = Route<Access | ConsoleAccess>
 
 const DEFAULT_BODY = 64 * 1024
 
-/** One call from headers to envelope; handlers see values only. */
+/** One call from headers to the answer; handlers see values only. */
 export async function serveRoute(
   deps: ApiDeps,
   route: AnyRoute,
@@ -23,25 +22,20 @@ export async function serveRoute(
   response: ServerResponse,
   address: string,
 ): Promise<void> {
-  const requestId = String(response.getHeader('x-request-id'))
-  try {
-    limitAddress(deps, route, address)
-    const { application, caller } = await admit(deps, route, gateHeaders(request))
-    limitCaller(deps, application.appId, caller, address)
-    const { appId } = application
-    const browser = browserOf(deps, request, response)
-    const context: Context = { deps, appId, application, caller, address, requestId, browser }
-    const { input, verbatim } = await readInput(route, request)
-    sendData(response, await route.handler(context, input as never, verbatim))
-  } catch (error) {
-    const { failure, unexpected } = failureOfError(error)
-    if (unexpected) deps.log.error({ err: error, requestId, path: route.path }, 'a call failed unexpectedly')
-    else if (failure.code === 50301)
-      deps.log.warn({ err: error, requestId, path: route.path }, 'Postgres is unreachable')
-    // What is left of a body would have to be read to its end before the connection could be used again.
-    if (!request.complete) response.setHeader('connection', 'close')
-    sendFailure(response, failure)
+  limitAddress(deps, route, address)
+  const { application, caller } = await admit(deps, route, gateHeaders(request))
+  limitCaller(deps, application.appId, caller, address)
+  const context: Context = {
+    deps,
+    appId: application.appId,
+    application,
+    caller,
+    address,
+    requestId: String(response.getHeader('x-request-id')),
+    browser: browserOf(deps, request, response),
   }
+  const { input, verbatim } = await readInput(route, request)
+  sendData(response, await route.handler(context, input as never, verbatim))
 }
 
 async function readInput(
