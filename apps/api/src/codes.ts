@@ -23,7 +23,7 @@ export const codes = {
   40801: 'The body did not arrive in time.',
   40901: 'It already exists (username, mobile, email, group, application name).',
   40902: 'The task has ended and can no longer be changed.',
-  41301: 'The body is too large: 1 MiB for notify, 4 MiB for callbacks, 64 KiB for the rest.',
+  41301: 'The body is too large: 1 MiB for notify and explain, 4 MiB for callbacks, 64 KiB for the rest.',
   42901: 'The rate limit of the caller is reached; Retry-After says when to try again.',
   42902: 'Too many logins have failed for this name; Retry-After says when to try again.',
   43101: 'The headers of the request are too large.',

@@ -1,5 +1,6 @@
 import type { Application } from '@herald/db'
 import type { z } from 'zod'
+import type { Code } from './codes.ts'
 import type { ApiDeps } from './deps.ts'
 
 /** Who may make a call. The rule itself is in rim/gate.ts. */
@@ -58,7 +59,7 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   access: A
   /** An admin acting for a group may not make this call. */
   groupRefused?: true
-  /** Most bytes of the body; 64 KiB when not said. */
+  /** Most bytes of the body; USUAL_BODY when not said. */
   bodyLimit?: number
   /** A field whose text is handed over as it came, e.g. `message.ext`. */
   verbatim?: string
@@ -68,6 +69,8 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   /** The body, or the query of a GET. */
   input: In
   answer: Out
+  /** Codes that its handler answers with, beside those of the gate and of the reading of the input. */
+  failures?: readonly Code[]
   /** What the documentation shows; it works against the demo application when pasted. */
   example?: z.input<In>
   handler(context: Context, input: z.output<In>, verbatim?: string): Promise<z.input<Out>>
@@ -85,5 +88,3 @@ export function route<In extends z.ZodType, Out extends z.ZodType, A extends Acc
 ): Route<A> {
   return definition
 }
-
-export const MIB = 1024 * 1024

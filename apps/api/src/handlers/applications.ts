@@ -17,6 +17,8 @@ export const addApplication = route({
   description: 'The secret is shown this once.',
   input: z.strictObject({ name: required(name(128)), package_name: optional(name(255)) }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
+  failures: [40901],
+  example: { name: 'Example shop', package_name: 'com.example.shop' },
   async handler(context, input) {
     const { deps } = context
     const created = await createApplication(deps.db, {

@@ -99,6 +99,13 @@ export const putCertificate = route({
     certificate: field,
     extra: optional(z.record(z.string(), z.unknown())),
   }),
+  example: {
+    provider: 2,
+    environment: 0,
+    name: 'Example',
+    app_id: '100000001',
+    app_secret: 'example-secret',
+  },
   answer: z.object({
     provider: z.int(),
     environment: z.int(),
@@ -329,6 +336,7 @@ export const dropCertificate = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Remove the certificate of a provider and environment',
+  example: { provider: 2, environment: 0 },
   input: z.strictObject(place),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, input) {

@@ -48,6 +48,7 @@ export const importDeviceStream = route({
       throw new Failure(
         50301,
         `The database became unreachable after ${report.created + report.updated} devices; repeating the import is safe.`,
+        { retryAfter: 2 },
       )
     }
     report.errors.sort((a, b) => a.line - b.line)

@@ -35,6 +35,7 @@ export const registerPush = route({
   example: { device_guid: 'example-phone', platform: 'android' },
   input: z.strictObject({ device_guid: required(deviceGuid), platform: optional(platform) }),
   answer: z.object({ push_token: z.string() }),
+  failures: [40301],
   async handler({ deps, appId, caller }, input) {
     if (!deps.register) throw new Failure(40301, 'Registration without a user is switched off.')
     const registered = await registerDevice(deps.db, {
@@ -183,6 +184,7 @@ export const removeOwnDevice = route({
   tag,
   access: 'user',
   summary: 'Remove a device of the user, with its bindings, tags and inbox',
+  example: { device_guid: 'example-tablet' },
   input: z.strictObject({ device_guid: required(deviceGuid) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, input) {

@@ -17,6 +17,7 @@ import { showUser, userRecord } from './users.ts'
 
 const tag = 'Users and groups'
 const members = { group_id: required(id), user_ids: required(z.array(int64).max(1000)) }
+const memberExample = { group_id: '$GROUP_ID', user_ids: ['$OTHER_USER_ID'] }
 
 /** An admin acting for a group sees no other. */
 async function checkGroup({ deps, appId, caller }: Context, groupId: bigint): Promise<void> {
@@ -34,6 +35,8 @@ export const addGroup = route({
   summary: 'Create a group of users',
   input: z.strictObject({ name: required(name(128)) }),
   answer: z.object({ group_id: int64Out }),
+  failures: [40901],
+  example: { name: 'example-group' },
   async handler({ deps, appId }, input) {
     const created = await createGroup(deps.db, appId, input.name)
     if (created === 'taken') throw new Failure(40901, 'A group with this name already exists.')
@@ -75,6 +78,7 @@ export const groupRemove = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Remove a group; its members stay users',
+  example: { group_id: '$GROUP_ID' },
   input: z.strictObject({ group_id: required(id) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { group_id }) {
@@ -94,6 +98,7 @@ export const memberAdd = route({
   // Who could take in anybody would reach everybody: remove them, and change their password.
   groupRefused: true,
   summary: 'Add users to a group',
+  example: memberExample,
   description: 'Users that do not exist, or are members already, are passed over.',
   input: z.strictObject(members),
   answer: z.object({ added: z.int() }),
@@ -109,6 +114,7 @@ export const memberRemove = route({
   tag,
   access: 'admin',
   summary: 'Remove users from a group',
+  example: memberExample,
   input: z.strictObject(members),
   answer: z.object({ removed: z.int() }),
   async handler(context, input) {
@@ -123,6 +129,7 @@ export const memberList = route({
   tag,
   access: 'admin',
   summary: 'Members of a group',
+  example: { group_id: '$GROUP_ID' },
   input: z.strictObject({ group_id: required(id), ...page }),
   answer: pageOf(userRecord),
   async handler(context, input) {

@@ -2,6 +2,7 @@ import { findByRequestId } from '@herald/db'
 import type { NewTask } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
+import { MIB } from '../body-size.ts'
 import { Failure } from '../codes.ts'
 import { int64Out } from '../input/answers.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
@@ -9,7 +10,7 @@ import { audience } from '../notify/audience.ts'
 import { isPicture, message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { setting } from '../notify/setting-schema.ts'
-import { type Context, MIB, route } from '../route.ts'
+import { type Context, route } from '../route.ts'
 import { reachDevice } from './own-device.ts'
 import { scopeOf } from './scope.ts'
 
@@ -18,6 +19,7 @@ const shared = {
   access: 'admin',
   bodyLimit: MIB,
   verbatim: 'message.ext',
+  failures: [40003, 40004],
 } as const
 
 export const notify = route({

@@ -69,6 +69,7 @@ export const removeAllTags = route({
   tag,
   access: 'user',
   summary: 'Remove all tags from a device',
+  example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
   async handler(context, input) {
@@ -104,6 +105,7 @@ export const clearDeviceAlias = route({
   access: 'user',
   summary: 'Clear the alias of a device',
   description: 'With `alias`, only if it is the one the device has.',
+  example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken), alias: optional(name(128)) }),
   answer: aliasAnswer,
   async handler(context, input) {

@@ -29,9 +29,14 @@ const counters = publicChannelNames.flatMap((channel) =>
   (['sent', 'received', 'target'] as const).map((kind) => [`${channel}_${kind}`, channel, kind] as const),
 )
 const meanings = {
-  sent: 'accepted by the vendor; nativepush: written to a connection',
-  received: 'a receipt says that the device has it',
-  target: 'devices assigned to the channel',
+  sent: 'Accepted by the vendor.',
+  received: 'A receipt says that the device has it.',
+  target: 'Devices assigned to the channel: they have a usable binding.',
+}
+const nativeMeanings = {
+  ...meanings,
+  sent: 'Written to a connection, once per device.',
+  target: 'Devices assigned to the channel: an open connection, or the inbox.',
 }
 
 export const taskDetail = route({
@@ -47,7 +52,10 @@ export const taskDetail = route({
     z.object({
       task_id: int64Out,
       ...Object.fromEntries(
-        counters.map(([field, channel, kind]) => [field, int64Out.describe(`${channel}: ${meanings[kind]}`)]),
+        counters.map(([field, channel, kind]) => [
+          field,
+          int64Out.describe((channel === 'nativepush' ? nativeMeanings : meanings)[kind]),
+        ]),
       ),
     }),
   ),
@@ -162,6 +170,8 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
     summary,
     input: z.strictObject({ task_id: required(id) }),
     answer: z.object({ task_id: int64Out }),
+    failures: [40902],
+    example: { task_id: '$TASK_ID' },
     async handler(context, { task_id }) {
       const answer = await change(context.deps.db, taskScopeOf(context), task_id)
       if (answer === 'unknown') throw new Failure(40401, `The task ${task_id} does not exist.`)

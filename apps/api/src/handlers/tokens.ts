@@ -22,7 +22,14 @@ const userRecord = adminRecord.extend({
   push_token: z.string().optional().describe('Present when device_guid was sent.'),
 })
 
-const login = { method: 'post', tag: 'Tokens', access: 'public', limit: 'login', answer: userRecord } as const
+const login = {
+  method: 'post',
+  tag: 'Tokens',
+  access: 'public',
+  limit: 'login',
+  answer: userRecord,
+  failures: [40103, 42902],
+} as const
 
 export const tokenById = route({
   ...login,
@@ -59,7 +66,7 @@ export const tokenByName = route({
   ...login,
   path: '/token/user',
   summary: 'Token by username and password',
-  example: { name: '$USERNAME', password: '$PASSWORD' },
+  example: { name: '$USERNAME', password: '$PASSWORD', device_guid: 'example-tablet' },
   input: z.strictObject({ name: required(name(320)), password, device_guid: device }),
   handler: (context, input) =>
     logIn(context, {
@@ -77,6 +84,7 @@ export const tokenForAdmin = route({
   example: { app_secret: '$APP_SECRET' },
   input: z.strictObject({ app_secret: required(text(256)) }),
   answer: adminRecord,
+  failures: [40103],
   async handler(context, { app_secret }) {
     const { deps, appId, application } = context
     if (!(await isApplicationSecret(deps.db, appId, app_secret)))

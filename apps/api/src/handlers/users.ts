@@ -43,6 +43,8 @@ export const addUser = route({
   description: 'An admin acting for a group creates a member of that group.',
   input: z.strictObject({ username: required(name(128)), mobile, email, password }),
   answer: z.object({ user_id: int64Out }),
+  failures: [40901, 42901],
+  example: { username: 'example-user', password: 'example-password' },
   async handler(context, input) {
     const { deps } = context
     const passwordHash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
@@ -80,6 +82,7 @@ export const userRemove = route({
   tag,
   access: 'admin',
   summary: 'Remove a user',
+  example: { user_id: '$OTHER_USER_ID' },
   description: 'Ends the user’s tokens. Devices stay, without an owner, alias, tags, badge and inbox.',
   input: z.strictObject({ user_id: required(id) }),
   answer: z.object({ removed: z.literal(true) }),
@@ -102,6 +105,8 @@ export const userPassword = route({
   description: 'Ends the user’s tokens.',
   input: z.strictObject({ user_id: required(id), password }),
   answer: z.object({ changed: z.literal(true) }),
+  failures: [42901],
+  example: { user_id: '$OTHER_USER_ID', password: 'another-password' },
   async handler(context, input) {
     const { deps, appId } = context
     const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))

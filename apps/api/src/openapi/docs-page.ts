@@ -35,7 +35,7 @@ selects the default. int64 is exact in both directions.</p>
 <pre>${escapeHtml(demoVariables)}</pre>`
 
 function operationPart(path: string, method: string, operation: Operation): string {
-  const { query, body, answer, statuses, curl } = readOperation(path, method, operation)
+  const { query, body, answer, codes: failures, curl } = readOperation(path, method, operation)
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ${escapeHtml(operation.summary)}</summary>
 ${operation.description
   .split('\n\n')
@@ -45,7 +45,7 @@ ${query.length > 0 ? `<h4>Query</h4>${fieldTable(query)}` : ''}
 ${body ? `<h4>Body</h4>${fieldTable(body)}` : ''}
 <h4>Example</h4><pre>${escapeHtml(curl)}</pre>
 <h4>Answer (data)</h4>${fieldTable(answer)}
-<h4>Failures</h4><p>${statuses.map((status) => `<code>${status}</code>`).join(' ')}</p></details>`
+<h4>Failures</h4><p>${failures.map((code) => `<code>${code}</code>`).join(' ')}</p></details>`
 }
 
 function fieldTable(fields: Field[]): string {

@@ -1,6 +1,8 @@
+import { sizeText, USUAL_BODY } from '../body-size.ts'
 import { type Code, codes, statusOf } from '../codes.ts'
-import { MIB, type Route } from '../route.ts'
+import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
+import { failuresOf } from './failures.ts'
 import { type JsonSchema, schemaOf } from './schemas.ts'
 
 export type OpenApiDocument = {
@@ -95,7 +97,7 @@ function operationId({ method, path }: Route): string {
 const accessText: Record<Route['access'], string> = {
   public: 'Needs no access-token.',
   user: 'For a user token, or an admin token with the header user_id.',
-  holder: 'For a user token, an admin token, or the push token alone.',
+  holder: 'Needs no access-token; one that is sent must be good.',
   anyone: 'For a user token or an admin token.',
   admin: 'For an admin token.',
   operator: 'For the operator key, sent as `authorization: Bearer …`; needs no app_id.',
@@ -104,23 +106,25 @@ const groupText = 'Refused (40301) to an admin acting for a group.'
 
 function headersOf({ access }: Route): JsonSchema[] {
   if (access === 'operator') return []
-  const header = (name: string, required: boolean, type: JsonSchema, description: string) => ({
-    name,
-    in: 'header',
-    required,
-    schema: type,
-    description,
-  })
   const int64 = { type: 'integer', format: 'int64' }
   return [
-    header('app_id', true, { type: 'string' }, 'App ID.'),
-    header('group_id', false, int64, 'With an admin token: the call is made as an admin of that group.'),
-    header(
-      'user_id',
-      false,
-      int64,
-      'With an admin token: the call is made as that user. With a user token: only its own id.',
-    ),
+    { name: 'app_id', in: 'header', required: true, schema: { type: 'string' }, description: 'App ID.' },
+    {
+      name: 'group_id',
+      in: 'header',
+      required: false,
+      schema: int64,
+      description: 'With an admin token: the call is made as an admin of that group.',
+    },
+    {
+      name: 'user_id',
+      in: 'header',
+      required: false,
+      schema: int64,
+      description:
+        'With an admin token: the call is made as that user. With a user token: only its own id.',
+      ...(access === 'user' && { example: '$USER_ID' }),
+    },
   ]
 }
 
@@ -148,7 +152,7 @@ function bodyOf(route: Route): JsonSchema | undefined {
     }
   return {
     required: !route.input.safeParse({}).success,
-    description: `At most ${route.bodyLimit === MIB ? '1 MiB' : '64 KiB'}.`,
+    description: `At most ${sizeText(route.bodyLimit ?? USUAL_BODY)}.`,
     content: {
       'application/json': {
         schema: schemaOf(route.input, 'input'),
@@ -156,26 +160,6 @@ function bodyOf(route: Route): JsonSchema | undefined {
       },
     },
   }
-}
-
-const bodyCodes: Code[] = [40001, 40002, 41301, 40801]
-
-/** Which failures a route can answer with: what the rim does for every route like it, and what its handler throws. */
-function failuresOf(route: Route): Code[] {
-  const found = new Set<Code>([50001, 50301, 40002])
-  const add = (...list: Code[]) => {
-    for (const code of list) found.add(code)
-  }
-  if (route.method !== 'get') add(...bodyCodes)
-  if (route.access === 'operator') add(40101, 40102, 40301, 40303, 40901)
-  else add(40005, 40104, 40302, 40401, 42901)
-  if (route.access === 'public') add(40103, 42902)
-  else if (route.access !== 'holder') add(40101, 40102, 40301, 40303)
-  else add(40102, 40301, 40303)
-  if (route.path === '/push/notify' || route.path === '/push/explain') add(40003, 40004)
-  if (route.path === '/admin/user' || route.path === '/admin/group') add(40901)
-  if (/task\/(cancel|pause|resume)$/.test(route.path)) add(40902)
-  return [...found].sort()
 }
 
 function responsesOf(route: Route): Record<string, JsonSchema> {
@@ -205,13 +189,27 @@ function responsesOf(route: Route): Record<string, JsonSchema> {
   for (const [status, list] of byStatus)
     responses[status] = {
       description: list.map((code) => `${code}: ${codes[code]}`).join('\n\n'),
-      ...(status === 429 && {
+      ...((status === 429 || status === 503) && {
         headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds to wait.' } },
       }),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
+      content: { 'application/json': { schema: { allOf: [failureRef, { properties: { code: { enum: list } } }] } } },
     }
   return responses
 }
+
+const failureRef = { $ref: '#/components/schemas/Failure' }
+
+/** The codes of an operation's failures, read out of the document. */
+export function codesOf({ responses }: Operation): Code[] {
+  return Object.values(responses).flatMap(({ content }) => {
+    const { schema } = (content as { 'application/json': { schema: { allOf?: FailureParts } } })[
+      'application/json'
+    ]
+    return schema.allOf?.[1].properties.code.enum ?? []
+  })
+}
+
+type FailureParts = [ref: object, own: { properties: { code: { enum: Code[] } } }]
 
 function securityOf({ access }: Route): Record<string, string[]>[] {
   if (access === 'public') return []

@@ -1,14 +1,20 @@
-import type { Operation } from './document.ts'
+import { codesOf, type Operation } from './document.ts'
 import type { JsonSchema } from './schemas.ts'
 
-/** Names the values of the demo application that the examples use. */
+const asAdmin = `-H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json'`
+
+/** Names the values of the demo application that the examples use; a user and a group are made for those that remove one. */
 export const demoVariables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
   "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
   "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
 export PUSH_TOKEN=$(curl -s -X POST "$BASE_URL/token/user" -H "app_id: $APP_ID" -H 'content-type: application/json' \\
   -d "{\\"name\\":\\"$USERNAME\\",\\"password\\":\\"$PASSWORD\\",\\"device_guid\\":\\"demo-native\\"}" | sed 's/.*"push_token":"\\([^"]*\\).*/\\1/')
-export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" -H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json' \\
-  -d '{"audience":"all","message":{"title":"Hello"}}' | sed 's/.*"task_id":\\([0-9]*\\).*/\\1/')`
+export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" ${asAdmin} \\
+  -d '{"audience":"all","message":{"title":"Hello"}}' | sed 's/.*"task_id":\\([0-9]*\\).*/\\1/')
+export OTHER_USER_ID=$(curl -s -X POST "$BASE_URL/admin/user" ${asAdmin} \\
+  -d "{\\"username\\":\\"other-$(date +%s)\\",\\"password\\":\\"other-password\\"}" | sed 's/.*"user_id":\\([0-9]*\\).*/\\1/')
+export GROUP_ID=$(curl -s -X POST "$BASE_URL/admin/group" ${asAdmin} \\
+  -d "{\\"name\\":\\"others-$(date +%s)\\"}" | sed 's/.*"group_id":\\([0-9]*\\).*/\\1/')`
 
 /** What pages for people say of one call, whatever they are written in. */
 export type OperationParts = {
@@ -16,10 +22,8 @@ export type OperationParts = {
   /** Undefined: the call has no JSON body. */
   body: Field[] | undefined
   answer: Field[]
-  /** HTTP statuses of its failures. */
-  statuses: string[]
-  /** Herald's codes of its failures. */
-  codes: string[]
+  /** Of its failures. */
+  codes: readonly number[]
   curl: string
 }
 
@@ -32,19 +36,13 @@ export function readOperation(path: string, method: string, operation: Operation
   const success = operation.responses['200'] as {
     content: { 'application/json': { schema: { properties: { data: JsonSchema } } } }
   }
-  const statuses = Object.keys(operation.responses).filter((status) => status !== '200')
   return {
     query: operation.parameters
       .filter((parameter) => parameter.in === 'query')
       .map(({ name, schema, required }) => fieldOf(name as string, schema as JsonSchema, Boolean(required))),
     body: json?.schema && fieldsOf(json.schema),
     answer: fieldsOf(success.content['application/json'].schema.properties.data),
-    statuses,
-    codes: statuses.flatMap((status) =>
-      String(operation.responses[status]!.description)
-        .split('\n\n')
-        .map((line) => line.slice(0, line.indexOf(':'))),
-    ),
+    codes: codesOf(operation),
     curl: curlOf(path, method, operation, example),
   }
 }
@@ -74,19 +72,23 @@ function typeOf(schema: JsonSchema): string {
   if (options) return options.map(typeOf).join(' or ')
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(', ')
-  if (schema.type === 'array') return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}`
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems} items`
+    return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}${most}`
+  }
   const limits = [
     schema.minimum !== undefined && `from ${schema.minimum}`,
     schema.maximum !== undefined && `to ${schema.maximum}`,
     schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
   ].filter(Boolean)
-  return [schema.format === 'int64' ? 'int64' : (schema.type ?? 'any'), ...limits].join(' ')
+  const type = schema.format === 'int64' ? 'int64' : [schema.type ?? 'any'].flat().join(' or ')
+  return [type, ...limits].join(' ')
 }
 
 function curlOf(path: string, method: string, operation: Operation, example: unknown): string {
-  const query = operation.parameters
-    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
-    .map((parameter) => `${parameter.name}=${parameter.example}`)
+  const given = (place: 'query' | 'header') =>
+    operation.parameters.filter((parameter) => parameter.in === place && parameter.example !== undefined)
+  const query = given('query').map(({ name, example }) => `${name}=${example}`)
   const lines = [
     `curl -X ${method.toUpperCase()} "$BASE_URL${path}${query.length > 0 ? `?${query.join('&')}` : ''}"`,
   ]
@@ -94,7 +96,7 @@ function curlOf(path: string, method: string, operation: Operation, example: unk
     lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
   else lines.push(`-H "app_id: $APP_ID"`)
   if (operation.security.some((scheme) => 'accessToken' in scheme)) lines.push(`-H "access-token: $TOKEN"`)
-  if (operation.description.includes('For a user token, or an admin')) lines.push(`-H "user_id: $USER_ID"`)
+  for (const { name, example } of given('header')) lines.push(`-H "${name}: ${example}"`)
   if (example !== undefined && method !== 'get') {
     const isText = typeof example === 'string'
     lines.push(`-H 'content-type: ${isText ? 'application/x-ndjson' : 'application/json'}'`)

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { sizeText } from '../body-size.ts'
 import { Failure } from '../codes.ts'
 
 const BODY_MS = 30_000
@@ -8,7 +9,7 @@ const DISCARDING_MS = 5_000
 
 /** Reads a whole body, within its limit of bytes and of time. */
 export async function readBody(request: IncomingMessage, limit: number, withinMs = BODY_MS): Promise<Buffer> {
-  const tooLarge = () => new Failure(41301, `The body is larger than ${limit / 1024} KiB.`)
+  const tooLarge = () => new Failure(41301, `The body is larger than ${sizeText(limit)}.`)
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit + DISCARDED_BYTES) throw tooLarge()
   const incomplete = () => new Failure(40001, 'The body ended before it was complete.')

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MIB } from '../body-size.ts'
 import { Failure } from '../codes.ts'
 import type { CallbackDesk } from '../receipts/callback-desk.ts'
-import { MIB } from '../route.ts'
 import { readBody } from './body.ts'
 
 /** A vendor's receipts, JSON or form: no headers of ours, an answer in the vendor's own form. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { USUAL_BODY } from '../body-size.ts'
 import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { failureOf } from '../input/problem.ts'
@@ -11,8 +12,6 @@ import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
 
 type AnyRoute = Route<Access | ConsoleAccess>
-
-const DEFAULT_BODY = 64 * 1024
 
 /** One call from headers to the answer; handlers see values only. */
 export async function serveRoute(
@@ -44,7 +43,7 @@ async function readInput(
 ): Promise<{ input: unknown; verbatim?: string }> {
   if (route.stream) return { input: request }
   if (route.method === 'get') return { input: check(route, readQuery(request.url ?? '')) }
-  const body = await readBody(request, route.bodyLimit ?? DEFAULT_BODY)
+  const body = await readBody(request, route.bodyLimit ?? USUAL_BODY)
   // A call all of whose fields may be left out may leave out the object, too.
   if (body.length === 0) {
     const nothing = route.input.safeParse({})
