@@ -20,19 +20,22 @@ export type ReadCertificate = {
   callbackUrl?: string
 }
 
+/** One that cannot be used, and why: a clause. */
+export type Unusable = { problem: string; removed?: true }
+
 export type ApplicationCertificates = {
   applicationName: string
   /**
    * The certificate that serves a binding of this environment, or why none does. A missing development certificate falls
    * back to production, but for apns, whose tokens belong to exactly one environment.
    */
-  serving(channel: VendorChannel, environment: number): ReadCertificate | { problem: string }
-  byId(id: number): ReadCertificate | { problem: string }
+  serving(channel: VendorChannel, environment: number): ReadCertificate | Unusable
+  byId(id: number): ReadCertificate | Unusable
 }
 
 export type CertificateBook = {
   of(appId: string): Promise<ApplicationCertificates>
-  byId(id: number): Promise<ReadCertificate | { problem: string }>
+  byId(id: number): Promise<ReadCertificate | Unusable>
   /** After a change made by this process: the next read is fresh. Other processes notice within a second. */
   forget(appId: string): void
 }
@@ -62,7 +65,7 @@ export function createCertificateBook(deps: {
   function readOne(
     stored: StoredCertificate,
     application: Application | undefined,
-  ): ReadCertificate | { problem: string } {
+  ): ReadCertificate | Unusable {
     const adapter = deps.adapters[stored.channel]
     if (!adapter) return { problem: `${publicName(stored.channel)} is not part of this installation` }
     try {
@@ -83,8 +86,8 @@ export function createCertificateBook(deps: {
       findApplication(deps.db, appId),
       certificatesOf(deps.db, deps.sealer, appId),
     ])
-    const read = new Map<string, ReadCertificate | { problem: string }>()
-    const byId = new Map<number, ReadCertificate | { problem: string }>()
+    const read = new Map<string, ReadCertificate | Unusable>()
+    const byId = new Map<number, ReadCertificate | Unusable>()
     for (const stored of certificates) {
       const one = readOne(stored, application)
       read.set(`${stored.channel}:${stored.environment}`, one)
@@ -115,7 +118,7 @@ export function createCertificateBook(deps: {
   }
 }
 
-const removed = { problem: 'the certificate was removed' }
+const removed = { problem: 'the certificate was removed', removed: true }
 
 /** Undefined without a public URL, or when a vendor would refuse the address for its length. */
 export function callbackUrlOf(

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { CallbackAnswer, CallbackRequest } from '@herald/channels'
+import type { CallbackAnswer, CallbackRequest, Receipt } from '@herald/channels'
 import {
   callbackKeys,
   type Database,
@@ -13,8 +13,8 @@ import { channelOfPublicName } from '@herald/domain'
 import type { CertificateBook, ReadCertificate } from '@herald/plan'
 import type { Logger } from '@herald/telemetry'
 import type { Meters } from '../meters.ts'
+import { applyReceipts } from './apply-receipts.ts'
 import { gather } from './gather.ts'
-import { applyReceipts, readCallback } from './read-callback.ts'
 import type { ReceiptSink } from './receipt-sink.ts'
 
 export type CallbackDesk = {
@@ -36,9 +36,6 @@ const SWEEP_MS = 5_000
 /** A callback may have 4 MiB. */
 const SWEPT_AT_ONCE = 5
 const MOST_ATTEMPTS = 20
-
-const isRemoved = (certificate: object) =>
-  'problem' in certificate && certificate.problem === 'the certificate was removed'
 
 export function createCallbackDesk(deps: {
   db: Database
@@ -72,7 +69,7 @@ export function createCallbackDesk(deps: {
   async function apply(
     id: number,
     certificate: ReadCertificate,
-    receipts: Parameters<typeof applyReceipts>[2],
+    receipts: Receipt[],
     at: number,
     requestId?: string,
   ) {
@@ -87,7 +84,7 @@ export function createCallbackDesk(deps: {
 
   async function readAgain(stored: StoredCallback): Promise<void> {
     const certificate = await certificates.byId(stored.certificateId)
-    const removed = isRemoved(certificate)
+    const removed = 'problem' in certificate && certificate.removed
     if (removed || stored.attempts > MOST_ATTEMPTS) {
       log.error(
         { callback: stored.id },
@@ -99,8 +96,9 @@ export function createCallbackDesk(deps: {
       return
     }
     if ('problem' in certificate) return
-    const reading = readCallback(certificate, { ...stored, now: stored.arrivedAt })
-    await apply(stored.id, certificate, reading?.ok ? reading.receipts : [], stored.arrivedAt)
+    const { adapter, settings } = certificate
+    const read = adapter.readCallback?.({ ...stored, now: stored.arrivedAt }, settings)
+    await apply(stored.id, certificate, read?.ok ? read.receipts : [], stored.arrivedAt)
   }
 
   async function sweep(): Promise<number> {
@@ -125,9 +123,10 @@ export function createCallbackDesk(deps: {
       const certificateId = await findCertificate(address)
       if (certificateId === undefined) return undefined
       const certificate = await certificates.byId(certificateId)
-      if (isRemoved(certificate)) return undefined
-      if ('problem' in certificate) return { status: 503, contentType: 'text/plain', body: 'not ready' }
-      const read = readCallback(certificate, request)
+      if ('problem' in certificate)
+        return certificate.removed ? undefined : { status: 503, contentType: 'text/plain', body: 'not ready' }
+      const read = certificate.adapter.readCallback?.(request, certificate.settings)
+      // A vendor that does not call back.
       if (!read) return undefined
       meters.calledBack(certificate.stored.channel, read.ok ? 'read' : 'refused')
       if (!read.ok) {

@@ -1,4 +1,4 @@
-import type { CallbackReading, CallbackRequest, Receipt } from '@herald/channels'
+import type { Receipt } from '@herald/channels'
 import {
   type Database,
   devicesOfTokens,
@@ -8,14 +8,6 @@ import {
 } from '@herald/db'
 import type { ReadCertificate } from '@herald/plan'
 import type { ReceiptSink } from './receipt-sink.ts'
-
-/** Undefined: the vendor does not call back. */
-export function readCallback(
-  { adapter, settings }: ReadCertificate,
-  request: CallbackRequest,
-): CallbackReading | undefined {
-  return adapter.readCallback?.(request, settings)
-}
 
 /** Counts what a callback reports, and retires the tokens it calls dead. Repeating it changes nothing. */
 export async function applyReceipts(
