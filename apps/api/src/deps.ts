@@ -13,7 +13,7 @@ import type { CallbackDesk } from './receipts/callback-desk.ts'
 import type { ReceiptSink } from './receipts/receipt-sink.ts'
 import type { RateLimiter } from './rim/rate-limiter.ts'
 
-/** What handlers work with. Wired once in `start-api.ts`, replaced in part by specs. */
+/** What handlers work with. Wired once in `wire-api.ts`, replaced in part by specs. */
 export type ApiDeps = {
   db: Database
   sealer: Sealer

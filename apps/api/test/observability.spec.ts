@@ -49,7 +49,7 @@ describe('a request in the log', () => {
     expect(lines.at(-1)).toMatchObject({
       requestId: second.headers.get('x-request-id'),
       task: first.data.task_id,
-      msg: 'a request id was used again',
+      msg: 'a request_id was used again',
     })
   })
 

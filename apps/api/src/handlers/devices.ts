@@ -6,7 +6,7 @@ import { cutPage, DEFAULT_PAGE, pageOf } from '../input/answers.ts'
 import {
   deviceGuid,
   environment,
-  id,
+  int64,
   integer,
   name,
   optional,
@@ -19,7 +19,7 @@ import {
 import { tokenProblem } from '../input/token-problem.ts'
 import { type Context, route } from '../route.ts'
 import { ownDeviceRecord, showOwnDevice } from './device-record.ts'
-import { reachDevice } from './own-device.ts'
+import { heldDevice } from './own-device.ts'
 
 const tag = 'Devices'
 
@@ -80,7 +80,7 @@ export const bindToken = route({
     const channel = channelOfProvider(input.provider)!
     const problem = deps.adapters[channel]?.checkToken(input.device_token)
     if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
-    const device = await reachDevice(context, input.push_token, false)
+    const device = await heldDevice(context, input.push_token)
     const environment = input.environment ?? 1
     await bind(deps.db, {
       appId,
@@ -105,7 +105,7 @@ export const unbindToken = route({
   input: z.strictObject({ push_token: required(pushToken), provider: required(provider) }),
   answer: z.object({ removed: z.boolean().describe('False when there was none.') }),
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, false)
+    const { deviceId } = await heldDevice(context, input.push_token)
     const channel = channelOfProvider(input.provider)!
     return { removed: await unbind(context.deps.db, { appId: context.appId, deviceId, channel }) }
   },
@@ -122,7 +122,7 @@ export const setDeviceBadge = route({
   input: z.strictObject({ push_token: required(pushToken), badge: required(integer(0, 999_999_999)) }),
   answer: z.object({ badge: z.int() }),
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, false)
+    const { deviceId } = await heldDevice(context, input.push_token)
     await setBadge(context.deps.db, context.appId, deviceId, input.badge)
     return { badge: input.badge }
   },
@@ -141,14 +141,14 @@ export const acknowledge = route({
     push_token: required(pushToken),
     list: required(
       z
-        .array(z.strictObject({ task_id: required(id), event: required(z.enum(['received', 'clicked'])) }))
+        .array(z.strictObject({ task_id: required(int64), event: required(z.enum(['received', 'clicked'])) }))
         .max(500),
     ),
   }),
   answer: z.object({ accepted: z.int().describe('How many entries were taken.') }),
   async handler(context, input) {
     const { deps, appId } = context
-    const { deviceId } = await reachDevice(context, input.push_token, false)
+    const { deviceId } = await heldDevice(context, input.push_token)
     const receipts = input.list
       .filter(({ task_id }) => task_id > 0n && task_id <= BigInt(Number.MAX_SAFE_INTEGER))
       .map(({ task_id, event }) => ({ appId, taskId: Number(task_id), deviceId, event }))

@@ -10,13 +10,13 @@ import {
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
-import { id, int64, name, page, required } from '../input/fields.ts'
+import { int64, name, page, required } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
 import { note } from './audit.ts'
 import { showUser, userRecord } from './users.ts'
 
 const tag = 'Users and groups'
-const members = { group_id: required(id), user_ids: required(z.array(int64).max(1000)) }
+const members = { group_id: required(int64), user_ids: required(z.array(int64).max(1000)) }
 const memberExample = { group_id: '$GROUP_ID', user_ids: ['$OTHER_USER_ID'] }
 
 /** An admin acting for a group sees no other. */
@@ -79,7 +79,7 @@ export const groupRemove = route({
   groupRefused: true,
   summary: 'Remove a group; its members stay users',
   example: { group_id: '$GROUP_ID' },
-  input: z.strictObject({ group_id: required(id) }),
+  input: z.strictObject({ group_id: required(int64) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { group_id }) {
     const { deps, appId } = context
@@ -130,7 +130,7 @@ export const memberList = route({
   access: 'admin',
   summary: 'Members of a group',
   example: { group_id: '$GROUP_ID' },
-  input: z.strictObject({ group_id: required(id), ...page }),
+  input: z.strictObject({ group_id: required(int64), ...page }),
   answer: pageOf(userRecord),
   async handler(context, input) {
     await checkGroup(context, input.group_id)

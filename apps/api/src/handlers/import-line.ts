@@ -2,7 +2,8 @@ import type { ChannelAdapter } from '@herald/channels'
 import { type ImportBinding, type ImportDevice, tagsPerDevice } from '@herald/db'
 import { channelOfProvider, type Platform, type VendorChannel } from '@herald/domain'
 import { isBlank } from '../input/blank.ts'
-import { readInt64 } from '../input/fields.ts'
+import { parseExact } from '../input/exact-json.ts'
+import { CONTROL, readInt64 } from '../input/fields.ts'
 import { shown } from '../input/shown.ts'
 import { tokenProblem } from '../input/token-problem.ts'
 
@@ -11,9 +12,6 @@ type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
 /** What is wrong with a line; one clause. */
 export class BadLine extends Error {}
 
-const INTEGER = /^-?\d+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be in a name
-const UNFIT = /[\u0000-\u001f\u007f]/
 const lineFields = new Set(['device_guid', 'user_id', 'platform', 'alias', 'tags', 'bindings'])
 const bindingFields = new Set(['provider', 'device_token', 'environment', 'bundle_id'])
 const platforms = new Set(['ios', 'android', 'harmony'])
@@ -40,14 +38,9 @@ export function readImportLine(text: string, adapters: Adapters): ImportDevice {
   }
 }
 
-type Parse = (
-  text: string,
-  reviver?: (key: string, value: unknown, context: { source?: string }) => unknown,
-) => unknown
-
-function parse(text: string, reviver?: Parameters<Parse>[1]): unknown {
+function parse(text: string): unknown {
   try {
-    return (JSON.parse as Parse)(text, reviver)
+    return JSON.parse(text)
   } catch {
     throw new BadLine('is not JSON')
   }
@@ -58,24 +51,17 @@ function textOf(name: string, value: unknown, max: number): string {
     throw new BadLine(`${name} must be a string that is not blank`)
   if (value.length > max && [...value].length > max)
     throw new BadLine(`${name} must have at most ${max} characters`)
-  if (UNFIT.test(value)) throw new BadLine(`${name} must not contain control characters`)
+  if (CONTROL.test(value)) throw new BadLine(`${name} must not contain control characters`)
   if (!value.isWellFormed()) throw new BadLine(`${name} contains half of a surrogate pair`)
   return value
 }
 
 function userIdOf(value: unknown, text: string): string {
   // A number that a double cannot hold is read again with all its digits.
-  const exact = typeof value === 'number' && !Number.isSafeInteger(value) ? exactUserId(text) : value
-  const read = readInt64(exact)
+  const rounded = typeof value === 'number' && !Number.isSafeInteger(value)
+  const read = readInt64(rounded ? (parseExact(text) as { user_id: unknown }).user_id : value)
   if (read === undefined) throw new BadLine('user_id must be a whole number of 64 bits')
   return String(read)
-}
-
-function exactUserId(text: string): unknown {
-  const line = parse(text, (key, value, { source }) =>
-    key === 'user_id' && typeof value === 'number' && source && INTEGER.test(source) ? BigInt(source) : value,
-  )
-  return (line as { user_id: unknown }).user_id
 }
 
 function tagsOf(value: unknown): string[] {

@@ -11,8 +11,8 @@ import { isPicture, message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { setting } from '../notify/setting-schema.ts'
 import { type Context, route } from '../route.ts'
-import { reachDevice } from './own-device.ts'
-import { scopeOf } from './scope.ts'
+import { ownDevice } from './own-device.ts'
+import { taskScopeOf } from './scope.ts'
 
 const shared = {
   method: 'post',
@@ -46,7 +46,7 @@ export const notify = route({
   },
   async handler(context, input, ext) {
     const { deps } = context
-    const task = newTask(scopeOf(context), input.audience, input.setting, input.message, ext)
+    const task = newTask(taskScopeOf(context), input, ext)
     // Before the checks that depend on the clock: a repeated request must not fail because time has passed.
     if (task.requestId !== undefined) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
@@ -73,15 +73,10 @@ export const explainPush = route({
   }),
   async handler(context, input, ext) {
     const { deps } = context
-    const task = newTask(
-      scopeOf(context),
-      input.audience ?? { kind: 'all' },
-      input.setting,
-      input.message,
-      ext,
-    )
+    const { audience = { kind: 'all' } } = input
+    const task = newTask(taskScopeOf(context), { ...input, audience }, ext)
     await checkNow(context, task)
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     return explain(deps, task, deviceId)
   },
 })
@@ -91,7 +86,7 @@ function answer({ deps, appId, requestId }: Context, taskId: number, fresh: bool
   deps.meters.accepted(fresh)
   deps.log.info(
     { requestId, task: taskId, app: appId },
-    fresh ? 'a task was accepted' : 'a request id was used again',
+    fresh ? 'a task was accepted' : 'a request_id was used again',
   )
   return { task_id: taskId }
 }

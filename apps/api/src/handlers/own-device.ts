@@ -2,14 +2,23 @@ import { type Device, findDevice, isMember } from '@herald/db'
 import { Failure } from '../codes.ts'
 import type { Context } from '../route.ts'
 
+/** The device behind a push token, if it is the user's own or within the admin's reach. */
+export function ownDevice(context: Context, pushToken: string): Promise<Device> {
+  return deviceOf(context, pushToken, false)
+}
+
 /**
- * The device behind a push token, as far as this caller may reach it. A user reaches their own; whoever holds the token of
- * a device without an owner, or calls with nothing but the token, has proved enough by knowing it.
+ * The same for calls that need nothing but the push token: whoever holds that of a device without an owner, or calls with
+ * nothing else, has proved enough by knowing it.
  */
-export async function reachDevice(context: Context, pushToken: string, owned: boolean): Promise<Device> {
+export function heldDevice(context: Context, pushToken: string): Promise<Device> {
+  return deviceOf(context, pushToken, true)
+}
+
+async function deviceOf(context: Context, pushToken: string, held: boolean): Promise<Device> {
   const { deps, appId, caller } = context
   const device = await findDevice(deps.db, appId, { pushToken })
-  if (!device || !(await mayReach(context, device, owned)))
+  if (!device || !(await mayReach(context, device, held)))
     throw new Failure(
       40401,
       `There is no device with this push_token${caller.role === 'user' ? ' of this user' : ''}.`,
@@ -17,13 +26,13 @@ export async function reachDevice(context: Context, pushToken: string, owned: bo
   return device
 }
 
-async function mayReach({ deps, appId, caller }: Context, device: Device, owned: boolean): Promise<boolean> {
+async function mayReach({ deps, appId, caller }: Context, device: Device, held: boolean): Promise<boolean> {
   switch (caller.role) {
     case 'user':
-      return device.userId === caller.userId || (!owned && device.userId === null)
+      return device.userId === caller.userId || (held && device.userId === null)
     case 'admin':
       return caller.groupId === undefined || isMember(deps.db, appId, caller.groupId, device.userId)
     default:
-      return !owned
+      return held
   }
 }

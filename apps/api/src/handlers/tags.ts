@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { name, optional, pushToken, required } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
-import { reachDevice } from './own-device.ts'
+import { ownDevice } from './own-device.ts'
 
 const tag = 'Devices'
 const path = '/user/push/tag'
@@ -24,7 +24,7 @@ export const readTags = route({
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     return tagsNow(context, deviceId)
   },
 })
@@ -40,7 +40,7 @@ export const addDeviceTags = route({
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     if ((await addTags(context.deps.db, context.appId, deviceId, input.tags)) === 'too many')
       throw new Failure(40002, `tags would give the device more than ${tagsPerDevice} tags.`)
     return tagsNow(context, deviceId)
@@ -57,7 +57,7 @@ export const removeDeviceTags = route({
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     await removeTags(context.deps.db, context.appId, deviceId, input.tags)
     return tagsNow(context, deviceId)
   },
@@ -73,7 +73,7 @@ export const removeAllTags = route({
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     await removeTags(context.deps.db, context.appId, deviceId)
     return { tags: [] }
   },
@@ -92,7 +92,7 @@ export const setDeviceAlias = route({
   input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
   answer: aliasAnswer,
   async handler(context, input) {
-    const { deviceId } = await reachDevice(context, input.push_token, true)
+    const { deviceId } = await ownDevice(context, input.push_token)
     await setAlias(context.deps.db, context.appId, deviceId, input.alias)
     return { alias: input.alias }
   },
@@ -109,7 +109,7 @@ export const clearDeviceAlias = route({
   input: z.strictObject({ push_token: required(pushToken), alias: optional(name(128)) }),
   answer: aliasAnswer,
   async handler(context, input) {
-    const device = await reachDevice(context, input.push_token, true)
+    const device = await ownDevice(context, input.push_token)
     if (input.alias !== undefined && input.alias !== device.alias) return { alias: device.alias }
     await setAlias(context.deps.db, context.appId, device.deviceId, null)
     return { alias: null }

@@ -17,9 +17,10 @@ import {
   nullableTimestamp,
   pageOf,
   seconds,
+  secondsOrNull,
   timestamp,
 } from '../input/answers.ts'
-import { id, int64, integer, optional, required } from '../input/fields.ts'
+import { int64, integer, optional, required } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
 import { taskScopeOf } from './scope.ts'
 
@@ -108,7 +109,7 @@ export const taskList = route({
   example: { limit: 10 },
   input: z.strictObject({
     limit: optional(integer(1, 1000)).describe('At most so many tasks; default 100.'),
-    before: optional(id).describe('Only tasks older than this one: the `next` of the page before.'),
+    before: optional(int64).describe('Only tasks older than this one: the `next` of the page before.'),
     state: optional(z.enum(taskStates)),
   }),
   answer: pageOf(taskRecord),
@@ -133,7 +134,7 @@ export const taskList = route({
         speed: task.speed,
         created_at: seconds(task.createdAt),
         begin_at: seconds(task.beginAt),
-        finished_at: task.finishedAt && seconds(task.finishedAt),
+        finished_at: secondsOrNull(task.finishedAt),
         target: task.target,
         sent: task.sent,
         received: task.received,
@@ -168,7 +169,7 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
     tag,
     access: 'admin',
     summary,
-    input: z.strictObject({ task_id: required(id) }),
+    input: z.strictObject({ task_id: required(int64) }),
     answer: z.object({ task_id: int64Out }),
     failures: [40902],
     example: { task_id: '$TASK_ID' },
@@ -192,7 +193,7 @@ export const taskFailureList = route({
   access: 'admin',
   summary: 'Failures of a task by channel and reason, with sample devices',
   example: { task_id: '$TASK_ID' },
-  input: z.strictObject({ task_id: required(id) }),
+  input: z.strictObject({ task_id: required(int64) }),
   answer: z.array(
     z.object({
       channel: z.string(),

@@ -2,7 +2,7 @@ import { changePassword, createUser, listUsers, removeUser, type User } from '@h
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
-import { id, name, optional, page, required, text } from '../input/fields.ts'
+import { int64, name, optional, page, required, text } from '../input/fields.ts'
 import { route } from '../route.ts'
 import { note } from './audit.ts'
 import { scopeOf } from './scope.ts'
@@ -84,7 +84,7 @@ export const userRemove = route({
   summary: 'Remove a user',
   example: { user_id: '$OTHER_USER_ID' },
   description: 'Ends the user’s tokens. Devices stay, without an owner, alias, tags, badge and inbox.',
-  input: z.strictObject({ user_id: required(id) }),
+  input: z.strictObject({ user_id: required(int64) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { user_id }) {
     const { deps, appId } = context
@@ -103,7 +103,7 @@ export const userPassword = route({
   access: 'admin',
   summary: 'Change the password of a user',
   description: 'Ends the user’s tokens.',
-  input: z.strictObject({ user_id: required(id), password }),
+  input: z.strictObject({ user_id: required(int64), password }),
   answer: z.object({ changed: z.literal(true) }),
   failures: [42901],
   example: { user_id: '$OTHER_USER_ID', password: 'another-password' },

@@ -6,8 +6,13 @@ export const int64Out = z.union([z.bigint(), z.int()]).meta({ type: 'integer', f
 export const timestamp = z.int().describe('Unix time in seconds.')
 export const nullableTimestamp = timestamp.nullable()
 
-export function seconds(date: Date): number {
-  return Math.floor(date.getTime() / 1000)
+/** Of a Date, or of milliseconds. */
+export function seconds(time: Date | number): number {
+  return Math.floor(Number(time) / 1000)
+}
+
+export function secondsOrNull(time: Date | number | null | undefined): number | null {
+  return time === null || time === undefined ? null : seconds(time)
 }
 
 /** A page of a list. `next` goes into `after` (or `before`) of the next call; null on the last page. */

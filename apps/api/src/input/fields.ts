@@ -22,7 +22,7 @@ export function text(max: number) {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: names with control characters are what this finds
-const CONTROL = /[\u0000-\u001f\u007f]/
+export const CONTROL = /[\u0000-\u001f\u007f]/
 
 /** A name that people see and lists are joined with: no control characters. */
 export function name(max: number) {
@@ -59,9 +59,6 @@ export const int64 = z
   })
   .meta({ type: ['integer', 'string'], format: 'int64', pattern: '^-?\\d{1,19}$' })
 
-/** An id that Herald made, as a caller names it. */
-export const id = int64
-
 export function integer(min: number, max: number) {
   return z.int(`must be a whole number from ${min} to ${max}`).min(min).max(max)
 }
@@ -93,5 +90,5 @@ export const pushToken = name(255)
 /** What every list takes: how many, and behind which id. */
 export const page = {
   limit: optional(integer(1, 1000)).describe('At most so many entries; default 100.'),
-  after: optional(id).describe('Only entries behind this one: the `next` of the page before.'),
+  after: optional(int64).describe('Only entries behind this one: the `next` of the page before.'),
 }

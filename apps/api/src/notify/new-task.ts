@@ -7,20 +7,18 @@ const DEFAULT_TTL = 86_400
 
 /** A checked request in the form the pipeline works with. `ext` is the caller's text of it. */
 export function newTask(
-  scope: { appId: string; groupId?: bigint },
-  audience: Audience,
-  options: z.output<typeof setting> = {},
-  fields: MessageFields,
+  scope: { appId: string; groupId?: number },
+  input: { audience: Audience; setting?: z.output<typeof setting>; message: MessageFields },
   ext: string | undefined,
 ): NewTask {
+  const options = input.setting ?? {}
   return {
-    appId: scope.appId,
-    groupId: scope.groupId === undefined ? undefined : Number(scope.groupId),
+    ...scope,
     requestId: options.request_id,
-    audience,
+    audience: input.audience,
     strategy: options.distribution_strategy ?? 'combined',
     sequence: options.ospush_sequence ?? [...defaultSequence],
-    message: messageOf(fields, ext),
+    message: messageOf(input.message, ext),
     messageClass: options.message_class,
     lane: options.priority,
     speed: options.speed,

@@ -1,13 +1,7 @@
 import { Failure } from '../codes.ts'
+import { parseExact } from '../input/exact-json.ts'
 import { shown } from '../input/shown.ts'
 import { scanJson } from './json-scan.ts'
-
-/** The reviver's context (Node 22+), which the TypeScript library does not describe yet. */
-type Parse = (
-  text: string,
-  reviver?: (key: string, value: unknown, context: { source?: string }) => unknown,
-) => unknown
-const parse = JSON.parse as Parse
 
 const MAX_DEPTH = 64
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
@@ -39,23 +33,15 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-const LONG_NUMBER = /\d{16}/
-const INTEGER = /^-?\d+$/
-
 function parseText(text: string): unknown {
   try {
-    return LONG_NUMBER.test(text) ? parse(text, exactIntegers) : parse(text)
+    return parseExact(text)
   } catch {
     throw new Failure(
       40001,
       text.trim() === '' ? 'The body is empty; it must be JSON.' : 'The body is not JSON.',
     )
   }
-}
-
-function exactIntegers(_key: string, value: unknown, context: { source?: string }): unknown {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
-  return context.source !== undefined && INTEGER.test(context.source) ? BigInt(context.source) : value
 }
 
 function refuseUnstorable(value: unknown, path: string): void {
