@@ -1,4 +1,4 @@
-import type { ChannelAdapter, VendorUrls } from '@herald/channels'
+import type { ChannelAdapter, TransportDeps } from '@herald/channels'
 import type { Database, Sealer } from '@herald/db'
 import type { VendorChannel } from '@herald/domain'
 import type { Acceptor, CertificateBook } from '@herald/plan'
@@ -24,7 +24,7 @@ export type ApiDeps = {
   acceptor: Acceptor
   certificates: CertificateBook
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
-  vendor: { urls: VendorUrls; proxy?: string; ca?: string; client?: 'own' | 'reference'; timeoutMs: number }
+  transportDeps(certificateId: number): TransportDeps
   receipts: ReceiptSink
   callbacks: CallbackDesk
   passwords: Passwords

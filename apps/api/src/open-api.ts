@@ -1,7 +1,7 @@
 import { adapters } from '@herald/channels'
 import { sharedKey } from '@herald/db'
 import { createAcceptor } from '@herald/plan'
-import type { Context } from '@herald/program'
+import { type Context, transportDeps } from '@herald/program'
 import type { Express } from 'express'
 import { createConsoleSessions } from './auth/console-sessions.ts'
 import { createPasswords } from './auth/passwords.ts'
@@ -52,13 +52,7 @@ export async function openApi(context: Context, options: OpenApiOptions = {}): P
     acceptor,
     certificates,
     adapters,
-    vendor: {
-      urls: settings.vendorUrls,
-      proxy: settings.proxy,
-      ca: settings.vendorCa,
-      client: settings.vendorClient,
-      timeoutMs: settings.sendTimeoutSeconds * 1000,
-    },
+    transportDeps: (certificateId) => transportDeps(context, certificateId),
     receipts,
     callbacks,
     passwords: createPasswords(),

@@ -1,11 +1,7 @@
 import { addApplication, applicationList } from './handlers/applications.ts'
-import {
-  certificateList,
-  checkCertificate,
-  dropCertificate,
-  putCertificate,
-  readCertificate,
-} from './handlers/certificates.ts'
+import { checkCertificate } from './handlers/certificate-check.ts'
+import { certificateList } from './handlers/certificate-list.ts'
+import { dropCertificate, putCertificate, readCertificate } from './handlers/certificates.ts'
 import { importDeviceStream } from './handlers/device-import.ts'
 import { deviceList } from './handlers/device-list.ts'
 import {

@@ -1,7 +1,6 @@
-import type { ChannelAdapter, TransportDeps } from '@herald/channels'
-import { taskMemory, vendorSession } from '@herald/db'
+import type { ChannelAdapter } from '@herald/channels'
 import { publicName } from '@herald/domain'
-import { type Context, DRAIN_MS, runProgram, type Service } from '@herald/program'
+import { DRAIN_MS, runProgram, type Service, transportDeps } from '@herald/program'
 import { pushQueue } from '@herald/queue'
 import { createMetrics } from './metrics.ts'
 import { createRunner } from './runner.ts'
@@ -47,19 +46,6 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         },
       }
     },
-  }
-}
-
-function transportDeps({ settings, db, sealer }: Context, certificateId: number): TransportDeps {
-  return {
-    urls: settings.vendorUrls,
-    proxy: settings.proxy,
-    ca: settings.vendorCa,
-    client: settings.vendorClient,
-    now: Date.now,
-    timeoutMs: settings.sendTimeoutSeconds * 1000,
-    session: (key, mint, stale) => vendorSession(db, sealer, certificateId, key, mint, stale),
-    taskMemory: (taskId, key, make) => taskMemory(db, taskId, certificateId, key, make),
   }
 }
 

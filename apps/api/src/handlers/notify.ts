@@ -73,8 +73,8 @@ export const explainPush = route({
   }),
   async handler(context, input, ext) {
     const { deps } = context
-    const { audience = { kind: 'all' } } = input
-    const task = newTask(taskScopeOf(context), { ...input, audience }, ext)
+    const wanted = { ...input, audience: input.audience ?? ({ kind: 'all' } as const) }
+    const task = newTask(taskScopeOf(context), wanted, ext)
     await checkNow(context, task)
     const { deviceId } = await ownDevice(context, input.push_token)
     return explain(deps, task, deviceId)

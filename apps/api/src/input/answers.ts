@@ -15,6 +15,11 @@ export function secondsOrNull(time: Date | number | null | undefined): number | 
   return time === null || time === undefined ? null : seconds(time)
 }
 
+/** Of milliseconds, in UTC. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
 /** A page of a list. `next` goes into `after` (or `before`) of the next call; null on the last page. */
 export function pageOf<Entry extends z.ZodType>(entry: Entry) {
   return z.object({ list: z.array(entry), next: int64Out.nullable() })

@@ -1,0 +1,102 @@
+import { certificatesOf, governorOf } from '@herald/db'
+import { providerOf, publicName } from '@herald/domain'
+import { z } from 'zod'
+import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'
+import { route } from '../route.ts'
+import { mask, maskExtra } from './certificate-mask.ts'
+import { callsBack, receiptUrlOf } from './receipt-url.ts'
+
+const WARN_MS = 30 * 86_400_000
+
+const certificateView = z.object({
+  provider: z.int(),
+  channel: z.string(),
+  environment: z.int(),
+  name: z.string(),
+  app_id: z.string(),
+  app_key: z.string(),
+  app_secret: z.string(),
+  certificate: z.string(),
+  extra: z.record(z.string(), z.unknown()),
+  state: z.enum(['open', 'closed', 'suspect']),
+  last_error: z.string().nullable(),
+  last_error_at: nullableTimestamp,
+  expires_at: nullableTimestamp,
+  callback_url: z.string().nullable(),
+  usage: z
+    .array(
+      z.object({
+        message_class: z.enum(['service', 'marketing']),
+        day: z.string().describe('The day of the last send, where the vendor counts its quota.'),
+        devices: z.int().describe('Devices counted on that day.'),
+        permits: z
+          .number()
+          .describe('Devices that could be sent to at once when it was last asked; negative: in debt.'),
+      }),
+    )
+    .describe('What the governor of the limits stands at, by message class.'),
+  warnings: z.array(z.string()).describe('What the operator should look after.'),
+})
+
+export const certificateList = route({
+  method: 'get',
+  path: '/admin/push/certificate/list',
+  tag: 'Certificates',
+  access: 'admin',
+  groupRefused: true,
+  summary: 'Certificates, secrets masked, with state, last error, expiry and callback URL',
+  input: z.strictObject({}),
+  answer: z.array(certificateView),
+  async handler({ deps, appId }) {
+    const [certificates, governors] = await Promise.all([
+      certificatesOf(deps.db, deps.sealer, appId),
+      governorOf(deps.db, appId),
+    ])
+    return certificates.map((stored) => {
+      const callbackUrl = receiptUrlOf(deps, stored)
+      return {
+        provider: providerOf(stored.channel),
+        channel: publicName(stored.channel),
+        environment: stored.environment === 'production' ? 1 : 0,
+        name: stored.name,
+        app_id: stored.appId,
+        app_key: stored.appKey,
+        app_secret: mask(stored.appSecret),
+        certificate: mask(stored.certificate),
+        extra: maskExtra(stored.extra),
+        state: stored.state,
+        last_error: stored.lastError ?? null,
+        last_error_at: secondsOrNull(stored.lastErrorAt),
+        expires_at: secondsOrNull(stored.expiresAt),
+        callback_url: callbackUrl ?? null,
+        usage: governors
+          .filter(({ certificateId }) => certificateId === stored.id)
+          .map(({ messageClass, day, used, devices }) => ({
+            message_class: messageClass,
+            day,
+            devices: used,
+            permits: devices,
+          })),
+        warnings: [
+          ...expiryWarning(stored.expiresAt, Date.now()),
+          ...(callsBack(deps, stored) ? callbackWarning(deps.publicUrl, callbackUrl) : []),
+        ],
+      }
+    })
+  },
+})
+
+function expiryWarning(expiresAt: number | undefined, now: number): string[] {
+  if (expiresAt === undefined || expiresAt - now > WARN_MS) return []
+  const day = dayOf(expiresAt)
+  return [expiresAt <= now ? `The certificate expired on ${day}.` : `The certificate expires on ${day}.`]
+}
+
+function callbackWarning(publicUrl: string | undefined, callbackUrl: string | undefined): string[] {
+  if (callbackUrl !== undefined) return []
+  return [
+    publicUrl === undefined
+      ? 'HERALD_PUBLIC_URL is not set, so no receipts are asked for.'
+      : 'HERALD_PUBLIC_URL is too long: with it the callback URL exceeds 128 bytes, so no receipts are asked for.',
+  ]
+}

@@ -1,0 +1,11 @@
+import type { StoredCertificate } from '@herald/db'
+import { callbackUrlOf } from '@herald/plan'
+import type { ApiDeps } from '../deps.ts'
+
+/** APNs and FCM never call back: an address would only mislead. */
+export const callsBack = (deps: ApiDeps, { channel }: StoredCertificate) =>
+  deps.adapters[channel]?.readCallback !== undefined
+
+export function receiptUrlOf(deps: ApiDeps, stored: StoredCertificate): string | undefined {
+  return callsBack(deps, stored) ? callbackUrlOf(stored, deps.publicUrl) : undefined
+}

@@ -1,0 +1,20 @@
+import type { TransportDeps } from '@herald/channels'
+import { taskMemory, vendorSession } from '@herald/db'
+import type { Context } from './service.ts'
+
+/** What a transport to a vendor works with, for the certificate it was opened for. */
+export function transportDeps(
+  { settings, db, sealer }: Pick<Context, 'settings' | 'db' | 'sealer'>,
+  certificateId: number,
+): TransportDeps {
+  return {
+    urls: settings.vendorUrls,
+    proxy: settings.proxy,
+    ca: settings.vendorCa,
+    client: settings.vendorClient,
+    now: Date.now,
+    timeoutMs: settings.sendTimeoutSeconds * 1000,
+    session: (key, mint, stale) => vendorSession(db, sealer, certificateId, key, mint, stale),
+    taskMemory: (taskId, key, make) => taskMemory(db, taskId, certificateId, key, make),
+  }
+}
