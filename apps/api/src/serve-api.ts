@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Context, Running, Service } from '@herald/program'
-import { type OpenApi, type OpenApiOptions, openApi } from './open-api.ts'
 import { rawFailure } from './rim/envelope.ts'
+import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 
 /** What a server of the interface needs beyond its handler. */
 export function tuneServer(server: Server): void {
@@ -22,15 +22,15 @@ export function tuneServer(server: Server): void {
   })
 }
 
-export type ServedApi = Running & { port: number; api: OpenApi }
+export type ServedApi = Running & { port: number; api: WiredApi }
 
 /** The interface on a port of its own. */
 export async function serveApi(
   context: Context,
-  options: OpenApiOptions & { port?: number } = {},
+  options: WireOptions & { port?: number } = {},
 ): Promise<ServedApi> {
   const { host, port } = context.settings
-  const api = await openApi(context, options)
+  const api = await wireApi(context, options)
   const server = createServer(api.app)
   tuneServer(server)
   await new Promise<void>((resolve, reject) => {
@@ -42,7 +42,6 @@ export async function serveApi(
   return {
     port: (server.address() as AddressInfo).port,
     api,
-    waiting: async () => (await api.deps.waiting())[0],
     async stop() {
       await closeServer(server)
       await api.close()

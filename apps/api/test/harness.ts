@@ -7,8 +7,8 @@ import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import type { ApiDeps } from '../src/deps.ts'
-import { type OpenApi, openApi } from '../src/open-api.ts'
 import { tuneServer } from '../src/serve-api.ts'
+import { type WiredApi, wireApi } from '../src/wire-api.ts'
 import { checkAnswer } from './contract.ts'
 
 export const OPERATOR_KEY = 'operator-key-of-the-specs'
@@ -85,7 +85,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     certificateAdapters: options.certificateAdapters,
   })
   const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides
-  const api = await openApi(context, {
+  const api = await wireApi(context, {
     consoleFolder: options.consoleFolder,
     overrides: {
       ...(options.certificateAdapters && { adapters: options.certificateAdapters }),
@@ -102,7 +102,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
 async function finish(opened: {
   database: TestDatabase
   context: OpenContext
-  api: OpenApi
+  api: WiredApi
   server: Server
   port: number
 }): Promise<TestApi> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type OpenApi, openApi, tuneServer } from '@herald/api'
+import { tuneServer, type WiredApi, wireApi } from '@herald/api'
 import { findApplication } from '@herald/db'
 import type { Service } from '@herald/program'
 import { answerDemo } from '@herald/worker-native'
@@ -16,7 +16,7 @@ export function frontApi({ door, demo, credentials, simulation }: House): Servic
   return {
     name: 'api',
     async start(context) {
-      const api = await openApi(context)
+      const api = await wireApi(context)
       const { application, userId } = await seedDemo(api.deps, credentials, simulation)
       const { appId, appSecret } = credentials.application
       demo.add({
@@ -51,6 +51,6 @@ export function frontApi({ door, demo, credentials, simulation }: House): Servic
   }
 }
 
-function adminToken({ deps }: OpenApi, app: string, version: number): string {
+function adminToken({ deps }: WiredApi, app: string, version: number): string {
   return deps.sessions.tokens.issue({ app, role: 'admin', subject: app, version }).token
 }

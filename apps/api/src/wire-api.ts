@@ -15,7 +15,7 @@ import { createReceiptSink } from './receipts/receipt-sink.ts'
 import { type AppOptions, createApp } from './rim/create-app.ts'
 import { createRateLimiter } from './rim/rate-limiter.ts'
 
-export type OpenApi = {
+export type WiredApi = {
   /** Handles requests; the owner of the server passes them on. */
   app: Express
   deps: ApiDeps
@@ -23,10 +23,10 @@ export type OpenApi = {
   close(): Promise<void>
 }
 
-export type OpenApiOptions = AppOptions & { overrides?: Partial<ApiDeps> }
+export type WireOptions = AppOptions & { overrides?: Partial<ApiDeps> }
 
 /** Wires the interface to a program's Postgres, queue and settings; opens no port. */
-export async function openApi(context: Context, options: OpenApiOptions = {}): Promise<OpenApi> {
+export async function wireApi(context: Context, options: WireOptions = {}): Promise<WiredApi> {
   const { settings, db, sealer, queues, certificates, log, registry } = context
   const privateKey = settings.tokenKey ?? (await sharedKey(db, sealer, 'token-signing', newTokenKey))
   const meters = createMeters(registry)
