@@ -1,4 +1,3 @@
-export { describeSettings } from './describe-settings.ts'
 export { SettingsError } from './kinds.ts'
 export { callerDirectory, inspectOwnSettings, loadSettings } from './load-settings.ts'
 export { type Inspection, inspectSettings, type ReadResult, readSettings } from './read-settings.ts'

@@ -29,8 +29,15 @@ function setting<T, F extends T | undefined>(
   return { name, about, parse, fallback, ...rest }
 }
 
-export const text = <F extends string | undefined>(name: string, about: string, options: Options<F>) =>
-  setting(name, about, options, (value) => value)
+export const text = <F extends string | undefined>(
+  name: string,
+  about: string,
+  { least = 1, ...options }: Options<F> & { least?: number },
+) =>
+  setting(name, about, options, (value) => {
+    if (value.length < least) throw new Error(`must have ${least} characters or more`)
+    return value
+  })
 
 export const integer = (name: string, about: string, fallback: number, [least, most]: [number, number]) =>
   setting(name, about, { fallback }, (value) => {

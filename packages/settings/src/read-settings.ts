@@ -25,12 +25,8 @@ export function readSettings(
   const read = (table: Record<string, Setting<unknown>>) =>
     Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, readOne(setting, env, readFile)]))
   const values = read(settingsTable) as Omit<Settings, 'vendorUrls' | 'givenVendorUrls' | 'vendorCa'>
-  const { operatorKey, vendorCaFile } = values
-  if (operatorKey !== undefined && operatorKey.length < 16) {
-    throw new SettingsError('HERALD_OPERATOR_KEY must have 16 characters or more.')
-  }
   const vendorCa =
-    vendorCaFile === undefined ? undefined : readNamedFile('HERALD_VENDOR_CA', vendorCaFile, readFile)
+    values.vendorCaFile && readNamedFile(settingsTable.vendorCaFile.name, values.vendorCaFile, readFile)
   const givenVendorUrls = Object.entries(vendorUrlTable).flatMap(([key, { name }]) =>
     env[name]?.trim() ? [key as keyof VendorUrls] : [],
   )

@@ -7,7 +7,7 @@ export function requireSetting<Key extends keyof typeof settingsTable>(
   key: Key,
 ): NonNullable<Settings[Key]> {
   const value = settings[key]
-  if (value === undefined || value === null) {
+  if (value === undefined) {
     const { name, about } = settingsTable[key]
     throw new SettingsError(`${name} is not set: ${about}`)
   }

@@ -30,7 +30,7 @@ export const settingsTable = {
   ),
   publicUrl: address(
     'HERALD_PUBLIC_URL',
-    'Address under which vendors reach this service for receipts.',
+    'Address under which vendors reach this service for receipts, and browsers its console.',
     web,
     {
       fallback: undefined,
@@ -41,6 +41,7 @@ export const settingsTable = {
     'HERALD_OPERATOR_KEY',
     'The operator’s key, sent as `authorization: Bearer …`; 16 characters or more.',
     {
+      least: 16,
       fallback: undefined,
       fallbackText: 'the standalone makes one',
       secret: true,
@@ -141,7 +142,7 @@ export const settingsTable = {
   }),
   metricsPort: integer(
     'HERALD_METRICS_PORT',
-    'Port of /healthz, /readyz and /metrics of a worker; 0 = none.',
+    'Port of /healthz, /readyz and /metrics of every program but the standalone, which has them on `HERALD_PORT`; 0 = none.',
     7110,
     [0, 65535],
   ),

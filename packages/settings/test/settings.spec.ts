@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import {
-  describeSettings,
   inspectSettings,
   readSettings,
   requireSetting,
@@ -169,8 +168,8 @@ describe('inspectSettings', () => {
     expect(problems).toEqual([
       'HERALD_PORT must be a whole number from 1 to 65535, not "http".',
       'DATABASE_URL_FILE names the file /nowhere, which cannot be read (ENOENT).',
-      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; one of them must go.',
       'HERALD_OPERATOR_KEY must have 16 characters or more.',
+      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; one of them must go.',
     ])
     expect(settings).toMatchObject({ port: 7100, tokenDays: 9, operatorKey: undefined })
     expect(warnings).toEqual(['HERALD_PROT is set, but Herald has no such setting.'])
@@ -185,23 +184,6 @@ describe('requireSetting', () => {
     expect(requireSetting(settingsOf({ DATABASE_URL: 'postgres://h/d' }), 'databaseUrl')).toBe(
       'postgres://h/d',
     )
-  })
-})
-
-describe('describeSettings', () => {
-  it('shows no secret', () => {
-    const described = describeSettings(
-      settingsOf({
-        DATABASE_URL: 'postgres://u:hush@host/db',
-        QUEUE_URL: 'redis://:hush@host',
-        HERALD_PROXY: 'http://u:hush@proxy',
-        HERALD_OPERATOR_KEY: 'hush'.repeat(4),
-        HERALD_MASTER_KEY: 'ab'.repeat(32),
-        HERALD_TOKEN_KEY: p256,
-      }),
-    )
-    expect(JSON.stringify(described)).not.toMatch(/hush|abab|PRIVATE/)
-    expect(described).toMatchObject({ DATABASE_URL: '(set)', HERALD_PORT: '7100', HERALD_REGISTER: 'on' })
   })
 })
 

@@ -51,6 +51,12 @@ describe('createLogger', () => {
     expect(text.match(/\[hidden\]/g)).toHaveLength(3)
   })
 
+  it('shows nothing of what is too deep to be looked through', () => {
+    let deep: object = { password: 'hush' }
+    for (let level = 0; level < 20; level++) deep = { deep }
+    expect(JSON.stringify(logged((logger) => logger.info({ deep })))).not.toContain('hush')
+  })
+
   it('keeps what only sounds like a secret', () => {
     const [line] = logged((logger) =>
       logger.info({ task_id: 1, tokenCount: 3, url: 'http://host:80', mail: 'a@b' }),
