@@ -118,7 +118,7 @@ export function createCertificateBook(deps: {
   }
 }
 
-const removed = { problem: 'the certificate was removed', removed: true }
+const removed: Unusable = { problem: 'the certificate was removed', removed: true }
 
 /** Undefined without a public URL, or when a vendor would refuse the address for its length. */
 export function callbackUrlOf(

@@ -25,11 +25,12 @@ export async function answerHealth(
       send(response, waiting.length === 0 ? 200 : 503, { ready: waiting.length === 0, waiting })
       return true
     }
-    case '/metrics':
-      response
-        .writeHead(200, { 'content-type': deps.registry.contentType })
-        .end(await deps.registry.metrics())
+    case '/metrics': {
+      // Read before the head is written: what fails must still be able to say so.
+      const metrics = await deps.registry.metrics()
+      response.writeHead(200, { 'content-type': deps.registry.contentType }).end(metrics)
       return true
+    }
     default:
       return false
   }

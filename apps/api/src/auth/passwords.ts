@@ -48,7 +48,9 @@ export function createPasswords(
     },
     async inTurn(attempt) {
       if (waiting.length >= mostWaiting)
-        throw new Failure(42901, 'Too many passwords are waiting to be checked; try again in a moment.', { retryAfter: 2 })
+        throw new Failure(42901, 'Too many passwords are waiting to be checked; try again in a moment.', {
+          retryAfter: 2,
+        })
       if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
       else running++
       try {

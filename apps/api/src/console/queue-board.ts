@@ -95,10 +95,7 @@ function sendWords(request: Request, response: Response, error: unknown): boolea
   if (!(error instanceof Failure) || !String(request.headers.accept ?? '').includes('text/html')) return false
   const sentence =
     failure.code === 40101 ? 'Sign in to the console with the operator key, then come back.' : failure.message
-  response
-    .status(statusOf(failure.code))
-    .type('html')
-    .send(wordsPage('Queues', sentence))
+  response.status(statusOf(failure.code)).type('html').send(wordsPage('Queues', sentence))
   return true
 }
 

@@ -37,14 +37,14 @@ const LOOK_MS = 1000
  * Keeps the built console in memory: some hundred kilobytes, and a request can only name what is there, so that no path
  * leads anywhere else. A new build is seen within a second.
  */
-export function openSite(folder: string, now = () => performance.now()): () => Promise<Site | undefined> {
+export function openSite(folder: string): () => Promise<Site | undefined> {
   let site: Promise<Site | undefined> = Promise.resolve(undefined)
   let builtAt: number | undefined
   let lookAt = Number.NEGATIVE_INFINITY
 
   return async () => {
-    if (now() < lookAt) return site
-    lookAt = now() + LOOK_MS
+    if (performance.now() < lookAt) return site
+    lookAt = performance.now() + LOOK_MS
     const found = await stat(join(folder, 'index.html')).catch(() => undefined)
     if (found?.mtimeMs === builtAt) return site
     builtAt = found?.mtimeMs

@@ -1,9 +1,4 @@
-import {
-  certificateAt,
-  removeCertificate,
-  type StoredCertificate,
-  saveCertificate,
-} from '@herald/db'
+import { certificateAt, removeCertificate, type StoredCertificate, saveCertificate } from '@herald/db'
 import { publicName } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'

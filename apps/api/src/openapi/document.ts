@@ -121,8 +121,7 @@ function headersOf({ access }: Route): JsonSchema[] {
       in: 'header',
       required: false,
       schema: int64,
-      description:
-        'With an admin token: the call is made as that user. With a user token: only its own id.',
+      description: 'With an admin token: the call is made as that user. With a user token: only its own id.',
       ...(access === 'user' && { example: '$USER_ID' }),
     },
   ]
@@ -192,7 +191,9 @@ function responsesOf(route: Route): Record<string, JsonSchema> {
       ...((status === 429 || status === 503) && {
         headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds to wait.' } },
       }),
-      content: { 'application/json': { schema: { allOf: [failureRef, { properties: { code: { enum: list } } }] } } },
+      content: {
+        'application/json': { schema: { allOf: [failureRef, { properties: { code: { enum: list } } }] } },
+      },
     }
   return responses
 }

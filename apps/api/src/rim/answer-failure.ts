@@ -15,7 +15,12 @@ export function answerFailure(
   const about = { err: error, requestId: response.getHeader('x-request-id'), path }
   if (unexpected) log.error(about, 'a call failed unexpectedly')
   else if (failure.code === 50301) log.warn(about, 'Postgres is unreachable')
+  if (response.headersSent) {
+    // An answer that broke off must not look whole.
+    response.destroy()
+    return
+  }
   // What is left of a body would have to be read to its end before the connection could be used again.
-  if (!request.complete && !response.headersSent) response.setHeader('connection', 'close')
+  if (!request.complete) response.setHeader('connection', 'close')
   sendFailure(response, failure)
 }
