@@ -133,11 +133,11 @@ type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
 
 const acceptSql = `
 WITH input AS MATERIALIZED (
-  SELECT r.*, now() + make_interval(secs => r.begin_in) AS begin_at,
+  SELECT r.*, GREATEST(now(), to_timestamp(r.show_begin)) AS begin_at,
     to_timestamp(r.show_end) AS show_end_at
   FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
-    begin_in double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
 ), timed AS (
   SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${handOverTime}, show_end_at) END AS deadline FROM input
 ), inserted AS (
@@ -186,7 +186,7 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
     lane_fixed: task.lane !== undefined,
     speed: task.speed ?? null,
     ttl: task.ttl,
-    begin_in: Math.max(0, (task.message.showBegin ?? 0) - Date.now() / 1000),
+    show_begin: task.message.showBegin ?? null,
     show_end: task.message.showEnd ?? null,
     unreachable: plan?.unreachable ?? 0,
     batches: (plan?.batches ?? []).map((batch): BatchRow & { state: string } => ({

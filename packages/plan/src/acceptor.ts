@@ -115,13 +115,12 @@ export function createAcceptor(deps: {
   }
 
   async function planSmall(tasks: NewTask[]): Promise<TaskToAccept[]> {
-    const begun = tasks.map((task) => (task.message.showBegin ?? 0) * 1000 <= Date.now())
-    const now = tasks.filter((_, i) => begun[i])
+    // Whether a time to begin at has come is for Postgres' clock to say: the planner asks it.
+    const now = tasks.filter(({ message }) => message.showBegin === undefined)
     const audiences = await resolveSmallAudiences(deps.db, now)
-    let next = 0
     return Promise.all(
-      tasks.map(async (task, i): Promise<TaskToAccept> => {
-        const devices = begun[i] ? audiences[next++] : undefined
+      tasks.map(async (task): Promise<TaskToAccept> => {
+        const devices = audiences[now.indexOf(task)]
         if (!devices) return { task, mayRelease: () => false }
         const rules = rulesFor(task, await deps.certificates.of(task.appId))
         const plan = planDevices(devices, rules, task.speed)

@@ -10,7 +10,7 @@ import {
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createAcceptor, createCertificateBook } from '../src/index.ts'
 
 let database: TestDatabase
@@ -52,6 +52,39 @@ const task = (change: Partial<NewTask> = {}): NewTask => ({
 })
 const known = async (taskId: number) =>
   (await db.pool.query('SELECT 1 FROM task WHERE id = $1', [taskId])).rowCount === 1
+
+describe('a time to begin at', () => {
+  afterEach(() => {
+    jest.restoreAllMocks()
+  })
+
+  const HOUR = 3600
+  it.each([
+    ['an hour ahead', HOUR],
+    ['an hour behind', -HOUR],
+    ['right', 0],
+  ])('is judged by the clock of Postgres, while that of this host is %s', async (_name, offset) => {
+    const real = Date.now()
+    jest.spyOn(Date, 'now').mockImplementation(() => real + offset * 1000)
+    const acceptor = open()
+    const later = Math.floor(real / 1000) + HOUR / 2
+    const accepted = await Promise.all(
+      [later, later - HOUR].map((showBegin) =>
+        acceptor.accept(task({ message: { ...sampleMessage(), showBegin } })),
+      ),
+    )
+    const { rows } = await db.pool.query(
+      `SELECT state, extract(epoch FROM begin_at)::int = $2 AS "asAsked", begin_at = created_at AS "atOnce"
+       FROM task WHERE id = ANY($1) ORDER BY begin_at DESC`,
+      [accepted.map(({ taskId }) => taskId), later],
+    )
+    expect(rows).toEqual([
+      { state: 'accepted', asAsked: true, atOnce: false },
+      { state: 'accepted', asAsked: false, atOnce: true },
+    ])
+    await acceptor.close()
+  })
+})
 
 describe('an acceptor', () => {
   it('answers when the task is committed', async () => {
@@ -107,6 +140,16 @@ describe('an acceptor', () => {
     const before = added
     expect(await push()).toEqual(['ready'])
     expect(added).toBe(before)
+    await acceptor.close()
+  })
+
+  it('does not let the trouble of one request become the error of those it boarded with', async () => {
+    const acceptor = open()
+    // Postgres cannot hold it; the interface refuses it long before.
+    const answers = await Promise.allSettled(
+      [task(), task({ requestId: '\u0000' }), task()].map(acceptor.accept),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     await acceptor.close()
   })
 
