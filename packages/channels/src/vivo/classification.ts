@@ -33,14 +33,20 @@ export function classFields({ message, messageClass }: Classed, settings: VivoSe
   return { classification: classificationOf(settings, messageClass) }
 }
 
-/** The class that vivo will count the message under; the task's own where both mean the same. */
+/**
+ * The class that vivo will count the message under; the task's own where both mean the same. Test sends pass at any hour,
+ * as system messages do.
+ */
 export function countedClass(task: Classed, settings: VivoSettings): MessageClass {
-  const { classification, category } = classFields(task, settings)
-  const counted = classification ?? (category === undefined ? undefined : categories[category])
+  const counted = task.message.vivo.pushMode === 1 ? 1 : countedAs(classFields(task, settings))
   if (counted === undefined) return task.messageClass
   const named = counted === 1 ? 'service' : 'marketing'
   const classes = [task.messageClass, named, 'service', 'marketing'] as const
   return classes.find((name) => classificationOf(settings, name) === counted) ?? named
+}
+
+function countedAs({ classification, category }: VivoClass): 0 | 1 | undefined {
+  return classification ?? (category === undefined ? undefined : categories[category])
 }
 
 function pick({ classification, category }: VivoClass): VivoClass {

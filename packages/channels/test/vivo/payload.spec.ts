@@ -234,6 +234,8 @@ describe('the class of a vivo message', () => {
     [{ category: 'IM' }, 'marketing', 'service'],
     [{ category: 'NEWS' }, 'service', 'marketing'],
     [{ category: 'NEW_ONE' }, 'service', 'service'],
+    [{ pushMode: 1 }, 'marketing', 'service'],
+    [{ pushMode: 1, classification: 0 }, 'marketing', 'service'],
   ]
   it.each(counted)('%j of a %s task counts as %s for vivo’s limits', (own, messageClass, as) => {
     const settings = vivo.readSettings(vivoCertificate())
