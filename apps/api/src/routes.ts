@@ -1,4 +1,4 @@
-import { addApplication, applicationList } from './handlers/applications.ts'
+import { addApplication, applicationList, renewSecret } from './handlers/applications.ts'
 import { checkCertificate } from './handlers/certificate-check.ts'
 import { certificateList } from './handlers/certificate-list.ts'
 import { dropCertificate, putCertificate, readCertificate } from './handlers/certificates.ts'
@@ -74,5 +74,6 @@ export const routes: readonly Route[] = [
   importDeviceStream,
   deviceList,
   addApplication,
+  renewSecret,
   applicationList,
 ]

@@ -31,6 +31,20 @@ describe('applications', () => {
     expect(rows[0].secret_hash).toHaveLength(32)
   })
 
+  it('get a new secret, which ends the old one and all that was opened with it', async () => {
+    const { data } = await operator('/admin/app', { name: 'leaky' })
+    const login = (app_secret: string) =>
+      api.call('/token/admin', { body: { app_secret }, appId: data.app_id, token: null })
+    const { token } = (await login(data.app_secret)).data
+    const renewed = await operator('/admin/app/secret', { app_id: data.app_id })
+    expect(renewed.data.app_secret).not.toBe(data.app_secret)
+    expect((await login(data.app_secret)).code).toBe(40103)
+    expect((await login(renewed.data.app_secret)).code).toBe(200)
+    const withOld = await api.call('/admin/user/list', { appId: data.app_id, token, body: {} })
+    expect(withOld.code).toBe(40102)
+    expect(await operator('/admin/app/secret', { app_id: 'nobody' })).toMatchObject({ code: 40401 })
+  })
+
   it('have names of their own', async () => {
     await operator('/admin/app', { name: 'twice' })
     expect(await operator('/admin/app', { name: 'twice' })).toMatchObject({ status: 409, code: 40901 })

@@ -54,6 +54,7 @@ const rules: Record<string, Rule> = {
   'POST /admin/device/import': 'admin, no group',
   'POST /admin/device/list': 'admin',
   'POST /admin/app': 'operator',
+  'POST /admin/app/secret': 'operator',
   'GET /admin/app/list': 'operator',
 }
 

@@ -23,6 +23,11 @@ export class HeraldOperator {
     return this.#call('POST', '/admin/app', application)
   }
 
+  /** The old secret and all that was opened with it end; the new one is shown this once. */
+  renewSecret(appId: string): Promise<{ app_id: string; app_secret: string }> {
+    return this.#call('POST', '/admin/app/secret', { app_id: appId })
+  }
+
   applications(): Promise<ApplicationView[]> {
     return this.#call('GET', '/admin/app/list')
   }

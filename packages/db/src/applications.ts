@@ -19,8 +19,7 @@ export async function createApplication(
   application: NewApplication,
 ): Promise<{ appId: string; appSecret: string } | 'taken'> {
   const appId = application.appId ?? randomBytes(8).toString('hex')
-  // 256 random bits need no slow hash: there is no dictionary to try.
-  const appSecret = application.appSecret ?? randomBytes(32).toString('base64url')
+  const appSecret = application.appSecret ?? newSecret()
   try {
     await db.prisma.application.create({
       data: {
@@ -57,9 +56,24 @@ export async function isApplicationSecret(db: Database, appId: string, secret: s
   return row !== null && timingSafeEqual(row.secretHash, hashOf(secret))
 }
 
+/** The old secret and all that was opened with it end. Answers undefined when there is no such application. */
+export async function renewApplicationSecret(db: Database, appId: string): Promise<string | undefined> {
+  const appSecret = newSecret()
+  const { count } = await db.prisma.application.updateMany({
+    where: { id: appId },
+    data: { secretHash: hashOf(appSecret), tokenVersion: { increment: 1 } },
+  })
+  return count === 1 ? appSecret : undefined
+}
+
 /** Ends every admin token of the application. */
 export async function revokeAdminTokens(db: Database, appId: string): Promise<void> {
   await db.prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } })
+}
+
+/** 256 random bits need no slow hash: there is no dictionary to try. */
+function newSecret(): string {
+  return randomBytes(32).toString('base64url')
 }
 
 function hashOf(secret: string): Buffer<ArrayBuffer> {

@@ -12,6 +12,7 @@ export {
   findApplication,
   isApplicationSecret,
   listApplications,
+  renewApplicationSecret,
   revokeAdminTokens,
 } from './applications.ts'
 export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'

@@ -3,6 +3,7 @@ import {
   type Database,
   findApplication,
   isGroup,
+  renewApplicationSecret,
   revokeAdminTokens,
   revokeUserTokens,
   userTokenVersion,
@@ -20,6 +21,8 @@ export type Sessions = {
   isGroup(appId: string, groupId: bigint): Promise<boolean>
   revokeUser(appId: string, userId: bigint): Promise<void>
   revokeAdmins(appId: string): Promise<void>
+  /** Answers the new secret of an application, or undefined when there is none. */
+  renewSecret(appId: string): Promise<string | undefined>
   /** After a change that ended a user's tokens: this process knows at once, others within a second. */
   forgetUser(appId: string, userId: bigint): void
 }
@@ -59,6 +62,11 @@ export function createSessions(db: Database, tokens: Tokens): Sessions {
     async revokeAdmins(appId) {
       await revokeAdminTokens(db, appId)
       applications.forget(appId)
+    },
+    async renewSecret(appId) {
+      const appSecret = await renewApplicationSecret(db, appId)
+      applications.forget(appId)
+      return appSecret
     },
     forgetUser: (appId, userId) => users.forget(keyOf(appId, userId)),
   }

@@ -31,6 +31,26 @@ export const addApplication = route({
   },
 })
 
+export const renewSecret = route({
+  method: 'post',
+  path: '/admin/app/secret',
+  tag,
+  access: 'operator',
+  summary: 'Give an application a new secret',
+  description:
+    'The old secret, all admin tokens and console sessions of the application end within two seconds. Devices and users keep theirs. The new secret is shown this once.',
+  input: z.strictObject({ app_id: required(name(32)) }),
+  answer: z.object({ app_id: z.string(), app_secret: z.string() }),
+  failures: [40401],
+  example: { app_id: '$OTHER_APP_ID' },
+  async handler(context, input) {
+    const appSecret = await context.deps.sessions.renewSecret(input.app_id)
+    if (appSecret === undefined) throw new Failure(40401, 'There is no application with this app_id.')
+    await note({ ...context, appId: input.app_id }, 'application.secret')
+    return { app_id: input.app_id, app_secret: appSecret }
+  },
+})
+
 export const applicationList = route({
   method: 'get',
   path: '/admin/app/list',

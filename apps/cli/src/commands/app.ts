@@ -3,6 +3,16 @@ import { examples } from '../examples.ts'
 import { openShell } from '../shell.ts'
 import { moment, table } from '../words.ts'
 
+function showSecret(
+  io: ReturnType<typeof openShell>['io'],
+  made: { app_id: string; app_secret: string },
+): void {
+  io.record(made)
+  io.say(`app_id      ${made.app_id}`)
+  io.say(`app_secret  ${made.app_secret}`)
+  io.note('Keep the secret: it is not shown again.')
+}
+
 export function addAppCommands(program: Command): void {
   const app = program.command('app').description('Applications, for the operator')
   app
@@ -15,10 +25,15 @@ export function addAppCommands(program: Command): void {
       const created = await asOperator((operator) =>
         operator.createApplication({ name, ...(flags.package && { package_name: flags.package }) }),
       )
-      io.record(created)
-      io.say(`app_id      ${created.app_id}`)
-      io.say(`app_secret  ${created.app_secret}`)
-      io.note('Keep the secret: it is not shown again.')
+      showSecret(io, created)
+    })
+  app
+    .command('secret <app_id>')
+    .description('Give an application a new secret; the old one and all that was opened with it end')
+    .addHelpText('after', examples('app secret 3f2a'))
+    .action(async (appId: string, _flags: object, command: Command) => {
+      const { io, asOperator } = openShell(command)
+      showSecret(io, await asOperator((operator) => operator.renewSecret(appId)))
     })
   app
     .command('list')
