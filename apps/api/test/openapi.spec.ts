@@ -135,6 +135,7 @@ describe('the document', () => {
       $TASK_ID: String(task_id),
       $OTHER_USER_ID: String((await api.user('other')).userId),
       $GROUP_ID: String((await api.client.createGroup('others')).group_id),
+      $OTHER_APP_ID: (await api.createApplication('other')).appId,
     }
     const filled = (text: string) => text.replaceAll(/\$[A-Z_]+/g, (name) => values[name] ?? name)
     const given = routes.filter(({ example }) => example !== undefined)

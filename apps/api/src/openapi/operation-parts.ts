@@ -3,7 +3,7 @@ import type { JsonSchema } from './schemas.ts'
 
 const asAdmin = `-H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json'`
 
-/** Names the values of the demo application that the examples use; a user and a group are made for those that remove one. */
+/** Names the values of the demo application that the examples use; a user, a group and an application are made for those that end what they name. */
 export const demoVariables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
   "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
   "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
@@ -14,7 +14,9 @@ export TASK_ID=$(curl -s -X POST "$BASE_URL/push/notify" ${asAdmin} \\
 export OTHER_USER_ID=$(curl -s -X POST "$BASE_URL/admin/user" ${asAdmin} \\
   -d "{\\"username\\":\\"other-$(date +%s)\\",\\"password\\":\\"other-password\\"}" | sed 's/.*"user_id":\\([0-9]*\\).*/\\1/')
 export GROUP_ID=$(curl -s -X POST "$BASE_URL/admin/group" ${asAdmin} \\
-  -d "{\\"name\\":\\"others-$(date +%s)\\"}" | sed 's/.*"group_id":\\([0-9]*\\).*/\\1/')`
+  -d "{\\"name\\":\\"others-$(date +%s)\\"}" | sed 's/.*"group_id":\\([0-9]*\\).*/\\1/')
+export OTHER_APP_ID=$(curl -s -X POST "$BASE_URL/admin/app" -H "authorization: Bearer $OPERATOR_KEY" -H 'content-type: application/json' \\
+  -d "{\\"name\\":\\"other-$(date +%s)\\"}" | sed 's/.*"app_id":"\\([^"]*\\).*/\\1/')`
 
 /** What pages for people say of one call, whatever they are written in. */
 export type OperationParts = {
