@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { type CertificateForm, certificateForms, certificateOf } from '../src/pages/certificates/fields.ts'
+import { certificateOf, type VendorForm, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
 import { wishOf } from '../src/pages/devices/search.ts'
 
-const formOf = (channel: string, kind?: CertificateForm['kind']) =>
-  certificateForms.find((form) => form.channel === channel && form.kind === kind)!
+const formOf = (channel: string, kind?: VendorForm['kind']) =>
+  vendorForms.find((form) => form.channel === channel && form.kind === kind)!
 const place = { environment: 1 as const, name: ' mine ' }
 
 describe('a certificate form', () => {
   it('exists for each of the eight vendors', () => {
-    expect([...new Set(certificateForms.map(({ provider }) => provider))]).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    expect([...new Set(vendorForms.map(({ provider }) => provider))]).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   })
 
   it('puts its fields where the record has them, blank ones nowhere', () => {

@@ -93,6 +93,7 @@ describe('a task', () => {
   it.each([
     ['sending', 12.5, { kind: 'seconds', seconds: 12.5 }],
     ['sending', null, { kind: 'unknown' }],
+    ['scheduled', 0, { kind: 'unknown' }],
     ['paused', 12, { kind: 'paused' }],
     ['finished', null, { kind: 'done' }],
   ])('that is %s with an eta of %j has %j left', (state, eta, left) => {

@@ -44,6 +44,8 @@ describeWith('chromium')('the console in a browser', () => {
     const { list } = await stage.call<{ list: TaskRow[] }>('/push/task/list', { limit: 50 })
     return list.find(({ task_id }) => task_id === taskId)
   }
+  const setFaults = (faults: object) =>
+    fetch(`${stage.demo.simulators.vivo}/_sim/faults`, { method: 'POST', body: JSON.stringify(faults) })
   const countersNow = async (id: number) =>
     (await stage.call<Counters[]>('/push/task/detail', { list: [id] }))[0] ?? {}
 
@@ -124,7 +126,7 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByLabel('Who gets it').selectOption({ label: 'Everyone' })
     await button('Send').click()
     await page.getByRole('dialog').getByText('Herald demo').waitFor()
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Back' }).click()
 
     await page.getByLabel('Who gets it').selectOption({ label: 'Tags' })
     await button('Send').click()
@@ -132,12 +134,14 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByRole('combobox', { name: 'Devices with any of these' }).fill('demo')
     await page.keyboard.press('Enter')
     await page.getByLabel('Strategy').selectOption({ label: 'Vendors only' })
-    await page.getByLabel('Speed (devices per second)').fill('2')
+    await page.getByLabel('Speed (devices per second)').fill('500')
 
     await page.getByLabel('Device', { exact: true }).fill('demo-pixel')
     await button('Explain').click()
     await page.getByText('demo-pixel would get it through FCM.').waitFor()
 
+    // One vendor takes nothing yet, so that the task is under way when it is paused.
+    await setFaults({ throttle: 1 })
     const before = await stage.call<{ list: TaskRow[] }>('/push/task/list', {})
     await button('Send').click()
     const accepted = await page.getByText(/^Accepted as task \d+\./).textContent()
@@ -151,6 +155,7 @@ describeWith('chromium')('the console in a browser', () => {
     await button('Pause').click()
     await page.getByText('paused').first().waitFor()
     expect((await taskNow())?.state).toBe('paused')
+    await setFaults({})
     await button('Resume').click()
     await button('Pause').waitFor()
     await page.getByText('finished', { exact: true }).waitFor()
@@ -191,7 +196,7 @@ describeWith('chromium')('the console in a browser', () => {
     })
     await open(`/tasks/${task_id}`)
     const failures = page.getByRole('table', { name: 'Failures by reason' })
-    await failures.getByRole('cell', { name: 'given up' }).waitFor()
+    await failures.getByRole('cell', { name: 'failed' }).waitFor()
     await failures.getByRole('link', { name: 'demo-oppo' }).waitFor()
     expect(await barriers(page)).toEqual([])
   })
@@ -311,6 +316,12 @@ describeWith('chromium')('the console in a browser', () => {
     await page.goto(stage.url('/nowhere'))
     await page.getByText('没有这个页面。').waitFor()
     expect(await englishOn(page)).toEqual([])
+    await open('/applications')
+    await page.getByLabel('名称', { exact: true }).fill('Second application')
+    await button('创建').click()
+    await page.getByRole('alert').getByText('已经存在，请换一个名称。').waitFor()
+    expect(await englishOn(page)).toEqual([])
+    expect(visit.refusals.splice(0)).toEqual(['409 POST /admin/app'])
     await button('语言').click()
     await page.getByRole('menuitem', { name: 'English' }).click()
   })

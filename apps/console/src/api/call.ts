@@ -13,7 +13,7 @@ export type Call = {
   contentType?: string
 }
 
-/** One call with the session's cookie. Resolves with `data`, or rejects with the API's own sentence. */
+/** One call with the session's cookie. Resolves with `data`, or rejects with the API's code and sentence. */
 export async function call<Data>(method: Method, path: string, options: Call = {}): Promise<Data> {
   const text = options.text ?? (options.body === undefined ? undefined : toJson(options.body))
   const response = await fetch(path, {
@@ -26,6 +26,9 @@ export async function call<Data>(method: Method, path: string, options: Call = {
       ...(options.userId !== undefined && { user_id: String(options.userId) }),
     },
     body: text,
+  }).catch((error: Error) => {
+    // Each browser has a sentence of its own for this.
+    throw new HeraldError(0, 0, error.message)
   })
   return readEnvelope<Data>(response)
 }

@@ -15,18 +15,20 @@ export type Queue = {
 }
 export type ChannelCertificate = {
   id: number
+  app_id: string
+  environment: 0 | 1
   name: string
   state: 'open' | 'closed' | 'suspect'
   reason: string | null
   expires_at: number | null
+  /** More waits than its rate lets through. */
+  throttled: boolean
 }
 export type ChannelHealth = {
   channel: string
   certificates: ChannelCertificate[]
   sent_10m: number
   failed_10m: number
-  /** More waits than its limits let through. */
-  throttled: boolean
 }
 export type Overview = {
   /** Unix seconds, with a fraction. */

@@ -9,8 +9,10 @@ export function Broken() {
   return (
     <Center mih="100vh">
       <Stack align="center" maw={480} p="md">
-        <Text fw={600}>{t('app.failed')}</Text>
-        <Text c="dimmed" ta="center">
+        <Text fw={600} ta="center">
+          {t('app.broken')}
+        </Text>
+        <Text c="dimmed" size="sm" ta="center" className="breaks" lang="en" data-from="api">
           {error instanceof Error ? error.message : String(error)}
         </Text>
         <Button onClick={() => globalThis.location.reload()}>{t('app.again')}</Button>

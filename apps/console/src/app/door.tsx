@@ -15,14 +15,9 @@ const Shell = lazy(() => import('./shell.tsx'))
 /** Shows the sign-in page to strangers and the console to the others, at the same address. */
 export function Door() {
   const session = useSession()
-  const ended = useSessionEnd()
+  const ended = useSessionEnd(session.data)
   if (session.isPending) return <Waiting />
-  if (session.isError)
-    return (
-      <Center mih="100vh" p="md">
-        <Problem error={session.error} retry={session.refetch} />
-      </Center>
-    )
+  if (session.isError) return <Shut query={session} />
   return (
     <Suspense fallback={<Waiting />}>
       {session.data === null ? <SignIn ended={ended} /> : <Inside session={session.data} />}
@@ -30,17 +25,28 @@ export function Door() {
   )
 }
 
+/** Nothing can be shown without this answer. */
+function Shut({ query }: { query: { error: unknown; refetch(): unknown } }) {
+  return (
+    <Center mih="100vh" p="md">
+      <Problem error={query.error} retry={query.refetch} />
+    </Center>
+  )
+}
+
 function Inside({ session }: { session: Session }) {
   const { t } = useTranslation()
   const leave = useLeave()
-  const { data: applications = [], isPending } = useApplications(session)
+  const query = useApplications(session)
   const [kept, setKept] = useLocalStorage<string>({
     key: 'herald.application',
     defaultValue: '',
     getInitialValueInEffect: false,
   })
   const operator = session.role === 'operator'
-  if (operator && isPending) return <Waiting />
+  if (operator && query.isPending) return <Waiting />
+  if (operator && !query.data) return <Shut query={query} />
+  const applications = query.data ?? []
   const known = applications.find(({ app_id }) => app_id === kept)
   const only = applications.length === 1 ? applications[0] : undefined
   const chosen = known ?? (kept === 'all' ? undefined : only)
@@ -59,10 +65,13 @@ function Inside({ session }: { session: Session }) {
   )
 }
 
-/** Any call that is told nobody is signed in leads back to the door. */
-function useSessionEnd(): boolean {
+/** Any call that is told nobody is signed in leads back to the door, where it is said until somebody signs in. */
+function useSessionEnd(session: Session | null | undefined): boolean {
   const queries = useQueryClient()
   const [ended, setEnded] = useState(false)
+  useEffect(() => {
+    if (session) setEnded(false)
+  }, [session])
   useEffect(() => {
     const look = (error: unknown) => {
       if (!isSignedOut(error) || !queries.getQueryData(['session'])) return

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Paper } from '@mantine/core'
 import { IconMapOff } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -7,10 +7,12 @@ import { Empty } from '../parts/empty.tsx'
 export function NotFound() {
   const { t } = useTranslation()
   return (
-    <Empty icon={IconMapOff} title={t('app.notFound')}>
-      <Button component={Link} to="/" variant="default">
-        {t('app.home')}
-      </Button>
-    </Empty>
+    <Paper withBorder>
+      <Empty page icon={IconMapOff} title={t('app.notFound')}>
+        <Button component={Link} to="/" variant="default">
+          {t('app.home')}
+        </Button>
+      </Empty>
+    </Paper>
   )
 }

@@ -16,7 +16,10 @@ export type TimeLeft = { kind: 'done' | 'paused' | 'unknown' } | { kind: 'second
 export function timeLeft(task: Pick<TaskView, 'state' | 'eta'>): TimeLeft {
   if (hasEnded(task)) return { kind: 'done' }
   if (isPaused(task)) return { kind: 'paused' }
-  return task.eta === null ? { kind: 'unknown' } : { kind: 'seconds', seconds: task.eta }
+  // Before it begins there is nothing to send, and so no time left.
+  return task.eta === null || task.state === 'scheduled'
+    ? { kind: 'unknown' }
+    : { kind: 'seconds', seconds: task.eta }
 }
 
 /** Targets that are sent or given up, never more than there are. */

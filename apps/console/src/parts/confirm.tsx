@@ -12,7 +12,7 @@ type Props = {
   onClose(): void
 }
 
-/** Asks before what cannot be taken back. */
+/** Asks before what cannot be taken back. A danger is not one key away. */
 export function Confirm({ opened, title, text, button, danger, busy, onConfirm, onClose }: Props) {
   const { t } = useTranslation()
   return (
@@ -27,10 +27,15 @@ export function Confirm({ opened, title, text, button, danger, busy, onConfirm, 
         {text}
       </Text>
       <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          {t('app.cancel')}
+        <Button variant="default" onClick={onClose} data-autofocus={danger}>
+          {t('app.back')}
         </Button>
-        <Button color={danger ? 'red.9' : undefined} loading={busy} onClick={onConfirm} data-autofocus>
+        <Button
+          color={danger ? 'red.9' : undefined}
+          loading={busy}
+          onClick={onConfirm}
+          data-autofocus={!danger}
+        >
           {button}
         </Button>
       </Group>

@@ -1,18 +1,14 @@
 import { Group, Text, Title } from '@mantine/core'
-import { type ReactNode, useEffect } from 'react'
-import { useTranslation } from 'react-i18next'
+import type { ReactNode } from 'react'
+import { usePageTitle } from './page-title.ts'
 
 type Props = { title: string; lead?: ReactNode; children?: ReactNode }
 
 /** The page's name, also in the window's title; what can be done on the page stands at its right. */
 export function PageHead({ title, lead, children }: Props) {
-  const { t } = useTranslation()
-  const name = t('app.name')
-  useEffect(() => {
-    document.title = `${title} · ${name}`
-  }, [title, name])
+  usePageTitle(title)
   return (
-    <Group justify="space-between" align="flex-end" mb="md" gap="sm">
+    <Group justify="space-between" align="flex-end" gap="sm">
       <div>
         <Title order={1}>{title}</Title>
         {lead && (

@@ -1,13 +1,16 @@
 import { Alert, Button, Stack, Text } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
+import { useWords } from './words.ts'
 
 type Props = { error: unknown; retry?: () => unknown }
 
-/** What went wrong in the API's own sentence. */
+/** What went wrong, in the words of the language as far as there are any, else in the API's own sentence. */
 export function Problem({ error, retry }: Props) {
   const { t } = useTranslation()
+  const { refusal } = useWords()
   if (!error) return null
+  const { sentence, original } = refusal(error)
   return (
     <Alert
       role="alert"
@@ -17,9 +20,16 @@ export function Problem({ error, retry }: Props) {
       icon={<IconAlertTriangle size={18} aria-hidden />}
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm" className="breaks">
-          {error instanceof Error ? error.message : String(error)}
-        </Text>
+        {sentence && (
+          <Text size="sm" className="breaks">
+            {sentence}
+          </Text>
+        )}
+        {original && (
+          <Text size="sm" className="breaks" lang="en" data-from="api">
+            {original}
+          </Text>
+        )}
         {retry && (
           <Button size="xs" variant="default" onClick={() => void retry()}>
             {t('app.again')}

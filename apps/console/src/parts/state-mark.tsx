@@ -1,3 +1,4 @@
+import type { CertificateView } from '@herald/client'
 import type { ReactNode } from 'react'
 
 export type Mood = 'good' | 'busy' | 'waiting' | 'bad' | 'over'
@@ -21,3 +22,11 @@ export function moodOfTask(state: string): Mood {
       return 'busy'
   }
 }
+
+const certificateMoods: Record<CertificateView['state'], Mood> = {
+  open: 'good',
+  closed: 'bad',
+  suspect: 'waiting',
+}
+
+export const moodOfCertificate = (state: CertificateView['state']): Mood => certificateMoods[state]

@@ -25,7 +25,7 @@ function ApplicationsPage() {
   if (session.role !== 'operator')
     return (
       <Paper withBorder>
-        <Empty icon={IconApps} title={t('applications.operatorOnly')} />
+        <Empty page icon={IconApps} title={t('applications.operatorOnly')} />
       </Paper>
     )
   return (
@@ -123,7 +123,7 @@ function ApplicationTable() {
                 </Text>
               )}
             </Table.Td>
-            <Table.Td>
+            <Table.Td className="nowrap">
               <CopyText value={application.app_id} />
             </Table.Td>
             <Table.Td className="nowrap">{format.time(application.created_at)}</Table.Td>

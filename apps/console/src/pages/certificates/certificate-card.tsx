@@ -9,11 +9,9 @@ import { expiryOf } from '../../figures/expiry.ts'
 import { Confirm } from '../../parts/confirm.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Problem } from '../../parts/problem.tsx'
-import { type Mood, StateMark } from '../../parts/state-mark.tsx'
+import { moodOfCertificate, StateMark } from '../../parts/state-mark.tsx'
 import { useWords } from '../../parts/words.ts'
 import { CheckAnswer } from './check-answer.tsx'
-
-const moods: Record<CertificateView['state'], Mood> = { open: 'good', closed: 'bad', suspect: 'waiting' }
 
 export function CertificateCard({ certificate }: { certificate: CertificateView }) {
   const { t } = useTranslation()
@@ -45,11 +43,18 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
               {[certificate.name, t(`environment.${environment}`)].filter(Boolean).join(' · ')}
             </Text>
           </div>
-          <StateMark mood={moods[state]}>{t(`certificateState.${state}`)}</StateMark>
+          <StateMark mood={moodOfCertificate(state)}>{t(`certificateState.${state}`)}</StateMark>
         </Group>
-        <Text size="sm" className="breaks">
-          {certificate.app_id}
-        </Text>
+        {certificate.app_id && (
+          <div>
+            <Text size="xs" c="dimmed">
+              {t('certificates.vendorId')}
+            </Text>
+            <Text size="sm" className="breaks">
+              {certificate.app_id}
+            </Text>
+          </div>
+        )}
         <ExpiryLine expiresAt={certificate.expires_at} />
         {certificate.callback_url && (
           <div>

@@ -7,20 +7,14 @@ import { useTranslation } from 'react-i18next'
 import { listCertificates } from '../../api/calls.ts'
 import { useAppId } from '../../app/session.ts'
 import { Empty } from '../../parts/empty.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { ofApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { CertificateCard } from './certificate-card.tsx'
 import { CertificateDialog } from './certificate-dialog.tsx'
 
-export const page = {
-  Component: () => (
-    <Needed>
-      <CertificatesPage />
-    </Needed>
-  ),
-}
+export const page = ofApplication(CertificatesPage)
 
 const placeOf = ({ provider, environment }: CertificateView) => `${provider}/${environment}`
 

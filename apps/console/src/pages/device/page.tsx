@@ -1,18 +1,18 @@
-import { Anchor, Button, Grid, Paper, Stack } from '@mantine/core'
-import { IconArrowLeft, IconDevices } from '@tabler/icons-react'
+import { Grid, Stack } from '@mantine/core'
+import { IconDevices } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link, useSearchParams } from 'react-router'
+import { useSearchParams } from 'react-router'
 import { listDevices } from '../../api/calls.ts'
 import { useAppId } from '../../app/session.ts'
 import { shorten } from '../../figures/format.ts'
+import { BackLink } from '../../parts/back-link.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { Empty } from '../../parts/empty.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { Missing } from '../../parts/missing.tsx'
+import { ofApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
 import { StateMark } from '../../parts/state-mark.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { useWords } from '../../parts/words.ts'
@@ -21,13 +21,7 @@ import { LabelsPanel } from './labels-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
 import { WhereToPanel } from './where-to-panel.tsx'
 
-export const page = {
-  Component: () => (
-    <Needed>
-      <DevicePage />
-    </Needed>
-  ),
-}
+export const page = ofApplication(DevicePage)
 
 const EVERY_MS = 5000
 
@@ -42,32 +36,21 @@ function DevicePage() {
     refetchInterval: EVERY_MS,
   })
   const device = query.data
-  const back = (
-    <Anchor component={Link} to="/devices" size="sm">
-      <IconArrowLeft size={14} aria-hidden /> {t('device.back')}
-    </Anchor>
-  )
   if (query.isPending) return <Waiting />
+  const list = { to: '/devices', name: t('device.back') }
   if (!device)
     return (
-      <>
-        <PageHead title={guid} lead={back} />
-        {query.isError ? (
-          <Problem error={query.error} retry={query.refetch} />
-        ) : (
-          <Paper withBorder>
-            <Empty icon={IconDevices} title={t('device.missing', { guid })}>
-              <Button component={Link} to="/devices" variant="default">
-                {t('device.back')}
-              </Button>
-            </Empty>
-          </Paper>
-        )}
-      </>
+      <Missing
+        title={guid}
+        text={t('device.missing', { guid })}
+        icon={IconDevices}
+        list={list}
+        query={query}
+      />
     )
   return (
     <Stack>
-      <PageHead title={device.device_guid} lead={back} />
+      <PageHead title={device.device_guid} lead={<BackLink to={list.to}>{list.name}</BackLink>} />
       <Panel
         title={t('device.facts')}
         aside={

@@ -1,12 +1,11 @@
 import type { DeviceView } from '@herald/client'
-import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
 import { notify } from '../../api/calls.ts'
 import { useAppId } from '../../app/session.ts'
-import { Done } from '../../parts/done.tsx'
+import { Accepted } from '../../parts/accepted.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Problem } from '../../parts/problem.tsx'
 
@@ -47,14 +46,7 @@ export function TestPanel({ device }: { device: DeviceView }) {
             onChange={({ currentTarget }) => setBody(currentTarget.value)}
           />
           {sending.isError && <Problem error={sending.error} />}
-          {sending.data && (
-            <Done>
-              {t('send.sent', { id: sending.data.task_id })}{' '}
-              <Anchor component={Link} to={`/tasks/${sending.data.task_id}`}>
-                {t('send.watch')}
-              </Anchor>
-            </Done>
-          )}
+          {sending.data && <Accepted taskId={sending.data.task_id} />}
           <Group justify="flex-end">
             <Button type="submit" loading={sending.isPending}>
               {t('device.testSend')}

@@ -35,7 +35,7 @@ export function DeviceTable({ devices }: { devices: DeviceView[] }) {
             </Table.Td>
             <Table.Td>{platform(device.platform ?? 'unknown')}</Table.Td>
             <Table.Td>
-              {device.bindings.map((binding) => channel(binding.channel)).join(', ') || t('app.none')}
+              {device.bindings.map((binding) => channel(binding.channel)).join(', ') || '–'}
             </Table.Td>
             <Table.Td>
               <StateMark mood={device.online ? 'good' : 'over'}>

@@ -1,26 +1,21 @@
-import { Button, Center, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
-import { IconDevices, IconSearch } from '@tabler/icons-react'
+import { Button, Paper, Stack } from '@mantine/core'
+import { IconDevices } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useSearchParams } from 'react-router'
 import { listDevices } from '../../api/calls.ts'
 import { useAppId } from '../../app/session.ts'
 import { Empty } from '../../parts/empty.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { MoreButton } from '../../parts/more-button.tsx'
+import { ofApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { DeviceTable } from './device-table.tsx'
-import { type SearchKind, searchKinds, wishOf } from './search.ts'
+import { wishOf } from './search.ts'
+import { SearchForm } from './search-form.tsx'
 
-export const page = {
-  Component: () => (
-    <Needed>
-      <DevicesPage />
-    </Needed>
-  ),
-}
+export const page = ofApplication(DevicesPage)
 
 const PAGE = 50
 
@@ -29,8 +24,6 @@ function DevicesPage() {
   const appId = useAppId()
   const [search, setSearch] = useSearchParams()
   const wish = wishOf(search.get('by'), search.get('value'))
-  const [by, setBy] = useState<SearchKind>(wish.by)
-  const [value, setValue] = useState(wish.value)
   const query = useInfiniteQuery({
     queryKey: ['devices', appId, wish.by, wish.value],
     queryFn: ({ pageParam }) => listDevices(appId, { ...wish.fields, limit: PAGE, after: pageParam }),
@@ -41,34 +34,14 @@ function DevicesPage() {
   return (
     <Stack>
       <PageHead title={t('devices.title')} lead={t('devices.lead')} />
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          setSearch(value.trim() === '' ? {} : { by, value: value.trim() })
-        }}
-      >
-        <Group align="flex-end" gap="sm">
-          <NativeSelect
-            label={t('devices.by')}
-            value={by}
-            onChange={({ currentTarget }) => setBy(currentTarget.value as SearchKind)}
-            data={searchKinds.map((kind) => ({ value: kind, label: t(`devices.${kind}`) }))}
-          />
-          <TextInput
-            className="grow"
-            miw={180}
-            maw={420}
-            label={t('devices.value')}
-            value={value}
-            onChange={({ currentTarget }) => setValue(currentTarget.value)}
-          />
-          <Button type="submit" leftSection={<IconSearch size={16} aria-hidden />}>
-            {t('devices.search')}
-          </Button>
-        </Group>
-      </form>
+      <SearchForm
+        key={`${wish.by} ${wish.value}`}
+        by={wish.by}
+        value={wish.value}
+        onSearch={(by, value) => setSearch(value === '' ? {} : { by, value })}
+      />
       {query.isError && <Problem error={query.error} retry={query.refetch} />}
-      {!query.isError && (
+      {(query.isPending || query.data) && (
         <Paper withBorder p="xs">
           {query.isPending ? (
             <Waiting />
@@ -85,17 +58,7 @@ function DevicesPage() {
           )}
         </Paper>
       )}
-      {query.hasNextPage && (
-        <Center>
-          <Button
-            variant="default"
-            loading={query.isFetchingNextPage}
-            onClick={() => void query.fetchNextPage()}
-          >
-            {t('app.more')}
-          </Button>
-        </Center>
-      )}
+      <MoreButton pages={query} />
     </Stack>
   )
 }

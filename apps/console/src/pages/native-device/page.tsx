@@ -8,7 +8,7 @@ import { shorten } from '../../figures/format.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { ofApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Problem } from '../../parts/problem.tsx'
@@ -17,28 +17,15 @@ import { useWords } from '../../parts/words.ts'
 import { MessageCard } from './message-card.tsx'
 import { useNativeDevice } from './use-native-device.ts'
 
-export const page = { Component: NativeDevicePage }
+export const page = ofApplication(NativeDevicePage)
 
 function NativeDevicePage() {
-  return (
-    <Needed>
-      <OfApplication />
-    </Needed>
-  )
-}
-
-/** Another application is another device. */
-function OfApplication() {
-  const appId = useAppId()
-  return <Device key={appId} appId={appId} />
-}
-
-function Device({ appId }: { appId: string }) {
   const { t } = useTranslation()
   const { format } = useWords()
+  const appId = useAppId()
   const device = useNativeDevice(appId)
   const { state, pushToken, messages } = device
-  const wanted = pushToken !== undefined && state !== 'closed'
+  const wanted = state === 'connecting' || state === 'online' || state === 'waiting'
   const toMyself = useMutation({
     mutationFn: () =>
       notify(

@@ -3,13 +3,12 @@ import { IconCertificate } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { ChannelCertificate, Overview } from '../../api/records.ts'
+import { useWho } from '../../app/session.ts'
 import { expiryOf } from '../../figures/expiry.ts'
 import { Empty } from '../../parts/empty.tsx'
-import { type Mood, StateMark } from '../../parts/state-mark.tsx'
+import { moodOfCertificate, StateMark } from '../../parts/state-mark.tsx'
 import { WideTable } from '../../parts/wide-table.tsx'
 import { useWords } from '../../parts/words.ts'
-
-const moods: Record<ChannelCertificate['state'], Mood> = { open: 'good', closed: 'bad', suspect: 'waiting' }
 
 export function ChannelTable({ overview }: { overview: Overview }) {
   const { t } = useTranslation()
@@ -26,13 +25,13 @@ export function ChannelTable({ overview }: { overview: Overview }) {
       </Empty>
     )
   return (
-    <WideTable label={t('overview.health')} minWidth={480}>
+    <WideTable label={t('overview.health')} minWidth={300}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('overview.channel')}</Table.Th>
           <Table.Th>{t('overview.certificate')}</Table.Th>
-          <Table.Th className="number">{t('overview.sent10')}</Table.Th>
-          <Table.Th className="number">{t('overview.failed10')}</Table.Th>
+          <Table.Th className="number">{t('counter.sent')}</Table.Th>
+          <Table.Th className="number">{t('counter.failed')}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -49,11 +48,6 @@ export function ChannelTable({ overview }: { overview: Overview }) {
                 {row.certificates.map((certificate) => (
                   <CertificateLine key={certificate.id} certificate={certificate} at={overview.at} />
                 ))}
-                {row.throttled && (
-                  <Text size="xs" c="dimmed">
-                    {t('overview.throttled')}
-                  </Text>
-                )}
               </Stack>
             </Table.Td>
             <Table.Td className="number">{format.number(row.sent_10m)}</Table.Td>
@@ -68,13 +62,30 @@ export function ChannelTable({ overview }: { overview: Overview }) {
 function CertificateLine({ certificate, at }: { certificate: ChannelCertificate; at: number }) {
   const { t } = useTranslation()
   const { format } = useWords()
+  const { appId, applications } = useWho()
+  const owner = applications.find(({ app_id }) => app_id === certificate.app_id)
+  // Only what tells it from the certificates beside it.
+  const name = [
+    appId === undefined && owner?.name,
+    certificate.name,
+    certificate.environment === 0 && t('environment.0'),
+  ]
+    .filter(Boolean)
+    .join(' · ')
   const expiry = expiryOf(certificate.expires_at, at)
   return (
     <div>
-      <StateMark mood={moods[certificate.state]}>{t(`certificateState.${certificate.state}`)}</StateMark>{' '}
+      <StateMark mood={moodOfCertificate(certificate.state)}>
+        {t(`certificateState.${certificate.state}`)}
+      </StateMark>{' '}
       <Text span size="sm" className="breaks">
-        {certificate.name}
+        {name}
       </Text>
+      {certificate.throttled && (
+        <Text size="xs" c="dimmed">
+          {t('overview.throttled')}
+        </Text>
+      )}
       {expiry.kind === 'expired' && (
         <Text size="xs" c="red">
           {t('overview.expired')}

@@ -60,7 +60,14 @@ function OverviewPage() {
           </Panel>
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 7 }}>
-          <Panel title={t('overview.health')}>
+          <Panel
+            title={t('overview.health')}
+            aside={
+              <Text size="sm" c="dimmed">
+                {t('overview.recent')}
+              </Text>
+            }
+          >
             {data ? <ChannelTable overview={data} /> : <Text c="dimmed">{t('app.loading')}</Text>}
           </Panel>
         </Grid.Col>

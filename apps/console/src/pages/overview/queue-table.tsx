@@ -13,7 +13,7 @@ export function QueueTable({ queues }: { queues: Queue[] }) {
   const busy = queues.filter(({ waiting, active, delayed }) => waiting + active + delayed > 0)
   if (busy.length === 0) return <Empty icon={IconInbox} title={t('overview.queuesEmpty')} />
   return (
-    <WideTable label={t('overview.queues')} minWidth={360}>
+    <WideTable label={t('overview.queues')} minWidth={300}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('overview.channel')}</Table.Th>

@@ -1,41 +1,43 @@
-import { Anchor, Button, Grid, Group, Stack } from '@mantine/core'
+import { Button, Grid, Group, Stack } from '@mantine/core'
 import { IconSend } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
 import { notify } from '../../api/calls.ts'
 import { useAppId, useWho } from '../../app/session.ts'
+import { Accepted } from '../../parts/accepted.tsx'
 import { Confirm } from '../../parts/confirm.tsx'
-import { Done } from '../../parts/done.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { OfApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { AudiencePanel } from './audience-panel.tsx'
 import { ContentPanel } from './content-panel.tsx'
-import { blankDraft, type Change, problemsOf } from './draft.ts'
+import { blankDraft, type Change, type Draft, problemsOf } from './draft.ts'
 import { ExplainPanel } from './explain-panel.tsx'
 import { PlatformPanel } from './platform-panel.tsx'
 import { PreviewPanel } from './preview-panel.tsx'
 import { requestText } from './request.ts'
 import { RoutePanel } from './route-panel.tsx'
 
-export const page = {
-  Component: () => (
-    <Needed>
-      <SendPage />
-    </Needed>
-  ),
+export const page = { Component: SendPage }
+
+/** What was written stays when another application is chosen; what became of it does not. */
+function SendPage() {
+  const [draft, setDraft] = useState(blankDraft)
+  const change: Change = (fields) => setDraft((before) => ({ ...before, ...fields }))
+  return (
+    <OfApplication>
+      <Composer draft={draft} change={change} />
+    </OfApplication>
+  )
 }
 
-function SendPage() {
+function Composer({ draft, change }: { draft: Draft; change: Change }) {
   const { t } = useTranslation()
   const appId = useAppId()
   const { applicationName } = useWho()
-  const [draft, setDraft] = useState(blankDraft)
   const [tried, setTried] = useState(false)
   const [asking, setAsking] = useState(false)
-  const change: Change = (fields) => setDraft((before) => ({ ...before, ...fields }))
   const sending = useMutation({
     mutationFn: () => notify(appId, requestText(draft)),
     onSettled: () => setAsking(false),
@@ -51,7 +53,7 @@ function SendPage() {
   }
 
   return (
-    <>
+    <Stack>
       <PageHead title={t('send.title')} lead={t('send.lead')}>
         <Button
           variant="default"
@@ -74,14 +76,7 @@ function SendPage() {
               <RoutePanel draft={draft} change={change} />
               <PlatformPanel draft={draft} change={change} />
               {sending.isError && <Problem error={sending.error} />}
-              {sending.isSuccess && (
-                <Done>
-                  {t('send.sent', { id: sending.data.task_id })}{' '}
-                  <Anchor component={Link} to={`/tasks/${sending.data.task_id}`}>
-                    {t('send.watch')}
-                  </Anchor>
-                </Done>
-              )}
+              {sending.isSuccess && <Accepted taskId={sending.data.task_id} />}
               <Group justify="flex-end">
                 <Button
                   type="submit"
@@ -111,6 +106,6 @@ function SendPage() {
         onConfirm={() => sending.mutate()}
         onClose={() => setAsking(false)}
       />
-    </>
+    </Stack>
   )
 }

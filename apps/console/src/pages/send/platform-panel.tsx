@@ -1,5 +1,6 @@
-import { Accordion, Group, NativeSelect, SimpleGrid, Text, TextInput } from '@mantine/core'
+import { Accordion, Group, SimpleGrid, Text, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { ChoiceInput } from '../../parts/choice-input.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { useWords } from '../../parts/words.ts'
 import type { Change, Draft } from './draft.ts'
@@ -37,7 +38,7 @@ export function PlatformPanel({ draft, change }: Props) {
                 <Group justify="space-between" pr="sm">
                   <Text size="sm">{nameOf(name)}</Text>
                   <Text size="xs" c="dimmed">
-                    {set === 0 ? t('send.notSet') : t('send.fieldsSet', { n: set })}
+                    {set === 0 ? t('app.notSet') : t('send.fieldsSet', { n: set })}
                   </Text>
                 </Group>
               </Accordion.Control>
@@ -81,19 +82,5 @@ function FieldInput({ field, value, onChange }: FieldProps) {
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
       />
     )
-  const options =
-    field.kind === 'flag'
-      ? [
-          { value: 'true', label: t('app.yes') },
-          { value: 'false', label: t('app.no') },
-        ]
-      : (field.options ?? []).map((option) => ({ value: option, label: option }))
-  return (
-    <NativeSelect
-      label={label}
-      value={value}
-      onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      data={[{ value: '', label: t('send.notSet') }, ...options]}
-    />
-  )
+  return <ChoiceInput label={label} value={value} options={field.options} onChange={onChange} />
 }

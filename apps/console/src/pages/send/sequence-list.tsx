@@ -24,6 +24,7 @@ export function SequenceList({ sequence, onChange }: Props) {
               <Group gap={2} wrap="nowrap">
                 <ActionIcon
                   variant="subtle"
+                  className="quiet"
                   size="sm"
                   disabled={index === 0}
                   aria-label={t('send.earlier', { name })}
@@ -34,6 +35,7 @@ export function SequenceList({ sequence, onChange }: Props) {
                 <Text size="sm">{`${index + 1}. ${name}`}</Text>
                 <ActionIcon
                   variant="subtle"
+                  className="quiet"
                   size="sm"
                   disabled={index === sequence.length - 1}
                   aria-label={t('send.later', { name })}
@@ -43,6 +45,7 @@ export function SequenceList({ sequence, onChange }: Props) {
                 </ActionIcon>
                 <ActionIcon
                   variant="subtle"
+                  className="quiet"
                   color="gray"
                   size="sm"
                   disabled={sequence.length === 1}

@@ -1,6 +1,6 @@
 import '@mantine/charts/styles.css'
 import { BarChart } from '@mantine/charts'
-import { Stack, Table } from '@mantine/core'
+import { Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconChartBar } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
@@ -47,7 +47,7 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
             xAxisProps={narrow ? { interval: 0, angle: -40, textAnchor: 'end', height: 56 } : { interval: 0 }}
           />
         </div>
-        <WideTable label={t('task.funnel')} minWidth={440}>
+        <WideTable label={t('task.funnel')} minWidth={300}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{t('task.channel')}</Table.Th>
@@ -66,6 +66,11 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
             <Row name={t('task.total')} row={funnel.total} />
           </Table.Tfoot>
         </WideTable>
+        {funnel.rows.some(({ channel }) => channel === 'apns' || channel === 'fcm') && (
+          <Text size="xs" c="dimmed">
+            {t('task.shareHint')}
+          </Text>
+        )}
       </Stack>
     </Panel>
   )

@@ -1,5 +1,5 @@
 import type { TaskView } from '@herald/client'
-import { Button } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { IconPlayerPause, IconPlayerPlay, IconPlayerStop } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -26,22 +26,24 @@ export function TaskVerbs({ task }: { task: TaskView }) {
     },
   })
   return (
-    <>
+    <Stack align="flex-end" gap="xs">
       {changing.isError && <Problem error={changing.error} />}
-      {verbsOf(task).map((verb) => {
-        const Icon = icons[verb]
-        return (
-          <Button
-            key={verb}
-            variant="default"
-            leftSection={<Icon size={16} aria-hidden />}
-            loading={changing.isPending && changing.variables === verb}
-            onClick={() => (verb === 'cancel' ? setAsking(true) : changing.mutate(verb))}
-          >
-            {t(`task.${verb}`)}
-          </Button>
-        )
-      })}
+      <Group gap="xs">
+        {verbsOf(task).map((verb) => {
+          const Icon = icons[verb]
+          return (
+            <Button
+              key={verb}
+              variant="default"
+              leftSection={<Icon size={16} aria-hidden />}
+              loading={changing.isPending && changing.variables === verb}
+              onClick={() => (verb === 'cancel' ? setAsking(true) : changing.mutate(verb))}
+            >
+              {t(`task.${verb}`)}
+            </Button>
+          )
+        })}
+      </Group>
       <Confirm
         opened={asking}
         danger
@@ -52,6 +54,6 @@ export function TaskVerbs({ task }: { task: TaskView }) {
         onConfirm={() => changing.mutate('cancel')}
         onClose={() => setAsking(false)}
       />
-    </>
+    </Stack>
   )
 }

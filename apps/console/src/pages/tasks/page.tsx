@@ -1,5 +1,5 @@
 import { taskStates } from '@herald/domain'
-import { Button, Center, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
+import { Button, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
 import { IconListCheck } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -8,20 +8,15 @@ import { Link, useNavigate } from 'react-router'
 import { listTasks } from '../../api/calls.ts'
 import { useAppId } from '../../app/session.ts'
 import { Empty } from '../../parts/empty.tsx'
-import { Needed } from '../../parts/needed.tsx'
+import { MoreButton } from '../../parts/more-button.tsx'
+import { ofApplication } from '../../parts/of-application.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { useWords } from '../../parts/words.ts'
 import { TaskTable } from './task-table.tsx'
 
-export const page = {
-  Component: () => (
-    <Needed>
-      <TasksPage />
-    </Needed>
-  ),
-}
+export const page = ofApplication(TasksPage)
 
 const PAGE = 25
 const EVERY_MS = 3000
@@ -64,7 +59,7 @@ function TasksPage() {
         <form
           onSubmit={(event) => {
             event.preventDefault()
-            if (/^\d+$/.test(id.trim())) navigate(`/tasks/${id.trim()}`)
+            if (id.trim() !== '') navigate(`/tasks/${encodeURIComponent(id.trim())}`)
           }}
         >
           <Group align="flex-end" gap="xs" wrap="nowrap">
@@ -81,32 +76,24 @@ function TasksPage() {
         </form>
       </Group>
       {query.isError && <Problem error={query.error} retry={query.refetch} />}
-      <Paper withBorder p="xs">
-        {query.isPending ? (
-          <Waiting />
-        ) : tasks.length > 0 ? (
-          <TaskTable tasks={tasks} />
-        ) : state === '' ? (
-          <Empty icon={IconListCheck} title={t('tasks.empty')} text={t('tasks.emptyMore')}>
-            <Button component={Link} to="/send">
-              {t('tasks.sendOne')}
-            </Button>
-          </Empty>
-        ) : (
-          <Empty icon={IconListCheck} title={t('tasks.emptyState')} />
-        )}
-      </Paper>
-      {query.hasNextPage && (
-        <Center>
-          <Button
-            variant="default"
-            loading={query.isFetchingNextPage}
-            onClick={() => void query.fetchNextPage()}
-          >
-            {t('app.more')}
-          </Button>
-        </Center>
+      {(query.isPending || query.data) && (
+        <Paper withBorder p="xs">
+          {query.isPending ? (
+            <Waiting />
+          ) : tasks.length > 0 ? (
+            <TaskTable tasks={tasks} />
+          ) : state === '' ? (
+            <Empty icon={IconListCheck} title={t('tasks.empty')} text={t('tasks.emptyMore')}>
+              <Button component={Link} to="/send">
+                {t('tasks.sendOne')}
+              </Button>
+            </Empty>
+          ) : (
+            <Empty icon={IconListCheck} title={t('tasks.emptyState')} />
+          )}
+        </Paper>
       )}
+      <MoreButton pages={query} />
     </Stack>
   )
 }

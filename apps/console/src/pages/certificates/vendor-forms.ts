@@ -13,7 +13,7 @@ export type CertificateField = {
 }
 
 /** A vendor's form. APNs has two, told apart by what was bought from Apple. */
-export type CertificateForm = {
+export type VendorForm = {
   provider: Provider
   channel: string
   kind?: 'P8' | 'P12'
@@ -50,7 +50,7 @@ const bundleIds: CertificateField = {
 const region = extra('region', 'choice', ['cn', 'intl'])
 const userType = extra('target_user_type', 'choice', ['0', '1'])
 
-export const certificateForms: readonly CertificateForm[] = [
+export const vendorForms: readonly VendorForm[] = [
   {
     provider: 1,
     channel: 'apns',
@@ -171,7 +171,7 @@ export const keyOf = ({ to }: CertificateField): string => (typeof to === 'strin
 
 /** The record to save. `more` is the JSON of further keys; those of the form win. */
 export function certificateOf(
-  form: CertificateForm,
+  form: VendorForm,
   place: { environment: Environment; name: string },
   values: Readonly<Record<string, string>>,
   more: string,
