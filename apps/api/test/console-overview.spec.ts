@@ -1,249 +1,213 @@
 import { joinNode, readOverview, readSettledTotal } from '@herald/db'
-import { pushQueue } from '@herald/queue'
-import { describeWith, type TestRedis, testRedis } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
 import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
-
-const backends = [
-  { kind: 'redis', describe: describeWith('redis-server') },
-  { kind: 'postgres', describe },
-]
 
 type Entry = { channel: string } & Record<string, unknown>
 const of = (list: Entry[], channel: string) => list.find((entry) => entry.channel === channel)!
 const idle = { waiting: 0, active: 0, delayed: 0, more: false, oldest_seconds: null }
 
-for (const backend of backends)
-  backend.describe(`the overview of a known database, with the queue on ${backend.kind}`, () => {
-    let redis: TestRedis | undefined
-    let api: TestApi
-    let other: { appId: string; appSecret: string; token: string }
-    let everything: TestBrowser
-    let own: TestBrowser
-    beforeAll(async () => {
-      redis = backend.kind === 'redis' ? await testRedis() : undefined
-      api = await openTestApi({ env: redis && { QUEUE_URL: redis.url } })
-      other = await api.createApplication('other')
-      everything = await signIn(api, operator)
-      own = await signIn(api, { app_id: api.appId, app_secret: api.appSecret })
-      await fill()
-    })
-    afterAll(async () => {
-      await api.close()
-      await redis?.stop()
-    })
-
-    const sql = (text: string, values: unknown[] = []) => api.deps.db.pool.query(text, values)
-
-    async function fill(): Promise<void> {
-      await api.client.putCertificate({ provider: 2, name: 'main', app_id: '1', app_secret: 'hidden-secret' })
-      await api.client.putCertificate({ provider: 4, app_id: '1', app_key: 'k', app_secret: 'hidden-secret' })
-      await api.call('/admin/push/certificate', {
-        method: 'PUT',
-        appId: other.appId,
-        token: other.token,
-        body: { provider: 2, app_id: '2', app_secret: 'hidden-secret' },
-      })
-      await sql(
-        `UPDATE certificate SET state = 'closed', last_error = 'the key is wrong', expires_at = '2030-01-01Z'
-         WHERE channel = 'meizu'`,
-      )
-      await sql(
-        `INSERT INTO governor (certificate_id, class, requests, devices, refilled_at, day)
-         SELECT id, 'service', -5, 0, now() + interval '1 hour', current_date FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
-        [api.appId],
-      )
-      const task = (name: string, app: string, ago: string, state: string, more = '') =>
-        sql(
-          `INSERT INTO task (id, app_id, request_id, state, audience, strategy, sequence, message, lane, ttl, paused)
-           VALUES (next_task_id() - (extract(epoch FROM $4::interval) * 1000)::bigint * 4096, $2, $1, $3, '{}', 'combined',
-             '{}', '{}', 'high', 60, $5)`,
-          [name, app, state, ago, more === 'paused'],
-        )
-      // Ahead of the clock, so that they stay new however slow the machine is.
-      await task('now', api.appId, '-30 minutes', 'sending')
-      await task('paused', api.appId, '-31 minutes', 'sending', 'paused')
-      await task('waiting', api.appId, '3 minutes', 'accepted')
-      await task('hours ago', api.appId, '5 hours', 'finished')
-      await task('long', api.appId, '3 hours', 'sending')
-      await task('days ago', api.appId, '50 hours', 'finished')
-      await task('other', other.appId, '-32 minutes', 'sending')
-      for (const [name, channel, sent, received, failed] of [
-        ['now', 'huawei', 10, 4, 1],
-        ['now', 'native', 5, 5, 0],
-        ['hours ago', 'huawei', 100, 40, 10],
-        ['long', 'meizu', 1000, 0, 100],
-        ['days ago', 'huawei', 7777, 7777, 7777],
-        ['other', 'huawei', 20000, 1, 2],
-      ])
-        await sql(
-          `INSERT INTO counter (task_id, channel, target, sent, received, failed)
-           SELECT id, $2, 9, $3, $4, $5 FROM task WHERE request_id = $1`,
-          [name, channel, sent, received, failed],
-        )
-      const batches = (name: string, channel: string, state: string, count: number, set = '') =>
-        sql(
-          `INSERT INTO batch (task_id, app_id, channel, certificate_id, node, lane, state, size, recipients, status, deadline,
-             not_before, planned_at, released_at, lease_until)
-           SELECT t.id, t.app_id, $2, (SELECT id FROM certificate c WHERE c.app_id = t.app_id AND c.channel = $2),
-             CASE WHEN $2 = 'native' THEN 'node' END, 'high', $3, 1, ARRAY[n], '.', now() + interval '1 hour',
-             now() - interval '1 second' ${set}, now() - interval '90 seconds', now(), now()
-           FROM task t, generate_series(1, $4) n WHERE t.request_id = $1`,
-          [name, channel, state, count],
-        )
-      await batches('now', 'huawei', 'ready', 3)
-      await batches('now', 'huawei', 'ready', 2, `+ interval '1 hour'`)
-      await batches('now', 'huawei', 'released', 4)
-      await batches('now', 'huawei', 'sending', 5)
-      await batches('now', 'huawei', 'settled', 50)
-      await batches('now', 'native', 'released', 2)
-      await batches('now', 'native', 'sending', 1)
-      await batches('paused', 'huawei', 'held', 6)
-      await batches('other', 'huawei', 'ready', 12_000)
-      await batches('other', 'native', 'ready', 7)
-      await joinNode(api.deps.db, 'node', 600)
-      for (const [app, count] of [
-        [api.appId, 3],
-        [other.appId, 4],
-      ])
-        await sql(
-          `WITH d AS (
-             INSERT INTO device (app_id, guid, push_token) SELECT $1, 'g' || n, $1 || n FROM generate_series(1, $2::int) n
-             RETURNING id)
-           INSERT INTO presence (device_id, node, connection) SELECT id, 'node', id FROM d`,
-          [app, count],
-        )
-      for (let i = 0; i < 3; i++)
-        await api.context.queues.add(pushQueue('huawei'), {
-          certificateId: '1',
-          batches: [{ taskId: 1, id: i }],
-        })
-    }
-
-    it('shows an application its own figures and nobody else’s', async () => {
-      const { data } = await own.call('/console/overview')
-      expect(data).toMatchObject({
-        sent_total: 1115,
-        received_total: 49,
-        failed_total: 111,
-        native: { online: 3, estimated: false, gateways: 1 },
-        tasks_open: 4,
-        accepted_last_minute: 2,
-      })
-      expect(data.at).toBeGreaterThan(Date.now() / 1000 - 600)
-      expect(data.since % 3600).toBe(0)
-      expect(data.at - data.since).toBeGreaterThanOrEqual(86_400)
-      expect(of(data.queues, 'huawei')).toEqual({
-        channel: 'huawei',
-        waiting: 7,
-        active: 5,
-        delayed: 8,
-        more: false,
-        oldest_seconds: expect.any(Number),
-        jobs: null,
-      })
-      expect(of(data.queues, 'huawei').oldest_seconds).toBeGreaterThanOrEqual(90)
-      expect(of(data.queues, 'nativepush')).toMatchObject({ waiting: 2, active: 1, delayed: 0, more: false })
-      expect(of(data.queues, 'flyme')).toEqual({ channel: 'flyme', ...idle, jobs: null })
-      expect(of(data.channels, 'huawei')).toEqual({
-        channel: 'huawei',
-        certificates: [
-          {
-            id: expect.any(Number),
-            app_id: api.appId,
-            environment: 1,
-            name: 'main',
-            state: 'open',
-            reason: null,
-            expires_at: null,
-            throttled: true,
-          },
-        ],
-        sent_10m: 10,
-        failed_10m: 1,
-        throttled: true,
-      })
-      expect(of(data.channels, 'flyme')).toMatchObject({
-        certificates: [{ state: 'closed', reason: 'the key is wrong', expires_at: 1_893_456_000 }],
-        sent_10m: 1000,
-        failed_10m: 100,
-        throttled: false,
-      })
-      expect(JSON.stringify(data)).not.toContain(other.appId)
-      expect(JSON.stringify(data)).not.toMatch(/hidden|meizu|"native"[^:]/)
-    })
-
-    it('shows the operator all together, or the application that is named', async () => {
-      const { data } = await everything.call('/console/overview', { appId: null })
-      expect(data).toMatchObject({
-        sent_total: 21_115,
-        received_total: 50,
-        failed_total: 113,
-        native: { online: 7, estimated: false, gateways: 1 },
-        tasks_open: 5,
-        accepted_last_minute: 3,
-      })
-      // Counting stops at ten thousand batches of a certificate.
-      expect(of(data.queues, 'huawei')).toMatchObject({
-        waiting: 10_007,
-        active: 5,
-        delayed: 8,
-        more: true,
-        jobs: { waiting: 3, active: 0, failed: 0 },
-      })
-      expect(of(data.queues, 'nativepush')).toMatchObject({ waiting: 9, active: 1 })
-      expect((of(data.channels, 'huawei').certificates as unknown[]).length).toBe(2)
-      const named = await everything.call('/console/overview', { appId: other.appId })
-      expect(named.data).toMatchObject({ sent_total: 20_000, tasks_open: 1, native: { online: 4 } })
-      expect(of(named.data.queues, 'huawei')).toMatchObject({ waiting: 10_000, more: true, jobs: null })
-      expect((await everything.call('/console/overview', { appId: 'unknown' })).code).toBe(40104)
-    })
-
-    it('is there for tokens and keys, too', async () => {
-      expect((await api.call('/console/overview')).data.sent_total).toBe(1115)
-      const headers = { authorization: `Bearer ${OPERATOR_KEY}` }
-      const { data } = await api.call('/console/overview', { token: null, appId: null, headers })
-      expect(data.sent_total).toBe(21_115)
-    })
-
-    it('counts every task once, also one that ends between two looks', async () => {
-      const { db } = api.deps
-      const before = await readSettledTotal(db, api.appId)
-      // Older than ten minutes and under way: looked at every time.
-      expect(before).toMatchObject({
-        total: { sent: 100, received: 40, failed: 10 },
-        open: [expect.any(Number)],
-      })
-      expect((await readOverview(db, api.appId, before)).total.sent).toBe(1115)
-      await sql(`UPDATE counter SET sent = sent + 5 WHERE sent = 1000`)
-      await sql(`UPDATE task SET state = 'finished' WHERE request_id = 'long'`)
-      const after = await readSettledTotal(db, api.appId)
-      expect(after).toMatchObject({ total: { sent: 1105, received: 40, failed: 110 }, open: [] })
-      for (const settled of [before, after])
-        expect((await readOverview(db, api.appId, settled)).total).toEqual({
-          sent: 1120,
-          received: 49,
-          failed: 111,
-        })
-      for (const appId of [undefined, other.appId])
-        expect((await readOverview(db, appId, await readSettledTotal(db, appId))).total.sent).toBe(
-          appId === undefined ? 21_120 : 20_000,
-        )
-    })
-
-    if (backend.kind === 'redis')
-      it('goes without the figures of a queue that is away', async () => {
-        const broken = await openTestApi({ env: { QUEUE_URL: 'redis://127.0.0.1:1/0' } })
-        try {
-          const browser = await signIn(broken, operator)
-          const { data } = await browser.call('/console/overview', { appId: null })
-          expect(of(data.queues, 'huawei')).toEqual({ channel: 'huawei', ...idle, jobs: null })
-        } finally {
-          await broken.close()
-        }
-      })
+describe('the overview of a known database', () => {
+  let api: TestApi
+  let other: { appId: string; appSecret: string; token: string }
+  let everything: TestBrowser
+  let own: TestBrowser
+  beforeAll(async () => {
+    api = await openTestApi()
+    other = await api.createApplication('other')
+    everything = await signIn(api, operator)
+    own = await signIn(api, { app_id: api.appId, app_secret: api.appSecret })
+    await fill()
   })
+  afterAll(() => api.close())
+
+  const sql = (text: string, values: unknown[] = []) => api.deps.db.pool.query(text, values)
+
+  async function fill(): Promise<void> {
+    await api.client.putCertificate({ provider: 2, name: 'main', app_id: '1', app_secret: 'hidden-secret' })
+    await api.client.putCertificate({ provider: 4, app_id: '1', app_key: 'k', app_secret: 'hidden-secret' })
+    await api.call('/admin/push/certificate', {
+      method: 'PUT',
+      appId: other.appId,
+      token: other.token,
+      body: { provider: 2, app_id: '2', app_secret: 'hidden-secret' },
+    })
+    await sql(
+      `UPDATE certificate SET state = 'closed', last_error = 'the key is wrong', expires_at = '2030-01-01Z'
+       WHERE channel = 'meizu'`,
+    )
+    await sql(
+      `INSERT INTO governor (certificate_id, class, requests, devices, refilled_at, day)
+       SELECT id, 'service', -5, 0, now() + interval '1 hour', current_date FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
+      [api.appId],
+    )
+    const task = (name: string, app: string, ago: string, state: string, more = '') =>
+      sql(
+        `INSERT INTO task (id, app_id, request_id, state, audience, strategy, sequence, message, lane, ttl, paused)
+         VALUES (next_task_id() - (extract(epoch FROM $4::interval) * 1000)::bigint * 4096, $2, $1, $3, '{}', 'combined',
+           '{}', '{}', 'high', 60, $5)`,
+        [name, app, state, ago, more === 'paused'],
+      )
+    // Ahead of the clock, so that they stay new however slow the machine is.
+    await task('now', api.appId, '-30 minutes', 'sending')
+    await task('paused', api.appId, '-31 minutes', 'sending', 'paused')
+    await task('waiting', api.appId, '3 minutes', 'accepted')
+    await task('hours ago', api.appId, '5 hours', 'finished')
+    await task('long', api.appId, '3 hours', 'sending')
+    await task('days ago', api.appId, '50 hours', 'finished')
+    await task('other', other.appId, '-32 minutes', 'sending')
+    for (const [name, channel, sent, received, failed] of [
+      ['now', 'huawei', 10, 4, 1],
+      ['now', 'native', 5, 5, 0],
+      ['hours ago', 'huawei', 100, 40, 10],
+      ['long', 'meizu', 1000, 0, 100],
+      ['days ago', 'huawei', 7777, 7777, 7777],
+      ['other', 'huawei', 20000, 1, 2],
+    ])
+      await sql(
+        `INSERT INTO counter (task_id, channel, target, sent, received, failed)
+         SELECT id, $2, 9, $3, $4, $5 FROM task WHERE request_id = $1`,
+        [name, channel, sent, received, failed],
+      )
+    const batches = (name: string, channel: string, state: string, count: number, set = '') =>
+      sql(
+        `INSERT INTO batch (task_id, app_id, channel, certificate_id, node, lane, state, size, recipients, status, deadline,
+           not_before, planned_at, released_at, lease_until)
+         SELECT t.id, t.app_id, $2, (SELECT id FROM certificate c WHERE c.app_id = t.app_id AND c.channel = $2),
+           CASE WHEN $2 = 'native' THEN 'node' END, 'high', $3, 1, ARRAY[n], '.', now() + interval '1 hour',
+           now() - interval '1 second' ${set}, now() - interval '90 seconds', now(), now()
+         FROM task t, generate_series(1, $4) n WHERE t.request_id = $1`,
+        [name, channel, state, count],
+      )
+    await batches('now', 'huawei', 'ready', 3)
+    await batches('now', 'huawei', 'ready', 2, `+ interval '1 hour'`)
+    await batches('now', 'huawei', 'released', 4)
+    await batches('now', 'huawei', 'sending', 5)
+    await batches('now', 'huawei', 'settled', 50)
+    await batches('now', 'native', 'released', 2)
+    await batches('now', 'native', 'sending', 1)
+    await batches('paused', 'huawei', 'held', 6)
+    await batches('other', 'huawei', 'ready', 12_000)
+    await batches('other', 'native', 'ready', 7)
+    await joinNode(api.deps.db, 'node', 600)
+    for (const [app, count] of [
+      [api.appId, 3],
+      [other.appId, 4],
+    ])
+      await sql(
+        `WITH d AS (
+           INSERT INTO device (app_id, guid, push_token) SELECT $1, 'g' || n, $1 || n FROM generate_series(1, $2::int) n
+           RETURNING id)
+         INSERT INTO presence (device_id, node, connection) SELECT id, 'node', id FROM d`,
+        [app, count],
+      )
+  }
+
+  it('shows an application its own figures and nobody else’s', async () => {
+    const { data } = await own.call('/console/overview')
+    expect(data).toMatchObject({
+      sent_total: 1115,
+      received_total: 49,
+      failed_total: 111,
+      native: { online: 3, estimated: false, gateways: 1 },
+      tasks_open: 4,
+      accepted_last_minute: 2,
+    })
+    expect(data.at).toBeGreaterThan(Date.now() / 1000 - 600)
+    expect(of(data.queues, 'huawei')).toEqual({
+      channel: 'huawei',
+      waiting: 7,
+      active: 5,
+      delayed: 8,
+      more: false,
+      oldest_seconds: expect.any(Number),
+    })
+    expect(of(data.queues, 'huawei').oldest_seconds).toBeGreaterThanOrEqual(90)
+    expect(of(data.queues, 'nativepush')).toMatchObject({ waiting: 2, active: 1, delayed: 0, more: false })
+    expect(of(data.queues, 'flyme')).toEqual({ channel: 'flyme', ...idle })
+    expect(of(data.channels, 'huawei')).toEqual({
+      channel: 'huawei',
+      certificates: [
+        {
+          id: expect.any(Number),
+          app_id: api.appId,
+          environment: 1,
+          name: 'main',
+          state: 'open',
+          reason: null,
+          expires_at: null,
+          throttled: true,
+        },
+      ],
+      sent_10m: 10,
+      failed_10m: 1,
+    })
+    expect(of(data.channels, 'flyme')).toMatchObject({
+      certificates: [{ state: 'closed', reason: 'the key is wrong', expires_at: 1_893_456_000 }],
+      sent_10m: 1000,
+      failed_10m: 100,
+    })
+    expect(JSON.stringify(data)).not.toContain(other.appId)
+    expect(JSON.stringify(data)).not.toMatch(/hidden|meizu|"native"[^:]/)
+  })
+
+  it('shows the operator all together, or the application that is named', async () => {
+    const { data } = await everything.call('/console/overview', { appId: null })
+    expect(data).toMatchObject({
+      sent_total: 21_115,
+      received_total: 50,
+      failed_total: 113,
+      native: { online: 7, estimated: false, gateways: 1 },
+      tasks_open: 5,
+      accepted_last_minute: 3,
+    })
+    // Counting stops at ten thousand batches of a certificate.
+    expect(of(data.queues, 'huawei')).toMatchObject({
+      waiting: 10_007,
+      active: 5,
+      delayed: 8,
+      more: true,
+    })
+    expect(of(data.queues, 'nativepush')).toMatchObject({ waiting: 9, active: 1 })
+    expect((of(data.channels, 'huawei').certificates as unknown[]).length).toBe(2)
+    const named = await everything.call('/console/overview', { appId: other.appId })
+    expect(named.data).toMatchObject({ sent_total: 20_000, tasks_open: 1, native: { online: 4 } })
+    expect(of(named.data.queues, 'huawei')).toMatchObject({ waiting: 10_000, more: true })
+    expect((await everything.call('/console/overview', { appId: 'unknown' })).code).toBe(40104)
+  })
+
+  it('is there for tokens and keys, too', async () => {
+    expect((await api.call('/console/overview')).data.sent_total).toBe(1115)
+    const headers = { authorization: `Bearer ${OPERATOR_KEY}` }
+    const { data } = await api.call('/console/overview', { token: null, appId: null, headers })
+    expect(data.sent_total).toBe(21_115)
+  })
+
+  it('counts every task once, also one that ends between two looks', async () => {
+    const { db } = api.deps
+    const before = await readSettledTotal(db, api.appId)
+    // Older than ten minutes and under way: looked at every time.
+    expect(before).toMatchObject({
+      total: { sent: 100, received: 40, failed: 10 },
+      open: [expect.any(Number)],
+    })
+    expect((await readOverview(db, api.appId, before)).total.sent).toBe(1115)
+    await sql(`UPDATE counter SET sent = sent + 5 WHERE sent = 1000`)
+    await sql(`UPDATE task SET state = 'finished' WHERE request_id = 'long'`)
+    const after = await readSettledTotal(db, api.appId)
+    expect(after).toMatchObject({ total: { sent: 1105, received: 40, failed: 110 }, open: [] })
+    for (const settled of [before, after])
+      expect((await readOverview(db, api.appId, settled)).total).toEqual({
+        sent: 1120,
+        received: 49,
+        failed: 111,
+      })
+    for (const appId of [undefined, other.appId])
+      expect((await readOverview(db, appId, await readSettledTotal(db, appId))).total.sent).toBe(
+        appId === undefined ? 21_120 : 20_000,
+      )
+  })
+})
 
 describe('the overview of much', () => {
   it('reads the large tables through their indexes', async () => {

@@ -8,8 +8,7 @@ import { inTransaction, type Runner, run } from './statement.ts'
 /** What the console's first page shows, of one application or of all. Times are Unix ms. */
 export type Overview = {
   at: number
-  /** The totals are of tasks accepted since this time: a full hour, so that they fall once an hour and not at every look. */
-  since: number
+  /** Of tasks accepted within 24 hours. */
   total: { sent: number; received: number; failed: number }
   queues: Map<Channel, QueueView>
   /** Devices of tasks of the last ten minutes and of those under way. */
@@ -64,7 +63,6 @@ const RECENT_MS = 600_000
  * millions, so this is read once a minute, and every look adds what lives.
  */
 export type SettledTotal = {
-  since: number
   /** Tasks from this one on, and `open` ones before it, are not in the total. */
   edge: number
   open: number[]
@@ -73,6 +71,7 @@ export type SettledTotal = {
 
 export async function readSettledTotal(db: Database, appId?: string): Promise<SettledTotal> {
   return look(db, appId, async (ask, at) => {
+    // A full hour, so that the totals fall once an hour and not at every look.
     const since = Math.floor((at - 24 * HOUR_MS) / HOUR_MS) * HOUR_MS
     const edge = firstTaskIdAt(at - RECENT_MS)
     const ids = await ask<[number]>(
@@ -96,7 +95,7 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
       [firstTaskIdAt(since), edge, open],
     )
     const [sent, received, failed] = row!
-    return { since, edge, open, total: { sent, received, failed } }
+    return { edge, open, total: { sent, received, failed } }
   })
 }
 
@@ -115,7 +114,6 @@ export async function readOverview(
     }
     return {
       at,
-      since: settled.since,
       total,
       recent,
       queues: mergeQueues(await vendorQueues(ask), await nativeQueues(ask), await heldBack(ask)),

@@ -1,9 +1,8 @@
 import { type Overview, readOverview, readSettledTotal } from '@herald/db'
-import { type Channel, channels, publicName, vendorChannels } from '@herald/domain'
-import { type PushQueues, pushQueue } from '@herald/queue'
+import { channels, publicName } from '@herald/domain'
 import { z } from 'zod'
 import type { ApiDeps } from '../deps.ts'
-import { nullableTimestamp, timestamp } from '../input/answers.ts'
+import { nullableTimestamp } from '../input/answers.ts'
 import { route } from '../route.ts'
 import { createSteadyRead } from './steady-read.ts'
 
@@ -11,8 +10,7 @@ const count = z.int()
 
 const overviewRecord = z.object({
   at: z.number().describe('When the figures were read: Unix time in seconds, with a fraction.'),
-  since: timestamp.describe('The totals are of tasks accepted since then: 24 hours, from a full hour on.'),
-  sent_total: count,
+  sent_total: count.describe('Of tasks accepted within 24 hours, from a full hour on; so are the other two.'),
   received_total: count,
   failed_total: count,
   queues: z.array(
@@ -23,10 +21,6 @@ const overviewRecord = z.object({
       delayed: count.describe('Batches held back by backoff, a speed or a pause.'),
       more: z.boolean().describe('There are more: the three figures are the least there is.'),
       oldest_seconds: z.number().nullable().describe('Age of the batch that waits longest.'),
-      jobs: z
-        .object({ waiting: count, active: count, failed: count })
-        .nullable()
-        .describe('What the queue itself holds; the operator sees it, null when it does not answer.'),
     }),
   ),
   channels: z.array(
@@ -41,12 +35,11 @@ const overviewRecord = z.object({
           state: z.enum(['open', 'closed', 'suspect']),
           reason: z.string().nullable(),
           expires_at: nullableTimestamp,
-          throttled: z.boolean().describe('More waits than the limits let through.'),
+          throttled: z.boolean().describe('More waits than its rate lets through.'),
         }),
       ),
       sent_10m: count.describe('Devices of tasks of the last ten minutes and of tasks under way.'),
       failed_10m: count,
-      throttled: z.boolean(),
     }),
   ),
   native: z.object({
@@ -73,14 +66,9 @@ function readingOf(deps: ApiDeps) {
     const settled = createSteadyRead((appId) => readSettledTotal(deps.db, scopeOf(appId)), {
       leastMs: SETTLED_MS,
     })
-    reading = createSteadyRead(async (appId) => {
-      const [overview, jobs] = await Promise.all([
-        readOverview(deps.db, scopeOf(appId), await settled(appId)),
-        // What a queue holds is everybody's work together, and nothing for one application to see.
-        appId === EVERYTHING ? jobsByChannel(deps.queues) : undefined,
-      ])
-      return shown(overview, jobs)
-    })
+    reading = createSteadyRead(async (appId) =>
+      shown(await readOverview(deps.db, scopeOf(appId), await settled(appId))),
+    )
     readings.set(deps, reading)
   }
   return reading
@@ -98,26 +86,9 @@ export const overview = route({
   handler: ({ deps, appId }) => readingOf(deps)(appId),
 })
 
-type Jobs = { waiting: number; active: number; failed: number }
-
-/** Gateways have a queue each, which comes and goes with them; their batches tell enough. */
-async function jobsByChannel(queues: PushQueues): Promise<Map<Channel, Jobs>> {
-  const found = await Promise.all(
-    vendorChannels.map(async (channel) => {
-      const counts = await queues.counts(pushQueue(channel)).catch(() => undefined)
-      return [channel, counts] as const
-    }),
-  )
-  const jobs = new Map<Channel, Jobs>()
-  for (const [channel, counts] of found)
-    if (counts) jobs.set(channel, { waiting: counts.waiting, active: counts.active, failed: counts.failed })
-  return jobs
-}
-
-function shown(found: Overview, jobs: Map<Channel, Jobs> | undefined): z.input<typeof overviewRecord> {
+function shown(found: Overview): z.input<typeof overviewRecord> {
   return {
     at: found.at / 1000,
-    since: Math.floor(found.since / 1000),
     sent_total: found.total.sent,
     received_total: found.total.received,
     failed_total: found.total.failed,
@@ -130,7 +101,6 @@ function shown(found: Overview, jobs: Map<Channel, Jobs> | undefined): z.input<t
         delayed: queue?.delayed ?? 0,
         more: queue?.more ?? false,
         oldest_seconds: queue?.oldestSeconds ?? null,
-        jobs: jobs?.get(channel) ?? null,
       }
     }),
     channels: channels.map((channel) => {
@@ -151,7 +121,6 @@ function shown(found: Overview, jobs: Map<Channel, Jobs> | undefined): z.input<t
         ),
         sent_10m: found.recent.get(channel)?.sent ?? 0,
         failed_10m: found.recent.get(channel)?.failed ?? 0,
-        throttled: certificates.some(({ throttled }) => throttled),
       }
     }),
     native: found.native,
