@@ -7,7 +7,7 @@ import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, testRedis, until } from '@herald/testkit'
+import { freePort, sampleMessage, testRedis, until } from '@herald/testkit'
 import { startDrillPostgres } from '../chaos/postgres-server.ts'
 import { randomFrom } from '../chaos/random.ts'
 import { startSampling } from '../chaos/sampling.ts'
@@ -60,9 +60,6 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     settings: readSettings(env).settings,
     log: createLogger({ name: 'drill', level: 'error' }),
     registry: createRegistry('drill'),
-    die: (reason) => {
-      throw new Error(reason)
-    },
     certificateAdapters: adapters,
   })
   const { db } = context
@@ -170,20 +167,7 @@ function taskOf(appId: string, strategy: Strategy): NewTask {
     audience: { kind: 'all' },
     strategy,
     sequence: ['ups', 'fcm'],
-    message: {
-      type: 'text',
-      title: 'Drill',
-      badge: { kind: 'add', count: 1 },
-      ios: {},
-      android: {},
-      huawei: {},
-      honor: {},
-      xiaomi: {},
-      oppo: {},
-      vivo: {},
-      flyme: {},
-      fcm: {},
-    },
+    message: sampleMessage(),
     ttl: 3600,
   }
 }

@@ -79,9 +79,6 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     settings,
     log: createLogger({ name: 'spec', level: settings.logLevel }),
     registry: createRegistry('spec'),
-    die: (reason) => {
-      throw new Error(reason)
-    },
     certificateAdapters: options.certificateAdapters,
   })
   const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides

@@ -51,9 +51,6 @@ export async function startMachine(
     settings,
     log: createLogger({ name: 'machine', level: 'error' }),
     registry: createRegistry('machine'),
-    die: (reason) => {
-      throw new Error(reason)
-    },
     connections: 15,
     certificateAdapters: adapters,
   })

@@ -5,7 +5,7 @@ import { PostgresProblem } from '@herald/embedded'
 import { openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
 import { loadSettings, type Settings, SettingsError } from '@herald/settings'
-import { createLogger, createRegistry, type Logger } from '@herald/telemetry'
+import { createLogger, createRegistry } from '@herald/telemetry'
 import { banner } from './banner.ts'
 import { type DataDirectory, takeDataDirectory } from './data-directory.ts'
 import { keepDemoCredentials } from './demo/credentials.ts'
@@ -114,13 +114,7 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     opened.closings.push(postgres.stop)
     settings = { ...settings, databaseUrl: postgres.url }
   }
-  const context = await openContext({
-    settings,
-    log,
-    registry,
-    die: endProcess(log),
-    connections: poolSizes.standalone,
-  })
+  const context = await openContext({ settings, log, registry, connections: poolSizes.standalone })
   opened.queue = context.queues
   opened.closings.push(context.close)
 
@@ -144,12 +138,6 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   demo.write()
   announced = true
   process.stdout.write(banner(demo.content(), dataDir))
-}
-
-/** What all parts share is beyond repair, so the process ends and its supervisor starts it anew. */
-const endProcess = (log: Logger) => (reason: string) => {
-  log.fatal(reason)
-  process.kill(process.pid, 'SIGTERM')
 }
 
 const explained = [

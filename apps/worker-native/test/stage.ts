@@ -1,31 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { type StubEntry, startStubServer, stubChannel } from '@herald/channels'
 import { createApplication, findImbalances, saveCertificate } from '@herald/db'
-import { type Message, type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
+import { type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
 import { createAcceptor } from '@herald/plan'
 import { type OpenContext, openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, startApp, testDatabase, until } from '@herald/testkit'
+import { freePort, sampleMessage, startApp, testDatabase, until } from '@herald/testkit'
 import { channelWorker } from '@herald/worker'
 import { WebSocket } from 'ws'
 import { nativeGateway } from '../src/index.ts'
 
-export const plainMessage: Message = {
-  type: 'text',
-  title: 'Hello',
-  body: 'World',
-  badge: { kind: 'add', count: 1 },
-  ios: {},
-  android: {},
-  huawei: {},
-  honor: {},
-  xiaomi: {},
-  oppo: {},
-  vivo: {},
-  flyme: {},
-  fcm: {},
-}
+export const plainMessage = sampleMessage()
 
 export type TestDevice = { id: number; pushToken: string }
 
@@ -49,9 +35,6 @@ export async function openStage(env: Record<string, string> = {}) {
       settings: readSettings({ ...environment, ...extra }).settings,
       log: createLogger({ name: 'stage', level: 'error' }),
       registry: createRegistry('stage'),
-      die: (reason) => {
-        throw new Error(reason)
-      },
       certificateAdapters: adapters,
     })
   const context = await open()

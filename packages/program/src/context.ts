@@ -14,12 +14,13 @@ export async function openContext(options: {
   settings: Settings
   log: Logger
   registry: Registry
-  die(reason: string): void
+  /** What becomes of a service beyond repair; not needed where each service is given its own. */
+  die?(reason: string): void
   /** Most Postgres connections beside those of the queue, if not as many as a program has. */
   connections?: number
   certificateAdapters?: typeof adapters
 }): Promise<OpenContext> {
-  const { settings, log, registry, die } = options
+  const { settings, log, registry, die = fail } = options
   const databaseUrl = requireSetting(settings, 'databaseUrl')
   const sealer = createSealer(requireSetting(settings, 'masterKey'), settings.otherMasterKeys)
   await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
@@ -58,4 +59,8 @@ export async function openContext(options: {
     await db.close()
     throw error
   }
+}
+
+function fail(reason: string): never {
+  throw new Error(reason)
 }

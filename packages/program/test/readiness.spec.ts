@@ -58,7 +58,6 @@ describe('dependencies', () => {
       settings,
       log: createLogger({ name: 'spec', level: 'silent' }),
       registry: createRegistry('spec'),
-      die: () => {},
       connections: 2,
     })
     const { pool } = context.db
