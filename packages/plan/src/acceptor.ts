@@ -38,6 +38,12 @@ const COMPANY = GROUP / 2
 /** Turns of the event loop that a group waits at most: a few milliseconds when the loop is busy, nothing when it is not. */
 const MOST_TURNS = 8
 
+/** More than Postgres writes in a second: who would come later waits longer than its caller does. */
+const MOST_WAITING = 5_000
+
+/** So many wait to be written already that this one was not taken. */
+export class AcceptorFull extends Error {}
+
 type Waiting = { task: NewTask; resolve(answer: Accepted): void; reject(error: unknown): void }
 
 /**
@@ -135,6 +141,7 @@ export function createAcceptor(deps: {
   return {
     accept: (task) =>
       new Promise((resolve, reject) => {
+        if (waiting.length >= MOST_WAITING) throw new AcceptorFull('too many tasks wait to be written')
         waiting.push({ task, resolve, reject })
         board()
       }),

@@ -1,4 +1,4 @@
-export { type Accepted, type Acceptor, createAcceptor } from './acceptor.ts'
+export { type Accepted, type Acceptor, AcceptorFull, createAcceptor } from './acceptor.ts'
 export {
   type ApplicationCertificates,
   type CertificateBook,

@@ -11,7 +11,7 @@ import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { createAcceptor, createCertificateBook } from '../src/index.ts'
+import { AcceptorFull, createAcceptor, createCertificateBook } from '../src/index.ts'
 
 let database: TestDatabase
 let db: Database
@@ -150,6 +150,22 @@ describe('an acceptor', () => {
       [task(), task({ requestId: '\u0000' }), task()].map(acceptor.accept),
     )
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    await acceptor.close()
+  })
+
+  it('takes no more than can be written in a while', async () => {
+    const written = Promise.withResolvers<void>()
+    const query = async (statement: { name: string; text: string }) => {
+      if (statement.name === 'accept') await written.promise
+      return db.pool.query(statement)
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const answers = Array.from({ length: 6_000 }, () => acceptor.accept(task()).catch((error) => error))
+    await expect(acceptor.accept(task())).rejects.toBeInstanceOf(AcceptorFull)
+    written.resolve()
+    const refused = (await Promise.all(answers)).filter((answer) => answer instanceof AcceptorFull)
+    expect(refused.length).toBeGreaterThan(0)
+    expect((await acceptor.accept(task())).fresh).toBe(true)
     await acceptor.close()
   })
 

@@ -1,4 +1,5 @@
 import { AcceptInDoubt, codeOf, isUnreachable } from '@herald/db'
+import { AcceptorFull } from '@herald/plan'
 import { Failure } from '../codes.ts'
 
 /** Whatever a handler throws, as the answer it deserves. What nobody foresaw says nothing of itself. */
@@ -7,6 +8,13 @@ export function failureOfError(error: unknown): { failure: Failure; unexpected: 
   if (isUnreachable(error))
     return {
       failure: new Failure(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 }),
+      unexpected: false,
+    }
+  if (error instanceof AcceptorFull)
+    return {
+      failure: new Failure(50301, 'Too many pushes wait to be written; this one was not accepted.', {
+        retryAfter: 2,
+      }),
       unexpected: false,
     }
   if (error instanceof AcceptInDoubt)
