@@ -1,3 +1,4 @@
+export { acceptPlan } from './accept-plan.ts'
 export { type TestDatabase, type TestDatabaseOptions, testDatabase } from './database.ts'
 export { startTestServer, type TestServer } from './database-server.ts'
 export { freePort } from './free-port.ts'

@@ -1,0 +1,165 @@
+import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import {
+  bind,
+  claimBatches,
+  createApplication,
+  createSealer,
+  type Database,
+  ensurePartitions,
+  openDatabase,
+  saveCertificate,
+  settleBatches,
+  unretireWindow,
+} from '../src/index.ts'
+
+let database: TestDatabase
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 5 })
+  await ensurePartitions(db)
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+let app: string
+let apps = 0
+let certificateId: number
+beforeEach(async () => {
+  const made = await createApplication(db, { name: `retiring ${++apps}`, packageName: '' })
+  if (made === 'taken') throw new Error('taken')
+  app = made.appId
+  const { id } = await saveCertificate(db, createSealer(Buffer.alloc(32)), {
+    application: app,
+    channel: 'fcm',
+    environment: 'production',
+    name: '',
+    appId: '',
+    appKey: '',
+    appSecret: '',
+    certificate: '',
+    extra: {},
+  })
+  certificateId = id
+})
+
+const bindToken = (deviceId: number, token: string) =>
+  bind(db, { appId: app, deviceId, channel: 'fcm', token, environment: 'production' })
+const tokens = async () =>
+  (await db.pool.query('SELECT token FROM binding WHERE app_id = $1 ORDER BY token', [app])).rows.map(
+    ({ token }) => token as string,
+  )
+
+/** Devices whose tokens are `t` and their id. */
+async function addDevices(count: number): Promise<number[]> {
+  const { rows } = await db.pool.query<{ id: number }>(
+    `INSERT INTO device (app_id, guid, push_token)
+     SELECT $1, 'g' || n, $1 || n FROM generate_series(1, $2::int) n RETURNING id`,
+    [app, count],
+  )
+  const ids = rows.map(({ id }) => id)
+  await db.pool.query(
+    `INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'fcm', $1, 't' || id FROM unnest($2::bigint[]) id`,
+    [app, ids],
+  )
+  return ids
+}
+
+/** A batch to these devices, released. */
+async function release(recipients: number[]) {
+  const plan = { batches: [{ channel: 'fcm' as const, certificateId, recipients, tried: [] }] }
+  const { taskId, released } = await acceptPlan(db, app, plan)
+  return { taskId, id: released[0]!.id, recipients }
+}
+
+/** Settles a batch in which the vendor calls the first `gone` of the tokens dead, as of now. */
+function settle(
+  { taskId, id, recipients }: Awaited<ReturnType<typeof release>>,
+  version: number,
+  gone: number,
+) {
+  const sent = recipients.length - gone
+  return settleBatches(db, [
+    {
+      taskId,
+      id,
+      version,
+      status: 'f'.repeat(gone) + 's'.repeat(sent),
+      state: 'settled',
+      sent,
+      failed: gone,
+      moved: 0,
+      expired: 0,
+      cancelled: 0,
+      fallback: [],
+      inbox: [],
+      reasons: [],
+      retire: recipients
+        .slice(0, gone)
+        .map((deviceId) => ({ deviceId, token: `t${deviceId}`, since: Date.now() + 60_000 })),
+      answered: recipients.length,
+      gone,
+    },
+  ])
+}
+
+async function sendTo(recipients: number[], gone: number) {
+  const batch = await release(recipients)
+  const [claimed] = await claimBatches(db.pool, [batch], { seconds: 30, worker: 'w' })
+  return settle(batch, claimed!.version, gone)
+}
+
+describe('a token that a vendor calls dead', () => {
+  it('is retired if it is the one that was sent to, and not if the device has another by now', async () => {
+    const ids = await addDevices(3)
+    await bindToken(ids[0]!, 'another')
+    expect(await sendTo(ids, 2)).toMatchObject({ suspect: false })
+    expect(await tokens()).toEqual(['another', `t${ids[2]}`])
+  })
+
+  it('is not retired by a worker that lost its lease', async () => {
+    const ids = await addDevices(1)
+    const { settled } = await settle(await release(ids), -1, 1)
+    expect(settled.size).toBe(0)
+    expect(await tokens()).toEqual([`t${ids[0]}`])
+  })
+})
+
+describe('the guard against mass retirement', () => {
+  it.each([
+    [19, 19, false],
+    [20, 10, false],
+    [20, 11, true],
+  ])('of %i tokens %i dead: suspect is %s', async (answered, gone, suspect) => {
+    const ids = await addDevices(answered)
+    expect(await sendTo(ids, gone)).toMatchObject({ suspect })
+    expect(await tokens()).toHaveLength(suspect ? answered : answered - gone)
+  })
+
+  it.each([
+    ['9 minutes', true],
+    ['11 minutes', false],
+  ])('remembers what was answered %s ago: suspect is %s', async (age, suspect) => {
+    await db.pool.query(
+      `INSERT INTO token_window (certificate_id, minute, answered, gone)
+       VALUES ($1, date_trunc('minute', now() - $2::interval), 15, 15)`,
+      [certificateId, age],
+    )
+    expect(await sendTo(await addDevices(5), 5)).toMatchObject({ suspect })
+  })
+
+  it('gives back what was retired as dead within the window, and nothing else', async () => {
+    const ids = await addDevices(3)
+    await sendTo(ids, 3)
+    expect(await tokens()).toEqual([])
+    const change = (id: number, to: string) =>
+      db.pool.query(`UPDATE retired_token SET ${to} WHERE app_id = $1 AND device_id = $2`, [app, id])
+    await change(ids[0]!, `retired_at = now() - interval '11 minutes'`)
+    await change(ids[1]!, `reason = 'unbound'`)
+    expect(await unretireWindow(db, certificateId)).toBe(1)
+    expect(await tokens()).toEqual([`t${ids[2]}`])
+  })
+})

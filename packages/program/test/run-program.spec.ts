@@ -1,0 +1,49 @@
+import { startProcess, type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+/** A program with one service, whose minutes are milliseconds. */
+function program(service: string) {
+  const source = `
+    const real = globalThis.setTimeout
+    const { runProgram } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
+    globalThis.setTimeout = (work, ms, ...rest) => real(work, ms >= 10_000 ? ms / 100 : ms, ...rest)
+    await runProgram({ name: 'spec', needs: [], ${service} })`
+  return startProcess(process.execPath, ['--input-type=module', '-e', source], {
+    env: {
+      DATABASE_URL: database.url,
+      HERALD_MASTER_KEY: '0'.repeat(64),
+      HERALD_METRICS_PORT: '0',
+      HERALD_LOG_LEVEL: 'info',
+    },
+  })
+}
+
+describe('a program', () => {
+  it('ends with 0 when what was in flight has ended', async () => {
+    const spec = program(`start: () => ({ stop: async () => console.log('stopped') })`)
+    await spec.prints(/spec is running/)
+    expect(await spec.stop('SIGTERM')).toEqual({ code: 0, signal: null })
+    expect(spec.output()).toContain('stopped')
+  })
+
+  it('ends with 1 when it does not end by itself within thirty seconds', async () => {
+    const spec = program(`start: () => ({ stop: () => new Promise(() => {}) })`)
+    await spec.prints(/spec is running/)
+    expect(await spec.stop('SIGTERM')).toEqual({ code: 1, signal: null })
+    expect(spec.output()).toContain('spec did not drain within 30 s')
+  })
+
+  it('ends with 1 when a service gives itself up', async () => {
+    const spec = program(
+      `start: ({ die }) => { setImmediate(die, 'it took nothing'); return { stop: async () => {} } }`,
+    )
+    expect(await spec.exited).toEqual({ code: 1, signal: null })
+    expect(spec.output()).toContain('it took nothing')
+  })
+})
