@@ -13,6 +13,12 @@ describe('the caller’s address', () => {
     ['1.1.1.1, 2.2.2.2', 2, '1.1.1.1'],
     ['2.2.2.2', 2, '2.2.2.2'],
     [undefined, 1, '10.0.0.9'],
+    ['2001:db8:0:1:aaaa::1', 1, '2001:db8:0:1::/64'],
+    ['2001:0db8::1:0:0:2', 1, '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 1, 'fe80:0:0:0::/64'],
+    ['::1', 1, '0:0:0:0::/64'],
+    ['::ffff:1.2.3.4', 1, '1.2.3.4'],
+    ['not an address', 1, 'not an address'],
   ])('of %j behind %d proxies is %s', (forwarded, proxies, expected) => {
     expect(callerAddress(request(forwarded), proxies)).toBe(expected)
   })
