@@ -1,5 +1,6 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { type MeizuPayload, mapPayload } from './payload.ts'
+import { holdQuota } from '../shared/hold-quota.ts'
+import { type MeizuPayload, mapPayload, quotaClass } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, type MeizuSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -15,6 +16,6 @@ export const meizu: ChannelAdapter<MeizuSettings, MeizuPayload> = {
   defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
   readCallback,
 }

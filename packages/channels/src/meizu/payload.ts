@@ -67,6 +67,11 @@ function notice(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported
   }
 }
 
+/** One count for the application, whatever it sends. */
+export function quotaClass(): string {
+  return ''
+}
+
 /** No receipts and no replace-key here: the app decides what a pass-through message does. */
 function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported {
   if (!settings.passThrough)

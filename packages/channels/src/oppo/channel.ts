@@ -1,5 +1,6 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { mapPayload, type OppoPayload } from './payload.ts'
+import { holdQuota } from '../shared/hold-quota.ts'
+import { mapPayload, type OppoPayload, quotaClass } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, type OppoSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -14,6 +15,6 @@ export const oppo: ChannelAdapter<OppoSettings, OppoPayload> = {
   defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
   readCallback,
 }

@@ -87,6 +87,12 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
   return { ...base, notification: { style: 3, content, big_picture_url: picture, ...common }, plain }
 }
 
+/** What decides whether a message is counted as marketing: only that has a day's limit. */
+export function quotaClass({ notification }: OppoPayload): string {
+  const { category, channel_id, private_msg_template_id } = notification
+  return JSON.stringify([category, channel_id, private_msg_template_id])
+}
+
 function pictureOf({ message }: Task, settings: OppoSettings): string | undefined {
   const url = message.type === 'image' ? message.attachmentUrl : undefined
   return url && settings.pictureUrl && url.length <= mostPictureUrl ? url : undefined

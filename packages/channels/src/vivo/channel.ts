@@ -1,6 +1,7 @@
 import type { ChannelAdapter } from '../channel.ts'
+import { holdQuota } from '../shared/hold-quota.ts'
 import { countedClass } from './classification.ts'
-import { mapPayload, type VivoPayload } from './payload.ts'
+import { mapPayload, quotaClass, type VivoPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, readSettings, type VivoSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -16,6 +17,6 @@ export const vivo: ChannelAdapter<VivoSettings, VivoPayload> = {
   classOf: countedClass,
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
   readCallback,
 }

@@ -74,6 +74,11 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   }
 }
 
+/** The two classifications have a day's volume each, test sends one of their own. */
+export function quotaClass({ notice }: VivoPayload): string {
+  return JSON.stringify([notice.pushMode, notice.classification, notice.category])
+}
+
 function clickOf(click: Click): Pick<VivoNotice, 'skipType' | 'skipContent'> {
   if (click.kind === 'open_app') return { skipType: 1 }
   return { skipType: /^https?:\/\//i.test(click.intent) ? 2 : 4, skipContent: click.intent }

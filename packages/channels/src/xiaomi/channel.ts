@@ -1,5 +1,6 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { mapPayload, type XiaomiPayload } from './payload.ts'
+import { holdQuota } from '../shared/hold-quota.ts'
+import { mapPayload, quotaClass, type XiaomiPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { limits, readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -14,6 +15,6 @@ export const xiaomi: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: openTransport,
+  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
   readCallback,
 }

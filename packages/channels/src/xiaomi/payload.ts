@@ -46,6 +46,11 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   }
 }
 
+/** The day's quota is counted by channel. */
+export function quotaClass({ fields }: XiaomiPayload): string {
+  return fields['extra.channel_id'] ?? ''
+}
+
 function passThrough(settings: XiaomiSettings): Record<string, string> | Unsupported {
   return settings.passThrough
     ? { pass_through: '1' }

@@ -87,6 +87,16 @@ describe('the vivo transport', () => {
     expect(kindsOf(await outcomesOf(other, payloadOf(), tokens(1)))).toEqual(['misconfigured'])
   })
 
+  it('does not ask again with every batch when the volume of the day is spent', async () => {
+    await start()
+    const { transport } = await open()
+    simulator.forceResult(10073)
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(1)))).toEqual(['quota'])
+    asked.length = 0
+    expect(kindsOf(await outcomesOf(transport, payloadOf(7002), tokens(2)))).toEqual(['quota'])
+    expect(asked).toEqual([])
+  })
+
   it('asks for the shared pass and the stored payload rarely, because that costs queries', async () => {
     await start()
     let sessions = 0

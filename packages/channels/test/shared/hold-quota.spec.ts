@@ -1,0 +1,64 @@
+import type { Outcome } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import type { Transport } from '../../src/channel.ts'
+import { holdQuota } from '../../src/shared/hold-quota.ts'
+
+const midnight = 100_000_000
+const spent: Outcome = { kind: 'quota', reason: 'spent', until: midnight }
+
+function bench() {
+  let now = 0
+  const calls: string[] = []
+  const transport: Transport<string> = {
+    async send(payload, recipients, { report }) {
+      calls.push(payload)
+      const outcome: Outcome = payload === 'service' ? { kind: 'accepted' } : spent
+      for (const index of recipients.keys()) report(index, outcome)
+    },
+    check: async () => ({ ok: true }),
+    close: async () => {},
+  }
+  const held = holdQuota(
+    transport,
+    (payload) => payload,
+    () => now,
+  )
+  const send = async (payload: string) => {
+    const outcomes: Outcome[] = []
+    const recipients = [1, 2].map((deviceId) => ({ deviceId, token: `t${deviceId}` }))
+    const report = (index: number, outcome: Outcome) => {
+      outcomes[index] = outcome
+    }
+    await held.send(payload, recipients, { signal: new AbortController().signal, report })
+    return outcomes
+  }
+  return { send, calls, at: (ms: number) => (now = ms) }
+}
+
+describe('a quota that is used up', () => {
+  it('is asked about once a minute, and stands for who comes meanwhile', async () => {
+    const { send, calls, at } = bench()
+    expect(await send('marketing')).toEqual([spent, spent])
+    expect(await send('marketing')).toEqual([spent, spent])
+    expect(calls).toEqual(['marketing'])
+    at(60_000)
+    await send('marketing')
+    expect(calls).toHaveLength(2)
+  })
+
+  it('says nothing of another class', async () => {
+    const { send, calls } = bench()
+    await send('marketing')
+    expect(await send('service')).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
+    expect(calls).toEqual(['marketing', 'service'])
+  })
+
+  it('ends when the vendor says it does', async () => {
+    const { send, calls, at } = bench()
+    at(midnight - 1000)
+    await send('marketing')
+    at(midnight)
+    await send('marketing')
+    expect(calls).toHaveLength(2)
+  })
+})
