@@ -1,0 +1,77 @@
+import { stubChannel } from '@herald/channels'
+import {
+  createApplication,
+  createSealer,
+  type Database,
+  noteCertificateError,
+  openDatabase,
+  removeCertificate,
+  saveCertificate,
+} from '@herald/db'
+import { type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { createCertificateBook } from '../src/index.ts'
+
+let database: TestDatabase
+let db: Database
+let application: string
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 3 })
+  const made = await createApplication(db, { name: 'booked', packageName: '' })
+  if (made === 'taken') throw new Error('taken')
+  application = made.appId
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+describe('the certificate book', () => {
+  it('sees every change within a second, and opens again only what has changed', async () => {
+    const sealer = createSealer(Buffer.alloc(32))
+    let opened = 0
+    const counting: typeof sealer = {
+      ...sealer,
+      open(...given) {
+        opened++
+        return sealer.open(...given)
+      },
+    }
+    const place = { application, channel: 'oppo', environment: 'production' } as const
+    const save = (name: string) =>
+      saveCertificate(db, sealer, {
+        ...place,
+        name,
+        appId: 'a',
+        appKey: 'k',
+        appSecret: 's',
+        certificate: '',
+        extra: {},
+      })
+    const now = performance.now.bind(performance)
+    const clock = jest.spyOn(performance, 'now')
+    const { id } = await save('first')
+    const adapters = { oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }) }
+    const book = createCertificateBook({ db, sealer: counting, adapters })
+    const stored = async () => {
+      const found = await book.byId(id)
+      if ('problem' in found) throw new Error(found.problem)
+      return found.stored
+    }
+    const first = await book.of(application)
+    expect(await stored()).toMatchObject({ name: 'first' })
+    const before = opened
+    clock.mockImplementation(() => now() + 2_000)
+    expect(await book.of(application)).toBe(first)
+    expect(opened).toBe(before)
+
+    await save('second')
+    await until(async () => (await stored()).name === 'second')
+    await noteCertificateError(db, id, 'complained')
+    await until(async () => (await stored()).lastError === 'complained')
+    await removeCertificate(db, place)
+    await until(async () => 'problem' in (await book.byId(id)))
+    clock.mockRestore()
+  })
+})
