@@ -40,10 +40,7 @@ async function runSpecs(args: string[], workers = 2): Promise<Result> {
     '--json',
     `--outputFile=${report}`,
   ]
-  const exitCode = await runProgram([...flags, ...jest, ...args], {
-    // --json also prints the report to stdout; the readable one goes to stderr.
-    stdio: ['inherit', 'ignore', 'inherit'],
-  })
+  const exitCode = await runProgram([...flags, ...jest, ...args])
   try {
     const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, testResults } = JSON.parse(
       readFileSync(report, 'utf8'),
