@@ -1,0 +1,53 @@
+import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { createApplication, type Database, openDatabase, tokensOf } from '../src/index.ts'
+
+let database: TestDatabase
+let db: Database
+let appId: string
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 2 })
+  const made = await createApplication(db, { name: 'tokens', packageName: '' })
+  if (made === 'taken') throw new Error('taken')
+  appId = made.appId
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+async function addDevice(guid: string, platform: string | null, movedAgo: number, bundle?: string) {
+  const { rows } = await db.pool.query<{ id: number }>(
+    `WITH made AS (
+       INSERT INTO device (app_id, guid, push_token, platform, moved_at)
+       VALUES ($1, $2, $2, $3, now() - make_interval(secs => $4)) RETURNING id
+     ), bound AS (
+       INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id)
+       SELECT id, 'huawei', $1, 'token-' || $2::text, 0, $5 FROM made
+     ) SELECT id FROM made`,
+    [appId, guid, platform, movedAgo, bundle ?? null],
+  )
+  return rows[0]!.id
+}
+
+it('tells the present tokens, who runs HarmonyOS and who changed the user since', async () => {
+  const android = await addDevice('android', 'android', 3600, 'com.example')
+  const harmony = await addDevice('harmony', 'harmony', 3600)
+  const moved = await addDevice('moved', null, 60)
+  const both = await addDevice('both', 'harmony', 60)
+  const bare = await addDevice('bare', 'harmony', 3600)
+  await db.pool.query('DELETE FROM binding WHERE device_id = $1', [bare])
+  const since = Date.now() - 600_000
+
+  const found = await tokensOf(db.pool, 'huawei', [both, android, moved, harmony, bare], since)
+  expect(Object.fromEntries(found)).toEqual({
+    [android]: { token: 'token-android', environment: 0, bundleId: 'com.example', harmony: false },
+    [harmony]: { token: 'token-harmony', environment: 0, bundleId: null, harmony: true },
+    [moved]: expect.objectContaining({ token: 'token-moved', harmony: false }),
+    [both]: expect.objectContaining({ token: 'token-both', harmony: true }),
+  })
+  for (const id of [moved, both]) expect(found.get(id)!.movedAt).toBeGreaterThan(since)
+  expect((await tokensOf(db.pool, 'fcm', [android], since)).size).toBe(0)
+  expect((await tokensOf(db.pool, 'huawei', [], since)).size).toBe(0)
+})
