@@ -171,3 +171,58 @@ describe('one tenant', () => {
     expect((await call('/admin/group/member/list', { group_id: own.data.group_id })).data.list).toEqual([])
   })
 })
+
+describe('an audience', () => {
+  /** Each way to name devices, also with more values than are looked up together. */
+  const waysTo = (devices: { pushToken: string; userId: number }[]) => {
+    const others = (name: string) => Array.from({ length: 6 }, (_, i) => `${name}-${i}`)
+    const tokens = devices.map(({ pushToken }) => pushToken)
+    const users = devices.map(({ userId }) => userId)
+    return [
+      'all',
+      { tag: ['audience-tag'] },
+      { alias: ['audience-alias'] },
+      { alias: ['audience-alias', ...others('alias')] },
+      { push_token: tokens },
+      { push_token: [...tokens, ...others('token')] },
+      { user_id: users },
+      { user_id: [...users, 1, 2, 3, 4, 5, 6] },
+    ]
+  }
+  const known = async (name: string) => {
+    const made = await api.user(name, { guid: name })
+    const body = { push_token: made.pushToken }
+    await api.call('/user/push/tag', { token: made.token, body: { ...body, tags: ['audience-tag'] } })
+    await api.call('/user/push/alias', { token: made.token, body: { ...body, alias: 'audience-alias' } })
+    return made
+  }
+  const targets = async (
+    audience: unknown,
+    caller: { appId?: string; token?: string; headers?: Record<string, string> },
+  ) => {
+    const body = { audience, setting: { distribution_strategy: 'nativepush_only' }, message: { title: 'x' } }
+    const { data } = await api.call('/push/notify', { ...caller, body })
+    const { rows } = await api.context.db.pool.query<{ guid: string }>(
+      'SELECT d.guid FROM inbox i JOIN device d ON d.id = i.device_id WHERE i.task_id = $1 ORDER BY 1',
+      [data.task_id],
+    )
+    return rows.map(({ guid }) => guid)
+  }
+
+  it('of one tenant has no device of another, however it is named', async () => {
+    const mine = await known('audience-victim')
+    const foreign = await api.createApplication('reaching')
+    const caller = { appId: foreign.appId, token: foreign.token }
+    for (const audience of waysTo([mine]))
+      expect([audience, await targets(audience, caller)]).toEqual([audience, []])
+  })
+
+  it('of a group has its members alone, however they are named', async () => {
+    const [member, outsider] = [await known('audience-member'), await known('audience-outsider')]
+    const { group_id } = await api.client.createGroup('audience')
+    await api.client.addMembers(Number(group_id), [member.userId])
+    const caller = { headers: { group_id: String(group_id) } }
+    for (const audience of waysTo([member, outsider]))
+      expect([audience, await targets(audience, caller)]).toEqual([audience, ['audience-member']])
+  })
+})

@@ -8,6 +8,7 @@ import {
   type Database,
   ensurePartitions,
   openDatabase,
+  retireReported,
   saveCertificate,
   settleBatches,
   unretireWindow,
@@ -149,6 +150,15 @@ describe('the guard against mass retirement', () => {
       [certificateId, age],
     )
     expect(await sendTo(await addDevices(5), 5)).toMatchObject({ suspect })
+  })
+
+  it('retires nothing of what receipts call dead en masse, not even for a moment', async () => {
+    const ids = await addDevices(20)
+    const reported = ids.map((id) => ({ token: `t${id}`, since: Date.now() + 60_000 }))
+    const certificate = { id: certificateId, appId: app, channel: 'fcm' as const }
+    expect(await retireReported(db, certificate, reported.slice(0, 1))).toBe(1)
+    expect(await retireReported(db, certificate, reported.slice(1))).toBe(0)
+    expect(await tokens()).toHaveLength(20)
   })
 
   it('gives back what was retired as dead within the window, and nothing else', async () => {
