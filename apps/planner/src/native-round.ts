@@ -130,7 +130,10 @@ async function planFallback(
 
 /** Shortens inboxes of devices that stay away. */
 export async function trimRound({ db, onEnded }: NativeDeps): Promise<boolean> {
-  const devices = await overfullInboxes(db, ROWS)
-  if (devices.length > 0) onEnded('native', 'expired', (await trimInboxes(db, devices)).unsent)
-  return devices.length >= ROWS
+  for (let last: number | undefined = 0; last !== undefined; ) {
+    const devices = await overfullInboxes(db, last)
+    if (devices.length > 0) onEnded('native', 'expired', (await trimInboxes(db, devices)).unsent)
+    last = devices.at(-1)
+  }
+  return false
 }

@@ -85,15 +85,16 @@ const disownSql = clearSql(
 )
 
 /**
- * Devices that stay away while more than their inbox holds is stored for them. Reads the whole inbox, so it is asked for
- * seldom; a device that comes is trimmed at once.
+ * Up to a thousand devices, the next ones after `after`, that stay away while more than their inbox holds is stored for them.
+ * All of them together read the whole inbox, so they are asked for seldom; a device that comes is trimmed at once.
  */
-export async function overfullInboxes(db: Database, most: number): Promise<number[]> {
+export async function overfullInboxes(db: Database, after: number): Promise<number[]> {
   const rows = await run<[number]>(
     db.pool,
     'overfull-inboxes',
-    `SELECT device_id FROM inbox GROUP BY device_id HAVING count(*) > ${inboxSize} LIMIT $1`,
-    [most],
+    `SELECT device_id FROM inbox WHERE device_id > $1 GROUP BY device_id HAVING count(*) > ${inboxSize}
+     ORDER BY device_id LIMIT 1000`,
+    [after],
   )
   return rows.map(([deviceId]) => deviceId)
 }

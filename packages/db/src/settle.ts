@@ -1,42 +1,30 @@
-import type { NewBatch, Reason } from '@herald/domain'
-import { batchName } from './claim.ts'
+import type { Fold } from '@herald/domain'
+import { type BatchKey, batchName } from './claim.ts'
 import type { Database } from './database.ts'
 import { reasonRows } from './failure-rows.ts'
 import { batchRow, idList } from './plan-rows.ts'
 import { plainSettleSql, settleSql } from './settle-sql.ts'
 import { run } from './statement.ts'
 
-/** What happened to recipients of one claimed batch, as one write. */
-export type Settlement = {
-  taskId: number
-  id: number
-  version: number
-  /** One letter a recipient, in the order of `recipients`. */
-  status: string
-  /**
-   * sending: some recipients are still under way; the lease goes on and the version rises by one.
-   * again: the pending ones wait for `wait` seconds. settled: nothing is pending.
-   */
-  state: 'sending' | 'again' | 'settled'
-  wait?: number
-  /** The pending ones are in trouble (throttled, unavailable): starts or keeps the clock of patience. */
-  troubled?: boolean
-  sent: number
-  failed: number
-  moved: number
-  expired: number
-  cancelled: number
-  fallback: NewBatch[]
-  /** Recipients whose message now waits in the inbox. */
-  inbox: number[]
-  /** Recipients whose copy in the inbox is no longer needed, since the vendor has accepted it. */
-  unbox?: number[]
-  reasons: Reason[]
-  retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
-  /** Answers of the vendor about tokens, for the guard against mass retirement. */
-  answered: number
-  gone: number
-}
+/** What happened to recipients of one claimed batch, as one write; `status` has one letter a recipient. */
+export type Settlement = BatchKey &
+  Omit<Fold, 'pending' | 'wait'> & {
+    version: number
+    /**
+     * sending: some recipients are still under way; the lease goes on and the version rises by one.
+     * again: the pending ones wait for `wait` seconds. settled: nothing is pending.
+     */
+    state: 'sending' | 'again' | 'settled'
+    wait?: number
+    /** The pending ones are in trouble (throttled, unavailable): starts or keeps the clock of patience. */
+    troubled?: boolean
+    /** Recipients whose copy in the inbox is no longer needed, since the vendor has accepted it. */
+    unbox?: number[]
+    retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
+    /** Answers of the vendor about tokens, for the guard against mass retirement. */
+    answered: number
+    gone: number
+  }
 
 export type SettleAnswer = {
   /** Batches whose version matched; all others wrote nothing at all. */

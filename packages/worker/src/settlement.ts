@@ -10,22 +10,13 @@ export function settlementOf(
   state: Settlement['state'],
 ): Settlement {
   return {
+    ...fold,
     taskId: batch.taskId,
     id: batch.id,
     version: batch.version,
-    status: fold.status,
     state,
-    wait: fold.wait,
     troubled: sorted.troubled || (batch.troubledFor > 0 && fold.pending > 0),
-    sent: fold.sent,
-    failed: fold.failed,
-    moved: fold.moved,
-    expired: fold.expired,
-    cancelled: fold.cancelled,
-    fallback: fold.fallback,
-    inbox: fold.inbox,
     unbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
-    reasons: fold.reasons,
     // Without the vendor's own time, the token must not have been registered again since the claim.
     retire: sorted.gone.flatMap(({ index, since }) => {
       const token = recipients.find((one) => one.index === index)?.recipient.token
