@@ -28,10 +28,7 @@ export function openShell(command: Command): Shell {
   const flags = command.optsWithGlobals<GlobalFlags>()
   const io = openIo(Boolean(flags.json))
   const { settings } = loadSettings()
-  const dataDir = flags.dataDir ? fromCaller(flags.dataDir) : resolve(settings.dataDir)
-  if (flags.url !== undefined && !/^https?:\/\/[^\s/]/.test(flags.url))
-    throw new UsageFailure('--url must be an address that begins with http:// or https://.')
-  const place = findPlace(flags, settings, readDemo(dataDir))
+  const { dataDir, place } = locate(flags, settings)
   return {
     io,
     settings,
@@ -52,6 +49,15 @@ export function openShell(command: Command): Shell {
     },
     withDatabase: (work) => withDatabase(databaseUrlOf(settings, dataDir), work),
   }
+}
+
+/** Where Herald and the data directory are, and what a standalone has left there. */
+export function locate(flags: GlobalFlags, settings: Settings) {
+  if (flags.url !== undefined && !/^https?:\/\/[^\s/]/.test(flags.url))
+    throw new UsageFailure('--url must be an address that begins with http:// or https://.')
+  const dataDir = flags.dataDir ? fromCaller(flags.dataDir) : resolve(settings.dataDir)
+  const demo = readDemo(dataDir)
+  return { dataDir, demo, place: findPlace(flags, settings, demo) }
 }
 
 function missing({ appId }: Place): string {
@@ -75,7 +81,7 @@ async function explained<T>(baseUrl: string, work: () => Promise<T>): Promise<T>
 }
 
 /** DATABASE_URL, or the Postgres of the standalone that runs in the data directory. */
-export function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
+function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
   const url = databaseUrl ?? findOwnPostgres(dataDir)
   if (url === undefined)
     throw new CliFailure(

@@ -8,6 +8,7 @@ import {
   type TaskView,
 } from '@herald/client'
 import { publicChannelNames, publicName } from '@herald/domain'
+import { HERALD } from './examples.ts'
 import { CliFailure, isUnanswered, Unsatisfied } from './failure.ts'
 import type { Io } from './io.ts'
 import { openProgress } from './progress.ts'
@@ -139,18 +140,18 @@ async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<v
     io.note(
       `${plural(task.pending, 'device')} offline: the message waits in the inbox. --offline waits with it.`,
     )
-  if (task.failed > 0) io.note(`Reasons: npm run herald -- task failures ${task.task_id}`)
+  if (task.failed > 0) io.note(`Reasons: ${HERALD} task failures ${task.task_id}`)
   if (task.state === 'cancelled') throw new Unsatisfied()
 }
 
 function summary(task: TaskView): string {
   const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
   const left = [
-    [task.pending, 'waiting'],
+    [task.pending, 'pending'],
     [task.failed, 'failed'],
     [task.expired, 'expired'],
     [task.cancelled, 'cancelled'],
-    [task.unreachable, 'without a channel'],
+    [task.unreachable, 'unreachable'],
   ] as const
   const rest = left.filter(([number]) => number > 0).map(([number, word]) => `, ${count(number)} ${word}`)
   const state = task.finished_at === null ? 'still sending' : task.state

@@ -203,7 +203,7 @@ describe('a push', () => {
   it('is not waited for where devices are offline', async () => {
     const sent = await run('notify', '--tag', 'demo', '--title', 'x', '--strategy', 'combined', '--wait')
     expect(sent.code).toBe(0)
-    expect(sent.stdout).toMatch(/still sending after .*: 13 devices, 12 sent, 1 waiting\./)
+    expect(sent.stdout).toMatch(/still sending after .*: 13 devices, 12 sent, 1 pending\./)
     expect(sent.stderr).toMatch(/1 device offline/)
   })
 
@@ -270,7 +270,8 @@ describe('the doctor and the books', () => {
 
 describe('a wrong call', () => {
   it.each([
-    [['frobnicate'], 2, /unknown command/],
+    [['frobnicate'], 2, /^Unknown command 'frobnicate'\.$/],
+    [['notify', '--tittle', 'x'], 2, /^Unknown option '--tittle' \(Did you mean --title\?\)$/],
     [['notify', '--title', 'x'], 2, /Whom to push to is missing/],
     [['notify', '--all'], 1, /message must not be blank/],
     [['task', 'detail', '99'], 1, /The task 99 does not exist\./],
@@ -282,7 +283,7 @@ describe('a wrong call', () => {
   ])('%j says why', async (args, code, sentence) => {
     const ran = await run(...args, '--json')
     expect(ran).toMatchObject({ code, stdout: '' })
-    expect(ran.stderr).toMatch(sentence)
+    expect(ran.stderr.trimEnd()).toMatch(sentence)
     expect(ran.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 

@@ -26,7 +26,7 @@ export function addCertificateCommands(program: Command): void {
   const certificate = program.command('certificate').description('Credentials of the vendors')
   const set = certificate
     .command('set')
-    .description('Save the credentials of a vendor; herald certificate set <vendor> --help names its flags')
+    .description('Save the credentials of a vendor; set <vendor> --help names its flags')
     .addHelpText('after', examples('certificate set fcm --service-account service-account.json --check'))
   for (const vendor of vendorChannels) addSet(set, vendor)
   addCheck(certificate)
@@ -66,7 +66,7 @@ function addSet(set: Command, vendor: VendorChannel): void {
         const answer = flags.check && (await server.checkCertificate(record.provider, record.environment))
         io.record({ ...saved, ...(answer && { check: answer }) })
         io.say(`The ${flags.environment} certificate of ${title} is saved.`)
-        if (saved.expires_at) io.say(`It ends on ${moment(saved.expires_at)}.`)
+        if (saved.expires_at) io.say(`It expires on ${moment(saved.expires_at)}.`)
         if (saved.callback_url) io.say(`Receipts come to ${saved.callback_url}`)
         if (answer) judge(io, title, answer)
       })
@@ -187,8 +187,9 @@ function showList(io: Io, found: CertificateView[]): void {
     one.state,
     one.expires_at ? moment(one.expires_at).slice(0, 10) : '-',
   ])
-  io.say(table(['channel', 'environment', 'name', 'app_id', 'state', 'ends'], rows))
+  io.say(table(['channel', 'environment', 'name', 'app_id', 'state', 'expires'], rows))
   for (const one of found) {
+    if (one.callback_url) io.say(`${one.channel}: receipts come to ${one.callback_url}`)
     if (one.last_error) io.say(`${io.paint('red', one.channel)}: ${one.last_error}`)
     for (const warning of one.warnings) io.say(`${io.paint('yellow', one.channel)}: ${warning}`)
   }

@@ -1,13 +1,10 @@
-import { resolve } from 'node:path'
 import { inspectOwnSettings } from '@herald/settings'
 import type { Command } from 'commander'
-import { readDemo } from '../data-directory.ts'
 import { type Finding, type State, worst } from '../doctor/finding.ts'
 import { examples } from '../examples.ts'
 import { Unsatisfied } from '../failure.ts'
 import { openIo } from '../io.ts'
-import { findPlace } from '../place.ts'
-import { fromCaller, type GlobalFlags } from '../shell.ts'
+import { type GlobalFlags, locate } from '../shell.ts'
 import { plural } from '../words.ts'
 
 const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
@@ -30,17 +27,18 @@ ${examples('doctor', 'doctor --no-vendors --json')}`,
       const inspection = inspectOwnSettings()
       const globals = command.optsWithGlobals<GlobalFlags>()
       const io = openIo(Boolean(globals.json))
-      const dataDir = globals.dataDir ? fromCaller(globals.dataDir) : resolve(inspection.settings.dataDir)
-      const demo = readDemo(dataDir)
-      const { baseUrl } = findPlace(globals, inspection.settings, demo)
+      const { dataDir, demo, place } = locate(globals, inspection.settings)
       const findings: Finding[] = []
       const { examine } = await import('../doctor/examine.ts')
-      await examine({ inspection, dataDir, demo, baseUrl, vendors: flags.vendors }, (finding) => {
-        findings.push(finding)
-        const { area, state, what, advice } = finding
-        io.say(`${area.padEnd(13)}${io.paint(colours[state], state.padEnd(6))}${what}`)
-        if (advice !== undefined) io.say(`${' '.repeat(19)}→ ${advice}`)
-      })
+      await examine(
+        { inspection, dataDir, demo, baseUrl: place.baseUrl, vendors: flags.vendors },
+        (finding) => {
+          findings.push(finding)
+          const { area, state, what, advice } = finding
+          io.say(`${area.padEnd(13)}${io.paint(colours[state], state.padEnd(6))}${what}`)
+          if (advice !== undefined) io.say(`${' '.repeat(19)}→ ${advice}`)
+        },
+      )
       io.record({ ok: worst(findings) !== 'fail', findings })
       io.say(`\n${verdict(findings)}`)
       if (worst(findings) === 'fail') throw new Unsatisfied()

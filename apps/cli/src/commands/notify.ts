@@ -1,7 +1,7 @@
 import type { HeraldServer } from '@herald/client'
 import { sequenceWords, strategies } from '@herald/domain'
 import { type Command, Option } from 'commander'
-import { examples } from '../examples.ts'
+import { examples, HERALD } from '../examples.ts'
 import { CliFailure, UsageFailure } from '../failure.ts'
 import {
   type AudienceFlags,
@@ -64,7 +64,7 @@ function addNotify(program: Command): void {
         io.say(`task_id  ${task_id}`)
         if (flags.wait)
           await watchTask({ server, io }, task_id, { seconds: flags.timeout, offline: flags.offline })
-        else io.note(`Follow it with: npm run herald -- task watch ${task_id}`)
+        else io.note(`Follow it with: ${HERALD} task watch ${task_id}`)
       })
     })
 }
@@ -118,7 +118,7 @@ async function pushTokenOf(server: HeraldServer, guid: string): Promise<string> 
 function addMessageOptions(command: Command): void {
   command
     .optionsGroup('Message:')
-    .addOption(new Option('--type <kind>', 'kind of message').choices(['text', 'image', 'cmd']))
+    .addOption(new Option('--type <name>', 'type of message').choices(['text', 'image', 'cmd']))
     .option('--title <text>', 'title')
     .option('--body <text>', 'content')
     .option('--image <url>', 'address of a picture, audio or video')

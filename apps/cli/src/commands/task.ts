@@ -1,4 +1,4 @@
-import type { HeraldServer, TaskView } from '@herald/client'
+import { HeraldError, type HeraldServer, type TaskView } from '@herald/client'
 import { taskStates } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { examples } from '../examples.ts'
@@ -20,7 +20,7 @@ export function addTaskCommands(program: Command): void {
   addControl(
     task,
     'cancel',
-    'Stop a task: what is not sent yet is cancelled',
+    'Cancel a task: what is not sent yet will not be sent',
     'being cancelled',
     (server, id) => server.cancelTask(id),
   )
@@ -143,16 +143,19 @@ function addControl(
     .action(async (ids: bigint[], _flags: object, command: Command) => {
       const { io, asAdmin } = openShell(command)
       let refused = false
-      for (const id of ids) {
-        const problem = await asAdmin((server) => call(server, id)).then(
-          () => undefined,
-          (error) => (ids.length === 1 ? Promise.reject(error) : (error as Error).message),
-        )
-        refused ||= problem !== undefined
-        io.record({ task_id: id, ok: problem === undefined, problem: problem ?? null })
-        if (problem === undefined) io.say(`The task ${id} is ${done}.`)
-        else io.note(problem)
-      }
+      await asAdmin(async (server) => {
+        for (const id of ids) {
+          const problem = await call(server, id).then(
+            () => null,
+            (error) =>
+              ids.length > 1 && error instanceof HeraldError ? error.message : Promise.reject(error),
+          )
+          refused ||= problem !== null
+          io.record({ task_id: id, ok: problem === null, problem })
+          if (problem === null) io.say(`The task ${id} is ${done}.`)
+          else io.note(problem)
+        }
+      })
       if (refused) throw new Unsatisfied()
     })
 }

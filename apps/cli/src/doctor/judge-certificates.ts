@@ -1,5 +1,6 @@
 import type { CertificateHealth, SealHealth } from '@herald/db'
 import { publicName } from '@herald/domain'
+import { HERALD } from '../examples.ts'
 import { plural } from '../words.ts'
 import type { Finding } from './finding.ts'
 
@@ -44,7 +45,7 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
           area: 'certificates',
           state: 'warn',
           what: 'no application has a certificate, so that only the native channel works',
-          advice: 'herald certificate set <vendor>',
+          advice: `${HERALD} certificate set <vendor>`,
         },
       ]
     : [
@@ -58,13 +59,14 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
 
 function judgeOne(one: CertificateHealth, now: number): Finding[] {
   const name = `${publicName(one.channel)} (${one.environment}) of ${one.application}`
+  const flags = `${one.channel} --environment ${one.environment} --app ${one.application} --secret …`
   const findings: Finding[] = []
   if (one.state !== 'open')
     findings.push({
       area: 'certificates',
       state: 'fail',
       what: `${name} is ${one.state}: ${one.lastError ?? 'the reason is not known'}`,
-      advice: `mend it at the vendor, then: herald certificate check ${one.channel} --app ${one.application}`,
+      advice: `mend it at the vendor, then: ${HERALD} certificate check ${flags}`,
     })
   if (one.expiresAt && one.expiresAt.getTime() - now < SOON_MS) {
     const day = one.expiresAt.toISOString().slice(0, 10)
@@ -73,7 +75,7 @@ function judgeOne(one: CertificateHealth, now: number): Finding[] {
       area: 'certificates',
       state: over ? 'fail' : 'warn',
       what: `${name} ${over ? 'expired' : 'expires'} on ${day}`,
-      advice: `renew it at the vendor and save it: herald certificate set ${one.channel}`,
+      advice: `renew it at the vendor and save it: ${HERALD} certificate set ${flags}`,
     })
   }
   return findings
