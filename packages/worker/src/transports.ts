@@ -35,7 +35,7 @@ export function createTransports(
       }
       entry.wasUsed = false
     }
-  }, IDLE_MS)
+  }, IDLE_MS).unref()
 
   const closeIfIdle = (entry: Entry) => {
     if (entry.retired && entry.users === 0) entry.transport.close().catch(onCloseError)
