@@ -15,7 +15,6 @@ export type Connections = {
   /** Hands a frame to the connection of a device; false when there is none that can take it. */
   write(deviceId: number, taskId: number, frame: Buffer): boolean
   wasWritten(deviceId: number, taskId: number): boolean
-  forget(deviceId: number, taskId: number): void
   /** Ends the connection of a device if it is still this one. */
   end(deviceId: number, connection: number, why: Closing): void
   /** Ends all, evenly over `ms`, and resolves when every socket is closed. */
@@ -199,7 +198,6 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       return true
     },
     wasWritten: (deviceId, taskId) => openSession(deviceId)?.unacknowledged?.has(taskId) ?? false,
-    forget: (deviceId, taskId) => void sessions.get(deviceId)?.unacknowledged?.delete(taskId),
     end(deviceId, connection, why) {
       const session = sessions.get(deviceId)
       if (session?.connection === connection) handle(session, { kind: 'end', why })

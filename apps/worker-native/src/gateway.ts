@@ -121,7 +121,6 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     mayWrite: lease.mayWrite,
     write,
     wasWritten: connections.wasWritten,
-    forget: connections.forget,
     ackSeconds,
     onSent: metrics.sent,
   })

@@ -14,8 +14,6 @@ export type DrainDeps = {
   write(deviceId: number, taskId: number, frame: Buffer): boolean
   /** Written to the present connection already. */
   wasWritten(deviceId: number, taskId: number): boolean
-  /** Takes back that it was. */
-  forget(deviceId: number, taskId: number): void
   ackSeconds: number
   /** So many were counted as sent. */
   onSent(count: number): void
@@ -25,8 +23,9 @@ export type DrainDeps = {
 const AT_ONCE = 1000
 
 /**
- * Store and forward. A message that was never written is written and counted in one commit; one that was written to an
- * earlier connection and not acknowledged is written again and counts no more.
+ * Store and forward. A message that was never counted as written is written and counted in one commit; if it stands on the
+ * present connection already, because the commit failed or another settled its batch, it is counted only. One that was written
+ * to an earlier connection and not acknowledged is written again and counts no more.
  */
 export function createInboxDrain(deps: DrainDeps): InboxDrain {
   const { db, tasks } = deps
@@ -37,30 +36,16 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
       const frame = known.get(taskId)?.frame
       return frame !== undefined && deps.mayWrite() && deps.write(deviceId, taskId, frame)
     }
-    let counted: Waiting[] = []
     // One walk over all of them keeps each device's messages in order.
     const writeAll = (locked: Waiting[]) => {
-      const ours = new Set(locked.map(({ deviceId, taskId }) => `${deviceId} ${taskId}`))
-      counted = messages.filter((message) => {
-        const fresh = !message.sent
-        if (fresh && !ours.has(`${message.deviceId} ${message.taskId}`)) return false
-        return write(message) && fresh
-      })
-      return counted
+      const ours = new Set(locked.map(nameOf))
+      return messages.filter(
+        (message) => (message.sent || ours.has(nameOf(message))) && write(message) && !message.sent,
+      )
     }
     const fresh = messages.filter(({ sent }) => !sent)
-    if (fresh.length === 0) {
-      writeAll([])
-      return
-    }
-    try {
-      await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll)
-      deps.onSent(counted.length)
-    } catch (error) {
-      // Nothing was counted, so they are written once more; devices know a message that comes twice.
-      for (const { deviceId, taskId } of counted) deps.forget(deviceId, taskId)
-      throw error
-    }
+    if (fresh.length === 0) writeAll([])
+    else deps.onSent(await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll))
   }
 
   return {
@@ -71,8 +56,12 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
         await trimInboxes(db, found.full)
         found = await waitingInbox(db, deviceIds)
       }
-      const due = found.waiting.filter(({ deviceId, taskId }) => !deps.wasWritten(deviceId, taskId))
+      const due = found.waiting.filter(
+        ({ deviceId, taskId, sent }) => !sent || !deps.wasWritten(deviceId, taskId),
+      )
       for (let at = 0; at < due.length; at += AT_ONCE) await send(due.slice(at, at + AT_ONCE))
     },
   }
 }
+
+const nameOf = ({ deviceId, taskId }: Waiting) => `${deviceId} ${taskId}`

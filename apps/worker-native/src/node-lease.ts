@@ -31,7 +31,6 @@ export async function joinGateways(options: {
   let node = nameOf(nodeId)
   let provedAt = performance.now()
   let renamed = false
-  let renewing = Promise.resolve()
   await retrying(() => joinNode(db, node, LEASE_SECONDS), { forMs: 60_000 })
 
   async function renew(): Promise<void> {
@@ -50,12 +49,10 @@ export async function joinGateways(options: {
       options.onTrouble(error)
     }
   }
-  let asking = false
+  let renewing: Promise<void> | undefined
   const timer = setInterval(() => {
-    if (asking) return
-    asking = true
-    renewing = renew().finally(() => {
-      asking = false
+    renewing ??= renew().finally(() => {
+      renewing = undefined
     })
   }, RENEW_MS)
 

@@ -56,6 +56,8 @@ function offers(request: IncomingMessage): boolean {
 /** An answer for what is still plain HTTP. */
 export function refuse(socket: Duplex, status: string, message: string): void {
   socket.on('error', () => {})
+  // Nothing else watches a socket that was about to be upgraded: a caller that never hangs up would stay for good.
+  socket.once('finish', () => socket.destroy())
   const body = JSON.stringify({ message })
   const retry = /^(429|503)/.test(status) ? 'retry-after: 5\r\n' : ''
   socket.end(

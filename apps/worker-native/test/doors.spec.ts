@@ -80,6 +80,25 @@ describe('where a gateway listens', () => {
     await stopped
   })
 
+  it('lets go of a caller it has refused, whether or not the caller hangs up', async () => {
+    const gateway = await stage.startGateway()
+    const caller = createConnection({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true })
+    let answer = ''
+    caller
+      .on('error', () => {})
+      .on('data', (text) => {
+        answer += text
+      })
+    caller.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
+    await until(() => answer.startsWith('HTTP/1.1 404'))
+    let stopped = false
+    const stopping = gateway.stop().then(() => {
+      stopped = true
+    })
+    await until(() => stopped, { what: 'the end of the gateway' }).finally(() => caller.destroy())
+    await stopping
+  })
+
   it('takes only so many connections of one address', async () => {
     const gateway = await stage.startGateway({ HERALD_GATEWAY_PER_ADDRESS: '2' })
     const from = (localAddress: string) => dial(gateway.url, { localAddress })

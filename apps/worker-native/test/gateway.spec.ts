@@ -137,6 +137,22 @@ describe('a gateway', () => {
     expect(second.pushes()).toEqual([task])
   })
 
+  it('counts what it has written when the count was lost, and does not write it twice', async () => {
+    const device = await stage.addDevice(app)
+    const connection = await open(url, device)
+    await until(() => stage.isOnline(device))
+    const task = await stage.notify(app, [device])
+    await connection.gets(task)
+    await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    // As another leaves it that settled the batch of a gateway it took for dead.
+    await stage.db.pool.query(
+      `WITH unsent AS (UPDATE inbox SET sent_at = NULL WHERE task_id = ${task})
+       UPDATE counter SET sent = 0 WHERE task_id = ${task}`,
+    )
+    await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    expect(connection.pushes()).toEqual([task])
+  })
+
   it('delivers a message with ttl 0 to whom it can reach now, and stores nothing', async () => {
     const [online, offline] = [await stage.addDevice(app), await stage.addDevice(app)]
     const connection = await open(url, online)
