@@ -7,6 +7,7 @@ import type { Logger, Registry } from '@herald/telemetry'
 import type { ConsoleSessions } from './auth/console-sessions.ts'
 import type { Passwords } from './auth/passwords.ts'
 import type { Sessions } from './auth/sessions.ts'
+import type { OverviewReading } from './console/overview-reading.ts'
 import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
 import type { CallbackDesk } from './receipts/callback-desk.ts'
@@ -27,6 +28,7 @@ export type ApiDeps = {
   transportDeps(certificateId: number): TransportDeps
   receipts: ReceiptSink
   callbacks: CallbackDesk
+  overview: OverviewReading
   passwords: Passwords
   sessions: Sessions
   consoleSessions: ConsoleSessions

@@ -7,6 +7,7 @@ import { createConsoleSessions } from './auth/console-sessions.ts'
 import { createPasswords } from './auth/passwords.ts'
 import { createSessions } from './auth/sessions.ts'
 import { createTokens, newTokenKey } from './auth/tokens.ts'
+import { createOverviewReading } from './console/overview-reading.ts'
 import type { ApiDeps } from './deps.ts'
 import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
@@ -55,6 +56,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     transportDeps: (certificateId) => transportDeps(context, certificateId),
     receipts,
     callbacks,
+    overview: createOverviewReading(db),
     passwords: createPasswords(),
     sessions,
     consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),

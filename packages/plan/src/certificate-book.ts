@@ -5,6 +5,7 @@ import {
   certificatesOf,
   certificatesStamp,
   type Database,
+  environmentOf,
   findApplication,
   type Sealer,
   type StoredCertificate,
@@ -97,7 +98,7 @@ export function createCertificateBook(deps: {
       applicationName: application?.name ?? '',
       byId: (id) => byId.get(id) ?? removed,
       serving(channel, environment) {
-        const wanted = environment === 0 ? 'development' : 'production'
+        const wanted = environmentOf(environment)
         const found =
           read.get(`${channel}:${wanted}`) ??
           (channel === 'apns' ? undefined : read.get(`${channel}:production`))

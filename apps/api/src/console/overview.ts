@@ -1,10 +1,8 @@
-import { type Overview, readOverview, readSettledTotal } from '@herald/db'
+import { environmentNumber, type Overview } from '@herald/db'
 import { channels, publicName } from '@herald/domain'
 import { z } from 'zod'
-import type { ApiDeps } from '../deps.ts'
-import { nullableTimestamp } from '../input/answers.ts'
+import { nullableTimestamp, secondsOrNull } from '../input/answers.ts'
 import { route } from '../route.ts'
-import { createSteadyRead } from './steady-read.ts'
 
 const count = z.int()
 
@@ -51,29 +49,6 @@ const overviewRecord = z.object({
   accepted_last_minute: count,
 })
 
-/** The operator's look at everything has no application's id. */
-const EVERYTHING = ''
-
-const SETTLED_MS = 60_000
-
-/** Readings belong to an opened interface, so that a database that was closed is not answered for. */
-const readings = new WeakMap<ApiDeps, (appId: string) => Promise<z.input<typeof overviewRecord>>>()
-
-function readingOf(deps: ApiDeps) {
-  let reading = readings.get(deps)
-  if (!reading) {
-    const scopeOf = (appId: string) => (appId === EVERYTHING ? undefined : appId)
-    const settled = createSteadyRead((appId) => readSettledTotal(deps.db, scopeOf(appId)), {
-      leastMs: SETTLED_MS,
-    })
-    reading = createSteadyRead(async (appId) =>
-      shown(await readOverview(deps.db, scopeOf(appId), await settled(appId))),
-    )
-    readings.set(deps, reading)
-  }
-  return reading
-}
-
 export const overview = route({
   method: 'get',
   path: '/console/overview',
@@ -83,7 +58,7 @@ export const overview = route({
   summary: 'What goes on: rates, queues, channels, connections',
   input: z.strictObject({}),
   answer: overviewRecord,
-  handler: ({ deps, appId }) => readingOf(deps)(appId),
+  handler: async ({ deps, appId }) => shown(await deps.overview(appId)),
 })
 
 function shown(found: Overview): z.input<typeof overviewRecord> {
@@ -111,11 +86,11 @@ function shown(found: Overview): z.input<typeof overviewRecord> {
           ({ id, appId, environment, name, state, reason, expiresAt, throttled }) => ({
             id,
             app_id: appId,
-            environment: environment === 'production' ? 1 : 0,
+            environment: environmentNumber(environment),
             name,
             state,
             reason,
-            expires_at: expiresAt === null ? null : Math.floor(expiresAt / 1000),
+            expires_at: secondsOrNull(expiresAt),
             throttled,
           }),
         ),

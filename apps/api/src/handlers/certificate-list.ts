@@ -1,4 +1,4 @@
-import { certificatesOf, governorOf } from '@herald/db'
+import { certificatesOf, environmentNumber, governorOf } from '@herald/db'
 import { providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'
@@ -57,7 +57,7 @@ export const certificateList = route({
       return {
         provider: providerOf(stored.channel),
         channel: publicName(stored.channel),
-        environment: stored.environment === 'production' ? 1 : 0,
+        environment: environmentNumber(stored.environment),
         name: stored.name,
         app_id: stored.appId,
         app_key: stored.appKey,

@@ -1,5 +1,5 @@
 import { type Certificate, CertificateProblem, type ChannelAdapter } from '@herald/channels'
-import type { CertificatePlace } from '@herald/db'
+import { type CertificatePlace, environmentOf } from '@herald/db'
 import { channelOfProvider, publicName, type VendorChannel } from '@herald/domain'
 import { Failure } from '../codes.ts'
 import { environment, optional, provider, required } from '../input/fields.ts'
@@ -21,7 +21,7 @@ export function placeOf(
   return {
     application: appId,
     channel: channelOfProvider(input.provider)!,
-    environment: input.environment === 0 ? 'development' : 'production',
+    environment: environmentOf(input.environment ?? 1),
   }
 }
 

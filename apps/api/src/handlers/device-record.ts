@@ -1,4 +1,4 @@
-import type { DeviceDetails } from '@herald/db'
+import { type DeviceDetails, environmentNumber } from '@herald/db'
 import { providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { int64Out, seconds, timestamp } from '../input/answers.ts'
@@ -42,7 +42,7 @@ export function showOwnDevice(device: DeviceDetails): z.input<typeof ownDeviceRe
     bindings: device.bindings.map((bound) => ({
       provider: providerOf(bound.channel),
       channel: publicName(bound.channel),
-      environment: bound.environment === 'production' ? 1 : 0,
+      environment: environmentNumber(bound.environment),
       device_token: bound.token,
       bundle_id: bound.bundleId,
       registered_at: seconds(bound.registeredAt),

@@ -1,4 +1,13 @@
-import { bind, findDevice, listDevices, registerDevice, removeDevice, setBadge, unbind } from '@herald/db'
+import {
+  bind,
+  environmentOf,
+  findDevice,
+  listDevices,
+  registerDevice,
+  removeDevice,
+  setBadge,
+  unbind,
+} from '@herald/db'
 import { channelOfProvider } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
@@ -87,7 +96,7 @@ export const bindToken = route({
       deviceId: device.deviceId,
       channel,
       token: input.device_token,
-      environment: environment === 1 ? 'production' : 'development',
+      environment: environmentOf(environment),
       bundleId: input.bundle_id,
       platform: input.platform,
     })
