@@ -1,8 +1,7 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import {
-  acceptTasks,
   acknowledge,
   alignPresence,
   cancelInbox,
@@ -17,12 +16,14 @@ import {
   fenceNodes,
   findImbalances,
   finishTasks,
+  freeDeadLeases,
   greetDevices,
   joinNode,
   leaveNode,
   openDatabase,
   overfullInboxes,
   recordReceipts,
+  removeDevice,
   renewNode,
   sendFromInbox,
   settleNative,
@@ -66,22 +67,8 @@ async function accept(
   plan: Partial<Plan>,
   options: { strategy?: Strategy; ttl?: number } = {},
 ): Promise<{ taskId: number; batchId?: number }> {
-  const { strategy = 'combined', ttl = 100 } = options
-  const [accepted] = await acceptTasks(db, [
-    {
-      task: {
-        appId: app,
-        audience: { kind: 'all' },
-        strategy,
-        sequence: ['fcm'],
-        ttl,
-        message: sampleMessage(),
-      },
-      plan: { batches: [], inbox: [], unreachable: 0, ...plan },
-      mayRelease: () => true,
-    },
-  ])
-  return { taskId: accepted!.taskId, batchId: accepted!.released[0]?.id }
+  const { taskId, released } = await acceptPlan(db, app, plan, { strategy: 'combined', ...options })
+  return { taskId, batchId: released[0]?.id }
 }
 
 const fold = (change: Partial<NativeFold>): NativeFold => ({
@@ -197,6 +184,17 @@ describe('the settle of a native batch', () => {
     expect(results.map(({ size }) => size).sort()).toEqual([0, 1])
     expect(await counters(taskId)).toEqual({ target: 2, sent: 2, received: 1 })
     expect((await waitingInbox(db, [a!, b!])).waiting).toEqual([{ deviceId: b, taskId, sent: true }])
+  })
+
+  it('writes nothing for a gateway whose lease ran out', async () => {
+    const [a] = await devices(1)
+    const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!], tried: [] }] }
+    const { taskId, batchId } = await accept(plan)
+    const [stale] = await claimBatches(db.pool, [{ taskId, id: batchId! }], { seconds: -1, worker: 'w' })
+    expect(await freeDeadLeases(db)).toBe(1)
+    const late = { taskId, id: batchId!, version: stale!.version, ...fold({ status: 's', sent: 1 }) }
+    expect((await settleNative(db.pool, [late])).size).toBe(0)
+    expect(await counters(taskId)).toEqual({ target: 1 })
   })
 
   it('keeps no copy for a device whose receipt came by another way, and counts it as sent', async () => {
@@ -343,6 +341,16 @@ describe('the inbox', () => {
     expect(await lookedAtIn()).toBeGreaterThan(60)
     await cancelTask(db, { appId: app }, taskId)
     expect(await lookedAtIn()).toBeLessThanOrEqual(10)
+  })
+
+  it('goes with its device: what was not written is expired, what was stays sent', async () => {
+    const [a] = await devices(1)
+    const written = await accept({ inbox: [a!] })
+    await sendFromInbox(db, (await waitingInbox(db, [a!])).waiting, null, (locked) => locked)
+    const unwritten = await accept({ inbox: [a!] })
+    await removeDevice(db, app, a!)
+    expect(await counters(written.taskId)).toEqual({ target: 1, sent: 1 })
+    expect(await counters(unwritten.taskId)).toEqual({ target: 1, expired: 1 })
   })
 
   it('holds the newest hundred of a device', async () => {

@@ -1,7 +1,7 @@
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import {
-  acceptTasks,
+  cancelTask,
   claimBatches,
   createApplication,
   createSealer,
@@ -10,6 +10,8 @@ import {
   findImbalances,
   freeDeadLeases,
   openDatabase,
+  pauseTask,
+  recordReceipts,
   renewLeases,
   type Settlement,
   saveCertificate,
@@ -50,26 +52,10 @@ describe('claim and settle', () => {
     await database.drop()
   })
   beforeEach(async () => {
-    const [accepted] = await acceptTasks(db, [
-      {
-        task: {
-          appId: app,
-          audience: { kind: 'all' },
-          strategy: 'ospush_only',
-          sequence: ['fcm'],
-          ttl: 100,
-          message: sampleMessage(),
-        },
-        plan: {
-          batches: [{ channel: 'fcm', certificateId: certificate, recipients: [1, 2, 3], tried: [] }],
-          inbox: [],
-          unreachable: 0,
-        },
-        mayRelease: () => true,
-      },
-    ])
-    taskId = accepted!.taskId
-    batchId = accepted!.released[0]!.id
+    const batch = { channel: 'fcm' as const, certificateId: certificate, recipients: [10, 20, 40], tried: [] }
+    const accepted = await acceptPlan(db, app, { batches: [batch] })
+    taskId = accepted.taskId
+    batchId = accepted.released[0]!.id
   })
 
   let claims = 0
@@ -116,6 +102,18 @@ describe('claim and settle', () => {
     expect(await claim()).toEqual([])
   })
 
+  it('gives nobody what is paused, cancelled or over', async () => {
+    for (const stop of [
+      () => pauseTask(db, { appId: app }, taskId),
+      () => cancelTask(db, { appId: app }, taskId),
+      () => db.pool.query('UPDATE batch SET deadline = now() WHERE task_id = $1', [taskId]),
+    ]) {
+      await db.pool.query('UPDATE task SET paused = false, cancelling = false WHERE id = $1', [taskId])
+      await stop()
+      expect(await claim()).toEqual([])
+    }
+  })
+
   it('weighs what waits once more by what is left of it', async () => {
     const [batch] = await claim()
     const again = settlement(batch!.version, { status: 's..', state: 'again', sent: 1 })
@@ -134,8 +132,7 @@ describe('claim and settle', () => {
   })
 
   it('locks out a worker whose lease ran out', async () => {
-    const [stale] = await claim(0)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    const [stale] = await claim(-1)
     expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
     expect(await freeDeadLeases(db)).toBeGreaterThanOrEqual(1)
     expect((await settleBatches(db, [settlement(stale!.version)])).settled.size).toBe(0)
@@ -162,9 +159,9 @@ describe('claim and settle', () => {
         status: 'smm',
         sent: 1,
         moved: 2,
-        fallback: [{ channel: 'huawei', certificateId: certificate, recipients: [2], tried: ['fcm'] }],
-        inbox: [3],
-        reasons: [{ fate: 'moved', reason: 'refused', count: 2, samples: [2, 3] }],
+        fallback: [{ channel: 'huawei', certificateId: certificate, recipients: [20], tried: ['fcm'] }],
+        inbox: [40],
+        reasons: [{ fate: 'moved', reason: 'refused', count: 2, samples: [20, 40] }],
       }),
     ])
     const { rows } = await db.pool.query(
@@ -177,6 +174,17 @@ describe('claim and settle', () => {
       { channel: 'native', target: 1, sent: 0, moved: 0 },
     ])
     expect(await findImbalances(db, [taskId])).toEqual([])
+  })
+
+  it('counts a receipt for a recipient of this task, application and channel, and for nobody beside', async () => {
+    const record = (deviceId: number, extra: object = {}) =>
+      recordReceipts(db, [{ appId: app, taskId, deviceId, event: 'received', ...extra }])
+    expect(await record(30)).toBe(0)
+    expect(await record(20, { appId: 'another' })).toBe(0)
+    expect(await record(20, { channel: 'huawei' })).toBe(0)
+    expect([await record(20), await record(20)]).toEqual([1, 0])
+    const { rows } = await db.pool.query('SELECT received FROM counter WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([{ received: 1 }])
   })
 
   it('notices an imbalance when there is one', async () => {
