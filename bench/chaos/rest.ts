@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@herald/db'
+import { residentMb } from '../process-figures.ts'
 import type { Cast } from './cast.ts'
 import type { QueueServers } from './queue-servers.ts'
 
@@ -21,7 +22,7 @@ export async function measureRest({ roles, byName }: Cast, db: Database, queue: 
   const descriptors: Record<string, number> = {}
   for (const { name, part } of roles) {
     const pid = byName.get(name)?.pid() ?? 0
-    memory[part] = Math.max(memory[part] ?? 0, residentMb(pid))
+    memory[part] = Math.max(memory[part] ?? 0, Math.round(residentMb(pid) ?? 0))
     descriptors[part] = (descriptors[part] ?? 0) + descriptorsOf(pid)
   }
   const { rows } = await db.pool.query<{ all: number; idle: number }>(
@@ -35,15 +36,6 @@ export async function measureRest({ roles, byName }: Cast, db: Database, queue: 
     postgres: rows[0]!.all,
     idleInTransaction: rows[0]!.idle,
     queue: await queue.connections(),
-  }
-}
-
-function residentMb(pid: number): number {
-  try {
-    const found = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-    return found ? Math.round(Number(found[1]) / 1024) : 0
-  } catch {
-    return 0
   }
 }
 

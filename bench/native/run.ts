@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Database, findImbalances } from '@herald/db'
 import { freePort } from '@herald/testkit'
 import { type Metrics, rounded } from '../metric.ts'
 import { openStage, type Stage } from '../pipeline/stage.ts'
+import { residentMb } from '../process-figures.ts'
 import type { FleetAnswer, FleetQuestion } from './fleet.ts'
 
 const CHURN = 200
@@ -169,9 +169,7 @@ export async function untilJoined(db: Database): Promise<void> {
   await sleep(1_000)
 }
 
-function residentKb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
-}
+const residentKb = (pid: number) => residentMb(pid)! * 1024
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 

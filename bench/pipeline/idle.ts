@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort, startApp } from '@herald/testkit'
 import { type Metrics, rounded } from '../metric.ts'
-
-const TICKS_PER_SECOND = 100
+import { familySeconds, statOf } from '../process-figures.ts'
 
 /** CPU of the whole standalone, its Postgres included, while nothing happens. */
 export async function measureIdle(seconds: number): Promise<Metrics> {
@@ -19,9 +18,10 @@ export async function measureIdle(seconds: number): Promise<Metrics> {
     await standalone.prints(/is ready at/, 120)
     const postgres = Number(readFileSync(findPidFile(dir), 'utf8').split('\n')[0])
     await sleep(15_000)
-    const before = cpuSeconds(standalone.pid) + familySeconds(postgres)
+    const spent = () => statOf(standalone.pid)!.seconds + familySeconds(postgres)
+    const before = spent()
     await sleep(seconds * 1000)
-    const used = cpuSeconds(standalone.pid) + familySeconds(postgres) - before
+    const used = spent() - before
     return {
       idle_cpu_percent: {
         value: rounded((used / seconds) * 100),
@@ -37,27 +37,4 @@ export async function measureIdle(seconds: number): Promise<Metrics> {
 
 function findPidFile(dir: string): string {
   return join(dir, 'postgres', 'data', 'postmaster.pid')
-}
-
-/** User and system time of a process so far. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
-}
-
-/** Postgres counts its backends' time as its own once they end; living ones are found by their parent. */
-function familySeconds(postmaster: number): number {
-  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
-    .trim()
-    .split(' ')
-    .map(Number)
-  const fields = readFileSync(`/proc/${postmaster}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  const ended = (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND
-  return children.reduce((sum, pid) => {
-    try {
-      return sum + cpuSeconds(pid)
-    } catch {
-      return sum
-    }
-  }, cpuSeconds(postmaster) + ended)
 }

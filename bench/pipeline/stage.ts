@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
@@ -13,7 +12,7 @@ import {
   saveCertificate,
 } from '@herald/db'
 import { freePort, type RunningProcess, startApp, startTestServer, testRedis } from '@herald/testkit'
-import { familySeconds, statOf } from './processor-time.ts'
+import { familySeconds, residentMb, statOf } from '../process-figures.ts'
 
 export type Sink = {
   url: string
@@ -124,7 +123,7 @@ export async function openStage(options: {
     processes,
     notify: async (body: object) => Number((await call('/push/notify', body, headers)).task_id),
     /** Resident memory of each process in MB. */
-    memory: () => new Map([...processes].map(([name, { pid }]) => [name, residentMb(pid)])),
+    memory: () => new Map([...processes].map(([name, { pid }]) => [name, residentMb(pid) ?? Number.NaN])),
     /** Processor seconds of each process since its start. */
     processorTime() {
       const seconds = new Map([...processes].map(([name, { pid }]) => [name, statOf(pid)?.seconds ?? 0]))
@@ -139,11 +138,6 @@ export async function openStage(options: {
       await server.stop()
     },
   }
-}
-
-function residentMb(pid: number): number {
-  const found = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return found ? Number(found[1]) / 1024 : Number.NaN
 }
 
 /** Lifts the governor: benchmarks measure Herald, not the vendors' documented rates. */

@@ -2,8 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { VendorChannel } from '@herald/domain'
+import { statOf } from '../process-figures.ts'
 import type { DeviceCounts, ListCounts } from './list-sink.ts'
-import { statOf } from './processor-time.ts'
 import { startSink } from './stage.ts'
 
 export type VendorSinks = Awaited<ReturnType<typeof startVendorSinks>>

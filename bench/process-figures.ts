@@ -28,3 +28,13 @@ export function familySeconds(pid: number): number {
   }
   return sum
 }
+
+/** Resident memory of a process, or undefined when it is gone. */
+export function residentMb(pid: number): number | undefined {
+  try {
+    const found = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    return found ? Number(found[1]) / 1024 : undefined
+  } catch {
+    return undefined
+  }
+}
