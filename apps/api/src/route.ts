@@ -73,6 +73,8 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   failures?: readonly Code[]
   /** What the documentation shows; it works against the demo application when pasted. */
   example?: z.input<In>
+  /** The documentation shows it as the demo's user, as it does wherever only users may call. */
+  shownAsUser?: true
   handler(context: Context, input: z.output<In>, verbatim?: string): Promise<z.input<Out>>
 }
 

@@ -102,6 +102,8 @@ export const revokeTokens = route({
   summary: 'End all tokens of the acting user',
   description:
     'On every process within 2 seconds. An admin token that acts as nobody ends all admin tokens of its application.',
+  // The admin's own call would end the token that every other example uses.
+  shownAsUser: true,
   input: z.strictObject({}),
   answer: z.object({ revoked: z.literal(true) }),
   async handler({ deps, appId, caller }) {

@@ -104,7 +104,7 @@ const accessText: Record<Route['access'], string> = {
 }
 const groupText = 'Refused (40301) to an admin acting for a group.'
 
-function headersOf({ access }: Route): JsonSchema[] {
+function headersOf({ access, shownAsUser }: Route): JsonSchema[] {
   if (access === 'operator') return []
   const int64 = { type: 'integer', format: 'int64' }
   return [
@@ -122,7 +122,7 @@ function headersOf({ access }: Route): JsonSchema[] {
       required: false,
       schema: int64,
       description: 'With an admin token: the call is made as that user. With a user token: only its own id.',
-      ...(access === 'user' && { example: '$USER_ID' }),
+      ...((access === 'user' || shownAsUser) && { example: '$USER_ID' }),
     },
   ]
 }

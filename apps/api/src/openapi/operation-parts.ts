@@ -97,7 +97,9 @@ function curlOf(path: string, method: string, operation: Operation, example: unk
   if (operation.security.some((scheme) => 'operatorKey' in scheme))
     lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
   else lines.push(`-H "app_id: $APP_ID"`)
-  if (operation.security.some((scheme) => 'accessToken' in scheme)) lines.push(`-H "access-token: $TOKEN"`)
+  // A phone that holds its push token has no other: where a token is not needed none is shown.
+  const [first = {}] = operation.security
+  if ('accessToken' in first) lines.push(`-H "access-token: $TOKEN"`)
   for (const { name, example } of given('header')) lines.push(`-H "${name}: ${example}"`)
   if (example !== undefined && method !== 'get') {
     const isText = typeof example === 'string'
