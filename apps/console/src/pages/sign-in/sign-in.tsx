@@ -1,4 +1,5 @@
 import {
+  Alert,
   Button,
   Center,
   Group,
@@ -17,7 +18,6 @@ import type { Credentials } from '../../api/records.ts'
 import icon from '../../app/icon.svg'
 import { Preferences } from '../../app/preferences.tsx'
 import { enter } from '../../app/session.ts'
-import { Done } from '../../parts/done.tsx'
 import { Problem } from '../../parts/problem.tsx'
 
 type Role = 'application' | 'operator'
@@ -58,7 +58,11 @@ export default function SignIn({ ended }: { ended: boolean }) {
               </Group>
             </Group>
             <Title order={1}>{title}</Title>
-            {ended && !entering.isError && <Done>{t('signIn.expired')}</Done>}
+            {ended && !entering.isError && (
+              <Alert role="status" color="yellow" variant="light">
+                {t('signIn.expired')}
+              </Alert>
+            )}
             <SegmentedControl
               fullWidth
               aria-label={t('signIn.as')}
