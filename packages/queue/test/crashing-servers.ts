@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '@herald/embedded'
-import { describeWith, freePort, type RunningProcess, startProcess } from '@herald/testkit'
+import { describeWith, freePort, type RunningProcess, startRedis } from '@herald/testkit'
 import pg from 'pg'
 
 /** A server that a spec may crash and start again at the same port. */
@@ -21,11 +21,9 @@ export const crashingServers = [
 
 async function openRedis(): Promise<CrashingServer> {
   const port = await freePort()
-  const args = ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no']
   let server: RunningProcess
   const start = async () => {
-    server = startProcess('redis-server', args)
-    await server.prints(/Ready to accept connections/)
+    server = await startRedis(port, tmpdir())
   }
   const crash = async () => {
     await server.stop('SIGKILL')
