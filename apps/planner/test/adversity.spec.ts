@@ -1,6 +1,8 @@
 import {
+  cancelTask,
   claimBatches,
   closeCertificate,
+  feelPulse,
   pauseTask,
   removeCertificate,
   resumeTask,
@@ -233,7 +235,7 @@ describe('two broadcasts', () => {
   })
   afterAll(() => machine.stop())
 
-  it('are each planned for themselves: one is done while the other is not', async () => {
+  it('are each planned for themselves: one is done while the other is not, and half a plan is not kept', async () => {
     const tasks: number[] = []
     for (const name of ['one', 'another']) {
       const app = await machine.addApplication(name)
@@ -245,6 +247,18 @@ describe('two broadcasts', () => {
     const states = () => Promise.all(tasks.map(machine.stateOf))
     while (!(await states()).includes('sending')) await planRound(deps)
     expect((await states()).sort()).toEqual(['planning', 'sending'])
+    expect((await feelPulse(machine.db)).plan).toBe(true)
+
+    const half = tasks[(await states()).indexOf('planning')]!
+    const { rows } = await machine.db.pool.query('SELECT app_id FROM task WHERE id = $1', [half])
+    await cancelTask(machine.db, { appId: rows[0].app_id }, half)
+    const sweep = { ...machine, onQueueFailure() {}, onEnded() {}, isSteady: () => true }
+    await until(async () => !(await sweepRound(sweep)) && (await machine.stateOf(half)) === 'cancelled', {
+      seconds: 10,
+      what: 'the end of the cancelled one',
+    })
+    await planRound(deps)
+    expect((await feelPulse(machine.db)).plan).toBe(false)
   })
 })
 

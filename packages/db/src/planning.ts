@@ -189,9 +189,12 @@ export async function planPage(
     const [row] = await run<[...TaskRow, no: number, cursor: number, hi: number, width: number]>(
       runner,
       'open-slice',
-      `SELECT ${taskColumns}, s.no, s.cursor, s.hi, s.width FROM slice s JOIN task t ON t.id = s.task_id
-       WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
-       ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED`,
+      // Chosen by itself: messages of all tasks that are being planned would be sorted along, for every page.
+      `SELECT ${taskColumns}, s.no, s.cursor, s.hi, s.width FROM (
+         SELECT s.* FROM slice s JOIN task t ON t.id = s.task_id
+         WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
+         ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED
+       ) s JOIN task t ON t.id = s.task_id`,
       [but],
     )
     if (!row) return undefined
@@ -254,7 +257,7 @@ async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<v
   )
 }
 
-/** Tasks whose last slice is planned go on to sending. */
+/** Tasks whose last slice is planned go on to sending; slices of those that were cancelled meanwhile would be looked for for ever. */
 export async function closePlanning(db: Database): Promise<number> {
   const rows = await run(
     db.pool,
@@ -263,7 +266,8 @@ export async function closePlanning(db: Database): Promise<number> {
        SELECT t.id FROM task t WHERE t.state = 'planning'
          AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
        FOR UPDATE SKIP LOCKED
-     ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done))
+     ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done)),
+     ended AS (DELETE FROM slice s USING task t WHERE t.id = s.task_id AND t.state IN ('finished', 'cancelled'))
      UPDATE task SET state = 'sending', planned_at = now(), check_at = now() WHERE id IN (SELECT id FROM done) RETURNING id`,
     [],
   )
