@@ -1,19 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type FailureGroup,
-  HeraldError,
-  type HeraldServer,
-  type Int64,
-  type TaskStatistics,
-  type TaskView,
-} from '@herald/client'
-import { publicChannelNames, publicName } from '@herald/domain'
+import { HeraldError, type HeraldServer, type Int64, type TaskView } from '@herald/client'
+import { channelsOf, vendorsAreDone } from './channel-counters.ts'
 import { HERALD } from './examples.ts'
 import { CliFailure, isUnanswered, Unsatisfied } from './failure.ts'
 import type { Io } from './io.ts'
 import { openProgress } from './progress.ts'
 import { createRate } from './rate.ts'
-import { count, duration, plural, table } from './words.ts'
+import { channelTable, progressWords, summary } from './task-words.ts'
+import { duration, plural } from './words.ts'
 
 const POLL_MS = 500
 /** So long nothing must have moved before what is left counts as waiting for devices that are offline. */
@@ -47,7 +41,7 @@ export async function watchTask(
       if (!task) throw new CliFailure(`The task ${taskId} does not exist.`)
       const now = performance.now()
       const done = task.target - task.pending
-      progress.update(done, task.target, wordsOf(task, rate.at(now, done)))
+      progress.update(done, task.target, progressWords(task, rate.at(now, done)))
       const said = changing(task)
       if (said !== last) {
         lookAt = now + STILL_MS
@@ -107,28 +101,8 @@ async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promis
   return statistics !== undefined && vendorsAreDone(channelsOf(statistics), failures)
 }
 
-/** Whether every vendor target was sent or given up for a recorded reason, so that only inboxes are left. Pure. */
-export function vendorsAreDone(channels: ChannelCounters[], failures: FailureGroup[]): boolean {
-  return channels
-    .filter(({ channel }) => channel !== publicName('native'))
-    .every(({ channel, target, sent }) => {
-      const given = failures.filter((group) => group.channel === channel)
-      return target <= sent + given.reduce((sum, group) => sum + group.count, 0)
-    })
-}
-
 /** Rates and estimates differ at every look; they alone are no news. */
 const changing = ({ rate: _rate, eta: _eta, ...task }: TaskView) => Object.values(task).join()
-
-export function wordsOf(task: TaskView, speed: number): string {
-  // While planning goes on the targets still grow, and an estimate would only be wrong.
-  const known = task.state === 'sending' && task.pending > 0 && speed > 0
-  const pace = `${task.state} ${count(speed)}/s${known ? ` ETA ${duration(task.pending / speed)}` : ''}`
-  const counters = (['target', 'sent', 'received', 'failed'] as const).map(
-    (name) => `${name} ${count(task[name])}`,
-  )
-  return [pace, ...counters].join(' | ')
-}
 
 async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<void> {
   const [statistics] = await server.taskDetail([task.task_id])
@@ -142,40 +116,4 @@ async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<v
     )
   if (task.failed > 0) io.note(`Reasons: ${HERALD} task failures ${task.task_id}`)
   if (task.state === 'cancelled') throw new Unsatisfied()
-}
-
-function summary(task: TaskView): string {
-  const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
-  const left = [
-    [task.pending, 'pending'],
-    [task.failed, 'failed'],
-    [task.expired, 'expired'],
-    [task.cancelled, 'cancelled'],
-    [task.unreachable, 'unreachable'],
-  ] as const
-  const rest = left.filter(([number]) => number > 0).map(([number, word]) => `, ${count(number)} ${word}`)
-  const state = task.finished_at === null ? 'still sending' : task.state
-  return `${state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
-}
-
-export type ChannelCounters = { channel: string; target: number; sent: number; received: number }
-
-/** The channels that had something to do. */
-export function channelsOf(statistics: TaskStatistics): ChannelCounters[] {
-  const record = statistics as unknown as Record<string, number>
-  return publicChannelNames
-    .map((channel) => ({
-      channel,
-      target: record[`${channel}_target`] ?? 0,
-      sent: record[`${channel}_sent`] ?? 0,
-      received: record[`${channel}_received`] ?? 0,
-    }))
-    .filter(({ target }) => target > 0)
-}
-
-export function channelTable(rows: ChannelCounters[]): string {
-  return table(
-    ['channel', 'target', 'sent', 'received'],
-    rows.map(({ channel, target, sent, received }) => [channel, target, sent, received]),
-  )
 }

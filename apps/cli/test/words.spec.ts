@@ -1,8 +1,9 @@
 import type { TaskStatistics, TaskView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
+import { channelsOf, vendorsAreDone } from '../src/channel-counters.ts'
 import { percent } from '../src/progress.ts'
 import { createRate } from '../src/rate.ts'
-import { channelsOf, vendorsAreDone, wordsOf } from '../src/watch-task.ts'
+import { progressWords } from '../src/task-words.ts'
 import { bytes, duration, moment, plural, table } from '../src/words.ts'
 
 describe('words', () => {
@@ -73,7 +74,9 @@ describe('what is left of a task', () => {
       failed: 0,
       pending: 600,
     } as TaskView
-    expect(wordsOf(task, 100)).toBe('sending 100/s ETA 6 s | target 1,000 | sent 400 | received 3 | failed 0')
-    expect(wordsOf({ ...task, state: 'planning' }, 100)).toMatch(/^planning 100\/s \|/)
+    expect(progressWords(task, 100)).toBe(
+      'sending 100/s ETA 6 s | target 1,000 | sent 400 | received 3 | failed 0',
+    )
+    expect(progressWords({ ...task, state: 'planning' }, 100)).toMatch(/^planning 100\/s \|/)
   })
 })

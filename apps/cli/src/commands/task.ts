@@ -1,12 +1,14 @@
 import { HeraldError, type HeraldServer, type TaskView } from '@herald/client'
 import { taskStates } from '@herald/domain'
 import { type Command, Option } from 'commander'
+import { channelsOf } from '../channel-counters.ts'
 import { examples } from '../examples.ts'
 import { CliFailure, Unsatisfied } from '../failure.ts'
 import { gather, readId, wholeNumber } from '../parse.ts'
 import { percent } from '../progress.ts'
 import { openShell } from '../shell.ts'
-import { channelsOf, channelTable, watchTask } from '../watch-task.ts'
+import { channelTable } from '../task-words.ts'
+import { watchTask } from '../watch-task.ts'
 import { duration, moment, table } from '../words.ts'
 
 export function addTaskCommands(program: Command): void {

@@ -1,0 +1,36 @@
+import type { TaskView } from '@herald/client'
+import type { ChannelCounters } from './channel-counters.ts'
+import { count, duration, plural, table } from './words.ts'
+
+/** What follows the bar. */
+export function progressWords(task: TaskView, speed: number): string {
+  // While planning goes on the targets still grow, and an estimate would only be wrong.
+  const known = task.state === 'sending' && task.pending > 0 && speed > 0
+  const pace = `${task.state} ${count(speed)}/s${known ? ` ETA ${duration(task.pending / speed)}` : ''}`
+  const counters = (['target', 'sent', 'received', 'failed'] as const).map(
+    (name) => `${name} ${count(task[name])}`,
+  )
+  return [pace, ...counters].join(' | ')
+}
+
+/** How a task ended, in a sentence. */
+export function summary(task: TaskView): string {
+  const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
+  const left = [
+    [task.pending, 'pending'],
+    [task.failed, 'failed'],
+    [task.expired, 'expired'],
+    [task.cancelled, 'cancelled'],
+    [task.unreachable, 'unreachable'],
+  ] as const
+  const rest = left.filter(([number]) => number > 0).map(([number, word]) => `, ${count(number)} ${word}`)
+  const state = task.finished_at === null ? 'still sending' : task.state
+  return `${state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
+}
+
+export function channelTable(rows: ChannelCounters[]): string {
+  return table(
+    ['channel', 'target', 'sent', 'received'],
+    rows.map(({ channel, target, sent, received }) => [channel, target, sent, received]),
+  )
+}

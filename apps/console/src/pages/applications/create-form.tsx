@@ -1,0 +1,64 @@
+import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { createApplication } from '../../api/calls.ts'
+import { Panel } from '../../parts/panel.tsx'
+import { Problem } from '../../parts/problem.tsx'
+import type { Created } from './secret-dialog.tsx'
+
+export function CreateForm({ onCreated }: { onCreated(created: Created): void }) {
+  const { t } = useTranslation()
+  const queries = useQueryClient()
+  const [name, setName] = useState('')
+  const [packageName, setPackageName] = useState('')
+  const creating = useMutation({
+    mutationFn: async () => {
+      const wish = { name: name.trim(), package_name: packageName.trim() }
+      return { name: wish.name, ...(await createApplication(wish)) }
+    },
+    onSuccess: async (created) => {
+      setName('')
+      setPackageName('')
+      onCreated(created)
+      await queries.invalidateQueries({ queryKey: ['applications'] })
+    },
+  })
+  return (
+    <Panel title={t('applications.create')}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          creating.mutate()
+        }}
+      >
+        <Stack gap="sm">
+          <Group align="flex-end" gap="sm">
+            <TextInput
+              className="grow"
+              miw={200}
+              label={t('applications.name')}
+              value={name}
+              maxLength={128}
+              required
+              withAsterisk={false}
+              onChange={({ currentTarget }) => setName(currentTarget.value)}
+            />
+            <TextInput
+              className="grow"
+              miw={200}
+              label={t('applications.packageName')}
+              value={packageName}
+              maxLength={255}
+              onChange={({ currentTarget }) => setPackageName(currentTarget.value)}
+            />
+            <Button type="submit" loading={creating.isPending}>
+              {t('applications.submit')}
+            </Button>
+          </Group>
+          <Problem error={creating.error} />
+        </Stack>
+      </form>
+    </Panel>
+  )
+}
