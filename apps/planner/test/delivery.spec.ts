@@ -10,7 +10,7 @@ describe('a task on its way to exact counters', () => {
   })
   afterAll(() => machine.stop())
 
-  it('sends a small audience without a round of the feeder and finishes the task', async () => {
+  it('sends a small audience and finishes the task', async () => {
     const app = await machine.addApplication('small')
     await machine.addDevices(app, [
       { tokens: { xiaomi: 'a:accepted' } },

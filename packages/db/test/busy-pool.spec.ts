@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { testDatabase } from '@herald/testkit'
-import { expect, it } from '@jest/globals'
+import { testDatabase, until } from '@herald/testkit'
+import { expect, it, jest } from '@jest/globals'
 import {
   createApplication,
   createSealer,
@@ -15,6 +14,7 @@ it('a save waits for a connection as long as the pool allows, beyond the two sec
   try {
     await createApplication(db, { appId: 'shop', name: 'Shop', packageName: '' })
     const busy = await db.pool.connect()
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] })
     const saving = saveCertificate(db, createSealer(Buffer.alloc(32)), {
       application: 'shop',
       channel: 'vivo',
@@ -27,10 +27,13 @@ it('a save waits for a connection as long as the pool allows, beyond the two sec
       extra: {},
     })
     saving.catch(() => {})
-    await sleep(2_300)
+    await until(() => db.pool.waitingCount > 0)
+    await jest.advanceTimersByTimeAsync(4_000)
+    jest.useRealTimers()
     busy.release()
     expect(await saving).toMatchObject({ appId: '1', version: 1 })
   } finally {
+    jest.useRealTimers()
     await db.close()
     await database.drop()
   }

@@ -1,5 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals'
+import type { Backend, BullQueue } from '../src/backend.ts'
+import { startWorker } from '../src/queue-worker.ts'
 import { judge, type Look, type Suspicion, watch } from '../src/watchdog.ts'
+import { writtenLog } from './jobs.ts'
 
 const idle = { taken: 5, free: true, waiting: 3 }
 
@@ -49,6 +52,29 @@ describe('the watchdog', () => {
       await jest.advanceTimersByTimeAsync(5_000)
       expect(onDead).toHaveBeenCalledTimes(1)
       expect(jest.getTimerCount()).toBe(0)
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
+  it('gives a worker a minute', async () => {
+    jest.useFakeTimers()
+    try {
+      const onDead = jest.fn()
+      const worker = startWorker({
+        backend: { kind: 'redis', openWorker: () => ({ close: async () => {} }) } as unknown as Backend,
+        queue: { name: 'push-apns' } as BullQueue,
+        waiting: async () => 1,
+        log: writtenLog(),
+        options: { concurrency: 1, onDead },
+        handler: async () => {},
+        onDrained: () => {},
+      })
+      await jest.advanceTimersByTimeAsync(59_000)
+      expect(onDead).not.toHaveBeenCalled()
+      await jest.advanceTimersByTimeAsync(31_000)
+      expect(onDead).toHaveBeenCalledWith('the worker of push-apns took nothing for 60 s while jobs waited')
+      await worker.drain()
     } finally {
       jest.useRealTimers()
     }

@@ -39,12 +39,6 @@ describe('testDatabase', () => {
     expect(await query(database.url, `SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([])
   })
 
-  it('clones fast enough for every spec file', async () => {
-    const began = Date.now()
-    databases.push(await testDatabase())
-    expect(Date.now() - began).toBeLessThan(2000)
-  })
-
   it('tells of connections that were left open', async () => {
     const { url, drop } = await testDatabase()
     const client = new pg.Client({ connectionString: url, application_name: 'forgotten' })
