@@ -73,7 +73,7 @@ export {
   setAlias,
   setBadge,
 } from './devices.ts'
-export { type Environment, environmentNumber, environmentOf } from './environments.ts'
+export { environmentNumber, environmentOf } from './environments.ts'
 export { pacedTasks, readyOutlets, releasePaced, releaseReady } from './feeder.ts'
 export { governorOf, returnQuota, takePermits } from './governor.ts'
 export {
@@ -127,7 +127,7 @@ export { resealSecrets } from './reseal.ts'
 export { applyRetention } from './retention.ts'
 export { codeOf, isPassing, isUnreachable, retrying } from './retrying.ts'
 export { createSealer, type Sealer } from './seal.ts'
-export { type SettleAnswer, type Settlement, settleBatches } from './settle.ts'
+export { type Settlement, settleBatches } from './settle.ts'
 export { settleUntilKnown } from './settle-until-known.ts'
 export type { Runner } from './statement.ts'
 export { tendSuspects, unretireWindow } from './suspects.ts'

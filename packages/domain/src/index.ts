@@ -27,7 +27,7 @@ export {
 export { foldNative, type NativeAnswer, type NativeFold } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
 export { type NewBatch, type Plan, type PlanDevice, planDevices, routeOf, targetsOf } from './plan.ts'
-export { clip, gatherReasons, ownerChanged, type Reason } from './reasons.ts'
+export { clip, gatherReasons, type Reason } from './reasons.ts'
 export type { Passed, Platform, RouteRules, Way } from './route.ts'
 export {
   type Audience,
