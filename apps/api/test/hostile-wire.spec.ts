@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -35,6 +36,22 @@ describe('a slow client', () => {
     expect(server.keepAliveTimeout).toBeLessThanOrEqual(120_000)
     expect(server.timeout).toBeGreaterThan(0)
     expect(server.timeout).toBeLessThanOrEqual(300_000)
+  })
+
+  it('that drips its headers is cut at the time limit, however steadily it drips', async () => {
+    const server = createServer({ connectionsCheckingInterval: 20 })
+    tuneServer(server)
+    server.headersTimeout /= 100
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.on('error', () => {}).resume()
+    const cut = once(socket, 'close')
+    socket.write('GET / HTTP/1.1\r\n')
+    const drip = setInterval(() => socket.write('x-more: 1\r\n'), 20)
+    await cut
+    clearInterval(drip)
+    await new Promise((resolve) => server.close(resolve))
   })
 
   it('that drips its body is refused at the time limit, however steadily it drips', async () => {

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { connect, openStage, plainMessage, type Stage, type TestDevice } from './stage.ts'
 
 type Gateway = Awaited<ReturnType<Stage['startGateway']>>
-const second = () => new Promise((resolve) => setTimeout(resolve, 1000))
 
 describe('two gateways, a planner and vendors', () => {
   let stage: Stage
@@ -259,8 +258,9 @@ describe('two gateways, a planner and vendors', () => {
     await stage.becomes(task, { native: { target: 1, cancelled: 1 } })
     await until(async () => (await stateOf(task)) === 'cancelled')
     const connection = await open(a, device)
-    await second()
-    expect(connection.pushes()).toEqual([])
+    const next = await stage.notify(app, [device])
+    await connection.gets(next)
+    expect(connection.pushes()).toEqual([next])
   })
 
   it('holds inboxes of a paused task back and delivers them after the resume', async () => {
@@ -268,8 +268,9 @@ describe('two gateways, a planner and vendors', () => {
     const task = await stage.notify(app, [device])
     await pauseTask(stage.db, { appId: app }, task)
     const connection = await open(a, device)
-    await second()
-    expect(connection.pushes()).toEqual([])
+    const next = await stage.notify(app, [device])
+    await connection.gets(next)
+    expect(connection.pushes()).toEqual([next])
     await resumeTask(stage.db, { appId: app }, task)
     await connection.gets(task, 5)
     connection.ack(task)
