@@ -2,15 +2,14 @@ import { type Certificate, CertificateProblem, type ChannelAdapter } from '@hera
 import { type CertificatePlace, environmentOf } from '@herald/db'
 import { channelOfProvider, publicName, type VendorChannel } from '@herald/domain'
 import { Failure } from '../codes.ts'
-import { environment, optional, provider, required } from '../input/fields.ts'
+import { environment, optional, provider } from '../input/fields.ts'
 import type { Context } from '../route.ts'
 
-export const providerNames = '1 APNs, 2 Huawei, 3 Xiaomi, 4 Meizu, 5 vivo, 6 OPPO, 7 FCM, 8 Honor'
 export const environmentNames = '0 = development, 1 = production; default 1.'
 
 /** What names a certificate in a body. */
 export const place = {
-  provider: required(provider).describe(providerNames),
+  provider,
   environment: optional(environment).describe(environmentNames),
 }
 

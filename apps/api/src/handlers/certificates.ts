@@ -3,7 +3,7 @@ import { publicName } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'
-import { integerText, optional, required, text } from '../input/fields.ts'
+import { integerText, optional, providerNames, required, text } from '../input/fields.ts'
 import { route } from '../route.ts'
 import { note } from './audit.ts'
 import {
@@ -11,7 +11,6 @@ import {
   environmentNames,
   place,
   placeOf,
-  providerNames,
   readSettings,
   unconfigured,
 } from './certificate-place.ts'

@@ -73,7 +73,7 @@ export const bindToken = route({
   input: z
     .strictObject({
       push_token: required(pushToken),
-      provider: required(provider),
+      provider,
       device_token: required(name(4096)),
       environment: optional(environment).describe('0 = development, 1 = production; default 1.'),
       platform: optional(platform),
@@ -111,7 +111,7 @@ export const unbindToken = route({
   access: 'holder',
   summary: 'Remove the vendor token of a device',
   example: { push_token: '$PUSH_TOKEN', provider: 2 },
-  input: z.strictObject({ push_token: required(pushToken), provider: required(provider) }),
+  input: z.strictObject({ push_token: required(pushToken), provider }),
   answer: z.object({ removed: z.boolean().describe('False when there was none.') }),
   async handler(context, input) {
     const { deviceId } = await heldDevice(context, input.push_token)

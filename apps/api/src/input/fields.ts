@@ -80,8 +80,8 @@ export function integerText(min: number, max: number) {
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
 
-/** The providers of the interface, 1 to 8. */
-export const provider = integer(1, 8)
+export const providerNames = '1 APNs, 2 Huawei, 3 Xiaomi, 4 Meizu, 5 vivo, 6 OPPO, 7 FCM, 8 Honor'
+export const provider = required(integer(1, 8)).describe(providerNames)
 export const environment = integer(0, 1)
 export const platform = z.enum(['ios', 'android', 'harmony'])
 export const deviceGuid = name(255)
