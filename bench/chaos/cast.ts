@@ -32,7 +32,7 @@ const VENDOR_JUMP_MS = 20_000
 
 const clock = pathToFileURL(`${import.meta.dirname}/jumping-clock.ts`)
 
-export const ACK_SECONDS = 5
+const ACK_SECONDS = 5
 export const CONCURRENCY = 4
 
 export type Cast = {

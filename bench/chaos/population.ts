@@ -51,7 +51,7 @@ const OWNERS = 50
 const OWNED = 1000
 
 /** Nothing of theirs is alive and the inbox would keep their messages for a day, so only vendors' tasks name them. */
-export const isLost = (n: number) => kindOf(n).alive.length === 0 && !kindOf(n).flock
+const isLost = (n: number) => kindOf(n).alive.length === 0 && !kindOf(n).flock
 
 /** Who belongs to which tag and user, by number; aliases are the number itself. */
 export type Population = {

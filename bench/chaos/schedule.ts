@@ -22,7 +22,6 @@ export type Fault = { at: number } & (
   | { kind: 'storm'; storm: Storm; channels: VendorChannel[]; share: number; seconds: number }
   | { kind: 'cut-clients' }
 )
-export type FaultKind = Fault['kind']
 
 /** Seconds: a lease of 30, and time for the planner to give the batches to somebody else. */
 const PAST_LEASE = 34

@@ -9,7 +9,7 @@ export type ShutdownDeps = {
   exit(code: number): void
 }
 
-export const drainSeconds = 30
+const drainSeconds = 30
 
 /**
  * What a signal does: the first one drains, a second Ctrl-C or 30 seconds force the end. A second SIGTERM changes nothing:

@@ -15,7 +15,7 @@ export const closings = {
   slow: { code: 4408, reason: 'the device reads or acknowledges too slowly' },
   silent: { code: 4408, reason: 'the device answered no ping' },
   replaced: { code: 4409, reason: 'a newer connection of this device took over' },
-  flooding: { code: 4429, reason: 'too many frames' },
+  flooding: { code: 4429, reason: 'too many frames or acknowledgements' },
   restless: { code: 4429, reason: 'the device connects too often' },
   unavailable: { code: 1013, reason: 'the gateway cannot look devices up at present' },
   moving: { code: 4503, reason: 'this gateway is going away; connect again' },
