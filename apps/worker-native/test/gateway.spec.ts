@@ -1,5 +1,6 @@
-import { until } from '@herald/testkit'
+import { freePort, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { nativeGateway } from '../src/index.ts'
 import { connect, dial, openStage, plainMessage, type Stage } from './stage.ts'
 
 type Connected = Awaited<ReturnType<typeof dial>>
@@ -184,8 +185,10 @@ describe('a gateway', () => {
     await until(() => pair.some((connection) => connection.isClosed()))
     const [loser] = pair.filter((connection) => connection.isClosed())
     expect(await loser!.closed()).toMatchObject({ code: 4409 })
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    expect(pair.filter((connection) => !connection.isClosed()).length).toBe(1)
+    const winner = pair.find((connection) => connection !== loser)!
+    const task = await stage.notify(app, [device])
+    await winner.gets(task)
+    expect(winner.isClosed()).toBe(false)
   })
 
   it.each([
@@ -237,6 +240,24 @@ describe('a gateway', () => {
     await expect(dial(url.replace('/native', '/elsewhere'))).rejects.toThrow('404')
     const plain = await fetch(`http://127.0.0.1:${port}/native`)
     expect(plain.status).toBe(404)
+  })
+
+  it('ends its process when its watchdog gives it up', async () => {
+    const died: string[] = []
+    let onDead: ((reason: string) => void) | undefined
+    const work: typeof stage.queues.work = (name, options, handler) => {
+      onDead = options.onDead
+      return stage.queues.work(name, options, handler)
+    }
+    const running = await nativeGateway().start({
+      ...stage,
+      settings: { ...stage.settings, gatewayPort: await freePort() },
+      queues: { ...stage.queues, work },
+      die: (reason) => void died.push(reason),
+    })
+    onDead?.('it took nothing')
+    expect(died).toEqual(['it took nothing'])
+    await running.stop()
   })
 
   it('forgets a device that has gone', async () => {
