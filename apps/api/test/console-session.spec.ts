@@ -2,7 +2,6 @@ import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createConsoleSessions } from '../src/auth/console-sessions.ts'
 import { consoleRoutes } from '../src/console/routes.ts'
-import { createSteadyRead } from '../src/console/steady-read.ts'
 import { browserOf } from '../src/rim/browser.ts'
 import { comesFromElsewhere, mayUseSession } from '../src/rim/same-origin.ts'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
@@ -350,26 +349,14 @@ describe('a session', () => {
   })
 
   it('that never was is refused, whatever the cookie looks like', async () => {
+    const codeOf = async (cookie: string) => {
+      const headers = { cookie, 'x-herald-console': '1' }
+      return (await api.call('/push/task/list', { token: null, headers, body: {} })).code
+    }
     for (const cookie of [`herald_session=${'x'.repeat(43)}`, 'herald_session=%00', "herald_session='; DROP"])
-      expect(
-        (
-          await api.call('/push/task/list', {
-            token: null,
-            headers: { cookie, 'x-herald-console': '1' },
-            body: {},
-          })
-        ).code,
-      ).toBe(40102)
+      expect(await codeOf(cookie)).toBe(40102)
     for (const cookie of ['herald_session=', 'other=1', 'xherald_session=abc'])
-      expect(
-        (
-          await api.call('/push/task/list', {
-            token: null,
-            headers: { cookie, 'x-herald-console': '1' },
-            body: {},
-          })
-        ).code,
-      ).toBe(40101)
+      expect(await codeOf(cookie)).toBe(40101)
   })
 })
 
@@ -429,35 +416,5 @@ describe('where a request comes from', () => {
     expect(mayUseSession({ fetchSite: 'none' }, publicUrl, true)).toBe(true)
     expect(mayUseSession({}, publicUrl, true)).toBe(true)
     expect(mayUseSession({ fetchSite: 'cross-site' }, publicUrl, true)).toBe(false)
-  })
-})
-
-describe('a steady read', () => {
-  it('is shared while it runs, and good for a second or twenty times its own time', async () => {
-    let time = 0
-    let reads = 0
-    const read = createSteadyRead(
-      async () => {
-        time += 200
-        return ++reads
-      },
-      { now: () => time },
-    )
-    expect(await Promise.all([read('a'), read('a')])).toEqual([1, 1])
-    time += 3900
-    expect(await read('a')).toBe(1)
-    time += 200
-    expect(await read('a')).toBe(2)
-    expect(await read('b')).toBe(3)
-  })
-
-  it('is tried again after a failure', async () => {
-    let reads = 0
-    const read = createSteadyRead(async () => {
-      if (++reads === 1) throw new Error('away')
-      return reads
-    })
-    await expect(read('a')).rejects.toThrow('away')
-    expect(await read('a')).toBe(2)
   })
 })

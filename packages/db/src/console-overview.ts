@@ -24,7 +24,7 @@ export type Overview = {
   acceptedLastMinute: number
 }
 
-export type QueueView = {
+type QueueView = {
   /** Batches that could be sent now. */
   waiting: number
   /** Batches being sent. */
@@ -37,7 +37,7 @@ export type QueueView = {
   oldestSeconds: number | null
 }
 
-export type CertificateView = {
+type CertificateView = {
   id: number
   appId: string
   channel: Channel
