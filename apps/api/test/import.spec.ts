@@ -1,5 +1,8 @@
 import { Readable } from 'node:stream'
+import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { importDeviceStream } from '../src/handlers/device-import.ts'
+import type { Context } from '../src/route.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -170,6 +173,41 @@ describe('an import', () => {
 
   it('of nothing answers zeros', async () => {
     expect((await send('')).data).toEqual({ lines: 0, created: 0, updated: 0, failed: 0, errors: [] })
+  })
+
+  it('holds a few batches in memory while Postgres is busy, however much is to come', async () => {
+    const chunks = 40
+    let read = 0
+    async function* body() {
+      for (let chunk = 0; chunk < chunks; chunk++) {
+        const guids = Array.from({ length: 1000 }, (_, i) => `stream-${chunk}-${i}`)
+        yield Buffer.from(guids.map((guid) => line({ device_guid: guid })).join(''))
+        read++
+      }
+    }
+    const { pool } = api.context.db
+    const busy = await pool.connect()
+    await busy.query('BEGIN; LOCK TABLE device IN SHARE MODE')
+    const context = { deps: api.deps, appId: api.appId, caller: { role: 'admin', actor: 'spec' } }
+    const importing = importDeviceStream.handler(context as unknown as Context, body() as never)
+    let before = -1
+    // Nobody reads any more, because all lanes wait.
+    await until(
+      async () => {
+        const { rows } = await pool.query(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        const atRest = rows.length === 3 && read === before
+        before = read
+        return atRest
+      },
+      { everyMs: 100 },
+    )
+    // Three lanes with a batch of 5000 under way and one that is gathered.
+    expect(read).toBeLessThanOrEqual(30)
+    await busy.query('COMMIT')
+    busy.release()
+    expect(await importing).toMatchObject({ created: chunks * 1000, failed: 0 })
   })
 
   it('runs beside others over the same devices and tokens without deadlock or loss', async () => {

@@ -176,6 +176,38 @@ describe('claim and settle', () => {
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
+  it.each([
+    ['ready', 'speed = NULL'],
+    ['paced', 'speed = 10'],
+    ['held', 'speed = 10, paused = true'],
+  ])('leaves what goes on or again %s when its task has %s', async (state, change) => {
+    const [batch] = await claim()
+    await db.pool.query(`UPDATE task SET ${change} WHERE id = $1`, [taskId])
+    const fallback = [{ channel: 'huawei' as const, certificateId: certificate, recipients: [20], tried: [] }]
+    const mixed = { status: 'sm.', state: 'again' as const, sent: 1, moved: 1, fallback }
+    await settleBatches(db, [settlement(batch!.version, mixed)])
+    const { rows } = await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([{ state }, { state }])
+  })
+
+  it('remembers since when its vendor is in trouble, until it is no more', async () => {
+    const troubledFor = async (troubled: boolean) => {
+      await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
+      const [batch] = await claim()
+      const again = { status: '...', state: 'again' as const, sent: 0, troubled }
+      await settleBatches(db, [settlement(batch!.version, again)])
+      return batch!.troubledFor
+    }
+    await troubledFor(true)
+    await db.pool.query(
+      `UPDATE batch SET trouble_since = now() - interval '100 seconds' WHERE task_id = $1`,
+      [taskId],
+    )
+    await troubledFor(true)
+    expect(await troubledFor(false)).toBeGreaterThan(99)
+    expect(await troubledFor(true)).toBe(0)
+  })
+
   it('counts a receipt for a recipient of this task, application and channel, and for nobody beside', async () => {
     const record = (deviceId: number, extra: object = {}) =>
       recordReceipts(db, [{ appId: app, taskId, deviceId, event: 'received', ...extra }])
