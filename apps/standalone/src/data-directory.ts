@@ -57,7 +57,7 @@ async function takeLock(
   mine: string,
   say: (sentence: string) => void,
 ): Promise<void> {
-  const began = Date.now()
+  const began = performance.now()
   for (let told = false; ; ) {
     try {
       linkSync(mine, lock)
@@ -71,7 +71,7 @@ async function takeLock(
       removeStale(lock, text)
       continue
     }
-    if (Date.now() - began > (holder.stopping ? stoppingMs : graceMs)) {
+    if (performance.now() - began > (holder.stopping ? stoppingMs : graceMs)) {
       throw new StartProblem(`The data directory ${dir} is in use by another Herald, process ${holder.pid}.`)
     }
     if (holder.stopping && !told) say(`waiting for process ${holder.pid}, which is stopping`)

@@ -43,7 +43,8 @@ export function frontApi({ door, demo, credentials, simulation }: House): Servic
         async stop() {
           clearInterval(renewal)
           door.serve(undefined)
-          for (const end = Date.now() + patienceMs; underWay.size > 0 && Date.now() < end; ) await sleep(10)
+          for (const end = performance.now() + patienceMs; underWay.size > 0 && performance.now() < end; )
+            await sleep(10)
           await api.close()
         },
       }

@@ -29,11 +29,11 @@ export function createShutdown(deps: ShutdownDeps): (signal: string) => void {
   return (signal) => {
     if (draining) {
       // The same Ctrl-C may arrive twice, from the terminal and from npm.
-      if (signal === 'SIGINT' && Date.now() - interruptAt > 300) force('stopping at once')
+      if (signal === 'SIGINT' && performance.now() - interruptAt > 300) force('stopping at once')
       return
     }
     draining = true
-    interruptAt = Date.now()
+    interruptAt = performance.now()
     deps.say('stopping: what is under way may finish; Ctrl-C again stops at once')
     const late = setTimeout(
       () => force(`${deps.late().join(', ') || 'something'} did not end within ${drainSeconds} s`),

@@ -23,10 +23,10 @@ export function supervise(service: Service, context: Context, { firstPause = 500
 
   async function live(): Promise<void> {
     for (let pause = firstPause; !stopped.signal.aborted; pause = Math.min(pause * 2, longestPause)) {
-      const began = Date.now()
+      const began = performance.now()
       const reason = await liveOnce()
       if (stopped.signal.aborted) return
-      if (Date.now() - began > longestPause) pause = firstPause
+      if (performance.now() - began > longestPause) pause = firstPause
       log.error({ reason }, `${service.name} failed; starting it again in ${pause} ms`)
       await sleep(pause, undefined, { signal: stopped.signal }).catch(() => {})
     }

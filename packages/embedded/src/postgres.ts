@@ -44,7 +44,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const cluster = openCluster({ folder, binaries, user, durable, log })
   await endSurvivors(cluster.dataDir, log)
 
-  for (const deadline = Date.now() + 10_000; ; await sleep(250)) {
+  for (const deadline = performance.now() + 10_000; ; await sleep(250)) {
     const port = options.port ?? (await freePort())
     const server = launchServer({ cluster, binaries, user, port, durable, settings })
     const failure = await server.ready(() => accepts(cluster, port))
@@ -57,7 +57,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     const passing = /pre-existing shared memory|postmaster\.pid|could not bind|could not create any TCP/.test(
       failure,
     )
-    if (!passing || Date.now() > deadline)
+    if (!passing || performance.now() > deadline)
       throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
   }
 }

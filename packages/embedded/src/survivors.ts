@@ -46,7 +46,7 @@ function signal(pids: number[], name: NodeJS.Signals): void {
 }
 
 async function gone(dataDir: string, milliseconds: number): Promise<boolean> {
-  for (const end = Date.now() + milliseconds; Date.now() < end; await sleep(25)) {
+  for (const end = performance.now() + milliseconds; performance.now() < end; await sleep(25)) {
     if (serversOf(dataDir).length === 0) return true
   }
   return serversOf(dataDir).length === 0
