@@ -28,7 +28,7 @@ export const codes = {
   42902: 'Too many logins have failed for this name; Retry-After says when to try again.',
   43101: 'The headers of the request are too large.',
   50001: 'An internal error; the log of the service tells more under the x-request-id of the answer.',
-  50301: 'A store is unreachable; nothing was accepted.',
+  50301: 'A store is unreachable, or more pushes wait than can be written; nothing was accepted.',
 } as const
 
 export type Code = keyof typeof codes

@@ -163,6 +163,17 @@ describe('a bomb', () => {
   })
 })
 
+describe('a page that anybody may open', () => {
+  it.each(['/openapi.json', '/docs'])('%s is made once, however often it is asked for', async (path) => {
+    const open = async () => (await fetch(`${api.url}${path}`)).text()
+    const first = await open()
+    const before = process.cpuUsage().user
+    for (let i = 0; i < 100; i++) expect((await open()).length).toBe(first.length)
+    // By the processor's time; made a hundred times it would take 5 seconds and more.
+    expect(process.cpuUsage().user - before).toBeLessThan(2_500_000)
+  })
+})
+
 describe('what a caller writes', () => {
   it('never becomes a header or a line of the log', async () => {
     logged.length = 0

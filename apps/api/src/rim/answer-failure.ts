@@ -14,7 +14,7 @@ export function answerFailure(
   const { failure, unexpected } = failureOfError(error)
   const about = { err: error, requestId: response.getHeader('x-request-id'), path }
   if (unexpected) log.error(about, 'a call failed unexpectedly')
-  else if (failure.code === 50301) log.warn(about, 'Postgres is unreachable')
+  else if (failure.code === 50301) log.warn(about, failure.message)
   if (response.headersSent) {
     // An answer that broke off must not look whole.
     response.destroy()

@@ -42,11 +42,13 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
     app.get(path, async (request, response) => {
       await answerHealth(deps, request, response)
     })
+  const document = kept(() => JSON.stringify(openApiDocument(deps.publicUrl)))
   app.get('/openapi.json', (_request, response) => {
-    response.json(openApiDocument(deps.publicUrl))
+    response.type('json').send(document())
   })
+  const page = kept(() => docsPage(openApiDocument(deps.publicUrl)))
   app.get('/docs', (_request, response) => {
-    response.type('html').send(docsPage(openApiDocument(deps.publicUrl)))
+    response.type('html').send(page())
   })
   app.post('/callback/:channel/:appId/:key', async (request, response) => {
     await serveCallback(deps.callbacks, request.params, request, response)
@@ -83,6 +85,15 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
     answerFailure(deps.log, error, labelOf(request), request, response)
   })
   return app
+}
+
+/** Made at the first look: making one keeps a processor busy for 50 ms, and anybody may ask. */
+function kept(make: () => string): () => string {
+  let made: string | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 function methodsByPath(table: readonly Pick<Route, 'path' | 'method'>[]): Map<string, string> {

@@ -2,40 +2,33 @@ import { AcceptInDoubt, codeOf, isUnreachable } from '@herald/db'
 import { AcceptorFull } from '@herald/plan'
 import { Failure } from '../codes.ts'
 
+type Answer = { failure: Failure; unexpected: boolean }
+
 /** Whatever a handler throws, as the answer it deserves. What nobody foresaw says nothing of itself. */
-export function failureOfError(error: unknown): { failure: Failure; unexpected: boolean } {
+export function failureOfError(error: unknown): Answer {
   if (error instanceof Failure) return { failure: error, unexpected: false }
   if (isUnreachable(error))
-    return {
-      failure: new Failure(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 }),
-      unexpected: false,
-    }
+    return foreseen(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 })
   if (error instanceof AcceptorFull)
-    return {
-      failure: new Failure(50301, 'Too many pushes wait to be written; this one was not accepted.', {
-        retryAfter: 2,
-      }),
-      unexpected: false,
-    }
-  if (error instanceof AcceptInDoubt)
-    return {
-      failure: new Failure(
-        50001,
-        'The database was lost while the push was being written, so it may have been accepted. Repeat it with the same request_id.',
-      ),
-      unexpected: true,
-    }
+    return foreseen(50301, 'Too many pushes wait to be written; this one was not accepted.', {
+      retryAfter: 2,
+    })
   // Express, of a path with a broken escape.
-  if (error instanceof URIError)
-    return {
-      failure: new Failure(40401, 'There is nothing at a path that cannot be decoded.'),
-      unexpected: false,
-    }
+  if (error instanceof URIError) return foreseen(40401, 'There is nothing at a path that cannot be decoded.')
   // A foreign key: removed between the look and the write.
   if (error instanceof Error && codeOf(error) === '23503')
-    return {
-      failure: new Failure(40401, 'Something that the call names was removed meanwhile.'),
-      unexpected: false,
-    }
-  return { failure: new Failure(50001, 'An internal error occurred.'), unexpected: true }
+    return foreseen(40401, 'Something that the call names was removed meanwhile.')
+  if (error instanceof AcceptInDoubt)
+    return unexpected(
+      'The database was lost while the push was being written, so it may have been accepted. Repeat it with the same request_id.',
+    )
+  return unexpected('An internal error occurred.')
+}
+
+function foreseen(...parts: ConstructorParameters<typeof Failure>): Answer {
+  return { failure: new Failure(...parts), unexpected: false }
+}
+
+function unexpected(message: string): Answer {
+  return { failure: new Failure(50001, message), unexpected: true }
 }
