@@ -4,6 +4,8 @@ import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '..')
 
+const PATIENCE_MS = 10_000
+
 /**
  * Runs a program on our own Node to its end and answers its exit code. It leads a group of processes, so that a signal to us
  * ends it with all it started: jest's workers, and what specs have under way, would outlive it.
@@ -11,10 +13,15 @@ export const root = join(import.meta.dirname, '..')
 export function runProgram(args: string[], options: SpawnOptions = {}): Promise<number> {
   const grouped = process.platform !== 'win32'
   const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', ...options, detached: grouped })
-  const passOn = (signal: NodeJS.Signals) => {
-    child.once('exit', () => process.exit(128 + constants.signals[signal]))
+  const send = (signal: NodeJS.Signals) => {
     if (grouped && child.pid) process.kill(-child.pid, signal)
     else child.kill(signal)
+  }
+  const passOn = (signal: NodeJS.Signals) => {
+    child.once('exit', () => process.exit(128 + constants.signals[signal]))
+    send(signal)
+    // turbo was seen to wait for a minute when it is told to end while it begins.
+    setTimeout(send, PATIENCE_MS, 'SIGKILL')
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.once(signal, passOn)
