@@ -6,9 +6,10 @@ import { run } from './statement.ts'
 export type Outlet = { certificateId: number } | { node: string }
 
 /**
- * Outlets with batches to release, found by hopping through the index instead of reading every ready row. A closed certificate
- * is one while it has batches that were not offered since it was closed: who in them has another channel is to get it. A
- * removed one is too: its recipients find out.
+ * Outlets with batches that are due, found by hopping through the index instead of reading every ready row: while a vendor is
+ * down, thousands of certificates have batches that wait for their time. A closed certificate is one while it has batches that
+ * were not offered since it was closed: who in them has another channel is to get it. A removed one is too: its recipients
+ * find out.
  */
 export async function readyOutlets(db: Database): Promise<Outlet[]> {
   const rows = await run<[number]>(
@@ -20,10 +21,15 @@ export async function readyOutlets(db: Database): Promise<Outlet[]> {
        SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > hop.id
                ORDER BY certificate_id LIMIT 1) FROM hop WHERE hop.id IS NOT NULL
      )
-     SELECT hop.id FROM hop LEFT JOIN certificate c ON c.id = hop.id
-     WHERE hop.id IS NOT NULL AND (c.state IS DISTINCT FROM 'closed' OR EXISTS (
+     SELECT hop.id FROM hop CROSS JOIN LATERAL (
+       SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
+         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = hop.id AND node IS NULL AND lane = l.lane
+           AND not_before <= now() ORDER BY not_before LIMIT 1
+       ) b LIMIT 1
+     ) due LEFT JOIN certificate c ON c.id = hop.id
+     WHERE c.state IS DISTINCT FROM 'closed' OR EXISTS (
        SELECT 1 FROM batch b WHERE b.state = 'ready' AND b.certificate_id = c.id
-         AND (b.released_at IS NULL OR b.released_at < c.last_error_at)))`,
+         AND (b.released_at IS NULL OR b.released_at < c.last_error_at))`,
     [],
   )
   const nodes = await run<[string]>(

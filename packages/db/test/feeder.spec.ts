@@ -67,6 +67,8 @@ describe('releasing', () => {
       ])
     }
     expect(await releaseReady(db, { certificateId }, 1000)).toEqual([])
+    expect(await readyOutlets(db)).not.toContainEqual({ certificateId })
+    await ready(certificateId, [1])
     expect(await readyOutlets(db)).toContainEqual({ certificateId })
   })
 })
