@@ -1,5 +1,6 @@
 import { codes } from '../codes.ts'
 import type { OpenApiDocument, Operation } from './document.ts'
+import { introduction } from './introduction.ts'
 import { demoVariables, type Field, readOperation } from './operation-parts.ts'
 
 /** The document for people: one page, no script, nothing loaded from elsewhere. */
@@ -22,15 +23,13 @@ ${operations
 <main>${intro}${sections.join('\n')}
 <section><h2 id="codes">Codes</h2><table><tr><th>code</th><th>when</th></tr>
 ${Object.entries(codes)
-  .map(([code, when]) => `<tr><td><code>${code}</code></td><td>${escapeHtml(when)}</td></tr>`)
+  .map(([code, when]) => `<tr><td><code>${code}</code></td><td>${wordsOf(when)}</td></tr>`)
   .join('\n')}
 </table></section></main></body></html>
 `
 }
 
-const intro = `<p>Every answer is <code>{"code": …, "data": …, "message": …}</code>: code 200 and message null on success. Every call
-but the operator's carries the header <code>app_id</code>; most carry <code>access-token</code>. Blank (absent, null, "", [] or {})
-selects the default. int64 is exact in both directions.</p>
+const intro = `${introduction.map((paragraph) => `<p>${wordsOf(paragraph)}</p>`).join('\n')}
 <p>The examples below work as they stand after <code>npm start</code>, in the same folder, once these lines have run:</p>
 <pre>${escapeHtml(demoVariables)}</pre>`
 
@@ -39,7 +38,7 @@ function operationPart(path: string, method: string, operation: Operation): stri
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ${escapeHtml(operation.summary)}</summary>
 ${operation.description
   .split('\n\n')
-  .map((part) => `<p>${escapeHtml(part)}</p>`)
+  .map((part) => `<p>${wordsOf(part)}</p>`)
   .join('')}
 ${query.length > 0 ? `<h4>Query</h4>${fieldTable(query)}` : ''}
 ${body ? `<h4>Body</h4>${fieldTable(body)}` : ''}
@@ -53,13 +52,18 @@ function fieldTable(fields: Field[]): string {
   return `<table>${fields
     .map(
       ({ name, type, required, about }) =>
-        `<tr><td><code>${escapeHtml(name)}</code>${required ? ' *' : ''}</td><td>${escapeHtml(type)}</td><td>${escapeHtml(about)}</td></tr>`,
+        `<tr><td><code>${escapeHtml(name)}</code>${required ? ' *' : ''}</td><td>${escapeHtml(type)}</td><td>${wordsOf(about)}</td></tr>`,
     )
     .join('')}</table>`
 }
 
 function slug(name: string): string {
   return name.toLowerCase().replaceAll(/\W+/g, '-')
+}
+
+/** The little Markdown that descriptions have. */
+function wordsOf(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>')
 }
 
 function escapeHtml(text: string): string {

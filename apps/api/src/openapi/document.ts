@@ -3,6 +3,7 @@ import { type Code, codes, statusOf } from '../codes.ts'
 import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
 import { failuresOf } from './failures.ts'
+import { introduction } from './introduction.ts'
 import { type JsonSchema, schemaOf } from './schemas.ts'
 
 export type OpenApiDocument = {
@@ -34,7 +35,7 @@ export function openApiDocument(publicUrl?: string): OpenApiDocument {
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Herald', version: '1', description: introduction },
+    info: { title: 'Herald', version: '1', description },
     servers: [{ url: publicUrl ?? '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
@@ -48,11 +49,7 @@ export function openApiDocument(publicUrl?: string): OpenApiDocument {
   }
 }
 
-const introduction = `Every answer is an envelope {code, data, message}: 200 and null on success, otherwise a code of the table below and one sentence. The first three digits of a code are the HTTP status.
-
-Blank means absent, null, "", only white space, [] or {}, and selects the default. int64 is exact in both directions: a JSON number, on input also a decimal string. Fields that an object does not have are refused.
-
-Header names carry underscores (app_id, user_id, group_id): proxies must let them pass (nginx: underscores_in_headers on).
+const description = `${introduction.join('\n\n')}
 
 The console's session cookie stands in for the access-token of an admin, and for the operator key. A request that relies on it carries the header x-herald-console: 1 and comes from the console's own origin.
 

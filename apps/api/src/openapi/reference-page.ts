@@ -1,5 +1,6 @@
 import { codes } from '../codes.ts'
 import type { OpenApiDocument, Operation } from './document.ts'
+import { introduction } from './introduction.ts'
 import { demoVariables, type Field, readOperation } from './operation-parts.ts'
 
 /** The document as a page of docs/; what /docs shows, for those who read the repository. */
@@ -12,7 +13,7 @@ export function referencePage(document: OpenApiDocument): string {
     own: operations.filter(({ operation }) => operation.tags.includes(name)),
   }))
   return `${[
-    introduction,
+    opening,
     ...tags.map(({ name, own }) => `- ${name}: ${own.map(linkTo).join(', ')}`),
     '',
     '## Codes',
@@ -29,19 +30,14 @@ export function referencePage(document: OpenApiDocument): string {
   ].join('\n')}\n`
 }
 
-const introduction = `# API reference
+const opening = `# API reference
 
 Written from the OpenAPI document by \`scripts/write-api-reference.ts\`; a running Herald serves the same at \`/docs\` and
 \`/openapi.json\`.
 
-Every answer is \`{"code": …, "data": …, "message": …}\`: code 200 and message null on success, else a code of the table below and one
-sentence. Every call but the operator's carries the header \`app_id\`; most carry \`access-token\`. Blank (absent, null, \`""\`, \`[]\` or
-\`{}\`) selects the default. int64 is exact in both directions: a JSON number, on input also a decimal string. A field that an object
-does not have is refused. Fields marked * are required, and in answers always there. Header names carry underscores: a proxy in
-front must let them through.
+${introduction.join('\n\n')}
 
-With an admin token the header \`user_id\` makes the call as that user and \`group_id\` as an admin of that group; with a user token
-\`user_id\` may only be its own.
+Fields marked * are required, and in answers always there.
 
 The examples work as they stand after \`npm start\`, in the same folder, once these lines have run:
 
