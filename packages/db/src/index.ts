@@ -147,6 +147,7 @@ export {
   listTasks,
   pauseTask,
   resumeTask,
+  type TaskView,
   taskDetails,
   taskFailures,
 } from './tasks.ts'

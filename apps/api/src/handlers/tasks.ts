@@ -10,19 +10,11 @@ import {
 import { publicChannelNames, taskStates } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
-import {
-  cutPage,
-  DEFAULT_PAGE,
-  int64Out,
-  nullableTimestamp,
-  pageOf,
-  seconds,
-  secondsOrNull,
-  timestamp,
-} from '../input/answers.ts'
+import { cutPage, DEFAULT_PAGE, int64Out, pageOf } from '../input/answers.ts'
 import { int64, integer, optional, required } from '../input/fields.ts'
 import { type Context, route } from '../route.ts'
 import { taskScopeOf } from './scope.ts'
+import { showTask, taskRecord } from './task-record.ts'
 
 const tag = 'Push'
 
@@ -70,32 +62,6 @@ export const taskDetail = route({
   },
 })
 
-const taskRecord = z.object({
-  task_id: int64Out,
-  state: z
-    .string()
-    .describe('scheduled, accepted, planning, sending, paused, cancelling, finished or cancelled'),
-  title: z.string().nullable(),
-  request_id: z.string().nullable(),
-  group_id: int64Out.nullable(),
-  priority: z.enum(['high', 'normal']),
-  speed: z.int().nullable(),
-  created_at: timestamp,
-  begin_at: timestamp,
-  finished_at: nullableTimestamp,
-  target: z.int(),
-  sent: z.int(),
-  received: z.int(),
-  failed: z.int(),
-  expired: z.int(),
-  cancelled: z.int(),
-  unreachable: z.int().describe('Devices of the audience that no channel could take.'),
-  pending: z.int().describe('Targets that are neither sent nor given up.'),
-  progress: z.number().describe('Share of the targets that is done, 0 to 1.'),
-  rate: z.number().describe('Devices per second since the beginning.'),
-  eta: z.number().nullable().describe('Seconds until nothing is pending at that rate.'),
-})
-
 /** Ids of tasks are below 2^53: beyond that one is like another, and a double could round it out of int64. */
 const ownId = (id: bigint) =>
   Number(id > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : id < 0n ? 0n : id)
@@ -120,39 +86,7 @@ export const taskList = route({
       before: input.before === undefined ? undefined : ownId(input.before),
       state: input.state,
     })
-    return cutPage(
-      rows,
-      limit,
-      (task) => task.taskId,
-      (task) => ({
-        task_id: task.taskId,
-        state: task.state,
-        title: task.title,
-        request_id: task.requestId,
-        group_id: task.groupId,
-        priority: task.lane,
-        speed: task.speed,
-        created_at: seconds(task.createdAt),
-        begin_at: seconds(task.beginAt),
-        finished_at: secondsOrNull(task.finishedAt),
-        target: task.target,
-        sent: task.sent,
-        received: task.received,
-        failed: task.failed,
-        expired: task.expired,
-        cancelled: task.cancelled,
-        unreachable: task.unreachable,
-        pending: task.pending,
-        progress:
-          task.target === 0
-            ? task.finishedAt
-              ? 1
-              : 0
-            : Math.round((1 - task.pending / task.target) * 10_000) / 10_000,
-        rate: Math.round(task.rate * 10) / 10,
-        eta: task.eta === null ? null : Math.round(task.eta * 10) / 10,
-      }),
-    )
+    return cutPage(rows, limit, (task) => task.taskId, showTask)
   },
 })
 
