@@ -3,8 +3,8 @@ import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { isSameSecret } from '../auth/same-secret.ts'
 import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
-import { readInt64 } from '../input/fields.ts'
 import type { Access, Caller, ConsoleAccess } from '../route.ts'
+import { actingAdmin, actingUser, readActAs } from './acting.ts'
 import { comesFromElsewhere, mayUseSession, type Provenance } from './same-origin.ts'
 
 /** The headers a call is judged by; blank ones are undefined. */
@@ -120,18 +120,22 @@ async function identify(
   headers: GateHeaders,
 ): Promise<Caller> {
   const { accessToken } = headers
-  const actAs = { userId: readId('user_id', headers.userId), groupId: readId('group_id', headers.groupId) }
-  const acts = actAs.userId !== undefined || actAs.groupId !== undefined
+  const actAs = readActAs(headers)
   if (accessToken === undefined && offersSession(rule, headers)) {
     const session = await sessionOf(deps, headers)
     refuseOtherApplication(session, application.appId)
-    refuseBoth(actAs)
-    return actingAdmin(deps, application.appId, actAs, session.role === 'operator' ? 'operator' : 'admin')
+    return actingAdmin(
+      deps.sessions,
+      application.appId,
+      actAs,
+      session.role === 'operator' ? 'operator' : 'admin',
+    )
   }
   if (accessToken === undefined) {
     if (rule.access !== 'public' && rule.access !== 'holder')
       throw new Failure(40101, 'The header access-token is missing.')
-    if (acts) throw new Failure(40302, 'The headers user_id and group_id need an access-token.')
+    if (actAs.userId !== undefined || actAs.groupId !== undefined)
+      throw new Failure(40302, 'The headers user_id and group_id need an access-token.')
     return { role: 'none' }
   }
   const claims = await deps.sessions.claims(application, accessToken)
@@ -140,9 +144,8 @@ async function identify(
     if (rule.access === 'public') return { role: 'none' }
     throw new Failure(40102, 'The access-token is invalid, expired, revoked or of another application.')
   }
-  refuseBoth(actAs)
   if (claims.role === 'user') return actingUser(BigInt(claims.subject), actAs)
-  return actingAdmin(deps, application.appId, actAs, 'admin')
+  return actingAdmin(deps.sessions, application.appId, actAs, 'admin')
 }
 
 /**
@@ -152,47 +155,6 @@ async function identify(
 function offersSession({ access }: Rule, { session, console }: GateHeaders): boolean {
   if (session === undefined || access === 'public') return false
   return access !== 'holder' || console !== undefined
-}
-
-type ActAs = { userId?: bigint; groupId?: bigint }
-
-function refuseBoth({ userId, groupId }: ActAs): void {
-  if (userId !== undefined && groupId !== undefined)
-    throw new Failure(40302, 'The headers user_id and group_id cannot be used together.')
-}
-
-function actingUser(own: bigint, actAs: ActAs): Caller {
-  if (actAs.groupId !== undefined)
-    throw new Failure(40302, 'The header group_id is allowed with an admin token only.')
-  if (actAs.userId !== undefined && actAs.userId !== own)
-    throw new Failure(40302, 'The header user_id of a user token can only name its own user.')
-  return { role: 'user', userId: own, actor: `user ${own}` }
-}
-
-async function actingAdmin(
-  deps: Pick<ApiDeps, 'sessions'>,
-  appId: string,
-  { userId, groupId }: ActAs,
-  name: 'admin' | 'operator',
-): Promise<Caller> {
-  if (userId !== undefined) {
-    if (!(await deps.sessions.isUser(appId, userId)))
-      throw new Failure(40401, `The user ${userId} does not exist.`)
-    return { role: 'user', userId, actor: `${name} as user ${userId}` }
-  }
-  if (groupId !== undefined) {
-    if (!(await deps.sessions.isGroup(appId, groupId)))
-      throw new Failure(40401, `The group ${groupId} does not exist.`)
-    return { role: 'admin', groupId, actor: `${name} of group ${groupId}` }
-  }
-  return { role: 'admin', actor: name }
-}
-
-function readId(header: string, value: string | undefined): bigint | undefined {
-  if (value === undefined) return undefined
-  const read = readInt64(value.trim())
-  if (read === undefined) throw new Failure(40002, `The header ${header} must be a whole number of 64 bits.`)
-  return read
 }
 
 function refuseOthers(rule: Rule, caller: Caller): void {
