@@ -62,6 +62,7 @@ export function createAcceptor(deps: {
   const isCrowded = createCrowding(deps.queues)
   const waiting: Waiting[] = []
   const running = new Set<Promise<void>>()
+  const adding = new Set<Promise<void>>()
 
   /** Requests that the event loop is just reading join the group: it is left when a turn of the loop brought nobody. */
   let boarding = false
@@ -105,11 +106,12 @@ export function createAcceptor(deps: {
       if (task) resolve({ taskId: task.taskId, fresh: task.fresh })
       else reject(trouble)
     })
-    void enqueue(
+    const jobs = enqueue(
       deps.queues,
       accepted.flatMap((task) => task?.released ?? []),
       deps.onQueueFailure,
-    )
+    ).finally(() => adding.delete(jobs))
+    adding.add(jobs)
   }
 
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
@@ -151,6 +153,8 @@ export function createAcceptor(deps: {
         // Who is boarding leaves in a later turn of the loop.
         await nextTurn()
       }
+      // A job that is cut off is named again by the sweep, but a minute later.
+      await Promise.all(adding)
     },
   }
 }

@@ -16,6 +16,7 @@ import { AcceptorFull, createAcceptor, createCertificateBook } from '../src/inde
 let database: TestDatabase
 let db: Database
 let appId: string
+const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
   database = await testDatabase()
   db = openDatabase(database.url, { max: 5 })
@@ -23,13 +24,28 @@ beforeAll(async () => {
   const made = await createApplication(db, { name: 'accepting', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   appId = made.appId
+  await saveCertificate(db, sealer, {
+    application: appId,
+    channel: 'oppo',
+    environment: 'production',
+    name: 'oppo',
+    appId: 'a',
+    appKey: 'k',
+    appSecret: 's',
+    certificate: '',
+    extra: {},
+  })
+  await db.pool.query(
+    `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', 'p', 'android') RETURNING id)
+     INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'oppo', $1, 'token' FROM made`,
+    [appId],
+  )
 })
 afterAll(async () => {
   await db.close()
   await database.drop()
 })
 
-const sealer = createSealer(Buffer.alloc(32))
 const open = (through: Database = db, queues: Partial<PushQueues> = {}) =>
   createAcceptor({
     db: through,
@@ -105,22 +121,6 @@ describe('an acceptor', () => {
   })
 
   it('leaves small pushes to the feeder while many wait in their queue', async () => {
-    await saveCertificate(db, sealer, {
-      application: appId,
-      channel: 'oppo',
-      environment: 'production',
-      name: 'oppo',
-      appId: 'a',
-      appKey: 'k',
-      appSecret: 's',
-      certificate: '',
-      extra: {},
-    })
-    await db.pool.query(
-      `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', 'p', 'android') RETURNING id)
-       INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'oppo', $1, 'token' FROM made`,
-      [appId],
-    )
     let ahead = 0
     let added = 0
     const acceptor = open(db, {
@@ -141,6 +141,18 @@ describe('an acceptor', () => {
     expect(await push()).toEqual(['ready'])
     expect(added).toBe(before)
     await acceptor.close()
+  })
+
+  it('closes when the jobs of what it accepted are added', async () => {
+    const added = Promise.withResolvers<void>()
+    const acceptor = open(db, { ahead: async () => 0, add: () => added.promise })
+    await acceptor.accept(task({ strategy: 'ospush_only', sequence: ['oppo'] }))
+    const closing = acceptor.close().then(() => 'closed')
+    // More turns of the loop than a close takes that waits for nothing.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(await Promise.race([closing, 'open'])).toBe('open')
+    added.resolve()
+    expect(await closing).toBe('closed')
   })
 
   it('does not let the trouble of one request become the error of those it boarded with', async () => {
