@@ -96,11 +96,9 @@ describeWith(
     const port = await freePort()
     const queues = await open(`redis://127.0.0.1:${port}`)
     const seen = collect(queues)
-    const began = performance.now()
     await expect(queues.add(name, job(1))).rejects.toThrow(
       'the queue push-apns cannot be written to: there is no connection',
     )
-    expect(performance.now() - began).toBeLessThan(1_500)
     const server = startProcess('redis-server', ['--port', String(port), '--save', '', '--bind', '127.0.0.1'])
     closing.unshift(() => server.stop('SIGKILL'))
     await until(() => queues.add(name, job(2)).then(() => true))
