@@ -166,6 +166,17 @@ describe('one tenant', () => {
         })
       ).code,
     ).toBe(40401)
+    const password = 'tenant-anna-password'
+    for (const [path, login] of [
+      ['/token/id', { user_id: anna.userId, password }],
+      ['/token/user', { name: 'tenant-anna', password }],
+      ['/token/login', { login_name: 'tenant-anna', password }],
+      ['/token/admin', { app_secret: api.appSecret }],
+    ] as const) {
+      expect((await api.call(path, { token: null, body: login })).code).toBe(200)
+      const answer = await api.call(path, { appId: foreign.appId, token: null, body: login })
+      expect([path, answer.code]).toEqual([path, 40103])
+    }
     const own = await call('/admin/group', { name: 'own' })
     await call('/admin/group/member/add', { group_id: own.data.group_id, user_ids: [anna.userId] })
     expect((await call('/admin/group/member/list', { group_id: own.data.group_id })).data.list).toEqual([])
