@@ -17,14 +17,18 @@ export function runProgram(args: string[], options: SpawnOptions = {}): Promise<
     if (grouped && child.pid) process.kill(-child.pid, signal)
     else child.kill(signal)
   }
+  let passed = false
   const passOn = (signal: NodeJS.Signals) => {
+    // The same signal may come from the group and from the bootstrap.
+    if (passed) return
+    passed = true
     child.once('exit', () => process.exit(128 + constants.signals[signal]))
     send(signal)
     // turbo was seen to wait for a minute when it is told to end while it begins.
     setTimeout(send, PATIENCE_MS, 'SIGKILL')
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.once(signal, passOn)
+  for (const signal of signals) process.on(signal, passOn)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => {

@@ -20,7 +20,7 @@ type Cast = { stage: Stage; sinks: VendorSinks; fleet: Fleet }
  * counter is not exact, or when vendors and connected devices saw other devices than it says.
  */
 export async function measureMixed(devices: number, small: number): Promise<Metrics> {
-  const native = Math.min(MOST_CONNECTIONS, Math.floor(devices / channels.length))
+  const native = Math.min(MOST_CONNECTIONS, Math.floor(devices / 100))
   const port = await freePort()
   const sinks = await startVendorSinks()
   const fleet = startFleet()

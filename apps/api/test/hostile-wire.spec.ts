@@ -47,8 +47,8 @@ describe('a slow client', () => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     socket.on('error', () => {}).resume()
     const cut = once(socket, 'close')
-    socket.write('GET / HTTP/1.1\r\n')
-    const drip = setInterval(() => socket.write('x-more: 1\r\n'), 20)
+    socket.write('GET / HTTP/1.1\r\nx-drips: ')
+    const drip = setInterval(() => socket.write('x'), 20)
     await cut
     clearInterval(drip)
     await new Promise((resolve) => server.close(resolve))

@@ -1,7 +1,7 @@
 import {
   applyRetention,
   feelPulse,
-  isUnreachable,
+  isConnectionLost,
   type PlanningFailed,
   resealSecrets,
   tendSuspects,
@@ -55,7 +55,7 @@ export const planner: Service = {
     let troubledAt = Number.NEGATIVE_INFINITY
     const isSteady = () => performance.now() - troubledAt > STEADY_MS
     const onError = (error: unknown, passing: boolean) => {
-      if (isUnreachable(error)) troubledAt = performance.now()
+      if (isConnectionLost(error)) troubledAt = performance.now()
       failures.inc({ cause: passing ? 'postgres' : 'error' })
       if (passing) log.warn({ err: error }, 'Postgres is not available')
       else log.error({ err: error }, 'a round failed')

@@ -89,19 +89,22 @@ async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Pr
     } catch (error) {
       const { code, constraint } = error as { code?: string; constraint?: string }
       if (code === '23505' && constraint === 'task_pkey') {
-        if (doubt) return writtenBefore(db, tasks, ids)
+        if (doubt) return writtenBefore(db, tasks, ids).catch(inDoubt)
         // A clock that was set back made an id once more: nothing was written, and the next ids are others.
         if (attempt >= 3) throw error
         ids = await newTaskIds(db, tasks.length)
         continue
       }
       if (isInDoubt(error)) doubt ??= { cause: error, until: performance.now() + KNOWN_WITHIN_MS }
-      if (!doubt || !isPassing(error)) throw error
-      if (performance.now() > doubt.until)
-        throw new AcceptInDoubt('nobody knows whether the tasks were written', { cause: doubt.cause })
+      if (!doubt) throw error
+      if (!isPassing(error) || performance.now() > doubt.until) inDoubt(doubt.cause)
       await new Promise((resolve) => setTimeout(resolve, 100 + 100 * Math.random()))
     }
   }
+}
+
+function inDoubt(cause: unknown): never {
+  throw new AcceptInDoubt('nobody knows whether the tasks were written', { cause })
 }
 
 async function newTaskIds(db: Database, count: number): Promise<number[]> {

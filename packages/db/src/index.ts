@@ -125,7 +125,7 @@ export { type ReceiptToRecord, receiptsAmong, recordReceipts } from './receipts.
 export { retireReported } from './reported-tokens.ts'
 export { resealSecrets } from './reseal.ts'
 export { applyRetention } from './retention.ts'
-export { codeOf, isPassing, isUnreachable, retrying } from './retrying.ts'
+export { codeOf, isConnectionLost, isPassing, isUnreachable, retrying } from './retrying.ts'
 export { createSealer, type Sealer } from './seal.ts'
 export { type Settlement, settleBatches } from './settle.ts'
 export { settleUntilKnown } from './settle-until-known.ts'

@@ -13,6 +13,11 @@ const passing = new Set([
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  // A container that is restarted loses its name for a while.
+  'ENOTFOUND',
+  'EAI_AGAIN',
   // Prisma's own words for the same: unreachable, timed out, connection closed, pool exhausted (also for a transaction), write
   // conflict.
   'P1001',
@@ -49,15 +54,31 @@ export function isUnreachable(error: unknown): boolean {
   return isPassing(error) && code !== '40P01' && code !== '40001' && code !== 'P2034'
 }
 
+/** Postgres itself went away, for others too; a statement or a pool of ours that took too long says nothing of that. */
+export function isConnectionLost(error: unknown): boolean {
+  return (
+    isUnreachable(error) &&
+    !/Query read timeout|timeout exceeded when trying to connect/i.test((error as Error).message)
+  )
+}
+
 /** Postgres refused before it began: whatever was asked for has not been done. */
-const refusedAtTheDoor = new Set(['ECONNREFUSED', '57P03', '53300'])
+const refusedAtTheDoor = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  '57P03',
+  '53300',
+])
 
 /** The answer to a statement was lost, so that it may have been committed, or may be yet. */
 export function isInDoubt(error: unknown): boolean {
   return (
     isUnreachable(error) &&
     !refusedAtTheDoor.has(codeOf(error) ?? '') &&
-    !/timeout exceeded when trying to connect/i.test((error as Error).message)
+    !/timeout exceeded when trying to connect|due to connection timeout/i.test((error as Error).message)
   )
 }
 

@@ -90,6 +90,23 @@ describe('an accept whose answer is lost', () => {
     await expect(acceptTasks(pool, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
   })
 
+  it('stays in doubt when the next error is another, and when what was written cannot be read', async () => {
+    const full = Object.assign(new Error('no space left'), { code: '53100' })
+    const fails = through('accept', (_, time) => Promise.reject(time === 1 ? lost() : full))
+    await expect(acceptTasks(fails, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
+
+    const written = through('accept', async (run) => {
+      await run()
+      throw lost()
+    })
+    const query = (statement: Statement) =>
+      statement.name === 'tasks-written'
+        ? Promise.reject(new Error('a defect'))
+        : written.pool.query(statement)
+    const unread = { ...db, pool: { query } } as unknown as Database
+    await expect(acceptTasks(unread, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
+  })
+
   it('is no doubt when Postgres refused at the door', async () => {
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
     const pool = through('accept', () => Promise.reject(refused))

@@ -10,7 +10,8 @@ export type Outcome =
   | { kind: 'unsupported'; reason: string }
   /** Told to slow down; `retryAfter` in seconds when the vendor names it. */
   | { kind: 'throttled'; reason: string; retryAfter?: number }
-  | { kind: 'unavailable'; reason: string; retryAfter?: number }
+  /** `atLeast`: seconds before which the vendor does not want to be asked again, though it named no time. */
+  | { kind: 'unavailable'; reason: string; retryAfter?: number; atLeast?: number }
   /** The day's quota is used up or the hours are closed, until `until` (Unix ms). */
   | { kind: 'quota'; reason: string; until: number }
   | { kind: 'misconfigured'; reason: string }

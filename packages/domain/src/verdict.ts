@@ -32,7 +32,7 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       return { do: 'next', reason: outcome.reason }
     case 'throttled':
     case 'unavailable': {
-      const wait = outcome.retryAfter ?? backoff(trouble)
+      const wait = outcome.retryAfter ?? Math.max(leastWait(outcome, trouble), backoff(trouble))
       // A vendor that asks for more than is left of patience has had its turn already.
       return trouble.troubledFor + (outcome.retryAfter ?? 0) >= patience
         ? { do: 'next', reason: outcome.reason, elseWait: wait }
@@ -48,6 +48,11 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       // The certificate is closed by now: waiting costs nothing, the feeder holds the batch until it is mended.
       return { do: 'next', reason: outcome.reason, elseWait: 0 }
   }
+}
+
+/** Spread like the backoff: a whole broadcast comes back at once otherwise. */
+function leastWait(outcome: Outcome, { jitter }: Trouble): number {
+  return outcome.kind === 'unavailable' ? (outcome.atLeast ?? 0) * (1 + jitter / 2) : 0
 }
 
 /** As long as the trouble lasts already, hence doubling, from 1 s to 60 s; half of it jitter. */

@@ -60,6 +60,14 @@ describe('judge', () => {
     expect(waits).toEqual([1, 1, 2, 30, 60, 60])
   })
 
+  it('waits at least as long as the vendor wants, and longer as the trouble lasts', () => {
+    const waitAfter = (troubledFor: number, jitter: number) =>
+      judge({ kind: 'unavailable', reason: 'r', atLeast: 10 }, { ...trouble, troubledFor, jitter })
+    expect(waitAfter(0, 0)).toEqual({ do: 'again', wait: 10 })
+    expect(waitAfter(0, 1)).toEqual({ do: 'again', wait: 15 })
+    expect(waitAfter(40, 1)).toEqual({ do: 'again', wait: 40 })
+  })
+
   it('does not wait for a Retry-After that ends after patience does', () => {
     expect(judge({ kind: 'throttled', reason: 'r', retryAfter: 3600 }, trouble)).toEqual({
       do: 'next',

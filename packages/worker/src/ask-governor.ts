@@ -63,7 +63,7 @@ export async function returnUnused(
   }
 }
 
-const unsent = new Set(['throttled', 'unavailable', 'held'])
+const unsent = new Set(['throttled', 'unavailable', 'quota', 'held'])
 
 function countUnsent({ recipients, answers }: Attempt): number {
   return recipients.filter(({ index }) => unsent.has(answers.get(index)?.kind ?? '')).length

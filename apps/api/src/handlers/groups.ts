@@ -31,7 +31,6 @@ export const addGroup = route({
   path: '/admin/group',
   tag,
   access: 'admin',
-  groupRefused: true,
   summary: 'Create a group of users',
   input: z.strictObject({ name: required(name(128)) }),
   answer: z.object({ group_id: int64Out }),
@@ -95,8 +94,6 @@ export const memberAdd = route({
   path: '/admin/group/member/add',
   tag,
   access: 'admin',
-  // Who could take in anybody would reach everybody: remove them, and change their password.
-  groupRefused: true,
   summary: 'Add users to a group',
   example: memberExample,
   description: 'Users that do not exist, or are members already, are passed over.',

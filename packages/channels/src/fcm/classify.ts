@@ -15,7 +15,7 @@ const accepted: Verdict = { outcome: { kind: 'accepted' }, fromProject: true }
 
 /** Seconds to wait where Google names the time in its documents instead of the answer. */
 const quotaPause = 60
-const outagePause = 10
+export const outagePause = 10
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
 export function classify(reply: FcmReply): Verdict {
@@ -51,13 +51,13 @@ function judge(reply: FcmReply, error: ReadError): Outcome {
       return { kind: 'misconfigured', reason: error.detail ? `${reason} ${error.detail}` : reason }
     case 'UNAVAILABLE':
     case 'INTERNAL':
-      return { kind: 'unavailable', reason, retryAfter: retryAfter ?? outagePause }
+      return { kind: 'unavailable', reason, retryAfter, atLeast: outagePause }
     case 'NOT_FOUND':
       return judgeMissing(reply, `${reason}: no such project, or the wrong URL`, 'rejected')
   }
   if (status === 429) return { kind: 'throttled', reason, retryAfter: retryAfter ?? quotaPause }
   if (status === 401 || status === 403) return { kind: 'misconfigured', reason }
-  if (status >= 500) return { kind: 'unavailable', reason, retryAfter: retryAfter ?? outagePause }
+  if (status >= 500) return { kind: 'unavailable', reason, retryAfter, atLeast: outagePause }
   if (status === 404) return judgeMissing(reply, reason, 'unavailable')
   return { kind: 'rejected', reason }
 }

@@ -4,7 +4,7 @@ import { follow } from '../shared/follow.ts'
 import { openHttpClient } from '../shared/http.ts'
 import { callWithPass, outcomeOfThrown, rememberPass } from '../shared/pass.ts'
 import { accessTokenKey, mintAccessToken } from './access-token.ts'
-import { classify } from './classify.ts'
+import { classify, outagePause } from './classify.ts'
 import type { FcmPayload } from './payload.ts'
 import type { FcmSettings } from './settings.ts'
 import { type FcmCall, type OpenFcmWire, openMulticastWire } from './wire.ts'
@@ -59,7 +59,7 @@ export function openTransport(
         onFailure(at, reason) {
           // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
           if (context.signal.aborted) return
-          context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason })
+          context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason, atLeast: outagePause })
         },
       })
     } finally {

@@ -15,13 +15,14 @@ export function holdQuota<Payload>(
   classOf: (payload: Payload) => string,
   now: TransportDeps['now'],
 ): Transport<Payload> {
+  // By the monotonic clock: one set back would hold for as long.
   const held = new Map<string, { outcome: Outcome; until: number }>()
   return {
     ...transport,
     async send(payload, recipients, context) {
       const name = classOf(payload)
       const hold = held.get(name)
-      if (hold && now() < hold.until) {
+      if (hold && performance.now() < hold.until) {
         for (const index of recipients.keys()) context.report(index, hold.outcome)
         return
       }
@@ -30,7 +31,8 @@ export function holdQuota<Payload>(
         report(index, outcome) {
           if (outcome.kind === 'quota') {
             if (held.size >= mostClasses) held.clear()
-            held.set(name, { outcome, until: Math.min(outcome.until, now() + holdMs) })
+            const wait = Math.min(holdMs, outcome.until - now())
+            held.set(name, { outcome, until: performance.now() + wait })
           }
           context.report(index, outcome)
         },

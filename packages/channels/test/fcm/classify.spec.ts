@@ -121,12 +121,12 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
   [
     'an internal error',
     reply(500, 'INTERNAL', [fcmError('INTERNAL')]),
-    { kind: 'unavailable', reason: '500 INTERNAL', retryAfter: 10 },
+    { kind: 'unavailable', reason: '500 INTERNAL', atLeast: 10 },
   ],
   [
     'overload',
     reply(503, 'UNAVAILABLE', [fcmError('UNAVAILABLE')]),
-    { kind: 'unavailable', reason: '503 UNAVAILABLE', retryAfter: 10 },
+    { kind: 'unavailable', reason: '503 UNAVAILABLE', atLeast: 10 },
   ],
   [
     'an error without a name',
@@ -141,7 +141,7 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
   [
     'a code nobody knows yet, with a 5xx',
     reply(503, 'SOMETHING_NEW'),
-    { kind: 'unavailable', reason: '503 SOMETHING_NEW', retryAfter: 10 },
+    { kind: 'unavailable', reason: '503 SOMETHING_NEW', atLeast: 10 },
   ],
 ]
 

@@ -1,13 +1,19 @@
 import type { Outcome } from '@herald/domain'
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import type { Transport } from '../../src/channel.ts'
 import { holdQuota } from '../../src/shared/hold-quota.ts'
 
 const midnight = 100_000_000
 const spent: Outcome = { kind: 'quota', reason: 'spent', until: midnight }
 
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
 function bench() {
   let now = 0
+  const started = performance.now()
+  jest.spyOn(performance, 'now').mockImplementation(() => started + now)
   const calls: string[] = []
   const transport: Transport<string> = {
     async send(payload, recipients, { report }) {
