@@ -1,7 +1,7 @@
 import type { PushQueues, QueueName } from '@herald/queue'
 
-/** Jobs ahead from which on small pushes take their turn with everybody else's: a few seconds of one worker. */
-const CROWDED = 200
+/** Jobs ahead from which on small pushes take their turn with everybody else's: some seconds of one worker. */
+const CROWDED = 500
 const LOOK_EVERY_MS = 250
 /** Queues of gateway nodes come and go; their names must not pile up. */
 const MOST_QUEUES = 1000

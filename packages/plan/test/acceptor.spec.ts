@@ -135,7 +135,7 @@ describe('an acceptor', () => {
       return rows.map(({ state }) => state)
     }
     expect(await push()).toEqual(['released'])
-    ahead = 200
+    ahead = 500
     await until(async () => (await push())[0] === 'ready')
     const before = added
     expect(await push()).toEqual(['ready'])

@@ -12,7 +12,7 @@ describe('a queue', () => {
     const started = performance.now()
     let later = 0
     jest.spyOn(performance, 'now').mockImplementation(() => started + later)
-    let ahead = 200
+    let ahead = 500
     let asked = 0
     const isCrowded = createCrowding({
       ahead: async () => {
@@ -23,7 +23,7 @@ describe('a queue', () => {
     const apns = pushQueue('apns')
     await until(() => isCrowded(apns))
     expect(asked).toBe(1)
-    ahead = 199
+    ahead = 499
     expect(isCrowded(apns)).toBe(true)
     later = 251
     isCrowded(apns)
