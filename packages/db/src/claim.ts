@@ -135,14 +135,14 @@ export async function tokensOf(
     [idList(recipients), channel, since],
   )
   const present = new Map<number, PresentToken>()
-  ids.forEach((text, i) => {
-    const id = Number(text)
-    if (tokens[i] !== '') {
-      const environment = Number(environments[i])
-      present.set(id, { token: tokens[i]!, environment, bundleId: bundles[i] || null, harmony: false })
-      return
-    }
-    const token = present.get(id)
+  ids.forEach((id, i) => {
+    if (tokens[i] === '') return
+    const environment = Number(environments[i])
+    present.set(Number(id), { token: tokens[i]!, environment, bundleId: bundles[i] || null, harmony: false })
+  })
+  // Afterwards: nothing says that Postgres answers the parts of a union in their order.
+  ids.forEach((id, i) => {
+    const token = tokens[i] === '' ? present.get(Number(id)) : undefined
     if (!token) return
     token.harmony = platforms[i] === 'harmony'
     if (moves[i]) token.movedAt = Number(moves[i])
