@@ -16,5 +16,5 @@ export function costOfEach(before: Map<string, number>, after: Map<string, numbe
   const parts = [...after].map(
     ([name, seconds]) => `${name} ${rounded(((seconds - (before.get(name) ?? 0)) / count) * 1e6)}`,
   )
-  return `µs of processor each: ${parts.join(', ')}`
+  return `CPU time per item (µs): ${parts.join(', ')}`
 }

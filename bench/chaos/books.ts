@@ -1,4 +1,4 @@
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
 
 /** Herald's own word, read when all is quiet. */

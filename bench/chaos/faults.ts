@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Faults } from '@herald/channels'
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
 import { type Cast, CONCURRENCY } from './cast.ts'
 import type { DrillPostgres } from './postgres-server.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import type { Caller } from './caller.ts'
 import { bodyOf, nextOrder, type Order } from './orders.ts'
 import type { Population } from './population.ts'

@@ -1,12 +1,7 @@
-import {
-  createApplication,
-  createUser,
-  type Database,
-  type ImportDevice,
-  openDeviceImport,
-  type Sealer,
-  saveCertificate,
-} from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import { type ImportDevice, openDeviceImport } from '@herald/db/devices'
+import type { Database, Sealer } from '@herald/db/store'
+import { createApplication, createUser } from '@herald/db/tenants'
 import { type VendorChannel, vendorChannels } from '@herald/domain'
 import { certificateFields, type DemoCredentials, demoToken, packageName } from '@herald/standalone'
 

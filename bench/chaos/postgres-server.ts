@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate } from '@herald/db'
+import { migrate } from '@herald/db/store'
 import { startPostgres } from '@herald/embedded'
 
 export type DrillPostgres = {

@@ -1,4 +1,4 @@
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import { until } from '@herald/testkit'
 
 /** Waits until nothing is open any more; says what is when it does not come to that. */

@@ -28,42 +28,42 @@ const figure = (value: number) => value.toLocaleString('en')
 export function writeReport(report: DrillReport): string {
   const { options, bound, rest, latencies } = report
   const rows: [string, string][] = [
-    ['load', `${report.seconds} s, then ${report.quietAfter} s until everything had ended`],
+    ['load', `${report.seconds} s, then ${report.quietAfter} s until all tasks had ended`],
     ['tasks accepted', figure(report.tasks)],
     [
       'device deliveries',
-      `${figure(report.deliveries)} (${figure(Math.round(report.deliveries / report.seconds))} a second)`,
+      `${figure(report.deliveries)} (${figure(Math.round(report.deliveries / report.seconds))} per second)`,
     ],
-    ['faults', `${report.faults.length}; ${report.restarts} restarts of processes`],
+    ['faults', `${report.faults.length}; ${report.restarts} process restarts`],
     ['tasks or devices lost', figure(report.lost.length)],
     [
-      'samples of the balance',
-      `${figure(report.samples)}, ${report.unbalanced.length} out of balance or unlike the ledgers`,
+      'balance samples',
+      `${figure(report.samples)}, ${report.unbalanced.length} out of balance or different from the ledgers`,
     ],
-    ['duplicates', `${figure(report.duplicates)} of at most ${figure(report.duplicatesBound)}`],
+    ['duplicates', `${figure(report.duplicates)}, bound ${figure(report.duplicatesBound)}`],
     [
-      'the bound',
-      `${figure(bound.missedAnswers)} whose vendor's answer was lost, ${figure(bound.underWay)} under way in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
+      'parts of the bound',
+      `${figure(bound.missedAnswers)} with a lost vendor response, ${figure(bound.underWay)} in flight in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
     ],
     [
-      'calls of the API',
+      'API calls',
       `p50 ${latencies.p50} ms, p95 ${latencies.p95} ms, p99 ${latencies.p99} ms, retries included`,
     ],
     [
-      'refused for the moment',
+      'temporary refusals',
       Object.entries(report.refusals)
         .map(([code, count]) => `${code}: ${count}`)
         .join(', ') || 'none',
     ],
-    ['memory at rest, MB', beforeAfter(rest.before.memory, rest.after.memory)],
-    ['descriptors at rest', beforeAfter(rest.before.descriptors, rest.after.descriptors)],
-    ['connections to Postgres', `${rest.before.postgres} before, ${rest.after.postgres} after`],
-    ['connections to the queue', `${rest.before.queue} before, ${rest.after.queue} after`],
+    ['memory before → after, MB', beforeAfter(rest.before.memory, rest.after.memory)],
+    ['file descriptors before → after', beforeAfter(rest.before.descriptors, rest.after.descriptors)],
+    ['Postgres connections', `${rest.before.postgres} before, ${rest.after.postgres} after`],
+    ['queue connections', `${rest.before.queue} before, ${rest.after.queue} after`],
   ]
   return [
     `### ${options.queue} queue, seed ${options.seed}`,
     '',
-    '| what | found |',
+    '| figure | value |',
     '|---|---|',
     ...rows.map(([what, found]) => `| ${what} | ${found} |`),
     '',

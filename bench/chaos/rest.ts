@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import { residentMb } from '../process-figures.ts'
 import type { Cast } from './cast.ts'
 import type { QueueServers } from './queue-servers.ts'

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Database, findImbalances } from '@herald/db'
+import { findImbalances } from '@herald/db/readings'
+import type { Database } from '@herald/db/store'
 
 export type Sampling = { count(): number; stop(): Promise<void> }
 

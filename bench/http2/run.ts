@@ -36,7 +36,7 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metri
     http2_requests_per_s: {
       value: Math.round(median(rounds.map((round) => rate(round.apns)))),
       unit: 'requests/s',
-      note: 'one process, one TLS connection, sink beside it',
+      note: 'one process, one TLS connection, sink on the same machine',
     },
     http2_cpu_us_per_request: {
       value: rounded(median(rounds.map(({ apns }) => cpuOf(apns)))),
@@ -147,8 +147,8 @@ function ratio(rounds: readonly Round[], ours: keyof Round, theirs: keyof Round)
   const [ourCpu, theirCpu] = [ours, theirs].map((name) => median(rounds.map((round) => cpuOf(round[name]!))))
   const cpu = Number.isNaN(theirCpu!)
     ? ''
-    : `, CPU ${rounded(ourCpu!)} against ${rounded(theirCpu!)} µs a request`
-  const note = `${perSecond(our!)} against ${perSecond(their!)}${cpu}; TLS, one connection of ours, ${rounds.length} rounds, none lost`
+    : `, CPU ${rounded(ourCpu!)} against ${rounded(theirCpu!)} µs per request`
+  const note = `${perSecond(our!)} against ${perSecond(their!)}${cpu}; TLS, one connection for our client, ${rounds.length} rounds, none lost`
   return { value: rounded(value), unit: 'times', note }
 }
 

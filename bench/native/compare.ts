@@ -1,5 +1,5 @@
 import type { StubEntry } from '@herald/channels'
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import type { Strategy } from '@herald/domain'
 import type { FlockDevice } from './flock.ts'
 import { vendorToken } from './population.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { adapters, type StubEntry, startStubServer } from '@herald/channels'
-import { type Database, isPassing } from '@herald/db'
+import { type Database, isTransient } from '@herald/db/store'
 import { type NewTask, type Strategy, strategies } from '@herald/domain'
 import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
@@ -97,7 +97,7 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
       try {
         return (await acceptor.accept({ ...task, requestId: `drill ${n}` })).taskId
       } catch (error) {
-        if (!isPassing(error)) throw error
+        if (!isTransient(error)) throw error
         await sleep(200)
       }
     }

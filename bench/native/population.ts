@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createApplication, type Database, type Sealer, saveCertificate } from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import type { Database, Sealer } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 
 const KINDS = ['accepted', 'accepted', 'accepted', 'rejected', undefined] as const
 

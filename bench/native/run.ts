@@ -2,7 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type Database, findImbalances } from '@herald/db'
+import { findImbalances } from '@herald/db/readings'
+import type { Database } from '@herald/db/store'
 import { freePort } from '@herald/testkit'
 import { type Metrics, rounded } from '../metric.ts'
 import { openStage, type Stage } from '../pipeline/stage.ts'
@@ -53,7 +54,7 @@ export async function measureNative(connections: number): Promise<Metrics> {
       native_connections: {
         value: connected,
         unit: 'connections',
-        note: `open at once on one gateway, connected in ${rounded(connectSeconds)} s`,
+        note: `open at the same time on one gateway, connected in ${rounded(connectSeconds)} s`,
       },
       native_kb_per_connection: {
         value: rounded(perConnection),
@@ -63,7 +64,7 @@ export async function measureNative(connections: number): Promise<Metrics> {
       native_broadcast_ack_ms: {
         value: rounded(churned.ms),
         unit: 'ms',
-        note: `notify to the last acknowledgement counted, ${CHURN} reconnects/s (${reconnects} in all) meanwhile; without them ${rounded(quiet.ms)} ms; bare ws without database ${rounded(bare.ms)} ms`,
+        note: `notify to the last acknowledgement counted, ${CHURN} reconnects/s (${reconnects} in total) during the broadcast; without reconnects ${rounded(quiet.ms)} ms; bare ws without database ${rounded(bare.ms)} ms`,
       },
       native_lost: {
         value: connections - churned.received,

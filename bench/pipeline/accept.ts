@@ -14,17 +14,17 @@ export async function measureAccept(requests: number): Promise<Metrics> {
     notify_accept_per_s: {
       value: alone.accepted,
       unit: 'requests/s',
-      note: `${note}, no worker on the machine; ${together.accepted} a second beside a worker that sends them; ${alone.cost}`,
+      note: `${note}, no worker on the machine; ${together.accepted} per second with a worker sending them on the same machine; ${alone.cost}`,
     },
     notify_p99_ms: {
       value: alone.p99,
       unit: 'ms',
-      note: `of those requests; ${together.p99} ms beside a worker`,
+      note: `of those requests; ${together.p99} ms with a worker on the same machine`,
     },
     notify_end_to_end_per_s: {
       value: together.delivered,
       unit: 'requests/s',
-      note: `${note}, to the vendor's answer and commit; ${together.cost}`,
+      note: `${note}, until the vendor's response is committed; ${together.cost}`,
     },
   }
 }

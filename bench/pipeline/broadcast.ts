@@ -43,7 +43,7 @@ export async function measureBroadcast(
       [`broadcast_apns_devices_per_s${suffix}`]: {
         value: rounded(all.rate),
         unit: 'devices/s',
-        note: `${devices.toLocaleString('en')} iOS devices, badge +1, ${queue} queue, notify to last commit, governor lifted, ${distinct.toLocaleString('en')} distinct at the sink; ${all.cost}`,
+        note: `${devices.toLocaleString('en')} iOS devices, badge +1, ${queue} queue, notify to last commit, rate limits lifted, ${distinct.toLocaleString('en')} distinct at the sink; ${all.cost}`,
       },
     }
     if (queue === 'redis') {
@@ -60,7 +60,7 @@ export async function measureBroadcast(
       metrics.overtake_p95_ms = {
         value: rounded(percentile(all.latencies, 0.95)),
         unit: 'ms',
-        note: `${all.latencies.length} targeted pushes during the broadcast, request to commit of the vendor's answer`,
+        note: `${all.latencies.length} targeted pushes during the broadcast, from request to commit of the vendor's response`,
       }
     }
     return metrics

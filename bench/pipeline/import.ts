@@ -20,7 +20,7 @@ const plain: Shape = {
 }
 
 const rich: Shape = {
-  note: 'an alias and two tags beside the binding',
+  note: 'an alias and two tags in addition to the binding',
   line: (n) =>
     `{"device_guid":"guid-${n}","platform":"android","alias":"alias-${n}","tags":["all","t${n % 100}"],"bindings":[{"provider":3,"device_token":"${token(n)}"}]}\n`,
 }

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Database, type Sealer, saveCertificate } from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import type { Database, Sealer } from '@herald/db/store'
 import { vendorChannels } from '@herald/domain'
 import { certificateFields, keepDemoCredentials } from '@herald/standalone'
 

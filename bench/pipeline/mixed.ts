@@ -44,7 +44,7 @@ export async function measureMixed(devices: number, small: number): Promise<Metr
       broadcast_mixed_devices_per_s: {
         value: rounded(rate),
         unit: 'devices/s',
-        note: `${devices.toLocaleString('en')} devices: ${each.toLocaleString('en')} on each of ${vendorChannels.length} vendors, ${native.toLocaleString('en')} connected ones, all of which acknowledged; badge +1, combined, redis queue, notify to last commit, governor lifted, distinct devices at every sink equal its target; most memory ${largest[0]} with ${rounded(largest[1])} MB; ${cost}`,
+        note: `${devices.toLocaleString('en')} devices: ${each.toLocaleString('en')} on each of ${vendorChannels.length} vendors, ${native.toLocaleString('en')} connected ones, all of which acknowledged; badge +1, combined, redis queue, notify to last commit, rate limits lifted, distinct devices at every sink equal its target; highest memory: ${largest[0]} with ${rounded(largest[1])} MB; ${cost}`,
       },
     }
   } finally {

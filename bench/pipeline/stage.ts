@@ -3,14 +3,10 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import {
-  createApplication,
-  createSealer,
-  type Database,
-  findImbalances,
-  openDatabase,
-  saveCertificate,
-} from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import { findImbalances } from '@herald/db/readings'
+import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import { freePort, type RunningProcess, startApp, startTestServer, testRedis } from '@herald/testkit'
 import { familySeconds, residentMb, statOf } from '../process-figures.ts'
 

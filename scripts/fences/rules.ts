@@ -1,6 +1,7 @@
 import { type Import, resolveRelative, type SourceFile } from './source-files.ts'
 
 const packages = [
+  'async',
   'domain',
   'settings',
   'telemetry',
@@ -19,20 +20,24 @@ const product = packages.filter((name) => name !== 'testkit')
 
 /** Which of our packages a package may import; the table of CONTRIBUTING.md. */
 const mayImport: Record<string, string[]> = {
+  async: [],
   domain: [],
   settings: [],
   telemetry: [],
-  http2: [],
-  embedded: [],
+  http2: ['async'],
+  embedded: ['async'],
   client: [],
-  db: ['domain', 'settings'],
-  queue: ['domain', 'settings'],
-  channels: ['domain', 'http2'],
-  plan: ['domain', 'db', 'queue', 'channels'],
-  program: ['db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
-  worker: ['domain', 'program', 'db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
+  db: ['async', 'domain'],
+  queue: ['async', 'domain'],
+  channels: ['async', 'domain', 'http2'],
+  plan: ['async', 'domain', 'db', 'queue', 'channels'],
+  program: ['async', 'db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
+  worker: ['async', 'domain', 'program', 'db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
   testkit: packages,
 }
+
+/** Folders of packages/db, lowest first: a folder may import those before it. */
+const dbFolders = ['store', 'ledger', 'devices', 'tenants', 'certificates', 'tasks', 'native', 'readings']
 
 /** Which rooms may import a library of the outside world. */
 const owners: [library: RegExp, name: string, rooms: string[]][] = [
@@ -62,13 +67,13 @@ function objection(path: string, { specifier, typeOnly }: Import): string | unde
   const target = resolveRelative(path, specifier)
   if (target !== undefined) {
     if (roomOf(target) !== room) return `leaves its room by the relative path ${specifier}`
-    return vendorObjection(path, target)
+    return vendorObjection(path, target) ?? dbFolderObjection(path, target)
   }
   const owner = owners.find(([library]) => library.test(specifier))
   if (owner && !owner[2].includes(room)) return `imports ${owner[1]}, which only ${owner[2].join(', ')} may`
   if (!specifier.startsWith('@herald/')) return undefined
 
-  // A package may have further doors, as client has `@herald/client/device`.
+  // A package may have several entry points, such as `@herald/client/device`.
   const name = specifier.split('/')[1] ?? ''
   if (room === 'bench') return undefined
   if (!packages.includes(name)) {
@@ -92,6 +97,13 @@ function vendorObjection(path: string, target: string): string | undefined {
   const to = vendorOf(target)
   if (from === undefined || to === undefined || to === 'shared' || from === to) return undefined
   return `imports the vendor ${to}; a vendor never imports another`
+}
+
+function dbFolderObjection(path: string, target: string): string | undefined {
+  const folderOf = (file: string) => /^packages\/db\/src\/([^/]+)\//.exec(file)?.[1] ?? ''
+  const [from, to] = [dbFolders.indexOf(folderOf(path)), dbFolders.indexOf(folderOf(target))]
+  if (from < 0 || to <= from) return undefined
+  return `imports the folder ${dbFolders[to]}; ${dbFolders[from]} comes before it`
 }
 
 /** Every circle of files that import each other, each named once. */
@@ -119,9 +131,9 @@ export function findCycles(files: SourceFile[]): string[] {
 
 function targetsOf(file: SourceFile, known: Set<string>): string[] {
   return file.imports.flatMap(({ specifier }) => {
-    const name = /^@herald\/([^/]+)$/.exec(specifier)?.[1]
+    const [, name, entry] = /^@herald\/([^/]+)(\/[^/]+)?$/.exec(specifier) ?? []
     const candidates = name
-      ? [`packages/${name}/src/index.ts`, `apps/${name}/src/index.ts`]
+      ? [`packages/${name}/src${entry ?? ''}/index.ts`, `apps/${name}/src/index.ts`]
       : [resolveRelative(file.path, specifier) ?? '']
     return candidates.filter((path) => known.has(path))
   })

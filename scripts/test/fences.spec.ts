@@ -9,12 +9,16 @@ describe('import fences', () => {
     ['packages/domain/src/a.ts', `import { x } from '@herald/settings'`, 'nothing of ours'],
     ['packages/settings/src/a.ts', `import { x } from '@herald/domain'`, 'nothing of ours'],
     ['packages/telemetry/src/a.ts', `import { x } from '@herald/settings'`, 'nothing of ours'],
-    ['packages/http2/src/a.ts', `import { x } from '@herald/domain'`, 'nothing of ours'],
-    ['packages/embedded/src/a.ts', `import { x } from '@herald/settings'`, 'nothing of ours'],
+    ['packages/http2/src/a.ts', `import { x } from '@herald/domain'`, 'may import async'],
+    ['packages/embedded/src/a.ts', `import { x } from '@herald/settings'`, 'may import async'],
     ['packages/client/src/a.ts', `import type { X } from '@herald/domain'`, 'nothing of ours'],
-    ['packages/db/src/a.ts', `import { x } from '@herald/queue'`, 'may import domain, settings'],
-    ['packages/queue/src/a.ts', `export * from '@herald/db'`, 'may import domain, settings'],
-    ['packages/channels/src/fcm/a.ts', `import { x } from '@herald/db'`, 'may import domain, http2'],
+    ['packages/db/src/a.ts', `import { x } from '@herald/queue'`, 'may import async, domain'],
+    ['packages/queue/src/a.ts', `export * from '@herald/db/store'`, 'may import async, domain'],
+    [
+      'packages/channels/src/fcm/a.ts',
+      `import { x } from '@herald/db/store'`,
+      'may import async, domain, http2',
+    ],
     ['packages/channels/src/fcm/a.ts', `import { x } from '../apns/payload.ts'`, 'never imports another'],
     ['packages/worker/src/a.ts', `import { x } from '@herald/embedded'`, 'packages/worker may import'],
     ['packages/worker/src/a.ts', `import { adapters } from '@herald/channels'`, 'never a vendor'],
@@ -22,7 +26,8 @@ describe('import fences', () => {
     ['apps/api/src/a.ts', `import { x } from '@herald/testkit'`, 'only specs and bench may'],
     ['packages/domain/src/a.ts', `import { x } from '@herald/client/device'`, 'nothing of ours'],
     ['packages/db/src/a.ts', `const x = await import('@herald/testkit')`, 'only specs and bench may'],
-    ['apps/api/src/a.ts', `import { x } from '../../../packages/db/src/claim.ts'`, 'leaves its room'],
+    ['apps/api/src/a.ts', `import { x } from '../../../packages/db/src/tasks/claim.ts'`, 'leaves its room'],
+    ['packages/db/src/store/a.ts', `import { x } from '../tasks/b.ts'`, 'store comes before it'],
     ['packages/worker/src/a.ts', `import { Worker } from 'bullmq'`, 'imports bullmq'],
     ['apps/api/src/a.ts', `import { PrismaPg } from '@prisma/adapter-pg'`, 'imports Prisma'],
     ['apps/planner/test/a.spec.ts', `import pg from 'pg'`, 'imports pg'],
@@ -35,14 +40,14 @@ describe('import fences', () => {
 
   it.each([
     ['packages/db/src/a.ts', `import { PrismaPg } from '@prisma/adapter-pg'\nimport pg from 'pg'`],
-    ['packages/queue/src/a.ts', `import { Queue } from 'bullmq'\nimport { x } from '@herald/settings'`],
+    ['packages/queue/src/a.ts', `import { Queue } from 'bullmq'\nimport { x } from '@herald/domain'`],
     [
       'packages/channels/src/fcm/a.ts',
       `import { x } from '../shared/http.ts'\nimport { y } from '../channel.ts'`,
     ],
     ['packages/channels/src/all.ts', `import { fcm } from './fcm/channel.ts'`],
     ['packages/worker/src/a.ts', `import type { ChannelAdapter } from '@herald/channels'`],
-    ['packages/testkit/src/a.ts', `import { x } from '@herald/db'\nconst ci = process.env.CI`],
+    ['packages/testkit/src/a.ts', `import { x } from '@herald/db/store'\nconst ci = process.env.CI`],
     ['apps/standalone/src/a.ts', `import { api } from '@herald/api'`],
     ['apps/console/src/a.tsx', `import { x } from '@herald/client/device'`],
     ['apps/api/test/a.spec.ts', `import { x } from '@herald/testkit'\nconst ci = process.env.CI`],
@@ -75,8 +80,8 @@ describe('circular imports', () => {
   it('finds a circle through the entry of a package', () => {
     expect(
       cycles({
-        'packages/db/src/index.ts': `export { a } from './a.ts'`,
-        'packages/db/src/a.ts': `import { a } from '@herald/db'`,
+        'packages/db/src/tasks/index.ts': `export { a } from './a.ts'`,
+        'packages/db/src/tasks/a.ts': `import { a } from '@herald/db/tasks'`,
       }),
     ).toHaveLength(1)
   })

@@ -1,5 +1,5 @@
 import type { ChannelAdapter, TransportDeps } from '@herald/channels'
-import type { Database, Sealer } from '@herald/db'
+import type { Database, Sealer } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
 import type { Acceptor, CertificateBook } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'

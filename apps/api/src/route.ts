@@ -1,4 +1,4 @@
-import type { Application } from '@herald/db'
+import type { Application } from '@herald/db/tenants'
 import type { z } from 'zod'
 import type { Code } from './codes.ts'
 import type { ApiDeps } from './deps.ts'

@@ -1,5 +1,5 @@
 import { adapters } from '@herald/channels'
-import { sharedKey } from '@herald/db'
+import { sharedKey } from '@herald/db/store'
 import { createAcceptor } from '@herald/plan'
 import { type Context, transportDeps } from '@herald/program'
 import type { Express } from 'express'

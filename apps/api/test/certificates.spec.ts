@@ -1,5 +1,5 @@
 import { adapters, type ChannelAdapter, type CheckResult } from '@herald/channels'
-import { closeCertificate, takePermits } from '@herald/db'
+import { closeCertificate, takePermits } from '@herald/db/certificates'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 

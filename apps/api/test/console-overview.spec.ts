@@ -1,4 +1,5 @@
-import { joinNode, readOverview, readSettledTotal } from '@herald/db'
+import { joinNode } from '@herald/db/native'
+import { readOverview, readSettledTotal } from '@herald/db/readings'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
 import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'

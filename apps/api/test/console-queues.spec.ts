@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { joinNode, leaveNode } from '@herald/db'
+import { joinNode, leaveNode } from '@herald/db/native'
 import { nativeQueue, pushQueue } from '@herald/queue'
 import { describeWith, type TestRedis, testRedis, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

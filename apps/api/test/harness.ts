@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { HeraldServer } from '@herald/client'
-import { createApplication } from '@herald/db'
+import { createApplication } from '@herald/db/tenants'
 import { type OpenContext, openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'

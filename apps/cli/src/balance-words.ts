@@ -1,4 +1,4 @@
-import type { BalanceSize } from '@herald/db'
+import type { BalanceSize } from '@herald/db/readings'
 import { count, plural } from './words.ts'
 
 export function balanced({ tasks, rows, targets, pending }: BalanceSize): string {

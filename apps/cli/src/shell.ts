@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { HeraldOperator, HeraldServer } from '@herald/client'
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import { callerDirectory, loadSettings, type Settings } from '@herald/settings'
 import type { Command } from 'commander'
 import { findOwnPostgres, readDemo } from './data-directory.ts'
@@ -92,7 +92,7 @@ function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
 
 export async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
   // Most commands speak HTTP alone and should not wait for Prisma to load.
-  const { openDatabase } = await import('@herald/db')
+  const { openDatabase } = await import('@herald/db/store')
   const db = openDatabase(url, { max: 1, name: 'herald cli' })
   try {
     return await work(db)

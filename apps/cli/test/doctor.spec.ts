@@ -1,4 +1,6 @@
-import { createApplication, createSealer, openDatabase, saveCertificate } from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import { createSealer, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import { describeWith, freePort, type TestDatabase, testDatabase, testRedis } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Finding } from '../src/doctor/finding.ts'

@@ -1,4 +1,4 @@
-import type { CertificateHealth, ServerFacts } from '@herald/db'
+import type { CertificateHealth, ServerFacts } from '@herald/db/readings'
 import { readSettings } from '@herald/settings'
 import { describe, expect, it } from '@jest/globals'
 import { type Finding, worst } from '../src/doctor/finding.ts'

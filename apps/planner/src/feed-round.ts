@@ -1,4 +1,5 @@
-import { type Database, pacedTasks, readyOutlets, releasePaced, releaseReady } from '@herald/db'
+import type { Database } from '@herald/db/store'
+import { pacedTasks, readyOutlets, releasePaced, releaseReady } from '@herald/db/tasks'
 import { enqueue } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 

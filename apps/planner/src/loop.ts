@@ -1,4 +1,4 @@
-import { isPassing } from '@herald/db'
+import { isTransient } from '@herald/db/store'
 
 export type Loop = {
   /** Runs the next round at once. */
@@ -43,7 +43,7 @@ export function startLoop(options: {
         const more = await options.round()
         wait = more === true ? 0 : more === false ? options.idleMs : more
       } catch (error) {
-        options.onError(error, isPassing(error))
+        options.onError(error, isTransient(error))
         wait = Math.max(wait, 250)
       }
       if (wait > 0) await pause(wait)

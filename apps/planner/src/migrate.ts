@@ -1,4 +1,4 @@
-import { ensurePartitions, MigrationError, migrate, openDatabase } from '@herald/db'
+import { ensurePartitions, MigrationError, migrate, openDatabase } from '@herald/db/store'
 import { loadSettings, requireSetting, SettingsError } from '@herald/settings'
 
 /**

@@ -1,23 +1,16 @@
+import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '@herald/db/ledger'
 import {
-  cancelInbox,
-  type Database,
   type DueFallback,
-  devicesById,
-  expireInbox,
   type FallbackPlan,
   fallBackDue,
   fenceNodes,
-  isPassing,
   movedSince,
   type NativeSettlement,
   type OrphanedBatch,
-  overfullInboxes,
-  type PlannedTask,
-  type Runner,
-  receiptsAmong,
   settleOrphans,
-  trimInboxes,
-} from '@herald/db'
+} from '@herald/db/native'
+import { type Database, isTransient, type Runner } from '@herald/db/store'
+import { devicesById, type PlannedTask, receiptsAmong } from '@herald/db/tasks'
 import { foldNative, gatherReasons, letters, type NativeAnswer, type Plan, planDevices } from '@herald/domain'
 import { type CertificateBook, planUnwritten, rulesFor } from '@herald/plan'
 import { nativeQueue, type PushQueues } from '@herald/queue'
@@ -115,7 +108,7 @@ async function planFallback(
     const rules = rulesFor(task, await deps.certificates.of(task.appId), [...tried, 'native'])
     plan = planDevices(devices, rules, task.speed)
   } catch (error) {
-    if (isPassing(error)) throw error
+    if (isTransient(error)) throw error
     deps.onUnjudged(error)
     return undefined
   }

@@ -1,13 +1,13 @@
+import type { Database } from '@herald/db/store'
 import {
   beginDueTask,
   closePlanning,
-  type Database,
   devicePage,
   type PlannedTask,
   PlanningFailed,
   planPage,
   resolveSmallAudiences,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import { type Plan, type PlanDevice, planDevices } from '@herald/domain'
 import { type CertificateBook, rulesFor } from '@herald/plan'
 

@@ -1,11 +1,6 @@
-import {
-  applyRetention,
-  feelPulse,
-  isConnectionLost,
-  type PlanningFailed,
-  resealSecrets,
-  tendSuspects,
-} from '@herald/db'
+import { tendSuspects } from '@herald/db/devices'
+import { isConnectionLost, resealSecrets } from '@herald/db/store'
+import { applyRetention, feelPulse, type PlanningFailed } from '@herald/db/tasks'
 import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Service } from '@herald/program'
 import { counter } from '@herald/telemetry'

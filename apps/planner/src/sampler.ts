@@ -1,12 +1,5 @@
-import {
-  type Backlog,
-  type Database,
-  type Lead,
-  readBacklog,
-  readStanding,
-  type Standing,
-  takeLead,
-} from '@herald/db'
+import { type Backlog, readBacklog, readStanding, type Standing } from '@herald/db/readings'
+import { type Database, type Lead, takeLead } from '@herald/db/store'
 import { channels, publicName, vendorChannels } from '@herald/domain'
 import { type PushQueues, pushQueue } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'

@@ -6,7 +6,7 @@ import {
   finishTasks,
   freeDeadLeases,
   unclaimed,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import type { Channel } from '@herald/domain'
 import { enqueue } from '@herald/plan'
 import { pushQueue } from '@herald/queue'

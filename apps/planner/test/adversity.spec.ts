@@ -1,16 +1,6 @@
-import {
-  cancelTask,
-  claimBatches,
-  closeCertificate,
-  feelPulse,
-  pauseTask,
-  releasePaced,
-  removeCertificate,
-  resumeTask,
-  saveCertificate,
-  tendSuspects,
-  unretireWindow,
-} from '@herald/db'
+import { closeCertificate, removeCertificate, saveCertificate } from '@herald/db/certificates'
+import { tendSuspects, unretireWindow } from '@herald/db/devices'
+import { cancelTask, claimBatches, feelPulse, pauseTask, releasePaced, resumeTask } from '@herald/db/tasks'
 import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

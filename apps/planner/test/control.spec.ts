@@ -1,4 +1,4 @@
-import { cancelTask, listTasks, pauseTask, resumeTask, taskFailures } from '@herald/db'
+import { cancelTask, listTasks, pauseTask, resumeTask, taskFailures } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Machine, plainMessage, startMachine } from './machine.ts'

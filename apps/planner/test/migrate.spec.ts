@@ -1,4 +1,4 @@
-import { migrationState } from '@herald/db'
+import { migrationState } from '@herald/db/store'
 import { freePort, startApp, testDatabase } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 

@@ -1,4 +1,4 @@
-import { cancelTask, recordReceipts } from '@herald/db'
+import { cancelTask, recordReceipts } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Machine, startMachine } from './machine.ts'

@@ -1,4 +1,4 @@
-import { listTasks } from '@herald/db'
+import { listTasks } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Machine, startMachine } from './machine.ts'

@@ -1,4 +1,4 @@
-import { type Database, ensurePartitions, openDatabase } from '@herald/db'
+import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
 import type { PushJob, PushQueues } from '@herald/queue'
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'

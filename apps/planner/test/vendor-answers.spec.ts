@@ -1,4 +1,6 @@
-import { bind, recordReceipts, reopenCertificate, taskFailures } from '@herald/db'
+import { reopenCertificate } from '@herald/db/certificates'
+import { bind } from '@herald/db/devices'
+import { recordReceipts, taskFailures } from '@herald/db/tasks'
 import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

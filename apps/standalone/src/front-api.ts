@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tuneServer, type WiredApi, wireApi } from '@herald/api'
-import { findApplication } from '@herald/db'
+import { findApplication } from '@herald/db/tenants'
 import type { Service } from '@herald/program'
 import { answerDemo } from '@herald/worker-native'
 import { seedDemo } from './demo/seed.ts'

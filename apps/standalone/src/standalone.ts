@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MigrationError, poolSizes } from '@herald/db'
+import { MigrationError, poolSizes } from '@herald/db/store'
 import { PostgresProblem } from '@herald/embedded'
 import { openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'

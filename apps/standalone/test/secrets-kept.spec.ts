@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Database, openDatabase } from '@herald/db'
+import { type Database, openDatabase } from '@herald/db/store'
 import {
   freePort,
   type RunningProcess,

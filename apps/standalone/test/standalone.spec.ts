@@ -13,7 +13,7 @@ import {
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate } from '@herald/db'
+import { migrate } from '@herald/db/store'
 import { processStart, stopLeftBehind } from '@herald/embedded'
 import {
   describeWith,

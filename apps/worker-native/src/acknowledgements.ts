@@ -1,4 +1,5 @@
-import { type Acknowledgement, acknowledge, type Database } from '@herald/db'
+import { type Acknowledgement, acknowledge } from '@herald/db/native'
+import type { Database } from '@herald/db/store'
 import { createGatherer } from './gather.ts'
 
 export type Acknowledgements = {

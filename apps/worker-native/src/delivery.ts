@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Acknowledgement,
-  type ClaimedBatch,
-  claimBatches,
-  type Database,
-  movedSince,
-  retrying,
-} from '@herald/db'
+import { type Acknowledgement, movedSince } from '@herald/db/native'
+import { type Database, retrying } from '@herald/db/store'
+import { type ClaimedBatch, claimBatches } from '@herald/db/tasks'
 import { type Lane, letters } from '@herald/domain'
 import type { PushJob } from '@herald/queue'
 import type { KnownTask, TaskBook } from './task-book.ts'

@@ -1,4 +1,5 @@
-import { type Connection, type Database, dropPresence, type Greeted, greetDevices } from '@herald/db'
+import { type Connection, dropPresence, type Greeted, greetDevices } from '@herald/db/native'
+import type { Database } from '@herald/db/store'
 import { createGatherer } from './gather.ts'
 
 export type Greeter = {

@@ -1,4 +1,6 @@
-import { type Database, sendFromInbox, trimInboxes, type Waiting, waitingInbox } from '@herald/db'
+import { trimInboxes } from '@herald/db/ledger'
+import { sendFromInbox, type Waiting, waitingInbox } from '@herald/db/native'
+import type { Database } from '@herald/db/store'
 import type { TaskBook } from './task-book.ts'
 
 export type InboxDrain = {

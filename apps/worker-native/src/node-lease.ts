@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Database, joinNode, leaveNode, renewNode, retrying } from '@herald/db'
+import { joinNode, leaveNode, renewNode } from '@herald/db/native'
+import { type Database, retrying } from '@herald/db/store'
 
 /** Others count on the lease for so long; a dead gateway's devices look online meanwhile. */
 const LEASE_SECONDS = 10

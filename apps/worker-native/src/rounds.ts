@@ -1,4 +1,5 @@
-import { alignPresence, type Connection, type Database } from '@herald/db'
+import { alignPresence, type Connection } from '@herald/db/native'
+import type { Database } from '@herald/db/store'
 import type { InboxDrain } from './inbox-drain.ts'
 import type { Session } from './session.ts'
 

@@ -1,11 +1,6 @@
-import {
-  batchName,
-  type Database,
-  type NativeSettlement,
-  retrying,
-  settleNative,
-  settleUntilKnown,
-} from '@herald/db'
+import { type NativeSettlement, settleNative } from '@herald/db/native'
+import { type Database, retrying } from '@herald/db/store'
+import { batchName, settleUntilKnown } from '@herald/db/tasks'
 import { foldNative } from '@herald/domain'
 import { type CertificateBook, planUnwritten } from '@herald/plan'
 import type { NativeMetrics } from './metrics.ts'

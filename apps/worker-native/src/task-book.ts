@@ -1,4 +1,5 @@
-import { type Database, type PlannedTask, retrying, tasksById } from '@herald/db'
+import { type Database, retrying } from '@herald/db/store'
+import { type PlannedTask, tasksById } from '@herald/db/tasks'
 import { pushFrame } from './frames.ts'
 
 export type KnownTask = { task: PlannedTask; frame: Buffer }

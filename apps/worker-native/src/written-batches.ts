@@ -1,4 +1,4 @@
-import type { ClaimedBatch, PlannedTask } from '@herald/db'
+import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
 import type { NativeAnswer } from '@herald/domain'
 
 /** A batch between the socket and its settle. */

@@ -1,4 +1,4 @@
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
 import { joinGateways } from '../src/node-lease.ts'
 

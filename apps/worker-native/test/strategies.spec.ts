@@ -1,4 +1,4 @@
-import { cancelTask, pauseTask, recordReceipts, resumeTask } from '@herald/db'
+import { cancelTask, pauseTask, recordReceipts, resumeTask } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { connect, openStage, plainMessage, type Stage, type TestDevice } from './stage.ts'

@@ -1,4 +1,4 @@
-import type { ClaimedBatch, PlannedTask } from '@herald/db'
+import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
 import { describe, expect, it } from '@jest/globals'
 import { createWrittenBatches, uncounted, type WrittenBatch } from '../src/written-batches.ts'
 

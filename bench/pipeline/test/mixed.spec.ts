@@ -1,14 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { adapters, type ChannelAdapter, isUnsupported, type TransportDeps } from '@herald/channels'
-import {
-  certificatesOf,
-  createApplication,
-  createSealer,
-  type Database,
-  openDatabase,
-  type StoredCertificate,
-} from '@herald/db'
+import { certificatesOf, type StoredCertificate } from '@herald/db/certificates'
+import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import { type Outcome, type VendorChannel, vendorChannels } from '@herald/domain'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

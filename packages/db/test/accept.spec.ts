@@ -1,14 +1,8 @@
 import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import {
-  AcceptInDoubt,
-  acceptTasks,
-  createApplication,
-  type Database,
-  ensurePartitions,
-  openDatabase,
-  type TaskToAccept,
-} from '../src/index.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { AcceptInDoubt, acceptTasks, type TaskToAccept } from '../src/tasks/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -1,6 +1,7 @@
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { assignBadges, claimBatches, type Database, ensurePartitions, openDatabase } from '../src/index.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { assignBadges, claimBatches } from '../src/tasks/index.ts'
 
 let database: TestDatabase
 let db: Database

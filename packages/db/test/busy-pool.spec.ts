@@ -1,12 +1,8 @@
 import { testDatabase, until } from '@herald/testkit'
 import { expect, it, jest } from '@jest/globals'
-import {
-  createApplication,
-  createSealer,
-  isUnreachable,
-  openDatabase,
-  saveCertificate,
-} from '../src/index.ts'
+import { saveCertificate } from '../src/certificates/index.ts'
+import { createSealer, isUnreachable, openDatabase } from '../src/store/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 it('a save waits for a connection as long as the pool allows, beyond the two seconds of Prisma’s default', async () => {
   const database = await testDatabase()

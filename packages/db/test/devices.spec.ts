@@ -1,10 +1,10 @@
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { bind } from '../src/bindings.ts'
-import { type Database, openDatabase } from '../src/database.ts'
-import { openDeviceImport } from '../src/device-import.ts'
-import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices.ts'
-import { countLogin, forgiveLogin } from '../src/login-failures.ts'
+import { bind } from '../src/devices/bindings.ts'
+import { openDeviceImport } from '../src/devices/device-import.ts'
+import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices/devices.ts'
+import { type Database, openDatabase } from '../src/store/database.ts'
+import { countLogin, forgiveLogin } from '../src/tenants/login-failures.ts'
 
 let database: TestDatabase
 let db: Database

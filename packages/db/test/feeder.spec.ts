@@ -1,14 +1,8 @@
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  closeDone,
-  type Database,
-  ensurePartitions,
-  findImbalances,
-  openDatabase,
-  readyOutlets,
-  releaseReady,
-} from '../src/index.ts'
+import { findImbalances } from '../src/readings/index.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { closeDone, readyOutlets, releaseReady } from '../src/tasks/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { freePort, startApp, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import { migrate, migrationState } from '../src/migrate.ts'
-import { MigrationError } from '../src/migrations.ts'
+import { migrate, migrationState } from '../src/store/migrate.ts'
+import { MigrationError } from '../src/store/migrations.ts'
 
 let database: TestDatabase
 let folder: string

@@ -1,37 +1,34 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { removeDevice } from '../src/devices/index.ts'
+import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '../src/ledger/index.ts'
 import {
   acknowledge,
   alignPresence,
-  cancelInbox,
-  cancelTask,
-  claimBatches,
-  createApplication,
-  type Database,
   dropPresence,
-  ensurePartitions,
-  expireInbox,
   fallBackDue,
   fenceNodes,
-  findImbalances,
-  finishTasks,
-  freeDeadLeases,
   greetDevices,
   joinNode,
   leaveNode,
-  openDatabase,
-  overfullInboxes,
-  recordReceipts,
-  removeDevice,
   renewNode,
   sendFromInbox,
   settleNative,
   settleOrphans,
-  taskFailures,
-  trimInboxes,
   waitingInbox,
-} from '../src/index.ts'
+} from '../src/native/index.ts'
+import { findImbalances } from '../src/readings/index.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import {
+  cancelTask,
+  claimBatches,
+  finishTasks,
+  freeDeadLeases,
+  recordReceipts,
+  taskFailures,
+} from '../src/tasks/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -1,20 +1,17 @@
 import type { Audience } from '@herald/domain'
 import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { separator } from '../src/columns.ts'
+import { findImbalances } from '../src/readings/index.ts'
+import { type Database, ensurePartitions, openDatabase, type Runner } from '../src/store/index.ts'
+import { separator } from '../src/store/text-columns.ts'
 import {
   acceptTasks,
   beginDueTask,
   closePlanning,
-  type Database,
   devicePage,
-  ensurePartitions,
-  findImbalances,
-  openDatabase,
   planPage,
-  type Runner,
   resolveSmallAudiences,
-} from '../src/index.ts'
+} from '../src/tasks/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -1,19 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import {
-  certificateAt,
-  createApplication,
-  createSealer,
-  type Database,
-  openDatabase,
-  resealSecrets,
-  saveCertificate,
-  sharedKey,
-  vendorSession,
-} from '../src/index.ts'
-import { sealedTables } from '../src/reseal.ts'
-import { SealBroken } from '../src/seal.ts'
+import { certificateAt, saveCertificate, vendorSession } from '../src/certificates/index.ts'
+import { createSealer, type Database, openDatabase, resealSecrets, sharedKey } from '../src/store/index.ts'
+import { sealedTables } from '../src/store/reseal.ts'
+import { SealBroken } from '../src/store/seal.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

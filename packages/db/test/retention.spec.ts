@@ -1,7 +1,8 @@
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { applyRetention, type Database, ensurePartitions, openDatabase } from '../src/index.ts'
-import { firstTaskIdAt, partitionDays } from '../src/partitions.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { firstTaskIdAt, partitionDays } from '../src/store/partitions.ts'
+import { applyRetention } from '../src/tasks/index.ts'
 
 const DAY = 86_400_000
 

@@ -1,18 +1,10 @@
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import {
-  bind,
-  claimBatches,
-  createApplication,
-  createSealer,
-  type Database,
-  ensurePartitions,
-  openDatabase,
-  retireReported,
-  saveCertificate,
-  settleBatches,
-  unretireWindow,
-} from '../src/index.ts'
+import { saveCertificate } from '../src/certificates/index.ts'
+import { bind, retireReported, unretireWindow } from '../src/devices/index.ts'
+import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { claimBatches, settleBatches } from '../src/tasks/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { isUnreachable, retrying } from '../src/retrying.ts'
+import { isUnreachable, retrying } from '../src/store/errors.ts'
 
 afterEach(() => {
   jest.restoreAllMocks()

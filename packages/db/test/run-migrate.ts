@@ -1,4 +1,4 @@
-import { migrate } from '../src/migrate.ts'
+import { migrate } from '../src/store/migrate.ts'
 
 // A process of its own for the spec to run several at once and to kill.
 const [url = '', folder] = process.argv.slice(2)

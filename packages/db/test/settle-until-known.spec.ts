@@ -1,17 +1,15 @@
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { findImbalances } from '../src/readings/index.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
 import {
   type ClaimedBatch,
   claimBatches,
-  type Database,
-  ensurePartitions,
-  findImbalances,
-  openDatabase,
   type Settlement,
   settleBatches,
   settleUntilKnown,
-} from '../src/index.ts'
-import { batchVersion } from '../src/settle.ts'
+} from '../src/tasks/index.ts'
+import { batchVersion } from '../src/tasks/settle.ts'
 
 let database: TestDatabase
 let db: Database

@@ -1,22 +1,19 @@
 import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { saveCertificate } from '../src/certificates/index.ts'
+import { findImbalances } from '../src/readings/index.ts'
+import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
 import {
   cancelTask,
   claimBatches,
-  createApplication,
-  createSealer,
-  type Database,
-  ensurePartitions,
-  findImbalances,
   freeDeadLeases,
-  openDatabase,
   pauseTask,
   recordReceipts,
   renewLeases,
   type Settlement,
-  saveCertificate,
   settleBatches,
-} from '../src/index.ts'
+} from '../src/tasks/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 describe('claim and settle', () => {
   let database: TestDatabase

@@ -1,6 +1,8 @@
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { createApplication, type Database, openDatabase, tokensOf } from '../src/index.ts'
+import { type Database, openDatabase } from '../src/store/index.ts'
+import { tokensOf } from '../src/tasks/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

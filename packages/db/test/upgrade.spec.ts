@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { certificateAt } from '../src/certificates/index.ts'
+import { findDevice } from '../src/devices/index.ts'
+import { findImbalances } from '../src/readings/index.ts'
 import {
-  certificateAt,
   createSealer,
   type Database,
   ensurePartitions,
-  findDevice,
-  findImbalances,
-  findUserByLogin,
   migrate,
   openDatabase,
   sharedKey,
-  taskDetails,
-} from '../src/index.ts'
-import { readMigrations } from '../src/migrations.ts'
+} from '../src/store/index.ts'
+import { readMigrations } from '../src/store/migrations.ts'
+import { taskDetails } from '../src/tasks/index.ts'
+import { findUserByLogin } from '../src/tenants/index.ts'
 
 const prisma = join(import.meta.dirname, '../../../prisma')
 const migrations = readMigrations(join(prisma, 'migrations'))

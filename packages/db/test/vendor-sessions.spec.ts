@@ -1,14 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import {
-  createApplication,
-  createSealer,
-  type Database,
-  openDatabase,
-  saveCertificate,
-  vendorSession,
-} from '../src/index.ts'
+import { saveCertificate, vendorSession } from '../src/certificates/index.ts'
+import { createSealer, type Database, openDatabase } from '../src/store/index.ts'
+import { createApplication } from '../src/tenants/index.ts'
 
 let database: TestDatabase
 let db: Database

@@ -28,7 +28,7 @@ export { foldNative, type NativeAnswer, type NativeFold } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
 export { type NewBatch, type Plan, type PlanDevice, planDevices, routeOf, targetsOf } from './plan.ts'
 export { clip, gatherReasons, type Reason } from './reasons.ts'
-export type { Passed, Platform, RouteRules, Way } from './route.ts'
+export type { ChannelStatus, Platform, RouteRules, Skipped } from './route.ts'
 export {
   type Audience,
   batchSize,

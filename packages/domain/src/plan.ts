@@ -1,5 +1,5 @@
 import type { Channel } from './channel-names.ts'
-import { type Passed, type Route, type RouteDevice, type RouteRules, route } from './route.ts'
+import { type Route, type RouteDevice, type RouteRules, route, type Skipped } from './route.ts'
 import { batchSize } from './task.ts'
 
 export type PlanDevice = Omit<RouteDevice, 'online' | 'bindings'> & {
@@ -59,7 +59,7 @@ export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, sp
 }
 
 /** A device counts as online only with the node that holds it: the batch must go there. */
-export function routeOf(device: PlanDevice, rules: RouteRules, passed?: Passed[]): Route {
+export function routeOf(device: PlanDevice, rules: RouteRules, passed?: Skipped[]): Route {
   return route(
     { platform: device.platform, bindings: device.bindings, online: device.node !== undefined },
     rules,

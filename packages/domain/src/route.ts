@@ -19,10 +19,10 @@ export type RouteBinding = {
 }
 
 /** What stands in a channel's way for this task. */
-export type Way = {
+export type ChannelStatus = {
   certificateId?: number
   /** No certificate, or the channel cannot carry this message: never used for this task. */
-  obstacle?: string
+  unusable?: string
   /** Not sending at present (credentials refused, quota used up): skipped while another channel can take the device. */
   closed?: string
 }
@@ -31,24 +31,24 @@ export type RouteRules = {
   strategy: Strategy
   sequence: readonly SequenceWord[]
   tried: ReadonlySet<Channel>
-  way(channel: VendorChannel, environment: number): Way
+  statusOf(channel: VendorChannel, environment: number): ChannelStatus
   /** False for ttl 0: what cannot be reached now is not stored. */
   mayStore: boolean
 }
 
 export type Route =
-  | { to: 'vendor'; channel: VendorChannel; binding: RouteBinding; way: Way; reason: string }
+  | { to: 'vendor'; channel: VendorChannel; binding: RouteBinding; way: ChannelStatus; reason: string }
   | { to: 'native'; reason: string }
   | { to: 'inbox'; reason: string }
   | { to: 'unreachable'; reason: string }
 
 /** Why a channel was passed over; collected only when somebody asks. */
-export type Passed = { channel: Channel; reason: string }
+export type Skipped = { channel: Channel; reason: string }
 
 /**
  * The one decision of where a device gets a task from. Planning, fallback and explain all call it, so they cannot disagree.
  */
-export function route(device: RouteDevice, rules: RouteRules, passed?: Passed[]): Route {
+export function route(device: RouteDevice, rules: RouteRules, passed?: Skipped[]): Route {
   const usesNative = rules.strategy !== 'ospush_only'
   const nativeTried = rules.tried.has('native')
 
@@ -78,7 +78,7 @@ export function route(device: RouteDevice, rules: RouteRules, passed?: Passed[])
   return { to: 'unreachable', reason: whyUnreachable(device, rules) }
 }
 
-function pickVendor(device: RouteDevice, rules: RouteRules, passed?: Passed[]): Route | undefined {
+function pickVendor(device: RouteDevice, rules: RouteRules, passed?: Skipped[]): Route | undefined {
   let held: Route | undefined
   let chosen: Route | undefined
   for (const binding of ranked(device, rules.sequence, passed)) {
@@ -91,9 +91,9 @@ function pickVendor(device: RouteDevice, rules: RouteRules, passed?: Passed[]): 
       passed?.push({ channel, reason: 'it was tried already' })
       continue
     }
-    const way = rules.way(channel, binding.environment)
-    if (way.obstacle) {
-      passed?.push({ channel, reason: way.obstacle })
+    const way = rules.statusOf(channel, binding.environment)
+    if (way.unusable) {
+      passed?.push({ channel, reason: way.unusable })
       continue
     }
     if (way.closed) {
@@ -138,7 +138,7 @@ function chosenName(route: Route): string {
 function ranked(
   device: RouteDevice,
   sequence: readonly SequenceWord[],
-  passed?: Passed[],
+  passed?: Skipped[],
 ): readonly RouteBinding[] {
   const { bindings } = device
   if (bindings.length === 1 && !passed) {
@@ -175,9 +175,9 @@ function rank(
   return undefined
 }
 
-function passOverVendors(device: RouteDevice, rules: RouteRules, passed: Passed[], reason: string): void {
+function passOverVendors(device: RouteDevice, rules: RouteRules, passed: Skipped[], reason: string): void {
   for (const { channel, environment } of device.bindings) {
-    passed.push({ channel, reason: rules.way(channel, environment).obstacle ?? reason })
+    passed.push({ channel, reason: rules.statusOf(channel, environment).unusable ?? reason })
   }
 }
 

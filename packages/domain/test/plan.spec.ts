@@ -6,7 +6,7 @@ const rules: RouteRules = {
   strategy: 'combined',
   sequence: ['ups', 'fcm'],
   tried: new Set(),
-  way: (channel) => ({ certificateId: channel.length }),
+  statusOf: (channel) => ({ certificateId: channel.length }),
   mayStore: true,
 }
 const device = (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { SequenceWord, Strategy } from '../src/index.ts'
-import { type RouteDevice, type RouteRules, route, type Way } from '../src/route.ts'
+import { type ChannelStatus, type RouteDevice, type RouteRules, route } from '../src/route.ts'
 
 /**
  * One line a case. Bindings in the order of their registration, the last one latest; `!` no certificate, `~` closed.
@@ -68,14 +68,14 @@ const cases: [strategy: Strategy, sequence: string, tried: string, device: strin
 
 function read(text: string, sequence: string, strategy: Strategy, tried: string): [RouteDevice, RouteRules] {
   const [platform, ...words] = text.split(' ')
-  const ways = new Map<string, Way>()
+  const ways = new Map<string, ChannelStatus>()
   const bindings = words
     .filter((word) => word !== 'online')
     .map((word, n) => {
       const channel = word.replace(/^[!~]/, '') as RouteDevice['bindings'][number]['channel']
       ways.set(channel, {
         certificateId: n,
-        obstacle: word.startsWith('!') ? `${channel} has no certificate` : undefined,
+        unusable: word.startsWith('!') ? `${channel} has no certificate` : undefined,
         closed: word.startsWith('~') ? `${channel} is closed` : undefined,
       })
       return { channel, environment: 1, registeredAt: n + 1 }
@@ -86,7 +86,7 @@ function read(text: string, sequence: string, strategy: Strategy, tried: string)
       strategy,
       sequence: sequence.split(' ') as SequenceWord[],
       tried: new Set(tried.split(' ').filter(Boolean)) as RouteRules['tried'],
-      way: (channel) => ways.get(channel)!,
+      statusOf: (channel) => ways.get(channel)!,
       mayStore: true,
     },
   ]

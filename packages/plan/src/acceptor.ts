@@ -1,14 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Database, isUnreachable } from '@herald/db/store'
 import {
   type AcceptedTask,
   AcceptInDoubt,
   acceptTasks,
-  type Database,
-  isUnreachable,
   PartlyAccepted,
   resolveSmallAudiences,
   type TaskToAccept,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import type { CertificateBook } from './certificate-book.ts'
@@ -166,7 +165,7 @@ function closedCertificates(
   const closed = new Set<number>()
   for (const { bindings } of devices) {
     for (const { channel, environment } of bindings) {
-      const way = rules.way(channel, environment)
+      const way = rules.statusOf(channel, environment)
       if (way.closed && way.certificateId !== undefined) closed.add(way.certificateId)
     }
   }

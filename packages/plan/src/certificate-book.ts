@@ -1,15 +1,12 @@
 import { CertificateProblem, type ChannelAdapter } from '@herald/channels'
 import {
-  type Application,
   certificateById,
   certificatesOf,
   certificatesStamp,
-  type Database,
-  environmentOf,
-  findApplication,
-  type Sealer,
   type StoredCertificate,
-} from '@herald/db'
+} from '@herald/db/certificates'
+import { type Database, environmentOf, type Sealer } from '@herald/db/store'
+import { type Application, findApplication } from '@herald/db/tenants'
 import { publicName, type VendorChannel } from '@herald/domain'
 
 /** A certificate ready for use: its adapter and its settings as the adapter read them. */

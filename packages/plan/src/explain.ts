@@ -1,5 +1,6 @@
-import { type Database, devicesById } from '@herald/db'
-import { type NewTask, type Passed, publicName, routeOf } from '@herald/domain'
+import type { Database } from '@herald/db/store'
+import { devicesById } from '@herald/db/tasks'
+import { type NewTask, publicName, routeOf, type Skipped } from '@herald/domain'
 import type { CertificateBook } from './certificate-book.ts'
 import { rulesFor } from './rules.ts'
 
@@ -20,7 +21,7 @@ export async function explain(
     devicesById(deps.db.pool, [deviceId]),
     deps.certificates.of(task.appId),
   ])
-  const passed: Passed[] = []
+  const passed: Skipped[] = []
   const found = device
     ? routeOf(device, rulesFor(task, certificates), passed)
     : ({ to: 'unreachable', reason: 'the device does not exist' } as const)

@@ -1,4 +1,4 @@
-import type { ReleasedBatch } from '@herald/db'
+import type { ReleasedBatch } from '@herald/db/ledger'
 import { batchSize, type Channel } from '@herald/domain'
 import { nativeQueue, type PushQueues, pushQueue, type QueueName } from '@herald/queue'
 

@@ -1,13 +1,13 @@
 import { isUnsupported, type Unsupported } from '@herald/channels'
 import type {
   Channel,
+  ChannelStatus,
   Message,
   MessageClass,
   RouteRules,
   SequenceWord,
   Strategy,
   VendorChannel,
-  Way,
 } from '@herald/domain'
 import { publicName } from '@herald/domain'
 import type { ApplicationCertificates, ReadCertificate } from './certificate-book.ts'
@@ -29,13 +29,13 @@ export function rulesFor(
   certificates: ApplicationCertificates,
   tried: readonly Channel[] = [],
 ): RouteRules {
-  const ways = new Map<string, Way>()
+  const ways = new Map<string, ChannelStatus>()
   return {
     strategy: task.strategy,
     sequence: task.sequence,
     tried: new Set(tried),
     mayStore: task.ttl > 0,
-    way(channel, environment) {
+    statusOf(channel, environment) {
       const key = `${channel}:${environment}`
       let way = ways.get(key)
       if (!way) {
@@ -52,16 +52,16 @@ function judgeWay(
   channel: VendorChannel,
   certificates: ApplicationCertificates,
   environment: number,
-): Way {
+): ChannelStatus {
   const certificate = certificates.serving(channel, environment)
-  if ('problem' in certificate) return { obstacle: certificate.problem }
+  if ('problem' in certificate) return { unusable: certificate.problem }
   const payload = payloadOf(
     { ...task, taskId: task.taskId ?? Number.MAX_SAFE_INTEGER },
     certificate,
     certificates.applicationName,
   )
   if ('unsupported' in payload) {
-    return { obstacle: `${publicName(channel)} cannot carry this message: ${payload.unsupported}` }
+    return { unusable: `${publicName(channel)} cannot carry this message: ${payload.unsupported}` }
   }
   const { stored } = certificate
   return {

@@ -1,4 +1,5 @@
-import { devicesById, isPassing, type PlannedTask, type Runner } from '@herald/db'
+import { isTransient, type Runner } from '@herald/db/store'
+import { devicesById, type PlannedTask } from '@herald/db/tasks'
 import { type Channel, type Plan, planDevices } from '@herald/domain'
 import type { CertificateBook } from './certificate-book.ts'
 import { rulesFor } from './rules.ts'
@@ -25,7 +26,7 @@ export async function planUnwritten(
     const rules = rulesFor(task, await deps.certificates.of(batch.appId), batch.tried)
     return planDevices(present, rules, task.speed)
   } catch (error) {
-    if (isPassing(error)) throw error
+    if (isTransient(error)) throw error
     deps.onUnjudged(error)
     const stay = {
       channel: 'native' as const,

@@ -1,12 +1,7 @@
 import { stubChannel } from '@herald/channels'
-import {
-  createApplication,
-  createSealer,
-  type Database,
-  ensurePartitions,
-  openDatabase,
-  saveCertificate,
-} from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'

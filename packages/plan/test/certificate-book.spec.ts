@@ -1,13 +1,7 @@
 import { stubChannel } from '@herald/channels'
-import {
-  createApplication,
-  createSealer,
-  type Database,
-  noteCertificateError,
-  openDatabase,
-  removeCertificate,
-  saveCertificate,
-} from '@herald/db'
+import { noteCertificateError, removeCertificate, saveCertificate } from '@herald/db/certificates'
+import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import { type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createCertificateBook } from '../src/index.ts'

@@ -1,4 +1,4 @@
-import type { ReleasedBatch } from '@herald/db'
+import type { ReleasedBatch } from '@herald/db/ledger'
 import { describe, expect, it } from '@jest/globals'
 import { jobsOf } from '../src/index.ts'
 

@@ -1,5 +1,5 @@
 import { adapters } from '@herald/channels'
-import { createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db'
+import { createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db/store'
 import { createCertificateBook } from '@herald/plan'
 import { openQueues } from '@herald/queue'
 import { requireSetting, type Settings } from '@herald/settings'

@@ -1,4 +1,4 @@
-import type { Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
 import type { PushQueues } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 

@@ -1,4 +1,4 @@
-import type { Database, Sealer } from '@herald/db'
+import type { Database, Sealer } from '@herald/db/store'
 import type { CertificateBook } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import type { Settings } from '@herald/settings'

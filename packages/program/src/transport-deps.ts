@@ -1,5 +1,5 @@
 import type { TransportDeps } from '@herald/channels'
-import { taskMemory, vendorSession } from '@herald/db'
+import { taskMemory, vendorSession } from '@herald/db/certificates'
 import type { Context } from './service.ts'
 
 /** What a transport to a vendor works with, for the certificate it was opened for. */

@@ -1,4 +1,5 @@
-import { type AcceptedTask, acceptTasks, type Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
+import { type AcceptedTask, acceptTasks } from '@herald/db/tasks'
 import type { NewTask, Plan } from '@herald/domain'
 import { sampleMessage } from './sample-message.ts'
 

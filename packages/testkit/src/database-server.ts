@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate } from '@herald/db'
+import { migrate } from '@herald/db/store'
 import { processStart, startPostgres, stopLeftBehind } from '@herald/embedded'
 import pg from 'pg'
 

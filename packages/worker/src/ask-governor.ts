@@ -1,5 +1,6 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { type Database, retrying, returnQuota, takePermits } from '@herald/db'
+import { returnQuota, takePermits } from '@herald/db/certificates'
+import { type Database, retrying } from '@herald/db/store'
 import type { Answer, MessageClass } from '@herald/domain'
 import { classOf, type ReadCertificate } from '@herald/plan'
 import type { Attempt } from './attempt.ts'

@@ -1,5 +1,5 @@
 import type { Recipient } from '@herald/channels'
-import type { ClaimedBatch, PlannedTask } from '@herald/db'
+import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
 import { type Answer, letters, type Outcome } from '@herald/domain'
 
 /** One claimed batch on its way to the vendor: answers arrive by recipient index, each once. */

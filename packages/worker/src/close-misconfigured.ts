@@ -1,4 +1,5 @@
-import { closeCertificate, type Database, retrying } from '@herald/db'
+import { closeCertificate } from '@herald/db/certificates'
+import { type Database, retrying } from '@herald/db/store'
 import { clip } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 

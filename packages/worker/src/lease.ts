@@ -1,4 +1,5 @@
-import { batchName, type ClaimedBatch, type Database, renewLeases } from '@herald/db'
+import type { Database } from '@herald/db/store'
+import { batchName, type ClaimedBatch, renewLeases } from '@herald/db/tasks'
 
 export const LEASE_SECONDS = 30
 const RENEW_EVERY_MS = 8_000

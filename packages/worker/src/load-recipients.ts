@@ -1,4 +1,5 @@
-import { assignBadges, batchName, type Database, receiptsAmong, retrying, tokensOf } from '@herald/db'
+import { type Database, retrying } from '@herald/db/store'
+import { assignBadges, batchName, receiptsAmong, tokensOf } from '@herald/db/tasks'
 import type { CertificateBook, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
 

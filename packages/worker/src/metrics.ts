@@ -1,4 +1,4 @@
-import type { Settlement } from '@herald/db'
+import type { Settlement } from '@herald/db/tasks'
 import { type Channel, type Lane, publicName } from '@herald/domain'
 import { counter, histogram, type Registry } from '@herald/telemetry'
 import type { Tally } from './tally.ts'

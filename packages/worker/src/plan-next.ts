@@ -1,4 +1,5 @@
-import { type Database, devicesById, retrying } from '@herald/db'
+import { type Database, retrying } from '@herald/db/store'
+import { devicesById } from '@herald/db/tasks'
 import { type Plan, planDevices, type Sorted, triedAfter } from '@herald/domain'
 import { type CertificateBook, rulesFor } from '@herald/plan'
 import type { Attempt } from './attempt.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type ClaimedBatch, claimBatches, retrying, tasksById } from '@herald/db'
+import { retrying } from '@herald/db/store'
+import { type ClaimedBatch, claimBatches, tasksById } from '@herald/db/tasks'
 import { payloadOf, type ReadCertificate } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
 import { askGovernor, returnUnused } from './ask-governor.ts'

@@ -1,4 +1,4 @@
-import type { Settlement } from '@herald/db'
+import type { Settlement } from '@herald/db/tasks'
 import type { Fold, Sorted } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 

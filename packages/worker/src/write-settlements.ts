@@ -1,13 +1,12 @@
+import { unretireWindow } from '@herald/db/devices'
+import { type Database, retrying } from '@herald/db/store'
 import {
   batchName,
   type ClaimedBatch,
-  type Database,
-  retrying,
   type Settlement,
   settleBatches,
   settleUntilKnown,
-  unretireWindow,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import type { Attempt } from './attempt.ts'
 import type { WorkerMetrics } from './metrics.ts'
 

@@ -1,4 +1,5 @@
-import type { ClaimedBatch, Database } from '@herald/db'
+import type { Database } from '@herald/db/store'
+import type { ClaimedBatch } from '@herald/db/tasks'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { keepLeases, type Leases } from '../src/lease.ts'
 

@@ -1,14 +1,9 @@
 import type { ChannelAdapter, Transport } from '@herald/channels'
-import {
-  bind,
-  createApplication,
-  createSealer,
-  type Database,
-  ensurePartitions,
-  findImbalances,
-  openDatabase,
-  saveCertificate,
-} from '@herald/db'
+import { saveCertificate } from '@herald/db/certificates'
+import { bind } from '@herald/db/devices'
+import { findImbalances } from '@herald/db/readings'
+import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import { createCertificateBook } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'

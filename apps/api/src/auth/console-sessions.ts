@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import type { Database } from '@herald/db/store'
 import {
   type Application,
   type ConsoleSessionRow,
   closeConsoleSession,
-  type Database,
   findConsoleSession,
   openConsoleSession,
-} from '@herald/db'
+} from '@herald/db/tenants'
 import { isSameSecret } from './same-secret.ts'
 import type { Sessions } from './sessions.ts'
 import { createShortCache } from './short-cache.ts'

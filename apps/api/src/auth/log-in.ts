@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { claimDevice, countLogin, forgiveLogin, type UserWithPassword } from '@herald/db'
+import { claimDevice } from '@herald/db/devices'
+import { countLogin, forgiveLogin, type UserWithPassword } from '@herald/db/tenants'
 import { Failure } from '../codes.ts'
 import type { Context } from '../route.ts'
 

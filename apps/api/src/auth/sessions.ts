@@ -1,13 +1,13 @@
+import type { Database } from '@herald/db/store'
 import {
   type Application,
-  type Database,
   findApplication,
   isGroup,
   renewApplicationSecret,
   revokeAdminTokens,
   revokeUserTokens,
   userTokenVersion,
-} from '@herald/db'
+} from '@herald/db/tenants'
 import { createShortCache } from './short-cache.ts'
 import type { Claims, Tokens } from './tokens.ts'
 

@@ -1,4 +1,5 @@
-import { type Database, type Overview, readOverview, readSettledTotal } from '@herald/db'
+import { type Overview, readOverview, readSettledTotal } from '@herald/db/readings'
+import type { Database } from '@herald/db/store'
 import { createSteadyRead } from './steady-read.ts'
 
 /** What goes on in an application; blank: in all of them. Many may look at it without end. */

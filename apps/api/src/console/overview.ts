@@ -1,4 +1,5 @@
-import { environmentNumber, type Overview } from '@herald/db'
+import type { Overview } from '@herald/db/readings'
+import { environmentNumber } from '@herald/db/store'
 import { channels, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { nullableTimestamp, secondsOrNull } from '../input/answers.ts'

@@ -1,4 +1,4 @@
-import { countLogin, forgiveLogin, isApplicationSecret } from '@herald/db'
+import { countLogin, forgiveLogin, isApplicationSecret } from '@herald/db/tenants'
 import { z } from 'zod'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { isSameSecret } from '../auth/same-secret.ts'

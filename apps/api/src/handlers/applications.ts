@@ -1,4 +1,4 @@
-import { createApplication, listApplications } from '@herald/db'
+import { createApplication, listApplications } from '@herald/db/tenants'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { seconds, timestamp } from '../input/answers.ts'

@@ -1,4 +1,4 @@
-import { type AuditEntry, recordAudit } from '@herald/db'
+import { type AuditEntry, recordAudit } from '@herald/db/tenants'
 import type { Caller, Context } from '../route.ts'
 
 /** Writes down who changed what. What was done stays done if this fails, so a failure is only logged. */

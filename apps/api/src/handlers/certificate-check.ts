@@ -1,5 +1,10 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { certificateAt, noteCertificateError, reopenCertificate, type StoredCertificate } from '@herald/db'
+import {
+  certificateAt,
+  noteCertificateError,
+  reopenCertificate,
+  type StoredCertificate,
+} from '@herald/db/certificates'
 import { z } from 'zod'
 import { type Context, route } from '../route.ts'
 import { adapterOf, place, placeOf, readSettings, unconfigured } from './certificate-place.ts'

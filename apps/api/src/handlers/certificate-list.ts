@@ -1,4 +1,5 @@
-import { certificatesOf, environmentNumber, governorOf } from '@herald/db'
+import { certificatesOf, governorOf } from '@herald/db/certificates'
+import { environmentNumber } from '@herald/db/store'
 import { providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'

@@ -1,5 +1,6 @@
 import { type Certificate, CertificateProblem, type ChannelAdapter } from '@herald/channels'
-import { type CertificatePlace, environmentOf } from '@herald/db'
+import type { CertificatePlace } from '@herald/db/certificates'
+import { environmentOf } from '@herald/db/store'
 import { channelOfProvider, publicName, type VendorChannel } from '@herald/domain'
 import { Failure } from '../codes.ts'
 import { environment, optional, provider } from '../input/fields.ts'

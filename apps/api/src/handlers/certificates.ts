@@ -1,4 +1,9 @@
-import { certificateAt, removeCertificate, type StoredCertificate, saveCertificate } from '@herald/db'
+import {
+  certificateAt,
+  removeCertificate,
+  type StoredCertificate,
+  saveCertificate,
+} from '@herald/db/certificates'
 import { publicName } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'

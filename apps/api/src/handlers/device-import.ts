@@ -1,4 +1,5 @@
-import { type DeviceImport, type ImportDevice, isUnreachable, openDeviceImport } from '@herald/db'
+import { type DeviceImport, type ImportDevice, openDeviceImport } from '@herald/db/devices'
+import { isUnreachable } from '@herald/db/store'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { type Context, route } from '../route.ts'

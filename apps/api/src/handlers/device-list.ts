@@ -1,4 +1,4 @@
-import { listDevices } from '@herald/db'
+import { listDevices } from '@herald/db/devices'
 import { z } from 'zod'
 import { cutPage, DEFAULT_PAGE, pageOf } from '../input/answers.ts'
 import { deviceGuid, int64, name, optional, page } from '../input/fields.ts'

@@ -1,4 +1,5 @@
-import { type DeviceDetails, environmentNumber } from '@herald/db'
+import type { DeviceDetails } from '@herald/db/devices'
+import { environmentNumber } from '@herald/db/store'
 import { providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { int64Out, seconds, timestamp } from '../input/answers.ts'

@@ -1,13 +1,13 @@
 import {
   bind,
-  environmentOf,
   findDevice,
   listDevices,
   registerDevice,
   removeDevice,
   setBadge,
   unbind,
-} from '@herald/db'
+} from '@herald/db/devices'
+import { environmentOf } from '@herald/db/store'
 import { channelOfProvider } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'

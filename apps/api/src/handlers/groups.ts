@@ -6,7 +6,7 @@ import {
   listMembers,
   removeGroup,
   removeMembers,
-} from '@herald/db'
+} from '@herald/db/tenants'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'

@@ -1,5 +1,5 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { type ImportBinding, type ImportDevice, tagsPerDevice } from '@herald/db'
+import { type ImportBinding, type ImportDevice, tagsPerDevice } from '@herald/db/devices'
 import { channelOfProvider, type Platform, type VendorChannel } from '@herald/domain'
 import { isBlank } from '../input/blank.ts'
 import { parseExact } from '../input/exact-json.ts'

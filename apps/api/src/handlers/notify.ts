@@ -1,4 +1,4 @@
-import { findByRequestId } from '@herald/db'
+import { findByRequestId } from '@herald/db/tasks'
 import type { NewTask } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'

@@ -1,4 +1,5 @@
-import { type Device, findDevice, isMember } from '@herald/db'
+import { type Device, findDevice } from '@herald/db/devices'
+import { isMember } from '@herald/db/tenants'
 import { Failure } from '../codes.ts'
 import type { Context } from '../route.ts'
 

@@ -1,4 +1,4 @@
-import type { StoredCertificate } from '@herald/db'
+import type { StoredCertificate } from '@herald/db/certificates'
 import { callbackUrlOf } from '@herald/plan'
 import type { ApiDeps } from '../deps.ts'
 

@@ -1,4 +1,4 @@
-import { addTags, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db'
+import { addTags, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db/devices'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { name, optional, pushToken, required } from '../input/fields.ts'

@@ -1,4 +1,4 @@
-import type { TaskView } from '@herald/db'
+import type { TaskView } from '@herald/db/tasks'
 import { z } from 'zod'
 import { int64Out, nullableTimestamp, seconds, secondsOrNull, timestamp } from '../input/answers.ts'
 

@@ -6,7 +6,7 @@ import {
   resumeTask,
   taskDetails,
   taskFailures,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import { publicChannelNames, taskStates } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'

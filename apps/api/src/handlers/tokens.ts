@@ -1,4 +1,4 @@
-import { findUserById, findUserByLogin, findUserByName, isApplicationSecret } from '@herald/db'
+import { findUserById, findUserByLogin, findUserByName, isApplicationSecret } from '@herald/db/tenants'
 import { z } from 'zod'
 import { logIn, tokenRecord } from '../auth/log-in.ts'
 import { Failure } from '../codes.ts'

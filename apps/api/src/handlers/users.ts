@@ -1,4 +1,4 @@
-import { changePassword, createUser, listUsers, removeUser, type User } from '@herald/db'
+import { changePassword, createUser, listUsers, removeUser, type User } from '@herald/db/tenants'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'

@@ -1,11 +1,7 @@
 import type { Receipt } from '@herald/channels'
-import {
-  type Database,
-  devicesOfTokens,
-  type ReceiptToRecord,
-  retireReported,
-  timeOfTaskId,
-} from '@herald/db'
+import { retireReported } from '@herald/db/devices'
+import { type Database, timeOfTaskId } from '@herald/db/store'
+import { devicesOfTokens, type ReceiptToRecord } from '@herald/db/tasks'
 import type { ReadCertificate } from '@herald/plan'
 import type { ReceiptSink } from './receipt-sink.ts'
 

@@ -1,14 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { CallbackAnswer, CallbackRequest, Receipt } from '@herald/channels'
+import type { Database } from '@herald/db/store'
 import {
   callbackKeys,
-  type Database,
   forgetCallbacks,
   leaseCallbacks,
   type NewCallback,
   type StoredCallback,
   storeCallbacks,
-} from '@herald/db'
+} from '@herald/db/tasks'
 import { channelOfPublicName } from '@herald/domain'
 import type { CertificateBook, ReadCertificate } from '@herald/plan'
 import type { Logger } from '@herald/telemetry'

@@ -1,4 +1,5 @@
-import { type Database, type ReceiptToRecord, recordReceipts } from '@herald/db'
+import type { Database } from '@herald/db/store'
+import { type ReceiptToRecord, recordReceipts } from '@herald/db/tasks'
 import type { Meters } from '../meters.ts'
 import { gather } from './gather.ts'
 

@@ -1,4 +1,5 @@
-import { AcceptInDoubt, codeOf, isUnreachable } from '@herald/db'
+import { codeOf, isUnreachable } from '@herald/db/store'
+import { AcceptInDoubt } from '@herald/db/tasks'
 import { AcceptorFull } from '@herald/plan'
 import { Failure } from '../codes.ts'
 

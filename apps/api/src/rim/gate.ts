@@ -1,4 +1,4 @@
-import type { Application } from '@herald/db'
+import type { Application } from '@herald/db/tenants'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { isSameSecret } from '../auth/same-secret.ts'
 import { Failure } from '../codes.ts'

@@ -1,4 +1,4 @@
-import type { BalanceSize, Imbalance } from '@herald/db'
+import type { BalanceSize, Imbalance } from '@herald/db/readings'
 import type { Command } from 'commander'
 import { balanced } from '../balance-words.ts'
 import { examples } from '../examples.ts'
@@ -32,7 +32,7 @@ ${examples('balance', 'balance --json')}`,
 async function readBooks(
   withDatabase: Shell['withDatabase'],
 ): Promise<BalanceSize & { broken: Imbalance[] }> {
-  const { countBalanced, findImbalances } = await import('@herald/db')
+  const { countBalanced, findImbalances } = await import('@herald/db/readings')
   try {
     return await withDatabase(async (db) => ({
       broken: await findImbalances(db),

@@ -2,13 +2,11 @@ import {
   type CertificateHealth,
   certificateHealth,
   countBalanced,
-  createSealer,
   examineServer,
   findImbalances,
-  migrationState,
-  type Sealer,
   sealHealth,
-} from '@herald/db'
+} from '@herald/db/readings'
+import { createSealer, migrationState, type Sealer } from '@herald/db/store'
 import { examineQueue, parseQueueUrl } from '@herald/queue'
 import { type Inspection, readSettings } from '@herald/settings'
 import { balanced } from '../balance-words.ts'

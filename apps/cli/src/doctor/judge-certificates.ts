@@ -1,4 +1,4 @@
-import type { CertificateHealth, SealHealth } from '@herald/db'
+import type { CertificateHealth, SealHealth } from '@herald/db/readings'
 import { publicName } from '@herald/domain'
 import { HERALD } from '../examples.ts'
 import { plural } from '../words.ts'

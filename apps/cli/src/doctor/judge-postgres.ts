@@ -1,4 +1,5 @@
-import type { MigrationState, ServerFacts } from '@herald/db'
+import type { ServerFacts } from '@herald/db/readings'
+import type { MigrationState } from '@herald/db/store'
 import { plural } from '../words.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import { poolSizes } from '@herald/db'
+import { poolSizes } from '@herald/db/store'
 import { channels } from '@herald/domain'
 import { questionConnections } from '@herald/queue'
 import type { Needs } from './judge-postgres.ts'

@@ -1,5 +1,5 @@
 import { rootCertificates } from 'node:tls'
-import type { CertificateHealth } from '@herald/db'
+import type { CertificateHealth } from '@herald/db/readings'
 import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 import { reach } from '@herald/http2'
 import type { Settings } from '@herald/settings'

@@ -1,4 +1,4 @@
-import type { NewCertificate } from '@herald/db'
+import type { NewCertificate } from '@herald/db/certificates'
 import type { VendorChannel } from '@herald/domain'
 import type { DemoCredentials } from './credentials.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ImportDevice } from '@herald/db'
+import type { ImportDevice } from '@herald/db/devices'
 import type { VendorChannel } from '@herald/domain'
 
 type DemoDevice = Pick<ImportDevice, 'guid' | 'platform' | 'alias' | 'tags'> & {

@@ -1,18 +1,14 @@
 import type { ApiDeps } from '@herald/api'
+import { certificateAt, reopenCertificate, saveCertificate } from '@herald/db/certificates'
+import { type ImportDevice, listDevices, openDeviceImport } from '@herald/db/devices'
 import {
   type Application,
-  certificateAt,
   changePassword,
   createApplication,
   createUser,
   findApplication,
   findUserByName,
-  type ImportDevice,
-  listDevices,
-  openDeviceImport,
-  reopenCertificate,
-  saveCertificate,
-} from '@herald/db'
+} from '@herald/db/tenants'
 import { publicName, type VendorChannel } from '@herald/domain'
 import { certificateFields, packageName } from './certificates.ts'
 import type { DemoCredentials } from './credentials.ts'

@@ -1,0 +1,26 @@
+/**
+ * Runs `work` for every item, at most `width` at a time, in the order of `items`. The first error is thrown once the calls in
+ * progress have ended; no further item is started after it.
+ */
+export async function eachConcurrently<Item>(
+  items: Iterable<Item>,
+  width: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const queue = items[Symbol.iterator]()
+  let failed = false
+  const worker = async () => {
+    while (!failed) {
+      const { done, value } = queue.next()
+      if (done) return
+      try {
+        await work(value)
+      } catch (error) {
+        failed = true
+        throw error
+      }
+    }
+  }
+  const ended = await Promise.allSettled(Array.from({ length: width }, worker))
+  for (const result of ended) if (result.status === 'rejected') throw result.reason
+}

@@ -1,0 +1,7 @@
+export { CoalesceFull, type CoalesceOptions, type Coalescer, CoalesceTimeout, coalesce } from './coalesce.ts'
+export { eachConcurrently } from './each-concurrently.ts'
+export { type RetryOptions, retryWithBackoff } from './retry-with-backoff.ts'
+export { type SharedReads, type ShareReadsOptions, shareReads } from './share-reads.ts'
+export { sleep } from './sleep.ts'
+export { type TokenBuckets, tokenBuckets } from './token-buckets.ts'
+export { within } from './within.ts'

@@ -1,0 +1,104 @@
+import type { Platform, VendorChannel } from '@herald/domain'
+import type { Database } from '../store/database.ts'
+import { type Environment, environmentNumber } from '../store/environments.ts'
+import { codeOf, retrying } from '../store/errors.ts'
+import { inTransaction, type Runner } from '../store/statement.ts'
+import { retireSql } from './retired-tokens.ts'
+
+export type NewBinding = {
+  appId: string
+  deviceId: number
+  channel: VendorChannel
+  token: string
+  environment: Environment
+  bundleId?: string
+  platform?: Platform
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+/**
+ * Gives the device this vendor token on this channel. The token it had there is retired as replaced; a device that had this
+ * token loses it as moved. Binding the same token again only renews `registered_at`.
+ */
+export async function bind(db: Database, binding: NewBinding): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await retrying(() => inTransaction(db, (client) => bindOnce(client, binding)))
+    } catch (error) {
+      // Another device took the same token between our look and our insert; now it is visible and moves.
+      if (codeOf(error) !== UNIQUE_VIOLATION || attempt === 5) throw error
+    }
+  }
+}
+
+async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
+  const { appId, deviceId, channel, token } = binding
+  await client.query(
+    `UPDATE device SET platform = COALESCE($3::text, CASE WHEN $4 = 'apns' THEN 'ios' END, platform, 'android')
+     WHERE id = $1 AND app_id = $2`,
+    [deviceId, appId, binding.platform ?? null, channel],
+  )
+  // The settling of batches locks bindings by device id too; another order would deadlock with it.
+  const { rows } = await client.query<{ device_id: number; token: string }>(
+    `SELECT device_id, token FROM binding
+     WHERE channel = $3 AND app_id = $2
+       AND device_id IN ($1, (SELECT device_id FROM binding WHERE app_id = $2 AND channel = $3 AND token = $4))
+     ORDER BY device_id FOR UPDATE`,
+    [deviceId, appId, channel, token],
+  )
+  const own = rows.find((row) => row.device_id === deviceId)
+  const other = rows.find((row) => row.device_id !== deviceId && row.token === token)
+  if (other) await retire(client, appId, other.device_id, channel, 'moved')
+  if (own && own.token !== token) await retire(client, appId, deviceId, channel, 'replaced')
+  await client.query(
+    'DELETE FROM retired_token WHERE app_id = $1 AND channel = $2 AND token = $3 AND device_id = $4',
+    [appId, channel, token, deviceId],
+  )
+  await client.query(
+    `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (device_id, channel) DO UPDATE
+     SET environment = excluded.environment, bundle_id = excluded.bundle_id, token = excluded.token, registered_at = now()`,
+    [deviceId, channel, appId, environmentNumber(binding.environment), token, binding.bundleId ?? null],
+  )
+  // A new APNs token is a new installation, whose icon shows nothing.
+  if (channel === 'apns' && own?.token !== token)
+    await client.query(
+      'INSERT INTO badge (device_id, value) VALUES ($1, 0) ON CONFLICT (device_id) DO UPDATE SET value = 0',
+      [deviceId],
+    )
+}
+
+/** Answers whether there was a binding. */
+export async function unbind(
+  db: Database,
+  binding: { appId: string; deviceId: number; channel: VendorChannel },
+): Promise<boolean> {
+  const { appId, deviceId, channel } = binding
+  return retrying(() => inTransaction(db, (client) => retire(client, appId, deviceId, channel, 'unbound')))
+}
+
+/** Deletes a binding and keeps its token for 30 days, so that late receipts find their device. */
+async function retire(
+  client: Runner,
+  appId: string,
+  deviceId: number,
+  channel: VendorChannel,
+  reason: 'replaced' | 'unbound' | 'moved',
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `WITH gone AS (DELETE FROM binding WHERE device_id = $1 AND channel = $2 AND app_id = $3 RETURNING *)
+     ${retireSql('gone', '$4')}`,
+    [deviceId, channel, appId, reason],
+  )
+  return rowCount === 1
+}
+
+/** For a device that is removed. */
+export async function retireAllBindings(client: Runner, appId: string, deviceId: number): Promise<void> {
+  const { rows } = await client.query<{ channel: VendorChannel }>(
+    'SELECT channel FROM binding WHERE device_id = $1 AND app_id = $2 ORDER BY channel FOR UPDATE',
+    [deviceId, appId],
+  )
+  for (const { channel } of rows) await retire(client, appId, deviceId, channel, 'unbound')
+}

@@ -1,0 +1,171 @@
+import type { VendorChannel } from '@herald/domain'
+import { lastOfEach } from '../store/last-of-each.ts'
+import type { Runner } from '../store/statement.ts'
+import { column, joined } from '../store/text-columns.ts'
+import { retireSql } from './retired-tokens.ts'
+
+export type ImportBinding = { channel: VendorChannel; token: string; environment: 0 | 1; bundleId?: string }
+
+type Line = { id: number; known: boolean; bindings: ImportBinding[] }
+type Bound = ImportBinding & { deviceId: number }
+
+/** Gives the devices of a batch their bindings; what they had on those channels, and others under those tokens, is retired. */
+export async function importBindings(
+  runner: Runner,
+  appId: string,
+  lines: Line[],
+  look: boolean,
+): Promise<void> {
+  const all: Bound[] = []
+  const old: Bound[] = []
+  for (const line of lines) {
+    for (const binding of line.bindings) {
+      const bound = Object.assign({ deviceId: line.id }, binding)
+      all.push(bound)
+      if (line.known) old.push(bound)
+    }
+  }
+  if (all.length === 0) return
+  const wanted = look ? lastOfEach(all, tokenOf) : all
+  const present = look ? await lockBindings(runner, appId, wanted, old) : []
+  const { retired, renewed, kept } = compare(wanted, present)
+  if (retired.length > 0) await retireBindings(runner, retired)
+  if (renewed.length > 0) await renewBindings(runner, renewed)
+  const fresh = kept.size === 0 ? wanted : wanted.filter((bound) => !kept.has(keyOf(bound)))
+  if (fresh.length === 0) return
+  fresh.sort((a, b) => a.deviceId - b.deviceId || (a.channel < b.channel ? -1 : 1))
+  if (old.length > 0) await forgetRetired(runner, appId, fresh)
+  await insertBindings(runner, appId, fresh)
+  const icons = fresh.filter((bound) => bound.channel === 'apns')
+  // A new APNs token is a new installation, whose icon shows nothing.
+  if (icons.length > 0)
+    await runner.query(
+      `INSERT INTO badge (device_id, value) SELECT id, 0 FROM unnest($1::bigint[]) id
+       ON CONFLICT (device_id) DO UPDATE SET value = 0`,
+      [icons.map((bound) => bound.deviceId)],
+    )
+}
+
+/** What has to happen to the bindings that are there. Pure. */
+function compare(wanted: Bound[], present: Present[]) {
+  const retired: (Present & { reason: string })[] = []
+  const renewed: Bound[] = []
+  const kept = new Set<string>()
+  if (present.length === 0) return { retired, renewed, kept }
+  const heirs = new Map(wanted.map((bound) => [tokenOf(bound), bound]))
+  for (const row of present) {
+    const heir = heirs.get(tokenOf(row))
+    if (!heir) retired.push({ ...row, reason: 'replaced' })
+    else if (heir.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
+    else {
+      kept.add(keyOf(row))
+      if (heir.environment !== row.environment || (heir.bundleId ?? null) !== row.bundleId) renewed.push(heir)
+    }
+  }
+  return { retired, renewed, kept }
+}
+
+async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
+  await runner.query({
+    name: 'import-bindings',
+    text: `INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id)
+      SELECT device_id::bigint, channel, $1, token, environment::smallint, bundle_id
+      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
+        AS line (device_id, channel, token, environment, bundle_id)`,
+    values: [
+      appId,
+      joined(rows, (row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.token),
+      joined(rows, (row) => row.environment),
+      joined(rows, (row) => row.bundleId),
+    ],
+  })
+}
+
+async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
+  await runner.query(
+    `UPDATE binding b SET environment = line.environment::smallint, bundle_id = line.bundle_id, registered_at = now()
+     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}) AS line (device_id, channel, environment, bundle_id)
+     WHERE b.device_id = line.device_id AND b.channel = line.channel`,
+    [
+      rows.map((row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.environment),
+      joined(rows, (row) => row.bundleId),
+    ],
+  )
+}
+
+function tokenOf(row: { channel: string; token: string }): string {
+  return `${row.channel}/${row.token}`
+}
+
+function keyOf(row: { deviceId: number; channel: string }): string {
+  return `${row.deviceId}/${row.channel}`
+}
+
+type Present = {
+  deviceId: number
+  channel: VendorChannel
+  token: string
+  environment: number
+  bundleId: string | null
+}
+
+/** The bindings this batch touches: whoever holds one of its tokens, and what its known devices have on its channels. */
+async function lockBindings(
+  runner: Runner,
+  appId: string,
+  wanted: Bound[],
+  old: Bound[],
+): Promise<Present[]> {
+  const { rows } = await runner.query<Present>({
+    name: 'import-lock-bindings',
+    text: `SELECT device_id AS "deviceId", channel, token, environment, bundle_id AS "bundleId" FROM binding
+      WHERE (device_id, channel) IN (
+        SELECT b.device_id, b.channel FROM unnest(${column(2)}, ${column(3)}) AS line (channel, token)
+          JOIN binding b ON b.app_id = $1 AND b.channel = line.channel AND b.token = line.token
+        UNION SELECT device_id::bigint, channel FROM unnest(${column(4)}, ${column(5)}) AS line (device_id, channel))
+      ORDER BY device_id, channel FOR UPDATE`,
+    values: [
+      appId,
+      joined(wanted, (bound) => bound.channel),
+      joined(wanted, (bound) => bound.token),
+      joined(old, (bound) => bound.deviceId),
+      joined(old, (bound) => bound.channel),
+    ],
+  })
+  return rows
+}
+
+async function retireBindings(
+  runner: Runner,
+  retired: { deviceId: number; channel: string; reason: string }[],
+): Promise<void> {
+  await runner.query(
+    `WITH gone AS (
+       DELETE FROM binding b USING unnest($1::bigint[], ${column(2)}, ${column(3)}) AS line (device_id, channel, reason)
+       WHERE b.device_id = line.device_id AND b.channel = line.channel RETURNING b.*, line.reason
+     )
+     ${retireSql('gone', 'reason')}`,
+    [
+      retired.map((row) => row.deviceId),
+      joined(retired, (row) => row.channel),
+      joined(retired, (row) => row.reason),
+    ],
+  )
+}
+
+async function forgetRetired(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
+  await runner.query(
+    `DELETE FROM retired_token r USING unnest($2::bigint[], ${column(3)}, ${column(4)}) AS line (device_id, channel, token)
+     WHERE r.app_id = $1 AND r.channel = line.channel AND r.token = line.token AND r.device_id = line.device_id`,
+    [
+      appId,
+      rows.map((row) => row.deviceId),
+      joined(rows, (row) => row.channel),
+      joined(rows, (row) => row.token),
+    ],
+  )
+}

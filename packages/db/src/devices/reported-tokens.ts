@@ -1,0 +1,63 @@
+import type { VendorChannel } from '@herald/domain'
+import type { Database } from '../store/database.ts'
+import { retrying } from '../store/errors.ts'
+import { run } from '../store/statement.ts'
+import { retireSql } from './retired-tokens.ts'
+import { unretireWindow } from './suspects.ts'
+import { GUARD_WINDOW, isSuspectSql } from './token-guard.ts'
+
+export type ReportedToken = {
+  token: string
+  /** Unix ms: a token registered again later is alive, whatever the vendor says of the old one. */
+  since: number
+}
+
+/**
+ * Retires tokens that a vendor's receipt calls dead, under the same guard as a send's own answer. The send has counted its
+ * token as answered already, so only `gone` grows here. Answers how many were retired.
+ */
+export async function retireReported(
+  db: Database,
+  certificate: { id: number; appId: string; channel: VendorChannel },
+  tokens: readonly ReportedToken[],
+): Promise<number> {
+  if (tokens.length === 0) return 0
+  const [row] = await retrying(() =>
+    run<[suspect: boolean, retired: number]>(db.pool, 'retire-reported', reportSql, [
+      certificate.id,
+      certificate.appId,
+      certificate.channel,
+      tokens.map(({ token }) => token),
+      tokens.map(({ since }) => since / 1000),
+    ]),
+  )
+  const [suspect, retired] = row!
+  if (suspect) await unretireWindow(db, certificate.id)
+  return retired
+}
+
+const reportSql = `
+WITH reported AS MATERIALIZED (
+  SELECT token, min(since) AS since FROM unnest($4::text[], $5::float8[]) AS r (token, since) GROUP BY token
+), present_window AS (
+  INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
+  SELECT c.id, date_trunc('minute', now()), 0, (SELECT count(*) FROM reported) FROM certificate c WHERE c.id = $1
+  ON CONFLICT (certificate_id, minute) DO UPDATE SET gone = w.gone + excluded.gone
+  RETURNING answered, gone
+), guard AS MATERIALIZED (
+  SELECT ${isSuspectSql('sum(answered)', 'sum(gone)')} AS suspect FROM (
+    SELECT answered, gone FROM present_window
+    UNION ALL SELECT answered, gone FROM token_window WHERE certificate_id = $1
+      AND minute > now() - ${GUARD_WINDOW} AND minute < date_trunc('minute', now())
+  ) w
+), dead AS MATERIALIZED (
+  SELECT b.device_id, b.channel FROM reported r
+  JOIN binding b ON b.app_id = $2 AND b.channel = $3 AND b.token = r.token AND b.registered_at <= to_timestamp(r.since)
+  WHERE NOT (SELECT suspect FROM guard)
+  ORDER BY b.device_id FOR UPDATE OF b
+), unbound AS (
+  DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel RETURNING b.*
+), retired AS (
+  ${retireSql('unbound', "'gone'")} RETURNING 1
+)
+SELECT (SELECT suspect FROM guard), (SELECT count(*) FROM retired)::int`

@@ -1,0 +1,73 @@
+import type { Database } from '../store/database.ts'
+import { retrying } from '../store/errors.ts'
+import { inTransaction, type Runner } from '../store/statement.ts'
+
+export const tagsPerDevice = 100
+
+export async function tagsOf(db: Database, appId: string, deviceId: number): Promise<string[]> {
+  const { rows } = await db.pool.query<{ tag: string }>(
+    `SELECT name AS tag FROM device_tag JOIN tag ON tag.id = tag_id
+     WHERE device_id = $1 AND app_id = $2 ORDER BY name`,
+    [deviceId, appId],
+  )
+  return rows.map((row) => row.tag)
+}
+
+/** All or none: 'too many' when the device would have more than `tagsPerDevice`. */
+export async function addTags(
+  db: Database,
+  appId: string,
+  deviceId: number,
+  tags: string[],
+): Promise<'added' | 'too many'> {
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      await nameTags(runner, appId, tags)
+      // Two adds at once would each see room for themselves.
+      await runner.query('SELECT 1 FROM device WHERE id = $1 AND app_id = $2 FOR UPDATE', [deviceId, appId])
+      const { rows } = await runner.query<{ total: number }>(
+        `SELECT count(*) AS total FROM (
+           SELECT name FROM device_tag JOIN tag ON tag.id = tag_id WHERE device_id = $1 AND app_id = $2
+           UNION SELECT unnest($3::text[])) t`,
+        [deviceId, appId, tags],
+      )
+      if (rows[0]!.total > tagsPerDevice) return 'too many' as const
+      await runner.query(
+        `INSERT INTO device_tag (tag_id, device_id)
+         SELECT id, $1 FROM tag WHERE app_id = $2 AND name = ANY($3::text[]) ON CONFLICT DO NOTHING`,
+        [deviceId, appId, tags],
+      )
+      return 'added' as const
+    }),
+  )
+}
+
+/** `tags` undefined: all of them. Answers how many were removed. */
+export async function removeTags(
+  db: Database,
+  appId: string,
+  deviceId: number,
+  tags?: string[],
+): Promise<number> {
+  const { rowCount } = await db.pool.query(
+    `DELETE FROM device_tag USING tag
+     WHERE device_id = $1 AND tag.id = tag_id AND app_id = $2 AND ($3::text[] IS NULL OR name = ANY($3))`,
+    [deviceId, appId, tags ?? null],
+  )
+  return rowCount ?? 0
+}
+
+/** Gives new names their number. Names stay when their last device goes: a few bytes against a race with whoever adds one. */
+export async function nameTags(runner: Runner, appId: string, names: string[]): Promise<void> {
+  await runner.query(
+    `INSERT INTO tag (app_id, name) SELECT $1, name FROM unnest($2::text[]) name
+     WHERE NOT EXISTS (SELECT 1 FROM tag t WHERE t.app_id = $1 AND t.name = name.name)
+     ORDER BY name ON CONFLICT DO NOTHING`,
+    [appId, names],
+  )
+}
+
+/** Numbers of an application's tags for a condition: `tag_id = ANY(…)`. `names` is an SQL expression. */
+export function tagNumbers(names: string): string {
+  return `ARRAY(SELECT tag.id FROM tag WHERE tag.app_id = $1 AND tag.name = ANY(${names}))`
+}

@@ -1,0 +1,2 @@
+export type { ReleasedBatch } from './batch-rows.ts'
+export { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from './inbox-clearing.ts'

@@ -1,0 +1,78 @@
+import { inboxSize } from '../ledger/inbox-clearing.ts'
+import type { Database } from '../store/database.ts'
+import { inTransaction, run } from '../store/statement.ts'
+
+/** A message that waits for its device. */
+export type Waiting = {
+  deviceId: number
+  taskId: number
+  /** Written to a connection before, but not acknowledged. */
+  sent: boolean
+}
+
+/**
+ * Messages that wait for these devices, oldest first; those of paused and cancelled tasks and those planned for a former
+ * owner are left out. A device with more than its inbox holds is named in `full`.
+ */
+export async function waitingInbox(
+  db: Database,
+  deviceIds: readonly number[],
+): Promise<{ waiting: Waiting[]; full: number[] }> {
+  const rows = await run<[number, number, boolean]>(
+    db.pool,
+    'waiting-inbox',
+    `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i
+     JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
+     WHERE i.device_id = ANY($1::bigint[]) AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
+       AND d.moved_at <= i.planned_at`,
+    [deviceIds],
+  )
+  const waiting = rows.map(([deviceId, taskId, sent]): Waiting => ({ deviceId, taskId, sent }))
+  waiting.sort((a, b) => a.deviceId - b.deviceId || a.taskId - b.taskId)
+  const counts = new Map<number, number>()
+  for (const { deviceId } of waiting) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1)
+  return { waiting, full: [...counts].filter(([, count]) => count > inboxSize).map(([deviceId]) => deviceId) }
+}
+
+/**
+ * Lets `write` hand messages to connections for the first time and counts those it did, in one commit: nobody can cancel,
+ * expire or move them in between. `write` answers the ones it wrote and must not wait. Those that others hold are left out.
+ * `fallbackIn`: seconds a device of a `combined` task has to acknowledge, null = for ever.
+ */
+export async function sendFromInbox(
+  db: Database,
+  wanted: readonly Waiting[],
+  fallbackIn: number | null,
+  write: (messages: Waiting[]) => Waiting[],
+): Promise<number> {
+  return inTransaction(db, async (runner) => {
+    const locked = await run<[number, number]>(
+      runner,
+      'lock-inbox',
+      `SELECT i.device_id, i.task_id FROM inbox i
+       JOIN unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) USING (task_id, device_id)
+       JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
+       WHERE i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling AND d.moved_at <= i.planned_at
+       ORDER BY i.device_id, i.task_id FOR UPDATE OF i SKIP LOCKED`,
+      [wanted.map((w) => w.taskId), wanted.map((w) => w.deviceId)],
+    )
+    const written = write(locked.map(([deviceId, taskId]) => ({ deviceId, taskId, sent: false })))
+    if (written.length === 0) return 0
+    await run(
+      runner,
+      'sent-from-inbox',
+      `WITH sent AS (
+         UPDATE inbox i SET sent_at = now(),
+           fallback_at = CASE WHEN t.strategy = 'combined' THEN now() + make_interval(secs => $3) END
+         FROM unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) JOIN task t ON t.id = w.task_id
+         WHERE i.task_id = w.task_id AND i.device_id = w.device_id AND i.sent_at IS NULL
+         RETURNING i.task_id
+       )
+       INSERT INTO counter AS c (task_id, channel, sent)
+       SELECT task_id, 'native', count(*) FROM sent GROUP BY task_id ORDER BY task_id
+       ON CONFLICT (task_id, channel) DO UPDATE SET sent = c.sent + excluded.sent`,
+      [written.map((w) => w.taskId), written.map((w) => w.deviceId), fallbackIn],
+    )
+    return written.length
+  })
+}

@@ -1,0 +1,110 @@
+import type { NativeFold } from '@herald/domain'
+import { batchRow, idList } from '../ledger/batch-rows.ts'
+import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
+import { type Runner, run } from '../store/statement.ts'
+import { batchName } from '../tasks/claim.ts'
+import { nextBatchesSql } from '../tasks/settle-sql.ts'
+
+/** What became of a claimed native batch, as one write: afterwards nothing in it is pending. */
+export type NativeSettlement = NativeFold & { taskId: number; id: number; version: number }
+
+/**
+ * The settle of native batches: batch, receipts, inbox rows, fallback batches and counters in one statement, guarded by the
+ * version. A recipient whose receipt came by another way needs no copy in the inbox: it is sent. Answers the batches that
+ * were written, by `task/batch`.
+ */
+export async function settleNative(
+  runner: Runner,
+  settlements: readonly NativeSettlement[],
+): Promise<Set<string>> {
+  const rows = await run<[number, number]>(runner, 'settle-native', settleSql, [
+    JSON.stringify(settlements.map(settleRow)),
+  ])
+  return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
+}
+
+function settleRow(s: NativeSettlement) {
+  return {
+    t: s.taskId,
+    b: s.id,
+    v: s.version,
+    status: s.status,
+    sent: s.sent,
+    moved: s.moved,
+    expired: s.expired,
+    acknowledged: idList(s.acknowledged),
+    inbox: s.inbox.map((rows) => ({
+      ids: idList(rows.recipients),
+      sent: rows.sent,
+      fallback_in: rows.fallbackIn,
+    })),
+    fallback: s.fallback.map(batchRow),
+    reasons: reasonRows(s.reasons),
+  }
+}
+
+const settleSql = `
+WITH input AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, sent bigint, moved bigint,
+    expired bigint, acknowledged text, inbox jsonb, fallback jsonb, reasons jsonb)
+), done AS (
+  UPDATE batch SET status = i.status, version = batch.version + 1, state = 'settled', lease_until = NULL, worker = NULL
+  FROM input i JOIN task t ON t.id = i.t
+  WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
+  RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.lane, batch.deadline, batch.planned_at, batch.tried,
+    t.paused, t.speed, i.sent, i.moved, i.expired, i.acknowledged, i.inbox, i.fallback, i.reasons
+), received AS (
+  INSERT INTO receipt (task_id, device_id, channel)
+  SELECT d.task_id, x.id, 'native' FROM done d CROSS JOIN LATERAL unnest(d.acknowledged::bigint[]) AS x (id) ORDER BY 1, 2
+  ON CONFLICT (task_id, device_id) DO NOTHING
+  RETURNING task_id
+), kept AS MATERIALIZED (
+  SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in,
+    EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id) AS known
+  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.inbox) AS n (ids text, sent boolean, fallback_in double precision)
+  CROSS JOIN LATERAL unnest(n.ids::bigint[]) AS x (id)
+), boxed AS (
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, fallback_at, tried)
+  SELECT task_id, id, app_id, deadline, planned_at, CASE WHEN sent THEN now() END,
+    now() + make_interval(secs => fallback_in), tried
+  FROM kept WHERE NOT known ORDER BY task_id, id
+  ON CONFLICT (task_id, device_id) DO NOTHING
+  RETURNING 1
+), next_batches AS (
+  ${nextBatchesSql}
+), why AS (
+  ${reasonsSql}
+), counted AS (
+  INSERT INTO counter AS c (task_id, channel, target, sent, received, moved, expired)
+  SELECT task_id, channel, sum(target), sum(sent), sum(received), sum(moved), sum(expired) FROM (
+    SELECT task_id, 'native' AS channel, 0 AS target, sent, 0 AS received, moved, expired FROM done
+    UNION ALL SELECT task_id, 'native', 0, 0, 1, 0, 0 FROM received
+    UNION ALL SELECT task_id, 'native', 0, 1, 0, 0, 0 FROM kept WHERE known AND NOT sent
+    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0 FROM next_batches
+  ) deltas
+  WHERE (SELECT count(*) FROM boxed) >= 0 AND (SELECT count(*) FROM why) >= 0
+  GROUP BY task_id, channel ORDER BY task_id, channel
+  ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
+    received = c.received + excluded.received, moved = c.moved + excluded.moved, expired = c.expired + excluded.expired
+  RETURNING 1
+)
+SELECT d.task_id, d.id FROM done d WHERE (SELECT count(*) FROM counted) >= 0`
+
+/**
+ * Recipients that are no longer whom the message was planned for: removed, or given to another user since. Answers the time
+ * (Unix ms) from which on the device was another's.
+ */
+export async function movedSince(
+  runner: Runner,
+  recipients: readonly number[],
+  plannedAt: number,
+): Promise<Map<number, number>> {
+  const rows = await run<[number, number | null]>(
+    runner,
+    'moved-since',
+    `SELECT r.id, (extract(epoch FROM d.moved_at) * 1000)::float8 FROM unnest($1::bigint[]) AS r (id)
+     LEFT JOIN device d ON d.id = r.id WHERE d.id IS NULL OR d.moved_at > to_timestamp($2::float8 / 1000)`,
+    [recipients, plannedAt],
+  )
+  return new Map(rows.map(([id, movedAt]) => [id, movedAt ?? Number.POSITIVE_INFINITY]))
+}

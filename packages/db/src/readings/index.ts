@@ -1,0 +1,11 @@
+export { type Backlog, readBacklog, readStanding, type Standing } from './backlog.ts'
+export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
+export {
+  type CertificateHealth,
+  certificateHealth,
+  examineServer,
+  type SealHealth,
+  type ServerFacts,
+  sealHealth,
+} from './checkup.ts'
+export { type Overview, readOverview, readSettledTotal } from './console-overview.ts'

@@ -1,0 +1,118 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { applyWithPrisma } from './migrate-engine.ts'
+import { compareMigrations, MigrationError, type Recorded, readMigrations } from './migrations.ts'
+
+export type MigrateOptions = {
+  log?: (sentence: string) => void
+  /** The folder that holds the schema and the migrations; the project's own when not given. */
+  folder?: string
+}
+
+const prismaFolder = join(import.meta.dirname, '../../../../prisma')
+
+/** Any number that no other program uses for an advisory lock in the same database. */
+const lockKey = 7_164_120_901
+
+/**
+ * Brings a database to the schema of this code. Any number of processes may call it at once, and one that is killed
+ * half-way leaves nothing that the next call does not mend. When nothing is to be done it costs one query. Throws
+ * MigrationError.
+ */
+export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
+  const folder = options.folder ?? prismaFolder
+  const migrations = readMigrations(join(folder, 'migrations'))
+  const client = await connect(databaseUrl)
+  try {
+    await requireVersion(client)
+    if (compareMigrations(migrations, await readRecorded(client)).missing.length === 0) return
+    await lock(client)
+    const { missing, unfinished } = compareMigrations(migrations, await readRecorded(client))
+    if (missing.length === 0) return
+    options.log?.(`applying ${missing.length} migration${missing.length === 1 ? '' : 's'}`)
+    // A script and the note that it has finished are one commit, so what is not noted has left no trace.
+    if (unfinished.length > 0) {
+      await client.query('UPDATE _prisma_migrations SET rolled_back_at = now() WHERE id = ANY($1)', [
+        unfinished,
+      ])
+    }
+    await applyWithPrisma({ databaseUrl, folder, migrations, client })
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+export type MigrationState = {
+  /** Names of migrations that the database has. */
+  applied: string[]
+  /** ... and of those that the next start of a program applies. */
+  pending: string[]
+}
+
+/** What `migrate` would do, without doing it. Throws MigrationError as it would. */
+export async function migrationState(databaseUrl: string, folder = prismaFolder): Promise<MigrationState> {
+  const migrations = readMigrations(join(folder, 'migrations'))
+  const client = await connect(databaseUrl)
+  try {
+    const { missing } = compareMigrations(migrations, await readRecorded(client))
+    const pending = missing.map(({ name }) => name)
+    return {
+      applied: migrations.map(({ name }) => name).filter((name) => !pending.includes(name)),
+      pending,
+    }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'herald migrate',
+    connectionTimeoutMillis: 10_000,
+  })
+  // Without a listener a connection lost between two statements would end the process; the next statement says so, too.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const { host, port, database } = client
+    throw new MigrationError(
+      `The database ${database} at ${host}:${port} cannot be opened: ${message || code}.`,
+    )
+  }
+}
+
+async function requireVersion(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(`SELECT current_setting('server_version_num')::int AS version`)
+  const major = Math.floor(rows[0].version / 10_000)
+  if (major < 14)
+    throw new MigrationError(`Herald needs PostgreSQL 14 or newer, and this server is version ${major}.`)
+}
+
+async function lock(client: pg.Client): Promise<void> {
+  await client.query(`SET lock_timeout = '5min'`)
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [lockKey])
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== '55P03') throw error
+    throw new MigrationError('Another process has been migrating this database for more than five minutes.')
+  }
+  await client.query('SET lock_timeout = 0')
+  // If we are killed in the middle of a script, Postgres shall give it up, and with it the lock, at once.
+  await client.query(`SET client_connection_check_interval = '1s'`)
+}
+
+async function readRecorded(client: pg.Client): Promise<Recorded[]> {
+  const { rows: tables } = await client.query(
+    `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`,
+  )
+  if (!tables[0].exists) return []
+  const { rows } = await client.query(
+    `SELECT id, migration_name AS name, checksum, finished_at IS NOT NULL AS finished
+     FROM _prisma_migrations WHERE rolled_back_at IS NULL`,
+  )
+  return rows
+}

@@ -1,0 +1,252 @@
+import { type Audience, type NewTask, type Plan, targetsOf } from '@herald/domain'
+import {
+  type BatchRow,
+  batchRecord,
+  batchRow,
+  handOverTime,
+  idList,
+  type ReleasedBatch,
+} from '../ledger/batch-rows.ts'
+import type { Database } from '../store/database.ts'
+import { isInDoubt, isTransient, retrying } from '../store/errors.ts'
+import { run } from '../store/statement.ts'
+
+export type TaskToAccept = {
+  task: NewTask
+  /** Undefined: the planner resolves the audience later (large, or not begun). */
+  plan?: Plan
+  /** Whether a batch may go to its queue at once; the others are left to the feeder. */
+  mayRelease(batch: Plan['batches'][number]): boolean
+}
+
+export type AcceptedTask = {
+  taskId: number
+  /** False: the request id was used before, and this is the first task's id. */
+  fresh: boolean
+  released: ReleasedBatch[]
+}
+
+/** Postgres was lost while the tasks were being written and did not come back in time: nobody knows whether they are there. */
+export class AcceptInDoubt extends Error {}
+
+/** All were written but those whose request id was used before, and the ids of those tasks could not be read. */
+export class PartlyAccepted extends Error {
+  readonly accepted: readonly (AcceptedTask | undefined)[]
+  constructor(accepted: readonly (AcceptedTask | undefined)[], cause: unknown) {
+    super('some tasks could not be found under their request id', { cause })
+    this.accepted = accepted
+  }
+}
+
+/** How long callers wait for Postgres to come back and tell. */
+const KNOWN_WITHIN_MS = 10_000
+
+/**
+ * Commits tasks and the batches of small audiences in one statement, hence one fsync for all of them. Batches are born
+ * released; the caller adds their jobs, and the feeder does if the caller dies first. Answers in the order given.
+ */
+export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promise<AcceptedTask[]> {
+  // Ordered by request id: two commits that share several ids then wait for each other instead of deadlocking.
+  const order = entries
+    .map((entry, ord) => ({ entry, ord }))
+    .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
+  const answers: AcceptedTask[] = new Array(entries.length)
+  const inserted = await insertOnce(
+    db,
+    order.map(({ entry, ord }) => taskRow(entry, ord)),
+  )
+  for (const [ord, taskId, released] of inserted) {
+    answers[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
+  }
+  const missing = order.filter(({ ord }) => !answers[ord])
+  if (missing.length > 0) {
+    const tasks = missing.map(({ entry }) => entry.task)
+    const found = await retrying(() => findRequests(db, tasks)).catch((error: unknown) => {
+      throw new PartlyAccepted(answers, error)
+    })
+    missing.forEach(({ ord }, i) => {
+      const taskId = found[i]
+      if (taskId === undefined) throw new Error('A task was neither inserted nor found under its request id')
+      answers[ord] = { taskId, fresh: false, released: [] }
+    })
+  }
+  return answers
+}
+
+type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null]
+
+/**
+ * The tasks get their ids before the statement, so that it can be repeated when its answer is lost: an id that is taken then
+ * says that the lost one has committed.
+ */
+async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Promise<InsertedRow[]> {
+  let doubt: { cause: unknown; until: number } | undefined
+  let ids = await newTaskIds(db, tasks.length)
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
+      return await run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
+    } catch (error) {
+      const { code, constraint } = error as { code?: string; constraint?: string }
+      if (code === '23505' && constraint === 'task_pkey') {
+        if (doubt) return writtenBefore(db, tasks, ids).catch(inDoubt)
+        // A clock that was set back made an id once more: nothing was written, and the next ids are others.
+        if (attempt >= 3) throw error
+        ids = await newTaskIds(db, tasks.length)
+        continue
+      }
+      if (isInDoubt(error)) doubt ??= { cause: error, until: performance.now() + KNOWN_WITHIN_MS }
+      if (!doubt) throw error
+      if (!isTransient(error) || performance.now() > doubt.until) inDoubt(doubt.cause)
+      await new Promise((resolve) => setTimeout(resolve, 100 + 100 * Math.random()))
+    }
+  }
+}
+
+function inDoubt(cause: unknown): never {
+  throw new AcceptInDoubt('nobody knows whether the tasks were written', { cause })
+}
+
+async function newTaskIds(db: Database, count: number): Promise<number[]> {
+  const rows = await run<[number]>(
+    db.pool,
+    'task-ids',
+    'SELECT next_task_id() FROM generate_series(1, $1::int)',
+    [count],
+  )
+  return rows.map(([id]) => id)
+}
+
+/** Their jobs, which died with the answer, are the feeder's. */
+async function writtenBefore(
+  db: Database,
+  tasks: { ord: number }[],
+  ids: readonly number[],
+): Promise<InsertedRow[]> {
+  const rows = await retrying(() =>
+    run<[number]>(db.pool, 'tasks-written', 'SELECT id FROM task WHERE id = ANY($1::bigint[])', [
+      idList(ids),
+    ]),
+  )
+  const written = new Set(rows.map(([id]) => id))
+  return tasks.flatMap(({ ord }, i): InsertedRow[] => (written.has(ids[i]!) ? [[ord, ids[i]!, null]] : []))
+}
+
+type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
+
+const acceptSql = `
+WITH input AS MATERIALIZED (
+  SELECT r.*, GREATEST(now(), to_timestamp(r.show_begin)) AS begin_at,
+    to_timestamp(r.show_end) AS show_end_at
+  FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
+    strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
+    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+), timed AS (
+  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${handOverTime}, show_end_at) END AS deadline FROM input
+), inserted AS (
+  INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
+    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)
+  SELECT id, app_id, group_id, request_id, state, audience::json, strategy, sequence::text[], message::json, message_class,
+    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state = 'sending' THEN now() END, unreachable, now()
+  FROM timed
+  ON CONFLICT (app_id, request_id) WHERE request_id IS NOT NULL DO NOTHING
+  RETURNING id
+), fresh AS (
+  SELECT t.* FROM timed t JOIN inserted USING (id)
+), batches AS (
+  INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
+    deadline, released_at)
+  SELECT f.id, f.app_id, b.channel, b.certificate_id, b.topic, b.node, f.lane, b.state, b.size, b.recipients::bigint[],
+    repeat('.', b.size), b.tried::text[], f.deadline, CASE WHEN b.state = 'released' THEN now() END
+  FROM fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})
+  RETURNING task_id, id, channel, certificate_id, node, lane, size, state
+), boxed AS (
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
+  SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
+), counted AS (
+  INSERT INTO counter (task_id, channel, target)
+  SELECT f.id, t.key, t.value::bigint FROM fresh f, jsonb_each_text(f.targets) t
+)
+SELECT f.ord, f.id, (
+  SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
+    'lane', b.lane, 'size', b.size))
+  FROM batches b WHERE b.task_id = f.id AND b.state = 'released')
+FROM fresh f`
+
+function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
+  return {
+    ord,
+    app_id: task.appId,
+    group_id: task.groupId ?? null,
+    request_id: task.requestId ?? null,
+    state: plan ? 'sending' : 'accepted',
+    audience: encodeAudience(task.audience),
+    strategy: task.strategy,
+    sequence: idList(task.sequence),
+    message: JSON.stringify(task.message),
+    message_class: task.messageClass ?? null,
+    lane: task.lane ?? (plan ? 'high' : 'normal'),
+    lane_fixed: task.lane !== undefined,
+    speed: task.speed ?? null,
+    ttl: task.ttl,
+    show_begin: task.message.showBegin ?? null,
+    show_end: task.message.showEnd ?? null,
+    unreachable: plan?.unreachable ?? 0,
+    batches: (plan?.batches ?? []).map((batch): BatchRow & { state: string } => ({
+      ...batchRow(batch),
+      state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
+    })),
+    inbox: idList(plan?.inbox ?? []),
+    targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
+  }
+}
+
+function requestKey(task: NewTask): string {
+  return task.requestId === undefined ? '' : `${task.appId}\0${task.requestId}`
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+async function findRequests(db: Database, tasks: NewTask[]): Promise<(number | undefined)[]> {
+  const rows = await run<[ord: number, id: number]>(
+    db.pool,
+    'find-requests',
+    `SELECT r.ord::int, t.id FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS r (app_id, request_id, ord)
+     JOIN task t ON t.app_id = r.app_id AND t.request_id = r.request_id`,
+    [tasks.map((task) => task.appId), tasks.map((task) => task.requestId ?? null)],
+  )
+  const found: (number | undefined)[] = tasks.map(() => undefined)
+  for (const [ord, id] of rows) found[ord - 1] = id
+  return found
+}
+
+/** The task that used this request id, looked up before checks that depend on the clock. */
+export async function findByRequestId(
+  db: Database,
+  appId: string,
+  requestId: string,
+): Promise<number | undefined> {
+  const [row] = await run<[number]>(
+    db.pool,
+    'find-request',
+    'SELECT id FROM task WHERE app_id = $1 AND request_id = $2',
+    [appId, requestId],
+  )
+  return row?.[0]
+}
+
+/** User ids are int64 and so are kept as text. */
+function encodeAudience(audience: Audience): string {
+  return JSON.stringify(
+    audience.kind === 'user_id' ? { ...audience, userIds: audience.userIds.map(String) } : audience,
+  )
+}
+
+export function decodeAudience(stored: unknown): Audience {
+  const audience = stored as Audience
+  return audience.kind === 'user_id'
+    ? { kind: 'user_id', userIds: audience.userIds.map((id) => BigInt(id)) }
+    : audience
+}

@@ -1,0 +1,267 @@
+import { type Audience, type PlanDevice, smallAudience } from '@herald/domain'
+import { tagNumbers } from '../devices/tags.ts'
+import type { Database } from '../store/database.ts'
+import { type Runner, run } from '../store/statement.ts'
+import { runColumns } from '../store/text-columns.ts'
+
+export type AudienceScope = {
+  appId: string
+  /** Only devices of this group's members. */
+  groupId?: number
+  audience: Audience
+}
+
+type DeviceRow = [
+  id: number,
+  platform: PlanDevice['platform'] | null,
+  node: string | null,
+  channel: PlanDevice['bindings'][number]['channel'] | null,
+  environment: number,
+  registeredAt: number,
+  bundleId: string | null,
+]
+
+/** One row a binding, ascending by device; presence counts only on a node whose lease is alive. */
+const columnsOfDevice = [
+  'd.id',
+  'd.platform',
+  'n.id',
+  'b.channel',
+  'b.environment',
+  // As a number: writing out a date costs a third of a page.
+  `(date_part('epoch', b.registered_at) * 1000000)::bigint`,
+  'b.bundle_id',
+] as const
+const deviceColumns = columnsOfDevice.join(', ')
+const deviceJoins = `
+  LEFT JOIN presence p ON p.device_id = d.id
+  LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
+  LEFT JOIN binding b ON b.device_id = d.id`
+
+/** Rows of one device follow each other. One device at a time: a page of them in memory at once is what the planner's GC is about. */
+function* gather(count: number, row: (i: number) => DeviceRow): Generator<PlanDevice> {
+  let last: (PlanDevice & { bindings: PlanDevice['bindings'][number][] }) | undefined
+  for (let i = 0; i < count; i++) {
+    const [id, platform, node, channel, environment, registeredAt, bundleId] = row(i)
+    if (last?.id !== id) {
+      if (last) yield last
+      last = { id, platform: platform ?? undefined, node: node ?? undefined, bindings: [] }
+    }
+    if (channel) last.bindings.push({ channel, environment, registeredAt, bundleId: bundleId ?? undefined })
+  }
+  if (last) yield last
+}
+
+const devicesOf = (rows: DeviceRow[]): PlanDevice[] => [...gather(rows.length, (i) => rows[i]!)]
+
+/**
+ * The devices an audience matches, ascending, as a subquery over $1 app, $2 group or null, $3 list. A device that several
+ * items match appears once. `range` bounds it to ids in [$4, $5).
+ */
+function matches(audience: Audience, range: boolean): string {
+  const where = `d.app_id = $1 ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
+    SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id))`
+  switch (audience.kind) {
+    case 'all':
+      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND $3::text IS NULL ORDER BY d.id`
+    case 'tag':
+      return `SELECT DISTINCT d.id, d.platform FROM device_tag t JOIN device d ON d.id = t.device_id
+        WHERE t.tag_id = ANY(${tagNumbers('$3::text[]')}) ${range ? 'AND t.device_id >= $4 AND t.device_id < $5' : ''}
+          AND ${where} ORDER BY d.id`
+    case 'alias':
+      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.alias = ANY($3::text[]) ORDER BY d.id`
+    case 'user_id':
+      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.user_id = ANY($3::bigint[]) ORDER BY d.id`
+    case 'push_token':
+      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.push_token = ANY($3::text[]) ORDER BY d.id`
+  }
+}
+
+function listOf(audience: Audience): unknown {
+  switch (audience.kind) {
+    case 'all':
+      return null
+    case 'tag':
+      return audience.tags
+    case 'alias':
+      return audience.aliases
+    case 'user_id':
+      return audience.userIds.map(String)
+    case 'push_token':
+      return audience.pushTokens
+  }
+}
+
+/** The audience's devices with ids in [lo, hi), to be walked once, or undefined when they are more than `most`. */
+export async function devicePage(
+  runner: Runner,
+  scope: AudienceScope,
+  page: { lo: number; hi: number; most: number },
+): Promise<{ count: number; devices: Iterable<PlanDevice> } | undefined> {
+  const { audience } = scope
+  const [ids, platforms, nodes, channels, environments, registered, bundles] = await runColumns(
+    runner,
+    `page-${audience.kind}-${page.most}`,
+    columnsOfDevice,
+    // The range stands beside every table of the page: without it Postgres reads them whole to join a few thousand rows. The limit
+    // is no parameter: not knowing it, Postgres expects a tenth and looks every device up instead of merging.
+    `FROM (${matches(audience, true)} LIMIT ${page.most + 1}) d
+     LEFT JOIN presence p ON p.device_id = d.id AND p.device_id >= $4 AND p.device_id < $5
+     LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
+     LEFT JOIN binding b ON b.device_id = d.id AND b.device_id >= $4 AND b.device_id < $5
+     ORDER BY d.id`,
+    [scope.appId, scope.groupId ?? null, listOf(audience), page.lo, page.hi],
+  )
+  const count = ids.reduce((sum, id, i) => (id === ids[i - 1] ? sum : sum + 1), 0)
+  if (count > page.most) return undefined
+  const devices = gather(ids.length, (i) => [
+    Number(ids[i]),
+    (platforms[i] as PlanDevice['platform']) || null,
+    nodes[i] || null,
+    (channels[i] as DeviceRow[3]) || null,
+    Number(environments[i]),
+    Number(registered[i]),
+    bundles[i] || null,
+  ])
+  return { count, devices }
+}
+
+/**
+ * The audience's devices when they are few, else undefined. Looks at a bounded number of rows, so that a request for a
+ * million devices costs the accept no more than one for a thousand.
+ */
+async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
+  const { audience } = scope
+  const values = [scope.appId, scope.groupId ?? null, listOf(audience)]
+  if (audience.kind === 'tag' || (audience.kind === 'all' && scope.groupId !== undefined)) {
+    const bound = 5 * smallAudience
+    const [count] = await run<[number]>(
+      db.pool,
+      audience.kind === 'tag' ? 'bound-tag' : 'bound-group',
+      audience.kind === 'tag'
+        ? `SELECT count(*)::int FROM (SELECT 1 FROM device_tag
+           WHERE tag_id = ANY(${tagNumbers('$2::text[]')}) LIMIT $3) r`
+        : `SELECT count(*)::int FROM (SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id
+           WHERE m.group_id = $2 LIMIT $3) r`,
+      [scope.appId, audience.kind === 'tag' ? audience.tags : scope.groupId, bound],
+    )
+    if (count![0] >= bound) return undefined
+    if (audience.kind === 'all') return groupDevices(db, scope)
+  }
+  const rows = await run<DeviceRow>(
+    db.pool,
+    `small-${audience.kind}`,
+    `SELECT ${deviceColumns} FROM (${matches(audience, false)} LIMIT ${smallAudience + 1}) d ${deviceJoins} ORDER BY d.id`,
+    values,
+  )
+  return fewOrNone(devicesOf(rows))
+}
+
+async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
+  const rows = await run<DeviceRow>(
+    db.pool,
+    'small-group',
+    `SELECT ${deviceColumns} FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id ${deviceJoins}
+     WHERE m.group_id = $2 ORDER BY d.id`,
+    [scope.appId, scope.groupId],
+  )
+  return fewOrNone(devicesOf(rows))
+}
+
+function fewOrNone(devices: PlanDevice[]): PlanDevice[] | undefined {
+  return devices.length > smallAudience ? undefined : devices
+}
+
+/** One statement for many requests that name one device each costs a tenth of one statement a request. */
+const groupable = {
+  push_token: 'd.push_token = r.value',
+  user_id: 'd.user_id = r.value::bigint',
+  alias: 'd.alias = r.value',
+}
+const mostValuesInGroup = 5
+
+type Keyed = DeviceRow extends [...infer R] ? [ord: number, ...R] : never
+
+/** Resolves the audiences of several requests; undefined where an audience is large. Same order as `scopes`. */
+export async function resolveSmallAudiences(
+  db: Database,
+  scopes: AudienceScope[],
+): Promise<(PlanDevice[] | undefined)[]> {
+  const answers: (PlanDevice[] | undefined)[] = scopes.map(() => [])
+  const work: Promise<void>[] = []
+  const grouped = new Map<keyof typeof groupable, { ord: number; value: string }[]>()
+  scopes.forEach((scope, ord) => {
+    const { kind } = scope.audience
+    const values = listOf(scope.audience) as string[] | null
+    if (kind in groupable && values && new Set(values).size <= mostValuesInGroup) {
+      const list = grouped.get(kind as keyof typeof groupable) ?? []
+      for (const value of new Set(values)) list.push({ ord, value })
+      grouped.set(kind as keyof typeof groupable, list)
+    } else {
+      work.push(
+        smallAudienceOf(db, scope).then((devices) => {
+          answers[ord] = devices
+        }),
+      )
+    }
+  })
+  for (const [kind, entries] of grouped) work.push(resolveGrouped(db, kind, entries, scopes, answers))
+  await Promise.all(work)
+  return answers
+}
+
+async function resolveGrouped(
+  db: Database,
+  kind: keyof typeof groupable,
+  entries: { ord: number; value: string }[],
+  scopes: AudienceScope[],
+  answers: (PlanDevice[] | undefined)[],
+): Promise<void> {
+  const rows = await run<Keyed>(
+    db.pool,
+    `grouped-${kind}`,
+    `SELECT r.ord, ${deviceColumns}
+     FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[]) AS r (ord, app_id, group_id, value)
+     CROSS JOIN LATERAL (SELECT * FROM device d WHERE d.app_id = r.app_id AND ${groupable[kind]}
+       AND (r.group_id IS NULL OR EXISTS (
+         SELECT 1 FROM group_member m WHERE m.group_id = r.group_id AND m.user_id = d.user_id))
+       LIMIT ${smallAudience + 1}) d ${deviceJoins}
+     ORDER BY r.ord, d.id`,
+    [
+      entries.map((entry) => entry.ord),
+      entries.map((entry) => scopes[entry.ord]!.appId),
+      entries.map((entry) => scopes[entry.ord]!.groupId ?? null),
+      entries.map((entry) => entry.value),
+    ],
+  )
+  const byOrd = new Map<number, DeviceRow[]>()
+  for (const [ord, ...row] of rows) {
+    const list = byOrd.get(ord)
+    if (list) list.push(row as DeviceRow)
+    else byOrd.set(ord, [row as DeviceRow])
+  }
+  for (const [ord, list] of byOrd) answers[ord] = fewOrNone(devicesOf(list))
+}
+
+/** Devices by id, for recipients that need another channel and for explain. */
+export async function devicesById(runner: Runner, ids: readonly number[]): Promise<PlanDevice[]> {
+  const rows = await run<DeviceRow>(
+    runner,
+    'devices-by-id',
+    `SELECT ${deviceColumns} FROM device d ${deviceJoins} WHERE d.id = ANY($1::bigint[]) ORDER BY d.id`,
+    [ids],
+  )
+  return devicesOf(rows)
+}
+
+/** One past the highest device id of the application: the bound fixed when planning begins. */
+export async function deviceIdBounds(runner: Runner, appId: string): Promise<{ lo: number; hi: number }> {
+  const [row] = await run<[number | null, number | null]>(
+    runner,
+    'device-bounds',
+    `SELECT (SELECT id FROM device WHERE app_id = $1 ORDER BY id LIMIT 1),
+            (SELECT id FROM device WHERE app_id = $1 ORDER BY id DESC LIMIT 1)`,
+    [appId],
+  )
+  return { lo: row![0] ?? 0, hi: (row![1] ?? -1) + 1 }
+}

@@ -1,0 +1,53 @@
+export {
+  type AcceptedTask,
+  AcceptInDoubt,
+  acceptTasks,
+  findByRequestId,
+  PartlyAccepted,
+  type TaskToAccept,
+} from './accept.ts'
+export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
+export { assignBadges } from './badges.ts'
+export {
+  callbackKeys,
+  devicesOfTokens,
+  forgetCallbacks,
+  leaseCallbacks,
+  type NewCallback,
+  type StoredCallback,
+  storeCallbacks,
+} from './callbacks.ts'
+export { batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
+export { feelPulse } from './due-work.ts'
+export { pacedTasks, readyOutlets, releasePaced, releaseReady } from './feeder.ts'
+export {
+  beginDueTask,
+  closePlanning,
+  type PlannedTask,
+  PlanningFailed,
+  planPage,
+  tasksById,
+} from './planning.ts'
+export { type ReceiptToRecord, receiptsAmong, recordReceipts } from './receipts.ts'
+export { applyRetention } from './retention.ts'
+export { type Settlement, settleBatches } from './settle.ts'
+export { settleUntilKnown } from './settle-until-known.ts'
+export {
+  alignPaused,
+  channelsWithUnclaimed,
+  closeCancelledAccepted,
+  closeDone,
+  finishTasks,
+  freeDeadLeases,
+  unclaimed,
+} from './sweeping.ts'
+export {
+  type ControlAnswer,
+  cancelTask,
+  listTasks,
+  pauseTask,
+  resumeTask,
+  type TaskView,
+  taskDetails,
+  taskFailures,
+} from './tasks.ts'

@@ -1,0 +1,119 @@
+import type { Database } from '../store/database.ts'
+import { codeOf } from '../store/errors.ts'
+import type { User } from './users.ts'
+
+export type Group = { groupId: bigint; name: string; members: number; createdAt: Date }
+
+export async function createGroup(
+  db: Database,
+  appId: string,
+  name: string,
+): Promise<{ groupId: bigint } | 'taken'> {
+  try {
+    const { id } = await db.prisma.userGroup.create({ data: { appId, name }, select: { id: true } })
+    return { groupId: id }
+  } catch (error) {
+    if (codeOf(error) === '23505') return 'taken'
+    throw error
+  }
+}
+
+export async function listGroups(
+  db: Database,
+  appId: string,
+  page: { after?: bigint; limit: number },
+): Promise<Group[]> {
+  const rows = await db.prisma.userGroup.findMany({
+    where: { appId, id: { gt: page.after } },
+    include: { _count: { select: { members: true } } },
+    orderBy: { id: 'asc' },
+    take: page.limit,
+  })
+  return rows.map((row) => ({
+    groupId: row.id,
+    name: row.name,
+    members: row._count.members,
+    createdAt: row.createdAt,
+  }))
+}
+
+export async function removeGroup(db: Database, appId: string, groupId: bigint): Promise<boolean> {
+  const { count } = await db.prisma.userGroup.deleteMany({ where: { appId, id: groupId } })
+  return count > 0
+}
+
+export async function isGroup(db: Database, appId: string, groupId: bigint): Promise<boolean> {
+  const { rowCount } = await db.pool.query({
+    name: 'is-group',
+    text: 'SELECT 1 FROM user_group WHERE id = $1 AND app_id = $2',
+    values: [groupId, appId],
+  })
+  return rowCount === 1
+}
+
+export async function isMember(
+  db: Database,
+  appId: string,
+  groupId: bigint,
+  userId: bigint | null,
+): Promise<boolean> {
+  const { rowCount } = await db.pool.query(
+    `SELECT 1 FROM group_member m JOIN user_group g ON g.id = m.group_id
+     WHERE m.group_id = $1 AND m.user_id = $2 AND g.app_id = $3`,
+    [groupId, userId, appId],
+  )
+  return rowCount === 1
+}
+
+/** Adds the users that exist; answers how many were not members before. */
+export async function addMembers(
+  db: Database,
+  appId: string,
+  groupId: bigint,
+  userIds: bigint[],
+): Promise<number> {
+  const { rowCount } = await db.pool.query(
+    `INSERT INTO group_member (group_id, user_id)
+     SELECT g.id, u.id FROM user_group g JOIN app_user u ON u.app_id = g.app_id
+     WHERE g.id = $1 AND g.app_id = $2 AND u.id = ANY($3::bigint[])
+     ORDER BY u.id ON CONFLICT DO NOTHING`,
+    [groupId, appId, userIds.map(String)],
+  )
+  return rowCount ?? 0
+}
+
+export async function removeMembers(
+  db: Database,
+  appId: string,
+  groupId: bigint,
+  userIds: bigint[],
+): Promise<number> {
+  const { rowCount } = await db.pool.query(
+    `DELETE FROM group_member m USING user_group g
+     WHERE g.id = $1 AND g.app_id = $2 AND m.group_id = g.id AND m.user_id = ANY($3::bigint[])`,
+    [groupId, appId, userIds.map(String)],
+  )
+  return rowCount ?? 0
+}
+
+export async function listMembers(
+  db: Database,
+  appId: string,
+  groupId: bigint,
+  page: { after?: bigint; limit: number },
+): Promise<User[]> {
+  // One statement: with the members read first, a user removed meanwhile would be a row without a user.
+  const rows = await db.prisma.appUser.findMany({
+    where: { appId, id: { gt: page.after }, memberships: { some: { groupId, group: { appId } } } },
+    omit: { passwordHash: true, tokenVersion: true },
+    orderBy: { id: 'asc' },
+    take: page.limit,
+  })
+  return rows.map((user) => ({
+    userId: user.id,
+    username: user.username,
+    mobile: user.mobile,
+    email: user.email,
+    createdAt: user.createdAt,
+  }))
+}
