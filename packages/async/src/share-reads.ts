@@ -1,5 +1,7 @@
 export type SharedReads<Key, Value> = {
   get(key: Key): Promise<Value>
+  /** Returns whether `get` would not start a read: the value is cached, or is being read. */
+  isFresh(key: Key): boolean
   /** The next `get` reads again. */
   forget(key: Key): void
 }
@@ -47,6 +49,7 @@ export function shareReads<Key, Value>(options: ShareReadsOptions<Key, Value>): 
       if (entries.size > maxKeys) entries.delete(entries.keys().next().value as Key)
       return fresh.value
     },
+    isFresh: (key) => (entries.get(key)?.until ?? 0) > now(),
     forget: (key) => void entries.delete(key),
   }
 }

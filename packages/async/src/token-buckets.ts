@@ -2,6 +2,8 @@
 export type TokenBuckets = {
   /** Takes one token. Returns 0, or the seconds to wait (at least 1) when the bucket is empty. */
   take(key: string): number
+  /** Returns a token that was taken in advance. */
+  giveBack(key: string): void
 }
 
 const SWEEP_MS = 10_000
@@ -32,6 +34,11 @@ export function tokenBuckets(options: {
       if (left < 1) return Math.max(1, Math.ceil((1 - left) / perSecond))
       fullAt.set(key, full + 1000 / perSecond)
       return 0
+    },
+    giveBack(key) {
+      const full = (fullAt.get(key) ?? 0) - 1000 / perSecond
+      if (full > now()) fullAt.set(key, full)
+      else fullAt.delete(key)
     },
   }
 }

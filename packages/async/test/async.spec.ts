@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import {
   CoalesceFull,
   CoalesceTimeout,
@@ -20,6 +20,14 @@ describe('sleep', () => {
     stop.abort()
     await expect(slept).resolves.toBeUndefined()
     await expect(sleep(3_600_000, stop.signal)).resolves.toBeUndefined()
+  })
+
+  it('follows fake timers', async () => {
+    jest.useFakeTimers()
+    const slept = sleep(3_600_000)
+    await jest.advanceTimersByTimeAsync(3_600_000)
+    await slept
+    jest.useRealTimers()
   })
 })
 
@@ -104,6 +112,18 @@ describe('tokenBuckets', () => {
     now = 3_600_000
     expect([take('a'), take('a'), take('a')]).toEqual([0, 0, 2])
   })
+
+  it('counts a token that was given back as not taken, and no more than that', () => {
+    const { take, giveBack } = tokenBuckets({ perSecond: 0.5, burst: 2, now: () => 0 })
+    for (let i = 0; i < 10; i++) {
+      expect(take('a')).toBe(0)
+      giveBack('a')
+    }
+    giveBack('a')
+    expect([take('a'), take('a'), take('a')]).toEqual([0, 0, 2])
+    giveBack('a')
+    expect([take('a'), take('a')]).toEqual([0, 2])
+  })
 })
 
 describe('shareReads', () => {
@@ -116,10 +136,14 @@ describe('shareReads', () => {
     let now = 0
     const { read, count } = reader(async (n) => n)
     const shared = shareReads<string, number>({ read, maxAgeMs: 10, now: () => now })
-    expect(await Promise.all([shared.get('a'), shared.get('a')])).toEqual([1, 1])
+    expect(shared.isFresh('a')).toBe(false)
+    const both = [shared.get('a'), shared.get('a')]
+    expect(shared.isFresh('a')).toBe(true)
+    expect(await Promise.all(both)).toEqual([1, 1])
     now = 9
     expect(await shared.get('a')).toBe(1)
     now = 10
+    expect(shared.isFresh('a')).toBe(false)
     expect(await shared.get('a')).toBe(2)
     shared.forget('a')
     expect([await shared.get('a'), count()]).toEqual([3, 3])

@@ -1,23 +1,13 @@
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { sampleMessage } from '@herald/testkit'
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Database } from '../src/store/index.ts'
 import { AcceptInDoubt, acceptTasks, type TaskToAccept } from '../src/tasks/index.ts'
-import { createApplication } from '../src/tenants/index.ts'
+import { addApplication, useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ max: 3 })
 let appId: string
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 3 })
-  await ensurePartitions(db)
-  const made = await createApplication(db, { name: 'doubtful', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  appId = made.appId
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
+  appId = await addApplication(db)
 })
 afterEach(() => {
   jest.restoreAllMocks()
@@ -39,28 +29,28 @@ const entry = (requestId?: string): TaskToAccept => ({
 const lost = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 type Statement = { name: string; text: string; values: unknown[] }
 
-/** The way to Postgres, with `trouble` in place of the statement's own answer. */
-function through(
+/** The database, with the result of `replace` for the statement of this name. */
+function replacing(
   name: string,
-  trouble: (run: () => Promise<unknown>, time: number) => Promise<unknown>,
+  replace: (run: () => Promise<unknown>, time: number) => Promise<unknown>,
 ): Database {
   let times = 0
   const query = (statement: Statement) => {
     const run = () => db.pool.query(statement) as Promise<unknown>
-    return statement.name === name ? trouble(run, ++times) : run()
+    return statement.name === name ? replace(run, ++times) : run()
   }
   return { ...db, pool: { query } } as unknown as Database
 }
 const count = async () =>
   (await db.pool.query<{ count: number }>('SELECT count(*)::int FROM task')).rows[0]!.count
 
-describe('an accept whose answer is lost', () => {
-  it('is found again when it was committed, and writes nothing twice', async () => {
+describe('an accept whose reply is lost', () => {
+  it('finds the tasks when it was committed, and writes nothing twice', async () => {
     const before = await count()
-    const pool = through('accept', async (run, time) => {
-      const answer = await run()
+    const pool = replacing('accept', async (run, time) => {
+      const result = await run()
       if (time === 1) throw lost()
-      return answer
+      return result
     })
     const accepted = await acceptTasks(pool, [entry(), entry('named'), entry()])
     expect(accepted.map(({ fresh }) => fresh)).toEqual([true, true, true])
@@ -71,25 +61,25 @@ describe('an accept whose answer is lost', () => {
 
   it('is repeated when it was not', async () => {
     const before = await count()
-    const pool = through('accept', (run, time) => (time === 1 ? Promise.reject(lost()) : run()))
+    const pool = replacing('accept', (run, time) => (time === 1 ? Promise.reject(lost()) : run()))
     await acceptTasks(pool, [entry()])
     expect(await count()).toBe(before + 1)
   })
 
-  it('is said to be in doubt when Postgres does not come back', async () => {
+  it('is in doubt when Postgres does not come back', async () => {
     const now = performance.now()
     let asked = 0
     jest.spyOn(performance, 'now').mockImplementation(() => now + 6_000 * asked++)
-    const pool = through('accept', () => Promise.reject(lost()))
+    const pool = replacing('accept', () => Promise.reject(lost()))
     await expect(acceptTasks(pool, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
   })
 
-  it('stays in doubt when the next error is another, and when what was written cannot be read', async () => {
+  it('stays in doubt when another error follows, and when the written tasks cannot be read', async () => {
     const full = Object.assign(new Error('no space left'), { code: '53100' })
-    const fails = through('accept', (_, time) => Promise.reject(time === 1 ? lost() : full))
+    const fails = replacing('accept', (_, time) => Promise.reject(time === 1 ? lost() : full))
     await expect(acceptTasks(fails, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
 
-    const written = through('accept', async (run) => {
+    const written = replacing('accept', async (run) => {
       await run()
       throw lost()
     })
@@ -101,16 +91,16 @@ describe('an accept whose answer is lost', () => {
     await expect(acceptTasks(unread, [entry()])).rejects.toBeInstanceOf(AcceptInDoubt)
   })
 
-  it('is no doubt when Postgres refused at the door', async () => {
+  it('is not in doubt when Postgres refused the connection', async () => {
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
-    const pool = through('accept', () => Promise.reject(refused))
+    const pool = replacing('accept', () => Promise.reject(refused))
     await expect(acceptTasks(pool, [entry()])).rejects.toBe(refused)
   })
 })
 
-it('one whose request id was used before and cannot be looked up leaves the others accepted', async () => {
+it('accepts the others when a used request id cannot be looked up', async () => {
   await acceptTasks(db, [entry('again')])
-  const pool = through('find-requests', () => Promise.reject(new Error('a defect')))
+  const pool = replacing('find-requests', () => Promise.reject(new Error('a defect')))
   await expect(acceptTasks(pool, [entry(), entry('again')])).rejects.toMatchObject({
     accepted: [expect.objectContaining({ fresh: true }), undefined],
   })

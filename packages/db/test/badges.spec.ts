@@ -1,21 +1,11 @@
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { acceptPlan } from '@herald/testkit'
+import { expect, it } from '@jest/globals'
 import { assignBadges, claimBatches } from '../src/tasks/index.ts'
+import { useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 2 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase({ max: 2 })
 
-it.each([1, 2])('badges of %i batches are added once, however often they are asked for', async (count) => {
+it.each([1, 2])('adds the badges of %i batches once, even if called twice', async (count) => {
   const batches = Array.from({ length: count }, (_, i) => ({
     channel: 'apns' as const,
     certificateId: 1,
@@ -23,10 +13,14 @@ it.each([1, 2])('badges of %i batches are added once, however often they are ask
     tried: [],
   }))
   const { released } = await acceptPlan(db, 'app', { batches })
-  const claimed = await claimBatches(db.pool, released, { seconds: 30, worker: 'w' })
-  const wishes = claimed.map((batch) => ({ ...batch, badge: { kind: 'add' as const, count: 3 } }))
-  const first = await assignBadges(db.pool, wishes)
-  // As when the answer of the first was lost.
-  expect(await assignBadges(db.pool, wishes)).toEqual(first)
+  const claimed = await claimBatches(
+    db.pool,
+    { channel: 'apns', certificateId: 1, batches: released },
+    { seconds: 30, worker: 'w' },
+  )
+  const requests = claimed.map((batch) => ({ ...batch, badge: { kind: 'add' as const, count: 3 } }))
+  const first = await assignBadges(db.pool, requests)
+  // As after a lost reply.
+  expect(await assignBadges(db.pool, requests)).toEqual(first)
   expect([...first.values()]).toEqual(batches.map(() => [3 * count, 3]))
 })

@@ -1,10 +1,10 @@
-import { testDatabase, until } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit'
 import { expect, it, jest } from '@jest/globals'
 import { saveCertificate } from '../src/certificates/index.ts'
 import { createSealer, isUnreachable, openDatabase } from '../src/store/index.ts'
 import { createApplication } from '../src/tenants/index.ts'
 
-it('a save waits for a connection as long as the pool allows, beyond the two seconds of Prisma’s default', async () => {
+it('a save waits for a connection longer than Prisma’s default of two seconds', async () => {
   const database = await testDatabase()
   const db = openDatabase(database.url, { max: 1 })
   try {
@@ -23,7 +23,7 @@ it('a save waits for a connection as long as the pool allows, beyond the two sec
       extra: {},
     })
     saving.catch(() => {})
-    await until(() => db.pool.waitingCount > 0)
+    while (db.pool.waitingCount === 0) await new Promise(setImmediate)
     await jest.advanceTimersByTimeAsync(4_000)
     jest.useRealTimers()
     busy.release()
@@ -35,6 +35,6 @@ it('a save waits for a connection as long as the pool allows, beyond the two sec
   }
 })
 
-it('a transaction that found no connection counts as a store that cannot be reached', () => {
+it('a transaction that got no connection counts as unreachable', () => {
   expect(isUnreachable(Object.assign(new Error('Transaction API error'), { code: 'P2028' }))).toBe(true)
 })

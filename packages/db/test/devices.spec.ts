@@ -1,23 +1,23 @@
-import { type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { bind } from '../src/devices/bindings.ts'
 import { openDeviceImport } from '../src/devices/device-import.ts'
 import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices/devices.ts'
-import { type Database, openDatabase } from '../src/store/database.ts'
-import { countLogin, forgiveLogin } from '../src/tenants/login-failures.ts'
+import { createPushTokens } from '../src/devices/push-tokens.ts'
+import type { Database } from '../src/store/database.ts'
+import { changeApplicationSettings } from '../src/tenants/application-settings.ts'
+import { createApplication } from '../src/tenants/applications.ts'
+import { countLoginAttempt, uncountLoginAttempt } from '../src/tenants/login-failures.ts'
+import { useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 20 })
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase({ max: 20 })
+const pushTokens = createPushTokens(Buffer.alloc(32))
 
-async function phones(appId: string, count: number): Promise<number[]> {
+async function openApplication(appId: string): Promise<void> {
+  await createApplication(db, { appId, name: appId, packageName: '' })
+  await changeApplicationSettings(db, appId, { register: true, registerPerDay: 100 })
+}
+
+async function addDevices(appId: string, count: number): Promise<number[]> {
   const { rows } = await db.pool.query<{ id: number }>(
     `INSERT INTO device (app_id, guid, push_token) SELECT $1, 'g' || n, $1 || '-token-' || n FROM generate_series(1, $2) n
      RETURNING id`,
@@ -27,8 +27,8 @@ async function phones(appId: string, count: number): Promise<number[]> {
 }
 
 describe('binding', () => {
-  it('leaves one holder a token and one token a device under any number of concurrent binds', async () => {
-    const ids = await phones('race', 5)
+  it('leaves one device per token and one token per device after concurrent binds', async () => {
+    const ids = await addDevices('race', 5)
     const tokens = ['a', 'b', 'c', 'd']
     await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
@@ -45,17 +45,17 @@ describe('binding', () => {
       `SELECT channel, token FROM binding WHERE app_id = 'race'`,
     )
     expect(new Set(rows.map(({ channel, token }) => `${channel}/${token}`)).size).toBe(rows.length)
-    // Every token that was ever bound is held or remembered.
-    const held = new Set(rows.map(({ channel, token }) => `${channel}/${token}`))
+    // Every token that was ever bound is bound or retired.
+    const known = new Set(rows.map(({ channel, token }) => `${channel}/${token}`))
     const retired = await db.pool.query<{ channel: string; token: string }>(
       `SELECT channel, token FROM retired_token WHERE app_id = 'race'`,
     )
-    for (const { channel, token } of retired.rows) held.add(`${channel}/${token}`)
-    expect(held.size).toBe(8)
+    for (const { channel, token } of retired.rows) known.add(`${channel}/${token}`)
+    expect(known.size).toBe(8)
   })
 
   it('forgets that a token was retired when its device binds it again', async () => {
-    const [id] = await phones('again', 1)
+    const [id] = await addDevices('again', 1)
     const on = (token: string) =>
       bind(db, { appId: 'again', deviceId: id!, channel: 'fcm', token, environment: 'production' })
     await on('one')
@@ -65,9 +65,9 @@ describe('binding', () => {
     expect(rows).toEqual([{ token: 'two', reason: 'replaced' }])
   })
 
-  it('keeps the tokens of applications apart', async () => {
-    const [first] = await phones('app-1', 1)
-    const [second] = await phones('app-2', 1)
+  it('separates the tokens of applications', async () => {
+    const [first] = await addDevices('app-1', 1)
+    const [second] = await addDevices('app-2', 1)
     for (const [appId, deviceId] of [
       ['app-1', first],
       ['app-2', second],
@@ -85,43 +85,52 @@ describe('binding', () => {
 })
 
 describe('claiming a device', () => {
-  it('makes one device however many log in with its guid at once', async () => {
+  it('creates one device for concurrent logins with its guid', async () => {
     const claims = await Promise.all(
       Array.from({ length: 30 }, (_, i) =>
-        claimDevice(db, { appId: 'claims', guid: 'one', userId: BigInt(i % 3) }),
+        claimDevice(db, pushTokens, { appId: 'claims', guid: 'one', userId: BigInt(i % 3) }),
       ),
     )
-    expect(new Set(claims.map(({ pushToken }) => pushToken)).size).toBe(1)
+    expect(new Set(claims.map(({ deviceId }) => deviceId)).size).toBe(1)
+    // Each change of the owner replaced the token; the last one is valid.
+    const valid = await Promise.all(
+      [...new Set(claims.map(({ pushToken }) => pushToken))].map((pushToken) =>
+        findDevice(db, 'claims', { pushToken }),
+      ),
+    )
+    expect(valid.filter((device) => device !== undefined)).toHaveLength(1)
     const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM device WHERE app_id = 'claims'`)
     expect(rows).toEqual([{ n: 1 }])
   })
 
-  it('does not burn an id for a device that is known', async () => {
-    await claimDevice(db, { appId: 'dense', guid: 'a', userId: 1n })
+  it('uses up no id for a known device', async () => {
+    await openApplication('dense')
+    await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId: 1n })
     for (let i = 0; i < 10; i++) {
-      await claimDevice(db, { appId: 'dense', guid: 'a', userId: 1n })
-      await registerDevice(db, { appId: 'dense', guid: 'b' })
+      await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId: 1n })
+      await registerDevice(db, pushTokens, { appId: 'dense', guid: 'b' })
     }
     const a = await findDevice(db, 'dense', { guid: 'a' })
     const b = await findDevice(db, 'dense', { guid: 'b' })
     expect(b!.deviceId - a!.deviceId).toBe(1)
   })
 
-  it('marks when a device left its owner, and not when it found its first', async () => {
+  it('sets moved_at when the owner changes, and not for the first owner', async () => {
     const movedAt = async () =>
       (await db.pool.query(`SELECT moved_at FROM device WHERE app_id = 'moved'`)).rows[0].moved_at.getTime()
-    await registerDevice(db, { appId: 'moved', guid: 'a' })
+    await openApplication('moved')
+    await registerDevice(db, pushTokens, { appId: 'moved', guid: 'a' })
     const first = await movedAt()
-    await claimDevice(db, { appId: 'moved', guid: 'a', userId: 1n })
+    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: 1n })
     expect(await movedAt()).toBe(first)
-    await claimDevice(db, { appId: 'moved', guid: 'a', userId: 2n })
+    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: 2n })
     expect(await movedAt()).toBeGreaterThan(first)
   })
 })
 
 describe('searching devices', () => {
-  it('reads no table from end to end', async () => {
-    const add = openDeviceImport(db, 'big').add
+  it('uses no sequential scan', async () => {
+    const add = openDeviceImport(db, pushTokens, 'big').add
     for (let batch = 0; batch < 4; batch++)
       await add(
         Array.from({ length: 5000 }, (_, i) => {
@@ -141,6 +150,7 @@ describe('searching devices', () => {
       { alias: 'alias-7' },
       { tag: 'tag-7' },
       { token: 'big-token-77' },
+      { token: pushTokens.make({ appId: 'big', guid: 'big-777' }).token },
       { guid: 'big-777' },
       { userId: 5n },
     ]
@@ -156,25 +166,29 @@ describe('searching devices', () => {
           },
         },
       } as unknown as Database
-      await listDevices(explaining, { appId: 'big' }, filter, { limit: 50 })
+      await listDevices(explaining, pushTokens, { appId: 'big' }, filter, { limit: 50 })
       expect(plans.filter((line) => /Seq Scan on (device|binding|device_tag)/.test(line))).toEqual([])
     }
-    expect(await listDevices(db, { appId: 'big' }, { tag: 'tag-7' }, { limit: 50 })).toHaveLength(20)
+    expect(await listDevices(db, pushTokens, { appId: 'big' }, { tag: 'tag-7' }, { limit: 50 })).toHaveLength(
+      20,
+    )
   })
 })
 
 describe('counting logins', () => {
-  it('takes back what succeeded without opening a window too early', async () => {
+  it('uncounts successful logins without starting a window too early', async () => {
     for (let i = 0; i < 50; i++) {
-      expect(await countLogin(db, 'logins', 'anna')).toBeUndefined()
-      await forgiveLogin(db, 'logins', 'anna')
+      expect(await countLoginAttempt(db, 'logins', 'anna')).toBeUndefined()
+      await uncountLoginAttempt(db, 'logins', 'anna')
     }
     const { rows } = await db.pool.query(`SELECT * FROM login_failure WHERE app_id = 'logins'`)
     expect(rows).toEqual([])
-    const counted = await Promise.all(Array.from({ length: 25 }, () => countLogin(db, 'logins', 'anna')))
-    expect(counted.filter((answer) => answer === undefined)).toHaveLength(10)
-    await forgiveLogin(db, 'logins', 'anna')
-    expect(await countLogin(db, 'logins', 'anna')).toBeUndefined()
-    expect(await countLogin(db, 'logins', 'anna')).toEqual({ waitSeconds: expect.any(Number) })
+    const counted = await Promise.all(
+      Array.from({ length: 25 }, () => countLoginAttempt(db, 'logins', 'anna')),
+    )
+    expect(counted.filter((result) => result === undefined)).toHaveLength(10)
+    await uncountLoginAttempt(db, 'logins', 'anna')
+    expect(await countLoginAttempt(db, 'logins', 'anna')).toBeUndefined()
+    expect(await countLoginAttempt(db, 'logins', 'anna')).toEqual({ waitSeconds: expect.any(Number) })
   })
 })

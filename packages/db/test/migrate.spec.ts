@@ -36,22 +36,22 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 
 const migrated = async () => {
-  const said: string[] = []
-  await migrate(database.url, { folder, log: (sentence) => said.push(sentence) })
-  return said
+  const logged: string[] = []
+  await migrate(database.url, { folder, log: (sentence) => logged.push(sentence) })
+  return logged
 }
 const finished = () =>
   query(`SELECT migration_name AS name FROM _prisma_migrations
          WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY 1`)
 
 describe('migrate', () => {
-  it('creates the tables of Herald and then has nothing to do', async () => {
+  it('creates Herald’s tables, and does nothing when called again', async () => {
     await migrate(database.url)
-    await migrate(database.url, { log: (sentence) => expect(sentence).toBe('said nothing') })
+    await migrate(database.url, { log: (sentence) => expect(sentence).toBe('nothing to log') })
     expect(await query('SELECT count(*)::int AS n FROM task')).toEqual([{ n: 0 }])
   })
 
-  it('applies what is new, in order', async () => {
+  it('applies new migrations in order', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
     expect(await migrationState(database.url, folder)).toEqual({ applied: [], pending: ['1_first'] })
     expect(await migrated()).toEqual(['applying 1 migration'])
@@ -67,7 +67,7 @@ describe('migrate', () => {
     expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_second' }, { name: '3_third' }])
   })
 
-  it('runs a script whole, semicolons in functions and a comment at the end included', async () => {
+  it('runs a script as a whole, with semicolons in functions and a comment at its end', async () => {
     write(
       '1_first',
       `CREATE FUNCTION two() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 2; END $$; -- end`,
@@ -87,7 +87,7 @@ describe('migrate', () => {
     expect(await query('SELECT n FROM a ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
   })
 
-  it('mends what a killed process left half done', async () => {
+  it('repairs what a killed process left half done', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
     write('2_second', 'CREATE TABLE b (n int); SELECT pg_sleep(60)')
     const run = startApp('packages/db/test/run-migrate.ts', {}, [database.url, folder])
@@ -105,7 +105,7 @@ describe('migrate', () => {
     expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_second' }])
   })
 
-  it('says why a script failed, leaves no trace of it, and tries again', async () => {
+  it('reports why a script failed, rolls it back, and tries again', async () => {
     write('1_first', 'CREATE TABLE a (n int); CREATE TABLE a (n int)')
     await expect(migrated()).rejects.toThrow(
       new MigrationError('The database could not be migrated: relation "a" already exists.'),
@@ -117,7 +117,7 @@ describe('migrate', () => {
     expect(await query('SELECT n FROM a')).toEqual([])
   })
 
-  it('refuses a database of a newer Herald', async () => {
+  it('rejects a database of a newer Herald', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
     write('2_second', 'CREATE TABLE b (n int)')
     await migrated()
@@ -127,14 +127,14 @@ describe('migrate', () => {
     )
   })
 
-  it('refuses a database whose migration was another', async () => {
+  it('rejects a database with another version of a migration', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
     await migrated()
     write('1_first', 'CREATE TABLE a (n int, m int)')
     await expect(migrated()).rejects.toThrow('its migration 1_first differs from the one here')
   })
 
-  it('says which database it cannot open', async () => {
+  it('names the database that it cannot open', async () => {
     const port = await freePort()
     await expect(migrate(`postgres://u:hush@127.0.0.1:${port}/nowhere`)).rejects.toThrow(
       `The database nowhere at 127.0.0.1:${port} cannot be opened: connect ECONNREFUSED 127.0.0.1:${port}.`,

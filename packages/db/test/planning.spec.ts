@@ -1,29 +1,20 @@
 import type { Audience } from '@herald/domain'
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { sampleMessage } from '@herald/testkit'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
-import { type Database, ensurePartitions, openDatabase, type Runner } from '../src/store/index.ts'
+import type { Runner } from '../src/store/index.ts'
 import { separator } from '../src/store/text-columns.ts'
 import {
   acceptTasks,
   beginDueTask,
-  closePlanning,
   devicePage,
+  finishPlanning,
   planPage,
   resolveSmallAudiences,
 } from '../src/tasks/index.ts'
+import { useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 async function addDevices(appId: string, count: number): Promise<number[]> {
@@ -44,7 +35,7 @@ async function addDevices(appId: string, count: number): Promise<number[]> {
   return ids
 }
 
-/** A task that a planner is to resolve. */
+/** Accepts a task without a plan. */
 async function acceptLarge(appId: string): Promise<number> {
   const [accepted] = await acceptTasks(db, [
     {
@@ -69,7 +60,7 @@ const inboxOf = (ids: number[]) => ({
 const finish = (taskId: number) => db.pool.query(`UPDATE task SET state = 'finished' WHERE id = $1`, [taskId])
 
 describe('two planners', () => {
-  it('begin a task once', async () => {
+  it('start a task once', async () => {
     await addDevices('begun', 1)
     const taskId = await acceptLarge('begun')
     const begun: unknown[] = []
@@ -98,29 +89,29 @@ describe('two planners', () => {
 })
 
 describe('a page', () => {
-  it('that holds too many devices is cut, and every device is planned once', async () => {
+  it('with too many devices is halved, and every device is planned once', async () => {
     const ids = await addDevices('cut', 100)
     const taskId = await acceptLarge('cut')
     await begin()
     const pages: number[][] = []
     const more = () =>
       planPage(db, [], async ({ task, lo, hi }, runner) => {
-        const page = await devicePage(runner, task, { lo, hi, most: 7 })
+        const page = await devicePage(runner, task, { lo, hi, max: 7 })
         if (!page) return undefined
         const found = [...page.devices].map(({ id }) => id)
         pages.push(found)
         return inboxOf(found)
       })
-    expect(await closePlanning(db)).toBe(0)
+    expect(await finishPlanning(db)).toBe(0)
     while (await more()) {}
     expect(pages.flat().sort((a, b) => a - b)).toEqual(ids)
     expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(7)
-    expect(await closePlanning(db)).toBe(1)
+    expect(await finishPlanning(db)).toBe(1)
     const { rows } = await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])
     expect(rows).toEqual([{ state: 'sending' }])
   })
 
-  it('is not read to its end when it holds too many', async () => {
+  it('with too many devices is not read to its end', async () => {
     await addDevices('wide', 100)
     let read = 0
     const counting = {
@@ -131,7 +122,7 @@ describe('a page', () => {
       },
     } as unknown as Runner
     const scope = { appId: 'wide', audience: { kind: 'all' as const } }
-    const everything = { lo: 0, hi: Number.MAX_SAFE_INTEGER, most: 5 }
+    const everything = { lo: 0, hi: Number.MAX_SAFE_INTEGER, max: 5 }
     expect(await devicePage(counting, scope, everything)).toBeUndefined()
     expect(read).toBe(6)
   })
@@ -150,14 +141,36 @@ describe('a page', () => {
 })
 
 describe('an audience', () => {
+  it('of push tokens is stored as hashes, and found by the planner', async () => {
+    const appId = 'by token'
+    const ids = await addDevices(appId, 3)
+    const audience = { kind: 'push_token' as const, pushTokens: [`${appId}2`, `${appId}3`, 'unknown'] }
+    const task = { appId, audience, strategy: 'nativepush_only' as const, sequence: [], ttl: 100 }
+    await acceptTasks(db, [{ task: { ...task, message: sampleMessage() }, mayRelease: () => false }])
+    let planned: Audience | undefined
+    const begun = await beginDueTask(db, [], async (due) => {
+      planned = due.audience
+      return undefined
+    })
+    expect(JSON.stringify(planned)).not.toContain(appId)
+    for (const scope of [
+      { appId, audience },
+      { appId, audience: planned! },
+    ]) {
+      const [devices] = await resolveSmallAudiences(db, [scope])
+      expect(devices?.map(({ id }) => id)).toEqual(ids.slice(1))
+    }
+    await finish(begun!.taskId)
+  })
+
   const five = ['a', 'b', 'c', 'd', 'e']
   it.each<[string, Audience]>([
-    ['everybody', { kind: 'all' }],
+    ['all', { kind: 'all' }],
     ['a tag', { kind: 'tag', tags: ['tag'] }],
     ['an alias', { kind: 'alias', aliases: ['alias'] }],
     ['many aliases', { kind: 'alias', aliases: ['alias', ...five] }],
     ['a user', { kind: 'user_id', userIds: [7n] }],
-  ])('of %s is resolved at once up to a thousand devices and no further', async (what, audience) => {
+  ])('of %s is small up to a thousand devices', async (what, audience) => {
     const appId = `small ${what}`
     const ids = await addDevices(appId, 1000)
     const [few] = await resolveSmallAudiences(db, [{ appId, audience }])

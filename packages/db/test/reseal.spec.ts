@@ -1,23 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { certificateAt, saveCertificate, vendorSession } from '../src/certificates/index.ts'
-import { createSealer, type Database, openDatabase, resealSecrets, sharedKey } from '../src/store/index.ts'
-import { sealedTables } from '../src/store/reseal.ts'
+import { createSealer, resealSecrets, sharedKey } from '../src/store/index.ts'
+import { sealedColumns } from '../src/store/reseal.ts'
 import { SealBroken } from '../src/store/seal.ts'
 import { createApplication } from '../src/tenants/index.ts'
+import { useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url)
-  await createApplication(db, { name: 'spec', packageName: 'com.example', appId: 'spec' })
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
+beforeAll(() => createApplication(db, { name: 'spec', packageName: 'com.example', appId: 'spec' }))
 
 const [first, second, third] = [1, 2, 3].map(() => randomBytes(32)) as [Buffer, Buffer, Buffer]
 const place = { application: 'spec', channel: 'huawei', environment: 'production' } as const
@@ -28,8 +19,8 @@ const secrets = {
   certificate: '',
   extra: { callback_secret: 'c' },
 }
-const pass = { value: 'the pass', renewAt: Date.now() + 600_000, expiresAt: Date.now() + 900_000 }
-const never = () => Promise.reject(new Error('nothing is minted anew'))
+const session = { value: 'the access token', renewAt: Date.now() + 600_000, expiresAt: Date.now() + 900_000 }
+const never = () => Promise.reject(new Error('no new one is needed'))
 
 async function fill(key: Buffer): Promise<number> {
   const sealer = createSealer(key)
@@ -37,19 +28,20 @@ async function fill(key: Buffer): Promise<number> {
   await saveCertificate(db, sealer, { ...place, ...secrets, environment: 'development', name: 'n' })
   await db.pool.query('DELETE FROM instance_key')
   await sharedKey(db, sealer, 'token-signing', () => 'the signing key')
-  await vendorSession(db, sealer, id, 'access', async () => pass)
+  await vendorSession(db, sealer, id, 'access', async () => session)
   return id
 }
 
 async function readAll(sealer: ReturnType<typeof createSealer>, id: number): Promise<unknown[]> {
   return [
     (await certificateAt(db, sealer, place))?.appSecret,
+    (await certificateAt(db, sealer, place))?.callbackKey.length,
     (await certificateAt(db, sealer, { ...place, environment: 'development' }))?.extra,
     await sharedKey(db, sealer, 'token-signing', () => 'another'),
     await vendorSession(db, sealer, id, 'access', never),
   ]
 }
-const all = ['the secret', { callback_secret: 'c' }, 'the signing key', 'the pass']
+const all = ['the secret', 22, { callback_secret: 'c' }, 'the signing key', 'the access token']
 
 describe('rotating the master key', () => {
   let id: number
@@ -57,29 +49,29 @@ describe('rotating the master key', () => {
     id = await fill(first)
   })
 
-  it('reads with both keys while it lasts, and with the new one alone afterwards', async () => {
+  it('opens secrets with both keys, and with the new one only after resealing', async () => {
     expect(await readAll(createSealer(first, [second]), id)).toEqual(all)
     const rotating = createSealer(second, [first])
     expect(await readAll(rotating, id)).toEqual(all)
-    expect(await resealSecrets(db, rotating)).toEqual({ resealed: 4, broken: 0 })
+    expect(await resealSecrets(db, rotating)).toEqual({ resealed: 6, broken: 0 })
     expect(await readAll(createSealer(second), id)).toEqual(all)
     await expect(certificateAt(db, createSealer(first), place)).rejects.toThrow(SealBroken)
     expect(await resealSecrets(db, rotating)).toEqual({ resealed: 0, broken: 0 })
   })
 
-  it('changes no version: open transports stay good', async () => {
+  it('changes no version, so open transports stay valid', async () => {
     const before = await certificateAt(db, createSealer(first), place)
     await resealSecrets(db, createSealer(second, [first]))
     expect(await certificateAt(db, createSealer(second), place)).toEqual(before)
   })
 
-  it('counts what no key opens, and leaves it alone', async () => {
+  it('counts secrets that no key opens, and leaves them alone', async () => {
     const before = await db.pool.query('SELECT sealed FROM certificate ORDER BY id')
-    expect(await resealSecrets(db, createSealer(second, [third]))).toEqual({ resealed: 0, broken: 4 })
+    expect(await resealSecrets(db, createSealer(second, [third]))).toEqual({ resealed: 0, broken: 6 })
     expect((await db.pool.query('SELECT sealed FROM certificate ORDER BY id')).rows).toEqual(before.rows)
   })
 
-  it('lets whoever saves meanwhile win', async () => {
+  it('does not overwrite a concurrent save', async () => {
     const rotating = createSealer(second, [first])
     let saved = false
     const query = db.pool.query.bind(db.pool)
@@ -101,18 +93,18 @@ describe('rotating the master key', () => {
     expect((await certificateAt(db, createSealer(second), place))?.appSecret).toBe('a newer one')
   })
 
-  it('knows every table that holds something sealed', async () => {
+  it('knows every column with sealed values', async () => {
     const { rows } = await db.pool.query<{ name: string }>(
-      `SELECT table_name AS name FROM information_schema.columns
-       WHERE table_schema = 'public' AND column_name = 'sealed' ORDER BY 1`,
+      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'public' AND column_name ~ 'sealed$'`,
     )
-    expect(rows.map(({ name }) => name)).toEqual(Object.keys(sealedTables).sort())
+    expect(rows.map(({ name }) => name).sort()).toEqual(Object.keys(sealedColumns).sort())
   })
 })
 
 describe('a sealed value', () => {
   const sealer = createSealer(first)
-  it('opens only where it was put, and only unchanged', () => {
+  it('opens only for its own row, and only unchanged', () => {
     const sealed = sealer.seal('plain', 'certificate/a/huawei/production')
     expect(sealer.open(sealed, 'certificate/a/huawei/production')).toBe('plain')
     expect(() => sealer.open(sealed, 'certificate/b/huawei/production')).toThrow(SealBroken)
@@ -125,7 +117,7 @@ describe('a sealed value', () => {
     expect(sealed.toString('latin1')).not.toContain('plain')
   })
 
-  it('is never the same twice', () => {
+  it('differs each time', () => {
     expect(sealer.seal('plain', 'x').equals(sealer.seal('plain', 'x'))).toBe(false)
   })
 })

@@ -1,22 +1,13 @@
-import { type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { describe, expect, it } from '@jest/globals'
+import { ensurePartitions } from '../src/store/index.ts'
 import { firstTaskIdAt, partitionDays } from '../src/store/partitions.ts'
 import { applyRetention } from '../src/tasks/index.ts'
+import { useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
 
 describe('partitions and retention', () => {
-  let database: TestDatabase
-  let db: Database
-  beforeAll(async () => {
-    database = await testDatabase()
-    db = openDatabase(database.url, { max: 8 })
-  })
-  afterAll(async () => {
-    await db.close()
-    await database.drop()
-  })
+  const db = useDatabase({ max: 8, partitions: false })
 
   const addTask = async (at: number, finished: number | null) => {
     const id = firstTaskIdAt(at) + 1
@@ -29,7 +20,7 @@ describe('partitions and retention', () => {
     return id
   }
 
-  it('creates partitions once, however many processes ask at the same time', async () => {
+  it('creates partitions once when called concurrently', async () => {
     await Promise.all(Array.from({ length: 5 }, () => ensurePartitions(db)))
     const days = await partitionDays(db)
     expect(days).toHaveLength(9)
@@ -37,7 +28,7 @@ describe('partitions and retention', () => {
     expect(days.some(({ from, to }) => rows[0].id >= from && rows[0].id < to)).toBe(true)
   })
 
-  it('drops days whose tasks all ended long ago, and keeps a day for its one open or late task', async () => {
+  it('drops days whose tasks all ended long ago, and keeps a day with an open or late task', async () => {
     const now = Date.now()
     const old = now - 60 * DAY
     for (const at of [old, old + 2 * DAY, old + 4 * DAY]) await ensurePartitions(db, at)
@@ -54,7 +45,7 @@ describe('partitions and retention', () => {
     expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
   })
 
-  it('takes up again a day that it could not finish', async () => {
+  it('continues with a day that it could not finish', async () => {
     const now = Date.now()
     const at = now - 50 * DAY
     await ensurePartitions(db, at)

@@ -1,42 +1,16 @@
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { saveCertificate } from '../src/certificates/index.ts'
-import { bind, retireReported, unretireWindow } from '../src/devices/index.ts'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { acceptPlan } from '@herald/testkit'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { bind, markSuspect, retireReported } from '../src/devices/index.ts'
 import { claimBatches, settleBatches } from '../src/tasks/index.ts'
-import { createApplication } from '../src/tenants/index.ts'
+import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
 
 let app: string
-let apps = 0
 let certificateId: number
 beforeEach(async () => {
-  const made = await createApplication(db, { name: `retiring ${++apps}`, packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  app = made.appId
-  const { id } = await saveCertificate(db, createSealer(Buffer.alloc(32)), {
-    application: app,
-    channel: 'fcm',
-    environment: 'production',
-    name: '',
-    appId: '',
-    appKey: '',
-    appSecret: '',
-    certificate: '',
-    extra: {},
-  })
-  certificateId = id
+  app = await addApplication(db)
+  certificateId = await addCertificate(db, app, 'fcm')
 })
 
 const bindToken = (deviceId: number, token: string) =>
@@ -46,7 +20,7 @@ const tokens = async () =>
     ({ token }) => token as string,
   )
 
-/** Devices whose tokens are `t` and their id. */
+/** Adds devices; their tokens are `t` and their id. */
 async function addDevices(count: number): Promise<number[]> {
   const { rows } = await db.pool.query<{ id: number }>(
     `INSERT INTO device (app_id, guid, push_token)
@@ -61,14 +35,14 @@ async function addDevices(count: number): Promise<number[]> {
   return ids
 }
 
-/** A batch to these devices, released. */
+/** Adds a released batch for these devices. */
 async function release(recipients: number[]) {
   const plan = { batches: [{ channel: 'fcm' as const, certificateId, recipients, tried: [] }] }
   const { taskId, released } = await acceptPlan(db, app, plan)
   return { taskId, id: released[0]!.id, recipients }
 }
 
-/** Settles a batch in which the vendor calls the first `gone` of the tokens dead, as of now. */
+/** Settles a batch in which the vendor called the first `gone` tokens dead. */
 function settle(
   { taskId, id, recipients }: Awaited<ReturnType<typeof release>>,
   version: number,
@@ -76,37 +50,34 @@ function settle(
 ) {
   const sent = recipients.length - gone
   return settleBatches(db, [
-    {
-      taskId,
-      id,
-      version,
-      status: 'f'.repeat(gone) + 's'.repeat(sent),
-      state: 'settled',
-      sent,
-      failed: gone,
-      moved: 0,
-      expired: 0,
-      cancelled: 0,
-      fallback: [],
-      inbox: [],
-      reasons: [],
-      retire: recipients
-        .slice(0, gone)
-        .map((deviceId) => ({ deviceId, token: `t${deviceId}`, since: Date.now() + 60_000 })),
-      answered: recipients.length,
-      gone,
-    },
+    settlementOf(
+      { taskId, id, version },
+      {
+        status: 'f'.repeat(gone) + 's'.repeat(sent),
+        sent,
+        failed: gone,
+        retire: recipients
+          .slice(0, gone)
+          .map((deviceId) => ({ deviceId, token: `t${deviceId}`, since: Date.now() + 60_000 })),
+        answered: recipients.length,
+        gone,
+      },
+    ),
   ])
 }
 
 async function sendTo(recipients: number[], gone: number) {
   const batch = await release(recipients)
-  const [claimed] = await claimBatches(db.pool, [batch], { seconds: 30, worker: 'w' })
+  const [claimed] = await claimBatches(
+    db.pool,
+    { channel: 'fcm', certificateId, batches: [batch] },
+    { seconds: 30, worker: 'w' },
+  )
   return settle(batch, claimed!.version, gone)
 }
 
 describe('a token that a vendor calls dead', () => {
-  it('is retired if it is the one that was sent to, and not if the device has another by now', async () => {
+  it('is retired unless the device has another token by now', async () => {
     const ids = await addDevices(3)
     await bindToken(ids[0]!, 'another')
     expect(await sendTo(ids, 2)).toMatchObject({ suspect: false })
@@ -135,7 +106,7 @@ describe('the guard against mass retirement', () => {
   it.each([
     ['9 minutes', true],
     ['11 minutes', false],
-  ])('remembers what was answered %s ago: suspect is %s', async (age, suspect) => {
+  ])('counts answers of %s ago: suspect is %s', async (age, suspect) => {
     await db.pool.query(
       `INSERT INTO token_window (certificate_id, minute, answered, gone)
        VALUES ($1, date_trunc('minute', now() - $2::interval), 15, 15)`,
@@ -144,7 +115,7 @@ describe('the guard against mass retirement', () => {
     expect(await sendTo(await addDevices(5), 5)).toMatchObject({ suspect })
   })
 
-  it('retires nothing of what receipts call dead en masse, not even for a moment', async () => {
+  it('retires nothing when receipts call most tokens dead', async () => {
     const ids = await addDevices(20)
     const reported = ids.map((id) => ({ token: `t${id}`, since: Date.now() + 60_000 }))
     const certificate = { id: certificateId, appId: app, channel: 'fcm' as const }
@@ -153,7 +124,7 @@ describe('the guard against mass retirement', () => {
     expect(await tokens()).toHaveLength(20)
   })
 
-  it('gives back what was retired as dead within the window, and nothing else', async () => {
+  it('restores only tokens that were retired as dead in the window', async () => {
     const ids = await addDevices(3)
     await sendTo(ids, 3)
     expect(await tokens()).toEqual([])
@@ -161,7 +132,7 @@ describe('the guard against mass retirement', () => {
       db.pool.query(`UPDATE retired_token SET ${to} WHERE app_id = $1 AND device_id = $2`, [app, id])
     await change(ids[0]!, `retired_at = now() - interval '11 minutes'`)
     await change(ids[1]!, `reason = 'unbound'`)
-    expect(await unretireWindow(db, certificateId)).toBe(1)
+    expect(await markSuspect(db, certificateId)).toBe(1)
     expect(await tokens()).toEqual([`t${ids[2]}`])
   })
 })

@@ -1,52 +1,30 @@
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { saveCertificate } from '../src/certificates/index.ts'
+import { acceptPlan } from '@herald/testkit'
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
 import {
   cancelTask,
   claimBatches,
-  freeDeadLeases,
   pauseTask,
+  reclaimExpiredLeases,
   recordReceipts,
   renewLeases,
+  resumeTask,
   type Settlement,
   settleBatches,
+  taskFailures,
 } from '../src/tasks/index.ts'
-import { createApplication } from '../src/tenants/index.ts'
+import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
 
 describe('claim and settle', () => {
-  let database: TestDatabase
-  let db: Database
+  const db = useDatabase()
   let app: string
   let certificate: number
   let taskId: number
   let batchId: number
 
   beforeAll(async () => {
-    database = await testDatabase()
-    db = openDatabase(database.url, { max: 5 })
-    await ensurePartitions(db)
-    const made = await createApplication(db, { name: 'settle', packageName: '' })
-    if (made === 'taken') throw new Error('taken')
-    app = made.appId
-    certificate = (
-      await saveCertificate(db, createSealer(Buffer.alloc(32)), {
-        application: app,
-        channel: 'fcm',
-        environment: 'production',
-        name: '',
-        appId: '',
-        appKey: '',
-        appSecret: '',
-        certificate: '',
-        extra: {},
-      })
-    ).id
-  })
-  afterAll(async () => {
-    await db.close()
-    await database.drop()
+    app = await addApplication(db)
+    certificate = await addCertificate(db, app, 'fcm')
   })
   beforeEach(async () => {
     const batch = { channel: 'fcm' as const, certificateId: certificate, recipients: [10, 20, 40], tried: [] }
@@ -57,27 +35,13 @@ describe('claim and settle', () => {
 
   let claims = 0
   const claim = (seconds = 30, worker = `w${claims++}`) =>
-    claimBatches(db.pool, [{ taskId, id: batchId }], { seconds, worker })
-  const settlement = (version: number, change: Partial<Settlement> = {}): Settlement => ({
-    taskId,
-    id: batchId,
-    version,
-    status: 'sss',
-    state: 'settled',
-    sent: 3,
-    failed: 0,
-    moved: 0,
-    expired: 0,
-    cancelled: 0,
-    fallback: [],
-    inbox: [],
-    unbox: [],
-    reasons: [],
-    retire: [],
-    answered: 3,
-    gone: 0,
-    ...change,
-  })
+    claimBatches(
+      db.pool,
+      { channel: 'fcm', certificateId: certificate, batches: [{ taskId, id: batchId }] },
+      { seconds, worker },
+    )
+  const settlement = (version: number, change: Partial<Settlement> = {}) =>
+    settlementOf({ taskId, id: batchId, version }, { status: 'sss', sent: 3, answered: 3, ...change })
   const counter = async () =>
     (
       await db.pool.query(
@@ -86,20 +50,20 @@ describe('claim and settle', () => {
       )
     ).rows[0]
 
-  it('gives a batch to one of many claimants', async () => {
+  it('gives a batch to one of many concurrent claims', async () => {
     const claims = await Promise.all(Array.from({ length: 10 }, () => claim()))
     expect(claims.flat()).toHaveLength(1)
     expect(await claim()).toEqual([])
   })
 
-  it('gives it once more to a claimant whose answer was lost', async () => {
-    const [unheard] = await claim(30, 'once')
+  it('gives it again to a claim whose reply was lost', async () => {
+    const [lost] = await claim(30, 'once')
     const [again] = await claim(30, 'once')
-    expect(again!.version).toBe(unheard!.version + 1)
+    expect(again!.version).toBe(lost!.version + 1)
     expect(await claim()).toEqual([])
   })
 
-  it('gives nobody what is paused, cancelled or over', async () => {
+  it('does not give a batch that is paused, cancelled or expired', async () => {
     for (const stop of [
       () => pauseTask(db, { appId: app }, taskId),
       () => cancelTask(db, { appId: app }, taskId),
@@ -111,16 +75,16 @@ describe('claim and settle', () => {
     }
   })
 
-  it('weighs what waits once more by what is left of it', async () => {
+  it('counts only the remaining recipients of a retried batch as its size', async () => {
     const [batch] = await claim()
-    const again = settlement(batch!.version, { status: 's..', state: 'again', sent: 1 })
-    await settleBatches(db, [again])
+    const retry = settlement(batch!.version, { status: 's..', state: 'retry', sent: 1 })
+    await settleBatches(db, [retry])
     const { rows } = await db.pool.query('SELECT size FROM batch WHERE task_id = $1', [taskId])
     expect(rows).toEqual([{ size: 2 }])
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
-  it('writes once: a repeated settle finds the version gone and changes nothing', async () => {
+  it('writes once: a repeated settle finds another version and changes nothing', async () => {
     const [batch] = await claim()
     expect((await settleBatches(db, [settlement(batch!.version)])).settled.size).toBe(1)
     expect((await settleBatches(db, [settlement(batch!.version)])).settled.size).toBe(0)
@@ -128,10 +92,10 @@ describe('claim and settle', () => {
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
-  it('locks out a worker whose lease ran out', async () => {
+  it('locks out a worker whose lease has expired', async () => {
     const [stale] = await claim(-1)
     expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
-    expect(await freeDeadLeases(db)).toBeGreaterThanOrEqual(1)
+    expect(await reclaimExpiredLeases(db)).toBeGreaterThanOrEqual(1)
     expect((await settleBatches(db, [settlement(stale!.version)])).settled.size).toBe(0)
     expect(await counter()).toEqual({ target: 3, sent: 0, failed: 0, moved: 0 })
   })
@@ -158,7 +122,7 @@ describe('claim and settle', () => {
         moved: 2,
         fallback: [{ channel: 'huawei', certificateId: certificate, recipients: [20], tried: ['fcm'] }],
         inbox: [40],
-        reasons: [{ fate: 'moved', reason: 'refused', count: 2, samples: [20, 40] }],
+        reasons: [{ fate: 'moved', code: 'fcm.X', text: 'refused', count: 2, samples: [20, 40] }],
       }),
     ])
     const { rows } = await db.pool.query(
@@ -173,26 +137,40 @@ describe('claim and settle', () => {
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
+  it('groups failures by code: a reworded text neither splits a group nor changes its key', async () => {
+    const fail = async (status: string, state: 'retry' | 'settled', text: string) => {
+      await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
+      const [batch] = await claim()
+      const reasons = [{ fate: 'failed' as const, code: 'fcm.UNREGISTERED', text, count: 1, samples: [10] }]
+      await settleBatches(db, [settlement(batch!.version, { status, state, sent: 0, failed: 1, reasons })])
+    }
+    await fail('f..', 'retry', 'the first wording')
+    await fail('ff.', 'retry', 'another wording')
+    expect(await taskFailures(db, { appId: app }, taskId)).toMatchObject([
+      { channel: 'fcm', fate: 'failed', code: 'fcm.UNREGISTERED', reason: 'the first wording', count: 2 },
+    ])
+  })
+
   it.each([
     ['ready', 'speed = NULL'],
     ['paced', 'speed = 10'],
     ['held', 'speed = 10, paused = true'],
-  ])('leaves what goes on or again %s when its task has %s', async (state, change) => {
+  ])('makes retried and moved recipients %s when the task has %s', async (state, change) => {
     const [batch] = await claim()
     await db.pool.query(`UPDATE task SET ${change} WHERE id = $1`, [taskId])
     const fallback = [{ channel: 'huawei' as const, certificateId: certificate, recipients: [20], tried: [] }]
-    const mixed = { status: 'sm.', state: 'again' as const, sent: 1, moved: 1, fallback }
+    const mixed = { status: 'sm.', state: 'retry' as const, sent: 1, moved: 1, fallback }
     await settleBatches(db, [settlement(batch!.version, mixed)])
     const { rows } = await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])
     expect(rows).toEqual([{ state }, { state }])
   })
 
-  it('remembers since when its vendor is in trouble, until it is no more', async () => {
+  it('stores since when the vendor is in trouble, until it has recovered', async () => {
     const troubledFor = async (troubled: boolean) => {
       await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
       const [batch] = await claim()
-      const again = { status: '...', state: 'again' as const, sent: 0, troubled }
-      await settleBatches(db, [settlement(batch!.version, again)])
+      const retry = { status: '...', state: 'retry' as const, sent: 0, troubled }
+      await settleBatches(db, [settlement(batch!.version, retry)])
       return batch!.troubledFor
     }
     await troubledFor(true)
@@ -205,7 +183,7 @@ describe('claim and settle', () => {
     expect(await troubledFor(true)).toBe(0)
   })
 
-  it('counts a receipt for a recipient of this task, application and channel, and for nobody beside', async () => {
+  it('counts receipts only of recipients of this task, application and channel', async () => {
     const record = (deviceId: number, extra: object = {}) =>
       recordReceipts(db, [{ appId: app, taskId, deviceId, event: 'received', ...extra }])
     expect(await record(30)).toBe(0)
@@ -216,7 +194,17 @@ describe('claim and settle', () => {
     expect(rows).toEqual([{ received: 1 }])
   })
 
-  it('notices an imbalance when there is one', async () => {
+  it('changes no batch when a group resumes the task of another group', async () => {
+    await pauseTask(db, { appId: app }, taskId)
+    const state = async () =>
+      (await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])).rows[0].state
+    expect(await resumeTask(db, { appId: app, groupId: 1 }, taskId)).toBe('unknown')
+    expect(await state()).toBe('released')
+    expect(await resumeTask(db, { appId: app }, taskId)).toBe('ok')
+    expect(await state()).toBe('held')
+  })
+
+  it('finds an imbalance', async () => {
     await db.pool.query('UPDATE counter SET sent = sent + 1 WHERE task_id = $1', [taskId])
     expect(await findImbalances(db, [taskId])).toMatchObject([
       { taskId, channel: 'fcm', target: 3, sent: 1, pending: 3 },

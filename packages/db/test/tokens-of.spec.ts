@@ -1,22 +1,11 @@
-import { type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { type Database, openDatabase } from '../src/store/index.ts'
+import { beforeAll, expect, it } from '@jest/globals'
 import { tokensOf } from '../src/tasks/index.ts'
-import { createApplication } from '../src/tenants/index.ts'
+import { addApplication, useDatabase } from './setup.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ max: 2 })
 let appId: string
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 2 })
-  const made = await createApplication(db, { name: 'tokens', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  appId = made.appId
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
+  appId = await addApplication(db)
 })
 
 async function addDevice(guid: string, platform: string | null, movedAgo: number, bundle?: string) {
@@ -33,7 +22,7 @@ async function addDevice(guid: string, platform: string | null, movedAgo: number
   return rows[0]!.id
 }
 
-it('tells the present tokens, who runs HarmonyOS and who changed the user since', async () => {
+it('returns the current tokens, which devices run HarmonyOS and which changed their user', async () => {
   const android = await addDevice('android', 'android', 3600, 'com.example')
   const harmony = await addDevice('harmony', 'harmony', 3600)
   const moved = await addDevice('moved', null, 60)

@@ -3,8 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { certificateAt } from '../src/certificates/index.ts'
-import { findDevice } from '../src/devices/index.ts'
+import { certificateAt, hideCallbackKeys, saveCertificate } from '../src/certificates/index.ts'
+import {
+  claimDevice,
+  findDevice,
+  hideClearTokens,
+  listDevices,
+  openPushTokens,
+  replacePushToken,
+} from '../src/devices/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
 import {
   createSealer,
@@ -15,7 +22,7 @@ import {
   sharedKey,
 } from '../src/store/index.ts'
 import { readMigrations } from '../src/store/migrations.ts'
-import { taskDetails } from '../src/tasks/index.ts'
+import { taskDetails, taskFailures } from '../src/tasks/index.ts'
 import { findUserByLogin } from '../src/tenants/index.ts'
 
 const prisma = join(import.meta.dirname, '../../../prisma')
@@ -39,7 +46,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** The database as the release whose last migration this was left it. */
+/** Migrates to the schema of the release whose last migration this was. */
 async function migrateTo(name: string): Promise<void> {
   for (const migration of migrations) {
     cpSync(join(prisma, 'migrations', migration.name), join(folder, 'migrations', migration.name), {
@@ -58,14 +65,14 @@ async function fillAsFirstRelease(): Promise<number> {
 }
 
 type Column = { type: string; nullable: boolean; filled: boolean }
-/** Tables with their columns, and what else a write may run into. */
+/** Returns the columns, and the constraints and unique indexes that a write may violate. */
 async function shape() {
   const { rows: columns } = await db.pool.query(
     `SELECT table_name || '.' || column_name AS name, table_name AS table, udt_name AS type, is_nullable = 'YES' AS nullable,
        column_default IS NOT NULL OR is_identity = 'YES' OR is_generated = 'ALWAYS' AS filled
      FROM information_schema.columns WHERE table_schema = 'public' AND table_name !~ '^_prisma|_\\d{8}$'`,
   )
-  const { rows: hurdles } = await db.pool.query(
+  const { rows: rules } = await db.pool.query(
     `SELECT c.relname AS table, pg_get_constraintdef(k.oid) AS rule FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
      WHERE k.connamespace = 'public'::regnamespace AND k.contype IN ('c', 'f', 'u', 'p', 'x') AND c.relname !~ '^_prisma|_\\d{8}$'
      UNION ALL
@@ -77,11 +84,11 @@ async function shape() {
     columns: new Map(
       columns.map(({ name, type, nullable, filled }): [string, Column] => [name, { type, nullable, filled }]),
     ),
-    hurdles: hurdles.map(({ table, rule }) => ({ table: table as string, rule: rule as string })),
+    rules: rules.map(({ table, rule }) => ({ table: table as string, rule: rule as string })),
   }
 }
 
-/** What statements of the release before would fail on. */
+/** Returns the changes that break statements of the release before. */
 function breaks(
   before: Awaited<ReturnType<typeof shape>>,
   after: Awaited<ReturnType<typeof shape>>,
@@ -91,22 +98,23 @@ function breaks(
     const now = after.columns.get(name)
     if (!now) found.push(`${name} is gone`)
     else if (now.type !== column.type) found.push(`${name} was ${column.type} and is ${now.type}`)
-    else if (column.nullable && !now.nullable) found.push(`${name} takes no null any more`)
+    else if (column.nullable && !now.nullable) found.push(`${name} no longer allows null`)
     else if (column.filled && !now.filled && !now.nullable) found.push(`${name} lost its default`)
   }
   for (const [name, { nullable, filled }] of after.columns) {
     const isNew = !before.columns.has(name) && before.tables.has(name.split('.')[0]!)
     if (isNew && !nullable && !filled) found.push(`${name} is new and must be written`)
   }
-  const known = new Set(before.hurdles.map(({ table, rule }) => `${table} ${rule}`))
-  for (const { table, rule } of after.hurdles)
-    if (before.tables.has(table) && !known.has(`${table} ${rule}`))
+  const known = new Set(before.rules.map(({ table, rule }) => `${table} ${rule}`))
+  // Unique because push_token is: no write of the release before can violate it.
+  for (const { table, rule } of after.rules)
+    if (!rule.includes('device_token_hash') && before.tables.has(table) && !known.has(`${table} ${rule}`))
       found.push(`${table} has a new rule: ${rule}`)
   return found
 }
 
 describe('a database of the first release', () => {
-  it('comes to the present schema with all it holds, work under way included', async () => {
+  it('is migrated to the current schema with all its data, including work in progress', async () => {
     await migrateTo(first!.name)
     const taskId = await fillAsFirstRelease()
     await migrate(database.url)
@@ -132,7 +140,77 @@ describe('a database of the first release', () => {
     expect(rows).toEqual([{ fallback_at: null, tried: [] }])
   })
 
-  it('is migrated while processes of that release go on writing', async () => {
+  it('keeps its failures, which have a text and no code, next to new ones; that release reads the codes', async () => {
+    await migrateTo(first!.name)
+    const taskId = await fillAsFirstRelease()
+    await migrate(database.url)
+    const add = (columns: string, values: string) =>
+      db.pool.query(
+        `INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples${columns}) VALUES ($1, 'huawei', 'failed', ${values})
+         ON CONFLICT (task_id, channel, fate, reason) DO UPDATE SET count = f.count + excluded.count`,
+        [taskId],
+      )
+    await add('', `'none', 3, '{}'`)
+    await add(', text', `'huawei.80300007', 2, '{}', 'all tokens invalid'`)
+    const huawei = { channel: 'huawei', fate: 'failed', samples: [] }
+    expect(await taskFailures(db, { appId: 'old' }, taskId)).toEqual([
+      { ...huawei, code: null, reason: 'none', count: 3 },
+      { ...huawei, code: 'huawei.80300007', reason: 'all tokens invalid', count: 2 },
+    ])
+    const { rows } = await db.pool.query('SELECT reason FROM failure WHERE task_id = $1 ORDER BY 1', [taskId])
+    expect(rows).toEqual([{ reason: 'huawei.80300007' }, { reason: 'none' }])
+  })
+
+  it('keeps its push tokens and callback keys, and writes new ones in clear text while processes of that release may run', async () => {
+    await migrateTo(first!.name)
+    await fillAsFirstRelease()
+    await migrate(database.url)
+    // The fixture sets ids and leaves the sequences behind.
+    await db.pool.query(`SELECT setval('device_id_seq', 100), setval('certificate_id_seq', 100)`)
+    const tokens = await openPushTokens(db, sealer)
+    const place = { application: 'old', channel: 'huawei', environment: 'production' } as const
+    const { callbackKey } = (await certificateAt(db, sealer, place))!
+    const shown = async () =>
+      (await listDevices(db, tokens, { appId: 'old' }, {}, { limit: 10 })).map(({ guid, pushToken }) => [
+        guid,
+        pushToken,
+      ])
+    const old = await shown()
+    expect(old).toContainEqual(['phone-1', 'push-token-1'])
+    const clearText = async () =>
+      (
+        await db.pool.query(`SELECT push_token AS text FROM device WHERE push_token IS NOT NULL
+        UNION ALL SELECT callback_key FROM certificate WHERE callback_key IS NOT NULL`)
+      ).rows.map(({ text }) => text)
+
+    const { pushToken } = await claimDevice(db, tokens, { appId: 'old', guid: 'new', userId: 10_001n })
+    const made = await saveCertificate(db, sealer, {
+      ...place,
+      channel: 'oppo',
+      ...{ name: '', appId: '', appKey: '', appSecret: '', certificate: '', extra: {} },
+    })
+    expect(await clearText()).toEqual(expect.arrayContaining([pushToken, made.callbackKey, callbackKey]))
+    const replaced = await replacePushToken(db, tokens, { appId: 'old' }, 'new')
+    expect(await clearText()).toContain(replaced)
+    expect(await clearText()).not.toContain(pushToken)
+
+    await db.pool.query(`UPDATE upgrade_window SET until = now()`)
+    await hideCallbackKeys(db, sealer)
+    for (let rows = 1; rows > 0; ) rows = await hideClearTokens(db, tokens, 2)
+    expect(await clearText()).toEqual([])
+    expect((await shown()).sort()).toEqual([...old, ['new', replaced]].sort())
+    for (const [guid, pushToken] of await shown())
+      expect(await findDevice(db, 'old', { pushToken: pushToken! })).toMatchObject({ guid })
+    expect(await certificateAt(db, sealer, place)).toMatchObject({ callbackKey })
+
+    // A process of that release that still runs: its device is found, and hidden by the next round.
+    await db.pool.query(`INSERT INTO device (app_id, guid, push_token) VALUES ('old', 'late', 'late-token')`)
+    expect(await findDevice(db, 'old', { pushToken: 'late-token' })).toMatchObject({ guid: 'late' })
+    expect(await hideClearTokens(db, tokens, 10)).toBe(1)
+    expect(await findDevice(db, 'old', { pushToken: 'late-token' })).toMatchObject({ guid: 'late' })
+  })
+
+  it('is migrated while processes of that release keep writing', async () => {
     await migrateTo(first!.name)
     await fillAsFirstRelease()
     let migrated = false
@@ -160,14 +238,14 @@ describe('a database of the first release', () => {
   })
 })
 
-describe('the present schema', () => {
-  it('takes every statement of the first release', async () => {
+describe('the current schema', () => {
+  it('accepts every statement of the first release', async () => {
     await migrate(database.url)
     await fillAsFirstRelease()
     expect(await findImbalances(db)).toEqual([])
   })
 
-  it('was reached by steps each of which the release before can live with', async () => {
+  it('was reached by migrations that the release before each of them works with', async () => {
     await migrateTo(first!.name)
     let before = await shape()
     expect(before.columns.size).toBeGreaterThan(100)
@@ -179,7 +257,7 @@ describe('the present schema', () => {
     }
   })
 
-  it('would not pass with a step that breaks the release before', async () => {
+  it('would fail this check with a migration that breaks the release before', async () => {
     await migrate(database.url)
     const before = await shape()
     await db.pool.query(`
@@ -199,7 +277,7 @@ describe('the present schema', () => {
       'binding has a new rule',
       'counter.sent was int8 and is text',
       'device has a new rule',
-      'device.alias takes no null any more',
+      'device.alias no longer allows null',
     ])
   })
 })

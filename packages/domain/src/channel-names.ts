@@ -1,24 +1,30 @@
-/** Vendor channels in provider order; the number is the `provider` of the HTTP interface. */
-export const vendorChannels = ['apns', 'huawei', 'xiaomi', 'meizu', 'vivo', 'oppo', 'fcm', 'honor'] as const
+import { type Card, cards, type VendorCard } from '@herald/channels/cards'
 
-export type VendorChannel = (typeof vendorChannels)[number]
+export type VendorChannel = VendorCard['name']
 export type Channel = VendorChannel | 'native'
 
+/** In the order of their numbers: the first one is `provider` 1 in the HTTP API. */
+export const vendorChannels: readonly VendorChannel[] = cards.map(({ name }) => name)
 export const channels: readonly Channel[] = [...vendorChannels, 'native']
 
+const byName = new Map<Channel, Card>(cards.map((card) => [card.name, card]))
+const byProvider = new Map<number, VendorChannel>(cards.map((card) => [card.provider, card.name]))
+
+export function cardOf(channel: VendorChannel): Card {
+  return byName.get(channel)!
+}
+
 export function providerOf(channel: VendorChannel): number {
-  return vendorChannels.indexOf(channel) + 1
+  return cardOf(channel).provider
 }
 
 export function channelOfProvider(provider: number): VendorChannel | undefined {
-  return vendorChannels[provider - 1]
+  return byProvider.get(provider)
 }
 
-/** The name a channel has in every answer, counter, message object and callback path. */
+/** The channel's name in API responses, counters, message objects and callback paths. */
 export function publicName(channel: Channel): string {
-  if (channel === 'meizu') return 'flyme'
-  if (channel === 'native') return 'nativepush'
-  return channel
+  return channel === 'native' ? 'nativepush' : (cardOf(channel).publicName ?? channel)
 }
 
 export function channelOfPublicName(name: string): Channel | undefined {
@@ -28,9 +34,25 @@ export function channelOfPublicName(name: string): Channel | undefined {
 /** Public names in the order the statistics record lists them. */
 export const publicChannelNames = channels.map(publicName).sort()
 
-/** The Android vendors that `ups` stands for. */
-export const upsChannels: readonly VendorChannel[] = ['xiaomi', 'huawei', 'meizu', 'oppo', 'vivo', 'honor']
+/** The channels that `ups` in ospush_sequence means. */
+export const upsChannels = vendorChannels.filter((channel) => cardOf(channel).inUps)
 
-export const sequenceWords = ['ups', 'fcm', 'huawei', 'xiaomi', 'oppo', 'vivo', 'meizu', 'honor'] as const
-export type SequenceWord = (typeof sequenceWords)[number]
-export const defaultSequence: readonly SequenceWord[] = ['ups', 'fcm']
+/** Channels that serve one platform alone are used for it whatever the sequence says, so they are not part of it. */
+export type SequenceWord = 'ups' | Exclude<VendorCard, { solePlatform: string }>['name']
+const sequenced = vendorChannels.filter((channel) => !cardOf(channel).solePlatform) as SequenceWord[]
+export const sequenceWords: readonly SequenceWord[] = ['ups', ...sequenced]
+export const defaultSequence: readonly SequenceWord[] = [
+  'ups',
+  ...sequenced.filter((channel) => !cardOf(channel as VendorChannel).inUps),
+]
+
+/** Of a certificate and of a binding; rows have its number. */
+export type Environment = 'production' | 'development'
+
+export function environmentNumber(environment: Environment): 0 | 1 {
+  return environment === 'production' ? 1 : 0
+}
+
+export function environmentOf(number: number): Environment {
+  return number === 1 ? 'production' : 'development'
+}

@@ -2,73 +2,70 @@ import type { Channel } from './channel-names.ts'
 import { letters } from './letters.ts'
 import type { Outcome } from './outcome.ts'
 import type { NewBatch, Plan } from './plan.ts'
-import { gatherReasons, ownerChanged, type Reason } from './reasons.ts'
+import { ownReasons, type Reason } from './reason-codes.ts'
+import { groupReasons, type ReasonCount } from './reasons.ts'
 import { judge, type Trouble } from './verdict.ts'
 
-/** What is known of one recipient after an attempt. */
-export type Answer =
+/** What is known about one recipient after an attempt. */
+export type RecipientResult =
   | Outcome
-  /** The device changed its user since it was planned. */
-  | { kind: 'left' }
-  /** The governor asks to wait so many seconds; no trouble of the vendor's, so patience does not run. */
-  | { kind: 'held'; wait: number }
-  /** It acknowledged on the native channel while this one was still waiting. */
+  /** The device got another user after it was planned. */
+  | { kind: 'ownerChanged' }
+  /** The governor asks to wait `wait` seconds. The vendor is not in trouble, so PATIENCE_SECONDS does not run. */
+  | { kind: 'deferred'; wait: number }
+  /** The device acknowledged on the native channel before this channel sent. */
   | { kind: 'acknowledged' }
 
-/** Recipients of one attempt by what is to be done with them; indexes are positions in the batch's recipients. */
-export type Sorted = {
+/** Recipients of one attempt by what happens to them next; `index` is the position in the batch's recipients. */
+export type SortedResults = {
   sent: number[]
-  left: number[]
+  ownerChanged: number[]
   acknowledged: number[]
-  next: { index: number; reason: string; elseWait?: number }[]
-  again: { index: number; wait: number }[]
+  nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
+  retry: { index: number; wait: number }[]
   gone: { index: number; since?: number }[]
-  /** Recipients about whose token the vendor has spoken. */
+  /** Number of recipients whose token the vendor called good or dead. */
   answered: number
   troubled: boolean
 }
 
-export function sortAnswers(answers: ReadonlyMap<number, Answer>, trouble: Trouble): Sorted {
-  const sorted: Sorted = {
+export function sortResults(results: ReadonlyMap<number, RecipientResult>, trouble: Trouble): SortedResults {
+  const sorted: SortedResults = {
     sent: [],
-    left: [],
+    ownerChanged: [],
     acknowledged: [],
-    next: [],
-    again: [],
+    nextChannel: [],
+    retry: [],
     gone: [],
     answered: 0,
     troubled: false,
   }
-  for (const [index, answer] of answers) {
-    if (answer.kind === 'left') {
-      sorted.left.push(index)
+  for (const [index, result] of results) {
+    if (result.kind === 'ownerChanged' || result.kind === 'acknowledged') {
+      sorted[result.kind].push(index)
       continue
     }
-    if (answer.kind === 'acknowledged') {
-      sorted.acknowledged.push(index)
+    if (result.kind === 'deferred') {
+      sorted.retry.push({ index, wait: result.wait })
       continue
     }
-    if (answer.kind === 'held') {
-      sorted.again.push({ index, wait: answer.wait })
-      continue
-    }
-    if (answer.kind === 'accepted' || answer.kind === 'gone') sorted.answered++
-    if (answer.kind === 'gone') sorted.gone.push({ index, since: answer.since })
-    if (answer.kind === 'throttled' || answer.kind === 'unavailable') sorted.troubled = true
-    const verdict = judge(answer, trouble)
+    if (result.kind === 'accepted' || result.kind === 'gone') sorted.answered++
+    if (result.kind === 'gone') sorted.gone.push({ index, since: result.since })
+    if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
+    const verdict = judge(result, trouble)
     if (verdict.do === 'sent') sorted.sent.push(index)
-    else if (verdict.do === 'next')
-      sorted.next.push({ index, reason: verdict.reason, elseWait: verdict.elseWait })
-    else sorted.again.push({ index, wait: verdict.wait })
+    else if (verdict.do === 'nextChannel')
+      sorted.nextChannel.push({ index, reason: verdict.reason, waitIfNone: verdict.waitIfNone })
+    else sorted.retry.push({ index, wait: verdict.wait })
   }
   return sorted
 }
 
-/** The counts and letters that one write brings to a batch. */
+/** The new status letters of a batch and the changes of its counters, as one write. */
 export type Fold = {
   status: string
   pending: number
-  /** Seconds the pending ones wait. */
+  /** Seconds until the pending recipients are tried again. */
   wait: number
   sent: number
   failed: number
@@ -77,53 +74,52 @@ export type Fold = {
   cancelled: number
   fallback: NewBatch[]
   inbox: number[]
-  reasons: Reason[]
+  reasons: ReasonCount[]
 }
 
-/** Waits up to this long are taken together: the longest of them respects every Retry-After. */
+/** Recipients with waits up to this many seconds are retried together, after the longest of their waits. */
 const SHORT_WAIT = 120
 
 /**
- * Turns sorted answers into one write. `plan` holds the routes of the recipients in `sorted.next`: who is in none of its
- * batches has no other channel left, and waits or has failed. The inbox is for those who failed: who can still be sent to on
- * this channel waits for it, as planning lets them wait for a closed one.
+ * Turns the results of an attempt into one write. `plan` has the next routes of the recipients in `sorted.nextChannel`. A
+ * recipient in none of its batches has no other channel: it waits for this one if `waitIfNone` is set, otherwise it gets an
+ * inbox entry if the plan has one for it, otherwise it failed.
  */
 export function foldAttempt(
   batch: { recipients: readonly number[]; status: string },
-  sorted: Sorted,
+  sorted: SortedResults,
   plan: Plan,
 ): Fold {
   const status = batch.status.split('')
-  const boxed = new Set(plan.inbox)
-  const placed = new Set<number>()
-  for (const { recipients } of plan.batches) for (const id of recipients) placed.add(id)
-  const waits: number[] = sorted.again.map(({ wait }) => wait)
+  const inbox = new Set(plan.inbox)
+  const rerouted = new Set(plan.batches.flatMap(({ recipients }) => recipients))
+  const waits = sorted.retry.map(({ wait }) => wait)
   const fold = {
     sent: sorted.sent.length,
     failed: 0,
     moved: 0,
-    expired: sorted.left.length,
+    expired: sorted.ownerChanged.length,
     cancelled: sorted.acknowledged.length,
   }
-  const { note, reasons } = gatherReasons()
+  const { note, reasons } = groupReasons()
 
   for (const index of sorted.sent) status[index] = letters.sent
-  for (const index of sorted.left) {
+  for (const index of sorted.ownerChanged) {
     status[index] = letters.expired
-    note('expired', ownerChanged, batch.recipients[index]!)
+    note('expired', ownReasons.owner_changed, batch.recipients[index]!)
   }
   for (const index of sorted.acknowledged) {
     status[index] = letters.cancelled
-    note('cancelled', 'the device acknowledged it on the native channel', batch.recipients[index]!)
+    note('cancelled', ownReasons.acknowledged_on_native, batch.recipients[index]!)
   }
-  for (const { index, reason, elseWait } of sorted.next) {
+  for (const { index, reason, waitIfNone } of sorted.nextChannel) {
     const device = batch.recipients[index]!
-    if (elseWait !== undefined) boxed.delete(device)
-    if (placed.has(device) || boxed.has(device)) {
+    if (waitIfNone !== undefined) inbox.delete(device)
+    if (rerouted.has(device) || inbox.has(device)) {
       status[index] = letters.moved
       fold.moved++
       note('moved', reason, device)
-    } else if (elseWait !== undefined) waits.push(elseWait)
+    } else if (waitIfNone !== undefined) waits.push(waitIfNone)
     else {
       status[index] = letters.failed
       fold.failed++
@@ -133,26 +129,26 @@ export function foldAttempt(
   return {
     ...fold,
     status: status.join(''),
-    pending: status.reduce((open, letter) => (letter === letters.pending ? open + 1 : open), 0),
+    pending: status.reduce((count, letter) => (letter === letters.pending ? count + 1 : count), 0),
     wait: waitOf(waits),
     fallback: plan.batches,
-    inbox: [...boxed],
+    inbox: [...inbox],
     reasons: reasons(),
   }
 }
 
-/** A vendor's time may be nonsense; one that Postgres cannot store would undo the whole settle. */
-const MOST_WAIT = 30 * 86_400
-const sane = (wait: number) => Math.min(MOST_WAIT, Math.max(0, Number.isNaN(wait) ? 60 : wait))
+/** A vendor may ask for an absurd wait. One that Postgres cannot store would roll back the whole settle. */
+const MAX_WAIT = 30 * 86_400
+const clampWait = (wait: number) => Math.min(MAX_WAIT, Math.max(0, Number.isNaN(wait) ? 60 : wait))
 
-function waitOf(given: number[]): number {
-  if (given.length === 0) return 0
-  const waits = given.map(sane)
+function waitOf(asked: number[]): number {
+  if (asked.length === 0) return 0
+  const waits = asked.map(clampWait)
   const short = waits.filter((wait) => wait <= SHORT_WAIT)
   return short.length > 0 ? Math.max(...short) : Math.min(...waits)
 }
 
-/** Channels a recipient may not get again once this batch has given it up. */
+/** Channels that recipients leaving this batch must not get again. */
 export function triedAfter(batch: { tried: readonly Channel[]; channel: Channel }): Channel[] {
   return [...new Set([...batch.tried, batch.channel])]
 }

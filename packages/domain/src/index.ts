@@ -1,9 +1,13 @@
 export {
   type Channel,
+  cardOf,
   channelOfProvider,
   channelOfPublicName,
   channels,
   defaultSequence,
+  type Environment,
+  environmentNumber,
+  environmentOf,
   providerOf,
   publicChannelNames,
   publicName,
@@ -13,21 +17,44 @@ export {
   type VendorChannel,
   vendorChannels,
 } from './channel-names.ts'
-export { type Answer, type Fold, foldAttempt, type Sorted, sortAnswers, triedAfter } from './fold.ts'
+export { parseExact, parseVerbatim, toJson } from './exact-json.ts'
+export {
+  type Fold,
+  foldAttempt,
+  type RecipientResult,
+  type SortedResults,
+  sortResults,
+  triedAfter,
+} from './fold.ts'
 export { letters } from './letters.ts'
 export {
   androidView,
   type Badge,
   type Click,
+  fieldsOf,
   type Message,
   type MessageClass,
+  messageObjects,
+  type ObjectFields,
+  type ObjectName,
+  objectNames,
+  optionsOf,
   replaceKey,
   titleAndBody,
 } from './message.ts'
-export { foldNative, type NativeAnswer, type NativeFold } from './native.ts'
+export { foldNative, type NativeFold, type NativeResult } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
 export { type NewBatch, type Plan, type PlanDevice, planDevices, routeOf, targetsOf } from './plan.ts'
-export { clip, gatherReasons, type Reason } from './reasons.ts'
+export {
+  describeReason,
+  type OwnReasonName,
+  ownReasonNames,
+  ownReasons,
+  type Reason,
+  vendorCodeOf,
+  vendorReason,
+} from './reason-codes.ts'
+export { clip, groupReasons, type ReasonCount } from './reasons.ts'
 export type { ChannelStatus, Platform, RouteRules, Skipped } from './route.ts'
 export {
   type Audience,
@@ -40,4 +67,3 @@ export {
   type TaskState,
   taskStates,
 } from './task.ts'
-export { parseVerbatim } from './verbatim-json.ts'

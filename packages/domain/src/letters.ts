@@ -1,4 +1,4 @@
-/** One letter a recipient in the status of a batch. */
+/** The status of a batch has one letter per recipient. */
 export const letters = {
   pending: '.',
   sent: 's',
@@ -6,6 +6,6 @@ export const letters = {
   moved: 'm',
   expired: 'x',
   cancelled: 'c',
-  /** Native only: pending in the inbox, whose row tells the rest. */
+  /** Native only: pending, with a row in the inbox that has the details. */
   inbox: 'i',
 } as const

@@ -1,6 +1,6 @@
-/**
- * A message in its normal form: checked, blanks gone, defaults filled. What vendors map from; stored with the task.
- */
+import { androidFields, type Card, cards, type VendorCard } from '@herald/channels/cards'
+
+/** A message after validation: blank fields removed, defaults filled in. Stored with the task; vendor payloads are built from it. */
 export type Message = {
   type: 'text' | 'image' | 'cmd'
   title?: string
@@ -8,81 +8,106 @@ export type Message = {
   attachmentUrl?: string
   bigText?: string
   badge: Badge
-  /** The caller's JSON object as text, so that its numbers are never re-rounded. */
+  /** The caller's JSON object as text, so that large numbers keep their digits. */
   ext?: string
   /** Unix seconds. */
   showBegin?: number
   showEnd?: number
-  ios: IosOptions
-  android: AndroidOptions
-  huawei: HuaweiOptions
-  honor: HonorOptions
-  xiaomi: XiaomiOptions
-  oppo: OppoOptions
-  vivo: VivoOptions
-  flyme: FlymeOptions
-  fcm: AndroidOptions
-}
+} & MessageOptions
 
 export type Badge = { kind: 'set' | 'add'; count: number }
 
-export type IosOptions = {
-  sound?: string
-  contentAvailable?: boolean
-  mutableContent?: boolean
-  category?: string
-  threadId?: string
-  subtitle?: string
-  apnsCollapseId?: string
+type AndroidCard = Extract<VendorCard, { message: { android: true } }>
+
+/** The fields of every object in a message, by the object's name. */
+type ObjectTables = { android: typeof androidFields } & {
+  [One in VendorCard as One['message']['object']]: One['message']['fields'] &
+    (One extends AndroidCard ? typeof androidFields : unknown)
+}
+export type ObjectName = keyof ObjectTables
+
+const vendorObjects = cards.map(({ message }: Card): [string, Card['message']['fields']] => [
+  message.object,
+  { ...(message.android && androidFields), ...message.fields },
+])
+export const messageObjects = Object.fromEntries([
+  ['android', androidFields],
+  ...vendorObjects,
+]) as ObjectTables
+export const objectNames = Object.keys(messageObjects) as ObjectName[]
+
+/** JSON objects are kept as text. */
+type ValueOf<Field> = Field extends { type: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : Field extends { type: 'flag' }
+    ? boolean
+    : string
+
+/** An object as the HTTP interface has it. */
+export type ObjectFields<Name extends ObjectName> = {
+  [Field in keyof ObjectTables[Name]]?: ValueOf<ObjectTables[Name][Field]>
 }
 
-export type AndroidOptions = {
-  sound?: string
-  channelId?: string
-  clickAction?: 'intent' | 'open_app'
-  intent?: string
+/** `thread_id` is `threadId` in a stored message. */
+type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name
+
+type ObjectOptions<Name extends ObjectName> = {
+  [Field in keyof ObjectTables[Name] as Camel<Field>]?: ValueOf<ObjectTables[Name][Field]>
+}
+type MessageOptions = { [Name in ObjectName]: ObjectOptions<Name> }
+
+/** Names of the fields in the HTTP interface and in a stored message, by object. */
+const names = new Map<string, [field: string, option: string][]>(
+  Object.entries(messageObjects).map(([object, fields]) => [
+    object,
+    Object.keys(fields).map((name) => [name, name.replaceAll(/_(.)/g, (_, next) => next.toUpperCase())]),
+  ]),
+)
+
+export function optionsOf<Name extends ObjectName>(
+  object: Name,
+  fields: ObjectFields<Name> = {},
+): ObjectOptions<Name> {
+  const values: Record<string, unknown> = fields
+  return Object.fromEntries(
+    names.get(object)!.map(([field, option]) => [option, values[field]]),
+  ) as ObjectOptions<Name>
 }
 
-export type HuaweiOptions = AndroidOptions & {
-  badgeClass?: string
-  category?: string
-  importance?: string
-  urgency?: string
+export function fieldsOf<Name extends ObjectName>(
+  object: Name,
+  options: ObjectOptions<Name>,
+): ObjectFields<Name> {
+  const values: Record<string, unknown> = options
+  return Object.fromEntries(
+    names.get(object)!.map(([field, option]) => [field, values[option]]),
+  ) as ObjectFields<Name>
 }
-export type HonorOptions = AndroidOptions & { badgeClass?: string; importance?: string }
-export type XiaomiOptions = AndroidOptions & { templateId?: string; templateParam?: string }
-export type OppoOptions = AndroidOptions & {
-  category?: string
-  notifyLevel?: number
-  privateMsgTemplateId?: string
-  /** JSON object as text. */
-  privateTitleParameters?: string
-  privateContentParameters?: string
-}
-export type VivoOptions = AndroidOptions & { pushMode?: 0 | 1; classification?: 0 | 1; category?: string }
-export type FlymeOptions = AndroidOptions & { noticeMsgType?: number }
 
 export type MessageClass = 'service' | 'marketing'
 
-/** The click of a message on one Android channel: what the vendor object and `android` say together. */
+/** Sound, channel and click action on one Android channel, merged from the vendor's object and `android`. */
 export type AndroidView = { sound?: string; channelId?: string; click: Click }
 export type Click = { kind: 'open_app' } | { kind: 'intent'; intent: string }
 
-type AndroidObject = 'huawei' | 'honor' | 'xiaomi' | 'oppo' | 'vivo' | 'flyme' | 'fcm'
+type AndroidObject = AndroidCard['message']['object']
+
+const inheriting: ReadonlySet<string> = new Set(
+  cards.flatMap(({ message }: Card) => (message.inheritsChannel ? [message.object] : [])),
+)
 
 /**
- * A vendor object's non-blank fields win over `android`. click_action and intent travel as a pair, so a vendor's
- * click is never completed with another object's intent; channel ids are registered per vendor, so only fcm and
- * huawei inherit android's.
+ * Fields of the vendor's object take precedence over `android`. click_action and intent are taken as a pair, so that one
+ * object's click is never combined with the other's intent. Channel ids are registered per vendor; the card says which vendors
+ * inherit that of `android`.
  */
 export function androidView(message: Message, object: AndroidObject): AndroidView {
-  const own = message[object]
+  const own: Message['android'] = message[object]
   const shared = message.android
   const clicker = own.clickAction || own.intent ? own : shared
-  const inheritsChannel = object === 'fcm' || object === 'huawei'
   return {
     sound: own.sound ?? shared.sound,
-    channelId: own.channelId ?? (inheritsChannel ? shared.channelId : undefined),
+    channelId: own.channelId ?? (inheriting.has(object) ? shared.channelId : undefined),
     click:
       clicker.clickAction === 'intent' && clicker.intent
         ? { kind: 'intent', intent: clicker.intent }
@@ -101,7 +126,7 @@ export function titleAndBody(
   return { title: title ?? applicationName, body }
 }
 
-/** Same number for every attempt of a task, so that a second delivery replaces the first on the screen. */
+/** The same number for every attempt of a task, so that a second delivery replaces the first on the screen. */
 export function replaceKey(taskId: number): number {
   return (taskId % 2147483647) + 1
 }

@@ -1,24 +1,25 @@
 import { letters } from './letters.ts'
 import type { NewBatch, Plan } from './plan.ts'
-import { gatherReasons, ownerChanged, type Reason } from './reasons.ts'
+import { ownReasons } from './reason-codes.ts'
+import { groupReasons, type ReasonCount } from './reasons.ts'
 import type { Strategy } from './task.ts'
 
 /** What a gateway did for one recipient of a native batch. */
-export type NativeAnswer =
-  /** Written to its connection, nothing heard yet. */
+export type NativeResult =
+  /** Written to its connection, not acknowledged yet. */
   | 'written'
   /** Written and acknowledged. */
   | 'acknowledged'
-  /** No connection here. */
+  /** The device has no connection to this gateway. */
   | 'unwritten'
-  /** The device changed its user since it was planned. */
-  | 'left'
+  /** The device got another user after it was planned. */
+  | 'ownerChanged'
 
-/** Rows of the inbox that one write makes. */
+/** Inbox rows that one write inserts. */
 export type InboxRows = {
   recipients: number[]
   sent: boolean
-  /** Seconds until the next channel gets its turn; null = never. */
+  /** Seconds until the message falls back to the next channel; null = never. */
   fallbackIn: number | null
 }
 
@@ -30,52 +31,53 @@ export type NativeFold = {
   acknowledged: number[]
   inbox: InboxRows[]
   fallback: NewBatch[]
-  reasons: Reason[]
+  reasons: ReasonCount[]
 }
 
-/** How long a device that went to another gateway has to be reached there, when acknowledgements have no time limit. */
+/** Time for another gateway to reach a device that moved there, used when acknowledgements have no time limit. */
 const MOVE_SECONDS = 10
 
 /**
- * Turns what a gateway did into one write. `plan` holds the present routes of the unwritten: online elsewhere or nowhere
- * else to go → the inbox, a vendor → moved, no route at all → expired. What was written stays in the inbox until it is
- * acknowledged, but for a message that may not be stored.
+ * Turns the results of a gateway into one write. `plan` has the current routes of the unwritten recipients: online on another
+ * gateway or no other channel → inbox, a vendor → moved, no route → expired. A written message stays in the inbox until it is
+ * acknowledged, unless it may not be stored.
  */
 export function foldNative(
   batch: { recipients: readonly number[]; status: string },
-  answers: ReadonlyMap<number, NativeAnswer>,
+  results: ReadonlyMap<number, NativeResult>,
   plan: Plan,
   rules: { strategy: Strategy; mayStore: boolean; ackSeconds: number },
 ): NativeFold {
   const { strategy, ackSeconds } = rules
   const status = batch.status.split('')
-  const { note, reasons } = gatherReasons()
+  const { note, reasons } = groupReasons()
   const routes = routesOf(plan)
   const written: number[] = []
   const acknowledged: number[] = []
-  const parked: number[] = []
-  const boxed: number[] = []
+  const onOtherGateway: number[] = []
+  const offline: number[] = []
   let [moved, expired] = [0, 0]
 
-  for (const [index, answer] of answers) {
+  for (const [index, result] of results) {
     const device = batch.recipients[index]!
-    if (answer === 'written' || answer === 'acknowledged') {
+    if (result === 'written' || result === 'acknowledged') {
       status[index] = letters.sent
-      ;(answer === 'written' ? written : acknowledged).push(device)
+      ;(result === 'written' ? written : acknowledged).push(device)
       continue
     }
-    const route = answer === 'left' ? undefined : routes.get(device)
+    const route = result === 'ownerChanged' ? undefined : routes.get(device)
     if (route === 'native' || route === 'inbox') {
       status[index] = letters.inbox
-      ;(route === 'native' ? parked : boxed).push(device)
+      ;(route === 'native' ? onOtherGateway : offline).push(device)
     } else if (route === 'vendor') {
       status[index] = letters.moved
       moved++
-      note('moved', 'the device was no longer connected', device)
+      note('moved', ownReasons.device_disconnected, device)
     } else {
       status[index] = letters.expired
       expired++
-      note('expired', answer === 'left' ? ownerChanged : 'the device was no longer connected', device)
+      const reason = result === 'ownerChanged' ? 'owner_changed' : 'device_disconnected'
+      note('expired', ownReasons[reason], device)
     }
   }
 
@@ -86,8 +88,8 @@ export function foldNative(
       sent: true,
       fallbackIn: combined && ackSeconds > 0 ? ackSeconds : null,
     },
-    { recipients: parked, sent: false, fallbackIn: combined ? ackSeconds || MOVE_SECONDS : null },
-    { recipients: boxed, sent: false, fallbackIn: null },
+    { recipients: onOtherGateway, sent: false, fallbackIn: combined ? ackSeconds || MOVE_SECONDS : null },
+    { recipients: offline, sent: false, fallbackIn: null },
   ]
   return {
     status: status.join(''),

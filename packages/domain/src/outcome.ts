@@ -1,20 +1,22 @@
+import type { Reason } from './reason-codes.ts'
+
 /**
- * What one attempt did for one recipient. A transport reports exactly one outcome a recipient, as a value; an exception
- * from a transport means "unknown" and is read as `unavailable`.
+ * The result of one attempt for one recipient, as reported by a transport: exactly one per recipient. An exception from a
+ * transport means that the result is unknown and is treated as `unavailable`.
  */
 export type Outcome =
   | { kind: 'accepted' }
-  /** The vendor says the token is dead; `since` (Unix ms) when it knows since when. */
-  | { kind: 'gone'; reason: string; since?: number }
-  | { kind: 'rejected'; reason: string }
-  | { kind: 'unsupported'; reason: string }
-  /** Told to slow down; `retryAfter` in seconds when the vendor names it. */
-  | { kind: 'throttled'; reason: string; retryAfter?: number }
-  /** `atLeast`: seconds before which the vendor does not want to be asked again, though it named no time. */
-  | { kind: 'unavailable'; reason: string; retryAfter?: number; atLeast?: number }
-  /** The day's quota is used up or the hours are closed, until `until` (Unix ms). */
-  | { kind: 'quota'; reason: string; until: number }
-  | { kind: 'misconfigured'; reason: string }
+  /** The vendor says that the token is dead; `since` (Unix ms) if it says since when. */
+  | { kind: 'gone'; reason: Reason; since?: number }
+  | { kind: 'rejected'; reason: Reason }
+  | { kind: 'unsupported'; reason: Reason }
+  /** The vendor asks to slow down; `retryAfter` (seconds) if it says for how long. */
+  | { kind: 'throttled'; reason: Reason; retryAfter?: number }
+  /** `minWait`: shortest pause in seconds that the vendor's documents ask for when a reply has no retryAfter. */
+  | { kind: 'unavailable'; reason: Reason; retryAfter?: number; minWait?: number }
+  /** The daily quota is used up or it is outside the allowed hours, until `until` (Unix ms). */
+  | { kind: 'quota'; reason: Reason; until: number }
+  | { kind: 'misconfigured'; reason: Reason }
 
 export type OutcomeKind = Outcome['kind']
 

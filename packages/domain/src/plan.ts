@@ -1,21 +1,21 @@
-import type { Channel } from './channel-names.ts'
+import { type Channel, cardOf } from './channel-names.ts'
 import { type Route, type RouteDevice, type RouteRules, route, type Skipped } from './route.ts'
 import { batchSize } from './task.ts'
 
 export type PlanDevice = Omit<RouteDevice, 'online' | 'bindings'> & {
   id: number
-  /** The gateway node that holds its connection. */
+  /** The gateway node that has its connection. */
   node?: string
   bindings: readonly PlanBinding[]
 }
 
 export type PlanBinding = RouteDevice['bindings'][number] & { bundleId?: string }
 
-/** A cut of a task for one channel: what the batch row holds before its first claim. */
+/** Part of a task's recipients for one channel; becomes a row of `batch`. */
 export type NewBatch = {
   channel: Channel
   certificateId?: number
-  /** APNs: the topic of the bindings, when they name one. */
+  /** The topic of the bindings, where the vendor has topics and they name one. */
   topic?: string
   node?: string
   /** Device ids, ascending. */
@@ -25,17 +25,17 @@ export type NewBatch = {
 
 export type Plan = {
   batches: NewBatch[]
-  /** Devices whose message waits in the inbox. */
+  /** Devices that get an inbox entry instead of a batch. */
   inbox: number[]
   unreachable: number
 }
 
 /**
- * Routes devices and cuts the result by channel, certificate, topic and node. `devices` come in ascending order of id;
- * `speed` bounds a batch to one second's worth.
+ * Routes devices and groups them into batches by channel, certificate, topic and node. `devices` must be in ascending order
+ * of id. A batch has at most `speed` recipients, so that the pace can be kept second by second.
  */
 export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, speed?: number): Plan {
-  const most = Math.max(1, Math.min(batchSize, speed ?? batchSize))
+  const maxRecipients = Math.max(1, Math.min(batchSize, speed ?? batchSize))
   const open = new Map<string, NewBatch>()
   const plan: Plan = { batches: [], inbox: [], unreachable: 0 }
   const tried = [...rules.tried]
@@ -44,11 +44,11 @@ export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, sp
     if (decision.to === 'inbox') plan.inbox.push(device.id)
     else if (decision.to === 'unreachable') plan.unreachable++
     else {
-      const cut = cutOf(decision, device)
-      const key = `${cut.channel}|${cut.certificateId ?? ''}|${cut.topic ?? ''}|${cut.node ?? ''}`
+      const group = groupOf(decision, device)
+      const key = `${group.channel}|${group.certificateId ?? ''}|${group.topic ?? ''}|${group.node ?? ''}`
       let batch = open.get(key)
-      if (!batch || batch.recipients.length >= most) {
-        batch = { ...cut, recipients: [], tried }
+      if (!batch || batch.recipients.length >= maxRecipients) {
+        batch = { ...group, recipients: [], tried }
         open.set(key, batch)
         plan.batches.push(batch)
       }
@@ -58,28 +58,28 @@ export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, sp
   return plan
 }
 
-/** A device counts as online only with the node that holds it: the batch must go there. */
-export function routeOf(device: PlanDevice, rules: RouteRules, passed?: Skipped[]): Route {
+/** A device counts as online only if its node is known, because the batch has to be sent to that node. */
+export function routeOf(device: PlanDevice, rules: RouteRules, skipped?: Skipped[]): Route {
   return route(
     { platform: device.platform, bindings: device.bindings, online: device.node !== undefined },
     rules,
-    passed,
+    skipped,
   )
 }
 
-type Cut = Pick<NewBatch, 'channel' | 'certificateId' | 'topic' | 'node'>
+type BatchGroup = Pick<NewBatch, 'channel' | 'certificateId' | 'topic' | 'node'>
 
-function cutOf(decision: Route & { to: 'vendor' | 'native' }, device: PlanDevice): Cut {
+function groupOf(decision: Route & { to: 'vendor' | 'native' }, device: PlanDevice): BatchGroup {
   if (decision.to === 'native') return { channel: 'native', node: device.node }
   const { bundleId } = decision.binding as PlanBinding
   return {
     channel: decision.channel,
-    certificateId: decision.way.certificateId,
-    topic: decision.channel === 'apns' ? bundleId : undefined,
+    certificateId: decision.status.certificateId,
+    topic: cardOf(decision.channel).topicPerBinding ? bundleId : undefined,
   }
 }
 
-/** Devices assigned to each channel, the inbox being the native channel's. */
+/** Number of devices per channel; the inbox counts as the native channel. */
 export function targetsOf(plan: Plan): Map<Channel, number> {
   const targets = new Map<Channel, number>()
   const add = (channel: Channel, count: number) => targets.set(channel, (targets.get(channel) ?? 0) + count)

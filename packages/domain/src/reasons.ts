@@ -1,32 +1,34 @@
-/** Why devices ended as they did on a channel, with a few of them to look at. */
-export type Reason = { fate: Fate; reason: string; count: number; samples: number[] }
+import type { Reason } from './reason-codes.ts'
+
+/** A reason with the number of devices it applies to on a channel, and a few of their ids as samples. */
+export type ReasonCount = Reason & { fate: Fate; count: number; samples: number[] }
 type Fate = 'failed' | 'moved' | 'expired' | 'cancelled'
 
-export const ownerChanged = 'the device belongs to another user now'
-
-const SAMPLES = 10
-const REASON_CHARS = 300
+const MAX_SAMPLES = 10
+const MAX_CHARS = 300
 
 /**
- * Vendors' words as Postgres can keep them: no NUL, no half of a surrogate pair, no longer than an index entry may be. A
- * reason that cannot be written would undo the whole settle, and everybody in it would be sent to again.
+ * Makes a vendor's text fit for Postgres: no NUL, no half of a surrogate pair, not longer than an index entry may be. A reason
+ * that cannot be stored would roll back the whole settle, and all its recipients would be sent to again.
  */
-export function clip(words: string): string {
-  return words.replaceAll('\0', '').slice(0, REASON_CHARS).toWellFormed()
+export function clip(text: string): string {
+  return text.replaceAll('\0', '').slice(0, MAX_CHARS).toWellFormed()
 }
 
-/** Groups devices by fate and reason. */
-export function gatherReasons() {
-  const groups = new Map<string, Reason>()
+/** Groups devices by fate and code; a group keeps its first text. */
+export function groupReasons() {
+  const groups = new Map<string, ReasonCount>()
   return {
-    note(fate: Fate, words: string, device: number): void {
-      const reason = clip(words)
-      const key = `${fate} ${reason}`
-      const group = groups.get(key) ?? { fate, reason, count: 0, samples: [] }
+    note(fate: Fate, { code, text }: Reason, device: number): void {
+      const key = `${fate} ${code}`
+      let group = groups.get(key)
+      if (!group) {
+        group = { fate, code: clip(code), text: clip(text), count: 0, samples: [] }
+        groups.set(key, group)
+      }
       group.count++
-      if (group.samples.length < SAMPLES) group.samples.push(device)
-      groups.set(key, group)
+      if (group.samples.length < MAX_SAMPLES) group.samples.push(device)
     },
-    reasons: (): Reason[] => [...groups.values()],
+    reasons: (): ReasonCount[] => [...groups.values()],
   }
 }

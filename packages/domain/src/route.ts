@@ -1,5 +1,5 @@
-import type { Channel, SequenceWord, VendorChannel } from './channel-names.ts'
-import { upsChannels } from './channel-names.ts'
+import { type Channel, cardOf, type SequenceWord, type VendorChannel } from './channel-names.ts'
+import { ownReasons, type Reason } from './reason-codes.ts'
 import type { Strategy } from './task.ts'
 
 export type Platform = 'ios' | 'android' | 'harmony'
@@ -7,7 +7,7 @@ export type Platform = 'ios' | 'android' | 'harmony'
 export type RouteDevice = {
   platform?: Platform
   bindings: readonly RouteBinding[]
-  /** Holds an open native connection. */
+  /** Has an open native connection. */
   online: boolean
 }
 
@@ -18,13 +18,13 @@ export type RouteBinding = {
   registeredAt: number
 }
 
-/** What stands in a channel's way for this task. */
+/** Whether a channel can be used for a task; without `unusable` and `unavailable` it can. */
 export type ChannelStatus = {
   certificateId?: number
-  /** No certificate, or the channel cannot carry this message: never used for this task. */
-  unusable?: string
-  /** Not sending at present (credentials refused, quota used up): skipped while another channel can take the device. */
-  closed?: string
+  /** Why it is never used for this task: no certificate, or the channel cannot carry the message. */
+  unusable?: Reason
+  /** Why it does not send at present (credentials refused, quota used up). Used only if the device has no other channel. */
+  unavailable?: Reason
 }
 
 export type RouteRules = {
@@ -32,116 +32,103 @@ export type RouteRules = {
   sequence: readonly SequenceWord[]
   tried: ReadonlySet<Channel>
   statusOf(channel: VendorChannel, environment: number): ChannelStatus
-  /** False for ttl 0: what cannot be reached now is not stored. */
+  /** False for ttl 0: a message that cannot be delivered now is not stored. */
   mayStore: boolean
 }
 
 export type Route =
-  | { to: 'vendor'; channel: VendorChannel; binding: RouteBinding; way: ChannelStatus; reason: string }
-  | { to: 'native'; reason: string }
-  | { to: 'inbox'; reason: string }
-  | { to: 'unreachable'; reason: string }
+  | { to: 'vendor'; channel: VendorChannel; binding: RouteBinding; status: ChannelStatus; reason: Reason }
+  | { to: 'native'; reason: Reason }
+  | { to: 'inbox'; reason: Reason }
+  | { to: 'unreachable'; reason: Reason }
 
-/** Why a channel was passed over; collected only when somebody asks. */
-export type Skipped = { channel: Channel; reason: string }
+/** Why a channel was skipped; collected only for explain. */
+export type Skipped = { channel: Channel; reason: Reason }
 
-/**
- * The one decision of where a device gets a task from. Planning, fallback and explain all call it, so they cannot disagree.
- */
-export function route(device: RouteDevice, rules: RouteRules, passed?: Skipped[]): Route {
+/** Decides over which channel a device gets a task. Planning, fallback and explain all use it, so they cannot disagree. */
+export function route(device: RouteDevice, rules: RouteRules, skipped?: Skipped[]): Route {
   const usesNative = rules.strategy !== 'ospush_only'
   const nativeTried = rules.tried.has('native')
 
   if (usesNative && device.online && !nativeTried) {
-    if (passed)
-      passOverVendors(device, rules, passed, 'the device is online, so the native channel comes first')
-    return { to: 'native', reason: 'the device is online on the native channel' }
+    if (skipped) skipVendors(device, rules, skipped, ownReasons.native_first)
+    return { to: 'native', reason: ownReasons.online }
   }
-  if (passed) passed.push({ channel: 'native', reason: whyNotNative(device, rules) })
+  skipped?.push({ channel: 'native', reason: whyNotNative(rules) })
 
   if (rules.strategy === 'nativepush_only') {
-    if (passed) passOverVendors(device, rules, passed, 'the strategy nativepush_only uses no vendor')
+    if (skipped) skipVendors(device, rules, skipped, ownReasons.nativepush_only)
   } else {
-    const vendor = pickVendor(device, rules, passed)
+    const vendor = pickVendor(device, rules, skipped)
     if (vendor) return vendor
   }
 
   if (usesNative && !nativeTried && rules.mayStore) {
-    return {
-      to: 'inbox',
-      reason:
-        rules.strategy === 'nativepush_only'
-          ? 'the device is offline, so the message waits in its inbox'
-          : 'no vendor can take the device, so the message waits in its inbox',
-    }
+    const reason = rules.strategy === 'nativepush_only' ? 'offline_to_inbox' : 'no_vendor_to_inbox'
+    return { to: 'inbox', reason: ownReasons[reason] }
   }
   return { to: 'unreachable', reason: whyUnreachable(device, rules) }
 }
 
-function pickVendor(device: RouteDevice, rules: RouteRules, passed?: Skipped[]): Route | undefined {
-  let held: Route | undefined
-  let chosen: Route | undefined
-  for (const binding of ranked(device, rules.sequence, passed)) {
+function pickVendor(device: RouteDevice, rules: RouteRules, skipped?: Skipped[]): Route | undefined {
+  let fallback: (Route & { to: 'vendor' }) | undefined
+  let chosen: (Route & { to: 'vendor' }) | undefined
+  for (const binding of ranked(device, rules.sequence, skipped)) {
     const { channel } = binding
     if (chosen) {
-      passed?.push({ channel, reason: `${chosenName(chosen)} comes before it` })
+      skipped?.push({ channel, reason: ownReasons.other_channel_first(chosen.channel) })
       continue
     }
     if (rules.tried.has(channel)) {
-      passed?.push({ channel, reason: 'it was tried already' })
+      skipped?.push({ channel, reason: ownReasons.already_tried })
       continue
     }
-    const way = rules.statusOf(channel, binding.environment)
-    if (way.unusable) {
-      passed?.push({ channel, reason: way.unusable })
+    const status = rules.statusOf(channel, binding.environment)
+    if (status.unusable) {
+      skipped?.push({ channel, reason: status.unusable })
       continue
     }
-    if (way.closed) {
-      held ??= {
+    if (status.unavailable) {
+      fallback ??= {
         to: 'vendor',
         channel,
         binding,
-        way,
-        reason: `${way.closed}; no other channel can take the device, so it is held`,
+        status,
+        reason: ownReasons.waiting_for_channel(status.unavailable),
       }
-      passed?.push({ channel, reason: way.closed })
+      skipped?.push({ channel, reason: status.unavailable })
       continue
     }
     chosen = {
       to: 'vendor',
       channel,
       binding,
-      way,
-      reason:
-        channel === 'apns'
-          ? 'an iOS device with an APNs token always uses apns'
-          : 'first usable binding in ospush_sequence',
+      status,
+      reason: cardOf(channel).solePlatform
+        ? ownReasons.only_channel_of_platform(channel)
+        : ownReasons.first_in_sequence,
     }
-    if (!passed) return chosen
+    if (!skipped) return chosen
   }
   if (chosen) return chosen
-  if (held && passed) {
-    const { channel } = held as { channel: Channel }
-    passed.splice(
-      passed.findIndex((entry) => entry.channel === channel),
+  if (fallback && skipped) {
+    const { channel } = fallback
+    skipped.splice(
+      skipped.findIndex((entry) => entry.channel === channel),
       1,
     )
   }
-  return held
+  return fallback
 }
 
-function chosenName(route: Route): string {
-  return route.to === 'vendor' ? route.channel : route.to
-}
-
-/** Usable order of a device's bindings: apns for iOS, then the sequence; inside `ups` the latest registration first. */
+/** The device's bindings in the order to try: its platform's own channel, then the sequence; in `ups` the latest registration first. */
 function ranked(
   device: RouteDevice,
   sequence: readonly SequenceWord[],
-  passed?: Skipped[],
+  skipped?: Skipped[],
 ): readonly RouteBinding[] {
   const { bindings } = device
-  if (bindings.length === 1 && !passed) {
+  if (bindings.length === 1 && !skipped) {
     const only = bindings[0]!
     return rank(only, device, sequence) === undefined ? [] : bindings
   }
@@ -149,10 +136,11 @@ function ranked(
   for (const binding of bindings) {
     const place = rank(binding, device, sequence)
     if (place === undefined) {
-      passed?.push({
+      skipped?.push({
         channel: binding.channel,
-        reason:
-          binding.channel === 'apns' ? 'apns serves iOS devices only' : 'it is not listed in ospush_sequence',
+        reason: cardOf(binding.channel).solePlatform
+          ? ownReasons.other_platform(binding.channel)
+          : ownReasons.not_in_sequence,
       })
     } else withRank.push({ binding, rank: place })
   }
@@ -166,29 +154,27 @@ function rank(
   sequence: readonly SequenceWord[],
 ): number | undefined {
   const { channel } = binding
-  if (channel === 'apns')
-    return device.platform === 'android' || device.platform === 'harmony' ? undefined : -1
+  const { solePlatform, inUps } = cardOf(channel)
+  if (solePlatform) return (device.platform ?? solePlatform) === solePlatform ? -1 : undefined
   for (let place = 0; place < sequence.length; place++) {
     const word = sequence[place]
-    if (word === channel || (word === 'ups' && upsChannels.includes(channel))) return place
+    if (word === channel || (word === 'ups' && inUps)) return place
   }
   return undefined
 }
 
-function passOverVendors(device: RouteDevice, rules: RouteRules, passed: Skipped[], reason: string): void {
+function skipVendors(device: RouteDevice, rules: RouteRules, skipped: Skipped[], reason: Reason): void {
   for (const { channel, environment } of device.bindings) {
-    passed.push({ channel, reason: rules.statusOf(channel, environment).unusable ?? reason })
+    skipped.push({ channel, reason: rules.statusOf(channel, environment).unusable ?? reason })
   }
 }
 
-function whyNotNative(device: RouteDevice, rules: RouteRules): string {
-  if (rules.strategy === 'ospush_only') return 'the strategy ospush_only uses vendors alone'
-  if (rules.tried.has('native')) return 'it was tried already'
-  return device.online ? 'the device is online' : 'the device is not online'
+function whyNotNative({ strategy, tried }: RouteRules): Reason {
+  if (strategy === 'ospush_only') return ownReasons.ospush_only
+  return tried.has('native') ? ownReasons.already_tried : ownReasons.device_offline
 }
 
-function whyUnreachable(device: RouteDevice, rules: RouteRules): string {
-  if (rules.strategy === 'nativepush_only') return 'the device is offline and the message may not be stored'
-  if (device.bindings.length === 0) return 'the device has no vendor token'
-  return 'no binding of the device can be used'
+function whyUnreachable(device: RouteDevice, rules: RouteRules): Reason {
+  if (rules.strategy === 'nativepush_only') return ownReasons.offline_not_stored
+  return device.bindings.length === 0 ? ownReasons.no_vendor_token : ownReasons.no_usable_token
 }

@@ -6,13 +6,15 @@ export type Strategy = (typeof strategies)[number]
 
 export type Lane = 'high' | 'normal'
 
-/** Whom a task is for. User ids are int64 and so travel as bigint. */
+/** The recipients a caller asks for. User ids are int64, hence bigint. */
 export type Audience =
   | { kind: 'all' }
   | { kind: 'tag'; tags: string[] }
   | { kind: 'alias'; aliases: string[] }
   | { kind: 'user_id'; userIds: bigint[] }
   | { kind: 'push_token'; pushTokens: string[] }
+  /** The same in stored tasks, which must not contain credentials. */
+  | { kind: 'push_token_hash'; hashes: string[] }
 
 /** A notify request in normal form. */
 export type NewTask = {
@@ -23,20 +25,20 @@ export type NewTask = {
   strategy: Strategy
   sequence: SequenceWord[]
   message: Message
-  /** undefined = the certificate's default, else marketing. */
+  /** Default: the certificate's class, or marketing. */
   messageClass?: MessageClass
-  /** undefined = high up to 1000 resolved devices, else normal. */
+  /** Default: high for up to 1000 devices, otherwise normal. */
   lane?: Lane
   /** Devices per second over all channels. */
   speed?: number
-  /** Seconds from the beginning; 0 = only if reachable now. */
+  /** Seconds from the start of the task; 0 = only devices that can be reached now. */
   ttl: number
 }
 
 export const taskStates = ['accepted', 'planning', 'sending', 'finished', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
-/** Up to this many devices are planned in the commit that accepts the task. */
+/** Audiences up to this many devices are planned in the commit that accepts the task. */
 export const smallAudience = 1000
-/** Most recipients of one batch and of one job. */
+/** Maximum number of recipients of one batch and of one job. */
 export const batchSize = 1000

@@ -1,27 +1,27 @@
 import type { Outcome } from './outcome.ts'
+import type { Reason } from './reason-codes.ts'
 
-/** Seconds a channel may be in trouble before the next one gets its turn. */
-export const patience = 300
+/** Seconds of throttling or outage after which a recipient moves to its next channel. */
+export const PATIENCE_SECONDS = 300
 
-/** What the runner does with one recipient after an attempt, before it knows whether another channel is left. */
+/** What happens to one recipient after an attempt. Whether it has another channel is not known yet. */
 export type Verdict =
-  /** Done. */
   | { do: 'sent' }
-  /** Another channel now; without one the same again after `elseWait` seconds, or the recipient has failed. */
-  | { do: 'next'; reason: string; elseWait?: number }
-  /** The same channel again after `wait` seconds. */
-  | { do: 'again'; wait: number }
+  /** Moves to another channel. Without one it retries here after `waitIfNone` seconds, or fails if that is unset. */
+  | { do: 'nextChannel'; reason: Reason; waitIfNone?: number }
+  /** Retries on this channel after `wait` seconds. */
+  | { do: 'retry'; wait: number }
 
 export type Trouble = {
-  /** Seconds since the first answer of the present trouble; 0 at the first. */
+  /** Seconds since the first throttled or unavailable result in a row; 0 for the first one. */
   troubledFor: number
   /** Unix ms. */
   now: number
-  /** 0..1, spreads retries. */
+  /** Random number in 0..1 that spreads retries. */
   jitter: number
 }
 
-/** The outcome table of the pipeline. */
+/** Decides what each kind of outcome leads to. */
 export function judge(outcome: Outcome, trouble: Trouble): Verdict {
   switch (outcome.kind) {
     case 'accepted':
@@ -29,33 +29,33 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
     case 'gone':
     case 'rejected':
     case 'unsupported':
-      return { do: 'next', reason: outcome.reason }
+      return { do: 'nextChannel', reason: outcome.reason }
     case 'throttled':
     case 'unavailable': {
-      const wait = outcome.retryAfter ?? Math.max(leastWait(outcome, trouble), backoff(trouble))
-      // A vendor that asks for more than is left of patience has had its turn already.
-      return trouble.troubledFor + (outcome.retryAfter ?? 0) >= patience
-        ? { do: 'next', reason: outcome.reason, elseWait: wait }
-        : { do: 'again', wait }
+      const wait = outcome.retryAfter ?? Math.max(minWait(outcome, trouble), backoff(trouble))
+      // A vendor that asks for a longer wait than is left of the patience has used it up.
+      return trouble.troubledFor + (outcome.retryAfter ?? 0) >= PATIENCE_SECONDS
+        ? { do: 'nextChannel', reason: outcome.reason, waitIfNone: wait }
+        : { do: 'retry', wait }
     }
     case 'quota':
       return {
-        do: 'next',
+        do: 'nextChannel',
         reason: outcome.reason,
-        elseWait: Math.max(1, (outcome.until - trouble.now) / 1000),
+        waitIfNone: Math.max(1, (outcome.until - trouble.now) / 1000),
       }
     case 'misconfigured':
-      // The certificate is closed by now: waiting costs nothing, the feeder holds the batch until it is mended.
-      return { do: 'next', reason: outcome.reason, elseWait: 0 }
+      // The certificate is closed by now and the feeder releases no batch of it, so a wait of 0 does not cause retries.
+      return { do: 'nextChannel', reason: outcome.reason, waitIfNone: 0 }
   }
 }
 
-/** Spread like the backoff: a whole broadcast comes back at once otherwise. */
-function leastWait(outcome: Outcome, { jitter }: Trouble): number {
-  return outcome.kind === 'unavailable' ? (outcome.atLeast ?? 0) * (1 + jitter / 2) : 0
+/** With jitter, otherwise a whole broadcast would be retried at the same moment. */
+function minWait(outcome: Outcome, { jitter }: Trouble): number {
+  return outcome.kind === 'unavailable' ? (outcome.minWait ?? 0) * (1 + jitter / 2) : 0
 }
 
-/** As long as the trouble lasts already, hence doubling, from 1 s to 60 s; half of it jitter. */
+/** As long as the trouble has lasted, which doubles it each time: 1 s to 60 s, half of it jitter. */
 function backoff({ troubledFor, jitter }: Trouble): number {
   return Math.min(60, Math.max(1, troubledFor)) * (0.5 + jitter / 2)
 }

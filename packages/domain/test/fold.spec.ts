@@ -1,100 +1,100 @@
 import { describe, expect, it } from '@jest/globals'
-import { type Answer, foldAttempt, type Outcome, sortAnswers } from '../src/index.ts'
-import { judge, patience } from '../src/verdict.ts'
+import { foldAttempt, type Outcome, ownReasons, type RecipientResult, sortResults } from '../src/index.ts'
+import { judge, PATIENCE_SECONDS } from '../src/verdict.ts'
 
 const trouble = { troubledFor: 0, now: 1_000_000, jitter: 1 }
-const answersOf = (...answers: Answer[]) => new Map(answers.map((answer, index) => [index, answer]))
-const nobody = { batches: [], inbox: [], unreachable: 0 }
+const resultsOf = (...results: RecipientResult[]) => new Map(results.entries())
+const why = (text: string) => ({ code: `fcm.${text}`, text })
+const emptyPlan = { batches: [], inbox: [], unreachable: 0 }
 
 describe('judge', () => {
   const rows: [Outcome, object][] = [
     [{ kind: 'accepted' }, { do: 'sent' }],
     [
-      { kind: 'gone', reason: 'r' },
-      { do: 'next', reason: 'r' },
+      { kind: 'gone', reason: why('r') },
+      { do: 'nextChannel', reason: why('r') },
     ],
     [
-      { kind: 'rejected', reason: 'r' },
-      { do: 'next', reason: 'r' },
+      { kind: 'rejected', reason: why('r') },
+      { do: 'nextChannel', reason: why('r') },
     ],
     [
-      { kind: 'unsupported', reason: 'r' },
-      { do: 'next', reason: 'r' },
+      { kind: 'unsupported', reason: why('r') },
+      { do: 'nextChannel', reason: why('r') },
     ],
     [
-      { kind: 'throttled', reason: 'r', retryAfter: 7 },
-      { do: 'again', wait: 7 },
+      { kind: 'throttled', reason: why('r'), retryAfter: 7 },
+      { do: 'retry', wait: 7 },
     ],
     [
-      { kind: 'unavailable', reason: 'r' },
-      { do: 'again', wait: 1 },
+      { kind: 'unavailable', reason: why('r') },
+      { do: 'retry', wait: 1 },
     ],
     [
-      { kind: 'quota', reason: 'r', until: 1_060_000 },
-      { do: 'next', reason: 'r', elseWait: 60 },
+      { kind: 'quota', reason: why('r'), until: 1_060_000 },
+      { do: 'nextChannel', reason: why('r'), waitIfNone: 60 },
     ],
     [
-      { kind: 'misconfigured', reason: 'r' },
-      { do: 'next', reason: 'r', elseWait: 0 },
+      { kind: 'misconfigured', reason: why('r') },
+      { do: 'nextChannel', reason: why('r'), waitIfNone: 0 },
     ],
   ]
   it.each(rows)('%j → %j', (outcome, verdict) => {
     expect(judge(outcome, trouble)).toEqual(verdict)
   })
 
-  it('gives the next channel its turn once the trouble has lasted', () => {
+  it('moves to the next channel once the trouble has lasted long enough', () => {
     expect(
-      judge({ kind: 'throttled', reason: 'r', retryAfter: 7 }, { ...trouble, troubledFor: patience }),
-    ).toEqual({
-      do: 'next',
-      reason: 'r',
-      elseWait: 7,
-    })
+      judge(
+        { kind: 'throttled', reason: why('r'), retryAfter: 7 },
+        { ...trouble, troubledFor: PATIENCE_SECONDS },
+      ),
+    ).toEqual({ do: 'nextChannel', reason: why('r'), waitIfNone: 7 })
   })
 
   it('backs off from one second to a minute', () => {
     const waits = [0, 0.5, 2, 30, 61, 200].map((troubledFor) => {
-      const verdict = judge({ kind: 'unavailable', reason: 'r' }, { ...trouble, troubledFor })
-      return verdict.do === 'again' && verdict.wait
+      const verdict = judge({ kind: 'unavailable', reason: why('r') }, { ...trouble, troubledFor })
+      return verdict.do === 'retry' && verdict.wait
     })
     expect(waits).toEqual([1, 1, 2, 30, 60, 60])
   })
 
-  it('waits at least as long as the vendor wants, and longer as the trouble lasts', () => {
+  it('waits at least minWait, and longer as the trouble lasts', () => {
     const waitAfter = (troubledFor: number, jitter: number) =>
-      judge({ kind: 'unavailable', reason: 'r', atLeast: 10 }, { ...trouble, troubledFor, jitter })
-    expect(waitAfter(0, 0)).toEqual({ do: 'again', wait: 10 })
-    expect(waitAfter(0, 1)).toEqual({ do: 'again', wait: 15 })
-    expect(waitAfter(40, 1)).toEqual({ do: 'again', wait: 40 })
+      judge({ kind: 'unavailable', reason: why('r'), minWait: 10 }, { ...trouble, troubledFor, jitter })
+    expect(waitAfter(0, 0)).toEqual({ do: 'retry', wait: 10 })
+    expect(waitAfter(0, 1)).toEqual({ do: 'retry', wait: 15 })
+    expect(waitAfter(40, 1)).toEqual({ do: 'retry', wait: 40 })
   })
 
-  it('does not wait for a Retry-After that ends after patience does', () => {
-    expect(judge({ kind: 'throttled', reason: 'r', retryAfter: 3600 }, trouble)).toEqual({
-      do: 'next',
-      reason: 'r',
-      elseWait: 3600,
+  it('does not wait for a Retry-After that exceeds the patience', () => {
+    expect(judge({ kind: 'throttled', reason: why('r'), retryAfter: 3600 }, trouble)).toEqual({
+      do: 'nextChannel',
+      reason: why('r'),
+      waitIfNone: 3600,
     })
   })
 })
 
-describe('what vendors say', () => {
-  it('is written as Postgres can keep it, however it is worded or timed', () => {
-    const words = ['nul \0 inside', `half a pair ${'x'.repeat(287)}\u{1f600}`, 'long '.repeat(2000)]
+describe('a vendor’s reason and wait', () => {
+  it('are made fit for Postgres', () => {
+    const texts = ['nul \0 inside', `half a pair ${'x'.repeat(287)}\u{1f600}`, 'long '.repeat(2000)]
     const batch = { recipients: [1, 2, 3, 4], status: '....' }
-    const sorted = sortAnswers(
-      answersOf(...words.map((reason) => ({ kind: 'rejected', reason }) as const), {
+    const sorted = sortResults(
+      resultsOf(...texts.map((text) => ({ kind: 'rejected', reason: why(text) }) as const), {
         kind: 'throttled',
-        reason: 'r',
+        reason: why('r'),
         retryAfter: Number.NaN,
       }),
       trouble,
     )
-    const { reasons, wait } = foldAttempt(batch, sorted, { batches: [], inbox: [], unreachable: 0 })
+    const { reasons, wait } = foldAttempt(batch, sorted, emptyPlan)
     expect(reasons).toHaveLength(3)
-    for (const { reason } of reasons) {
-      expect(reason.isWellFormed()).toBe(true)
-      expect(reason).not.toContain('\0')
-      expect(reason.length).toBeLessThanOrEqual(300)
+    for (const value of reasons.flatMap(({ code, text }) => [code, text])) {
+      expect(value.isWellFormed()).toBe(true)
+      expect(value).not.toContain('\0')
+      expect(value.length).toBeLessThanOrEqual(300)
     }
     expect(wait).toBe(60)
   })
@@ -103,12 +103,12 @@ describe('what vendors say', () => {
 describe('foldAttempt', () => {
   const batch = { recipients: [11, 12, 13, 14, 15], status: '.....' }
 
-  it('puts into the inbox who failed, and lets who can still be sent to wait', () => {
-    const sorted = sortAnswers(
-      answersOf(
-        { kind: 'rejected', reason: 'bad' },
-        { kind: 'misconfigured', reason: 'refused' },
-        { kind: 'quota', reason: 'used up', until: trouble.now + 60_000 },
+  it('puts failed recipients into the inbox, and lets those wait that can still be sent to', () => {
+    const sorted = sortResults(
+      resultsOf(
+        { kind: 'rejected', reason: why('bad') },
+        { kind: 'misconfigured', reason: why('refused') },
+        { kind: 'quota', reason: why('used up'), until: trouble.now + 60_000 },
       ),
       trouble,
     )
@@ -116,14 +116,14 @@ describe('foldAttempt', () => {
     expect(fold).toMatchObject({ status: 'm....', moved: 1, pending: 4, inbox: [11] })
   })
 
-  it('writes one letter a recipient and counts them', () => {
-    const sorted = sortAnswers(
-      answersOf(
+  it('writes one letter per recipient and counts them', () => {
+    const sorted = sortResults(
+      resultsOf(
         { kind: 'accepted' },
-        { kind: 'gone', reason: 'dead' },
-        { kind: 'rejected', reason: 'bad' },
-        { kind: 'unavailable', reason: 'down' },
-        { kind: 'left' },
+        { kind: 'gone', reason: why('dead') },
+        { kind: 'rejected', reason: why('bad') },
+        { kind: 'unavailable', reason: why('down') },
+        { kind: 'ownerChanged' },
       ),
       trouble,
     )
@@ -142,15 +142,25 @@ describe('foldAttempt', () => {
       expired: 1,
     })
     expect(fold.reasons).toEqual([
-      { fate: 'expired', reason: 'the device belongs to another user now', count: 1, samples: [15] },
-      { fate: 'moved', reason: 'dead', count: 1, samples: [12] },
-      { fate: 'failed', reason: 'bad', count: 1, samples: [13] },
+      { fate: 'expired', ...ownReasons.owner_changed, count: 1, samples: [15] },
+      { fate: 'moved', ...why('dead'), count: 1, samples: [12] },
+      { fate: 'failed', ...why('bad'), count: 1, samples: [13] },
     ])
     expect(sorted).toMatchObject({ answered: 2, gone: [{ index: 1 }], troubled: true })
   })
 
-  it('moves to the inbox counts as moved', () => {
-    const sorted = sortAnswers(answersOf({ kind: 'rejected', reason: 'bad' }), trouble)
+  it('groups reasons by their codes and keeps the first text', () => {
+    const rejected = (text: string) => ({ kind: 'rejected', reason: { code: 'fcm.X', text } }) as const
+    const { reasons } = foldAttempt(
+      batch,
+      sortResults(resultsOf(rejected('one'), rejected('two')), trouble),
+      emptyPlan,
+    )
+    expect(reasons).toEqual([{ fate: 'failed', code: 'fcm.X', text: 'one', count: 2, samples: [11, 12] }])
+  })
+
+  it('counts a recipient put into the inbox as moved', () => {
+    const sorted = sortResults(resultsOf({ kind: 'rejected', reason: why('bad') }), trouble)
     expect(foldAttempt(batch, sorted, { batches: [], inbox: [11], unreachable: 0 })).toMatchObject({
       status: 'm....',
       moved: 1,
@@ -159,12 +169,15 @@ describe('foldAttempt', () => {
     })
   })
 
-  it('waits instead of failing while a quota or a certificate may come back', () => {
-    const sorted = sortAnswers(
-      answersOf({ kind: 'quota', reason: 'day', until: 1_060_000 }, { kind: 'misconfigured', reason: 'key' }),
+  it('waits instead of failing when a quota or a certificate is the cause', () => {
+    const sorted = sortResults(
+      resultsOf(
+        { kind: 'quota', reason: why('day'), until: 1_060_000 },
+        { kind: 'misconfigured', reason: why('key') },
+      ),
       trouble,
     )
-    expect(foldAttempt(batch, sorted, nobody)).toMatchObject({
+    expect(foldAttempt(batch, sorted, emptyPlan)).toMatchObject({
       status: '.....',
       failed: 0,
       pending: 5,
@@ -172,28 +185,28 @@ describe('foldAttempt', () => {
     })
   })
 
-  it('is not in trouble when only the governor asks to wait', () => {
-    const sorted = sortAnswers(answersOf({ kind: 'held', wait: 2.5 }), trouble)
+  it('is not troubled when only the governor asks to wait', () => {
+    const sorted = sortResults(resultsOf({ kind: 'deferred', wait: 2.5 }), trouble)
     expect(sorted.troubled).toBe(false)
-    expect(foldAttempt(batch, sorted, nobody).wait).toBe(2.5)
+    expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(2.5)
   })
 
-  it('lets a short wait go before the reset of a day', () => {
-    const sorted = sortAnswers(
-      answersOf(
-        { kind: 'quota', reason: 'day', until: 1_000_000 + 3_600_000 },
-        { kind: 'throttled', reason: 'slow', retryAfter: 3 },
-        { kind: 'throttled', reason: 'slow', retryAfter: 9 },
+  it('retries after the short waits, not after the reset of the daily quota', () => {
+    const sorted = sortResults(
+      resultsOf(
+        { kind: 'quota', reason: why('day'), until: 1_000_000 + 3_600_000 },
+        { kind: 'throttled', reason: why('slow'), retryAfter: 3 },
+        { kind: 'throttled', reason: why('slow'), retryAfter: 9 },
       ),
       trouble,
     )
-    expect(foldAttempt(batch, sorted, nobody).wait).toBe(9)
+    expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(9)
   })
 
   it('keeps the letters of earlier attempts', () => {
     const later = { recipients: [11, 12, 13], status: 's.f' }
     expect(
-      foldAttempt(later, sortAnswers(new Map([[1, { kind: 'accepted' }]]), trouble), nobody).status,
+      foldAttempt(later, sortResults(new Map([[1, { kind: 'accepted' }]]), trouble), emptyPlan).status,
     ).toBe('ssf')
   })
 })

@@ -2,25 +2,26 @@ import { describe, expect, it } from '@jest/globals'
 import {
   foldAttempt,
   foldNative,
-  type NativeAnswer,
+  type NativeResult,
+  ownReasons,
   type Plan,
   type Strategy,
-  sortAnswers,
+  sortResults,
 } from '../src/index.ts'
 
-const nobody: Plan = { batches: [], inbox: [], unreachable: 0 }
+const emptyPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
 const vendor = (...recipients: number[]): Plan => ({
-  ...nobody,
+  ...emptyPlan,
   batches: [{ channel: 'oppo', certificateId: 3, recipients, tried: [] }],
 })
-const elsewhere = (...recipients: number[]): Plan => ({
-  ...nobody,
+const otherGateway = (...recipients: number[]): Plan => ({
+  ...emptyPlan,
   batches: [{ channel: 'native', node: 'b', recipients, tried: [] }],
 })
-const boxed = (...inbox: number[]): Plan => ({ ...nobody, inbox })
+const inbox = (...ids: number[]): Plan => ({ ...emptyPlan, inbox: ids })
 
 type Case = {
-  answer: NativeAnswer
+  result: NativeResult
   plan: Plan
   strategy: Strategy
   letter: string
@@ -29,44 +30,44 @@ type Case = {
   store?: boolean
 }
 
-describe('what becomes of one recipient of a native batch', () => {
+describe('the result of one recipient of a native batch', () => {
   const cases: Case[] = [
-    { answer: 'acknowledged', strategy: 'combined', plan: nobody, letter: 's', row: 'none' },
-    { answer: 'written', strategy: 'combined', plan: nobody, letter: 's', row: 'sent, vendor in 10 s' },
-    { answer: 'written', strategy: 'combined', ack: 0, plan: nobody, letter: 's', row: 'sent' },
-    { answer: 'written', strategy: 'nativepush_only', plan: nobody, letter: 's', row: 'sent' },
-    { answer: 'written', strategy: 'combined', store: false, plan: nobody, letter: 's', row: 'none' },
+    { result: 'acknowledged', strategy: 'combined', plan: emptyPlan, letter: 's', row: 'none' },
+    { result: 'written', strategy: 'combined', plan: emptyPlan, letter: 's', row: 'sent, vendor in 10 s' },
+    { result: 'written', strategy: 'combined', ack: 0, plan: emptyPlan, letter: 's', row: 'sent' },
+    { result: 'written', strategy: 'nativepush_only', plan: emptyPlan, letter: 's', row: 'sent' },
+    { result: 'written', strategy: 'combined', store: false, plan: emptyPlan, letter: 's', row: 'none' },
     {
-      answer: 'unwritten',
+      result: 'unwritten',
       strategy: 'combined',
-      plan: elsewhere(7),
+      plan: otherGateway(7),
       letter: 'i',
       row: 'pending, vendor in 10 s',
     },
     {
-      answer: 'unwritten',
+      result: 'unwritten',
       strategy: 'combined',
       ack: 0,
-      plan: elsewhere(7),
+      plan: otherGateway(7),
       letter: 'i',
       row: 'pending, vendor in 10 s',
     },
-    { answer: 'unwritten', strategy: 'nativepush_only', plan: elsewhere(7), letter: 'i', row: 'pending' },
-    { answer: 'unwritten', strategy: 'combined', plan: vendor(7), letter: 'm', row: 'none' },
-    { answer: 'unwritten', strategy: 'combined', plan: boxed(7), letter: 'i', row: 'pending' },
-    { answer: 'unwritten', strategy: 'nativepush_only', plan: boxed(7), letter: 'i', row: 'pending' },
+    { result: 'unwritten', strategy: 'nativepush_only', plan: otherGateway(7), letter: 'i', row: 'pending' },
+    { result: 'unwritten', strategy: 'combined', plan: vendor(7), letter: 'm', row: 'none' },
+    { result: 'unwritten', strategy: 'combined', plan: inbox(7), letter: 'i', row: 'pending' },
+    { result: 'unwritten', strategy: 'nativepush_only', plan: inbox(7), letter: 'i', row: 'pending' },
     {
-      answer: 'unwritten',
+      result: 'unwritten',
       strategy: 'nativepush_only',
       store: false,
-      plan: nobody,
+      plan: emptyPlan,
       letter: 'x',
       row: 'none',
     },
-    { answer: 'left', strategy: 'combined', plan: vendor(7), letter: 'x', row: 'none' },
+    { result: 'ownerChanged', strategy: 'combined', plan: vendor(7), letter: 'x', row: 'none' },
   ]
-  it.each(cases)('$answer under $strategy → $letter, inbox row: $row', (one) => {
-    const fold = foldNative({ recipients: [7], status: '.' }, new Map([[0, one.answer]]), one.plan, {
+  it.each(cases)('$result under $strategy → $letter, inbox row: $row', (one) => {
+    const fold = foldNative({ recipients: [7], status: '.' }, new Map([[0, one.result]]), one.plan, {
       strategy: one.strategy,
       mayStore: one.store ?? true,
       ackSeconds: one.ack ?? 10,
@@ -76,16 +77,16 @@ describe('what becomes of one recipient of a native batch', () => {
       ? `${row.sent ? 'sent' : 'pending'}${row.fallbackIn === null ? '' : `, vendor in ${row.fallbackIn} s`}`
       : 'none'
     expect([fold.status, shown]).toEqual([one.letter, one.row])
-    // Whatever happens, the recipient is in exactly one place.
+    // The recipient is counted exactly once.
     const pending = fold.inbox.filter(({ sent }) => !sent).flatMap(({ recipients }) => recipients).length
     expect(fold.sent + fold.moved + fold.expired + pending).toBe(1)
   })
 
-  it('carries the vendor batches and the reasons of a whole batch', () => {
-    const answers: NativeAnswer[] = ['written', 'acknowledged', 'unwritten', 'unwritten', 'left']
+  it('returns the vendor batches and the reasons of a whole batch', () => {
+    const results: NativeResult[] = ['written', 'acknowledged', 'unwritten', 'unwritten', 'ownerChanged']
     const fold = foldNative(
       { recipients: [1, 2, 3, 4, 5, 6], status: '.....s' },
-      new Map(answers.map((answer, index) => [index, answer])),
+      new Map(results.entries()),
       { ...vendor(3), inbox: [4] },
       { strategy: 'combined', mayStore: true, ackSeconds: 10 },
     )
@@ -101,20 +102,20 @@ describe('what becomes of one recipient of a native batch', () => {
       ],
       fallback: vendor(3).batches,
       reasons: [
-        { fate: 'moved', reason: 'the device was no longer connected', count: 1, samples: [3] },
-        { fate: 'expired', reason: 'the device belongs to another user now', count: 1, samples: [5] },
+        { fate: 'moved', ...ownReasons.device_disconnected, count: 1, samples: [3] },
+        { fate: 'expired', ...ownReasons.owner_changed, count: 1, samples: [5] },
       ],
     })
   })
 })
 
-it('drops a vendor send whose device has acknowledged on the native channel', () => {
-  const sorted = sortAnswers(new Map([[0, { kind: 'acknowledged' }]]), {
+it('cancels a vendor send whose device has acknowledged on the native channel', () => {
+  const sorted = sortResults(new Map([[0, { kind: 'acknowledged' }]]), {
     troubledFor: 0,
     now: 0,
     jitter: 0,
   })
-  expect(foldAttempt({ recipients: [7], status: '.' }, sorted, nobody)).toMatchObject({
+  expect(foldAttempt({ recipients: [7], status: '.' }, sorted, emptyPlan)).toMatchObject({
     status: 'c',
     cancelled: 1,
     sent: 0,

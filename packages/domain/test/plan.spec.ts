@@ -20,7 +20,7 @@ const device = (
 })
 
 describe('planDevices', () => {
-  it('cuts by channel, certificate, topic and node', () => {
+  it('groups by channel, certificate, topic and node', () => {
     const plan = planDevices(
       [
         device(1, 'xiaomi'),
@@ -48,7 +48,7 @@ describe('planDevices', () => {
     expect(Object.fromEntries(targetsOf(plan))).toEqual({ xiaomi: 2, fcm: 1, native: 3, apns: 2 })
   })
 
-  it('holds at most 1000 recipients, and at most one second of the speed', () => {
+  it('limits a batch to 1000 recipients and to one second of the speed', () => {
     const many = Array.from({ length: 2500 }, (_, i) => device(i, 'fcm'))
     expect(planDevices(many, rules).batches.map((batch) => batch.recipients.length)).toEqual([
       1000, 1000, 500,
@@ -58,7 +58,7 @@ describe('planDevices', () => {
     ])
   })
 
-  it('places every device exactly once, whatever the mixture', () => {
+  it('routes every device exactly once, for any mixture', () => {
     const channel = fc.constantFrom('xiaomi' as const, 'fcm' as const, 'apns' as const, undefined)
     fc.assert(
       fc.property(
@@ -67,9 +67,9 @@ describe('planDevices', () => {
         (seeds, strategy) => {
           const devices = seeds.map(([binding, node], id) => device(id, binding, { node }))
           const plan = planDevices(devices, { ...rules, strategy })
-          const placed = [...plan.batches.flatMap((batch) => batch.recipients), ...plan.inbox]
-          expect(new Set(placed).size).toBe(placed.length)
-          expect(placed.length + plan.unreachable).toBe(devices.length)
+          const routed = [...plan.batches.flatMap((batch) => batch.recipients), ...plan.inbox]
+          expect(new Set(routed).size).toBe(routed.length)
+          expect(routed.length + plan.unreachable).toBe(devices.length)
           for (const { recipients } of plan.batches)
             expect(recipients).toEqual([...recipients].sort((a, b) => a - b))
         },

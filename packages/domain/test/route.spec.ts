@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
-import type { SequenceWord, Strategy } from '../src/index.ts'
+import { ownReasons, type SequenceWord, type Strategy } from '../src/index.ts'
 import { type ChannelStatus, type RouteDevice, type RouteRules, route } from '../src/route.ts'
 
 /**
- * One line a case. Bindings in the order of their registration, the last one latest; `!` no certificate, `~` closed.
- * `online` stands before the bindings.
+ * One line per case: platform, `online` if it is, then bindings in the order of their registration. `!` means no certificate,
+ * `~` a closed one.
  */
 const cases: [strategy: Strategy, sequence: string, tried: string, device: string, expected: string][] = [
-  // No binding at all.
+  // No binding.
   ['combined', 'ups fcm', '', 'android', 'inbox'],
   ['combined', 'ups fcm', '', 'android online', 'native'],
   ['nativepush_only', 'ups fcm', '', 'android', 'inbox'],
@@ -32,14 +32,14 @@ const cases: [strategy: Strategy, sequence: string, tried: string, device: strin
   ['ospush_only', 'xiaomi oppo', '', 'android xiaomi oppo', 'xiaomi'],
   ['ospush_only', 'meizu', '', 'android meizu fcm', 'meizu'],
 
-  // Inside ups the latest registration comes first; a repeated word keeps its first place.
+  // Within ups the latest registration comes first; a repeated word counts at its first position.
   ['ospush_only', 'ups', '', 'android xiaomi huawei', 'huawei'],
   ['ospush_only', 'ups', '', 'android huawei xiaomi', 'xiaomi'],
   ['ospush_only', 'huawei ups', '', 'android huawei xiaomi', 'huawei'],
   ['ospush_only', 'ups huawei', '', 'android huawei xiaomi', 'xiaomi'],
   ['ospush_only', 'fcm ups fcm', '', 'android xiaomi fcm', 'fcm'],
 
-  // iOS with an APNs token uses apns under every sequence; apns is no Android channel.
+  // iOS with an APNs token uses apns under every sequence; other platforms never do.
   ['combined', 'fcm', '', 'ios apns', 'apns'],
   ['combined', 'fcm', '', 'ios online apns', 'native'],
   ['ospush_only', 'fcm ups', '', 'ios fcm apns', 'apns'],
@@ -47,7 +47,7 @@ const cases: [strategy: Strategy, sequence: string, tried: string, device: strin
   ['ospush_only', 'ups fcm', '', 'ios fcm', 'fcm'],
   ['ospush_only', 'ups fcm', '', 'android apns', 'unreachable'],
 
-  // Fallback: what was tried is out, the inbox is the last resort of combined.
+  // Fallback: tried channels are skipped, the inbox is the last resort of combined.
   ['ospush_only', 'ups fcm', 'huawei', 'android fcm huawei', 'fcm'],
   ['ospush_only', 'ups fcm', 'huawei fcm', 'android fcm huawei', 'unreachable'],
   ['combined', 'ups fcm', 'huawei fcm', 'android fcm huawei', 'inbox'],
@@ -55,7 +55,7 @@ const cases: [strategy: Strategy, sequence: string, tried: string, device: strin
   ['combined', 'ups fcm', 'native huawei', 'android online huawei', 'unreachable'],
   ['combined', 'ups fcm', 'huawei', 'android online huawei', 'native'],
 
-  // A missing certificate is an obstacle; a closed one is skipped only while another channel can take the device.
+  // Without a certificate a channel is never used; a closed one is skipped only if the device has another channel.
   ['ospush_only', 'ups fcm', '', 'android !huawei fcm', 'fcm'],
   ['ospush_only', 'ups fcm', '', 'android !huawei', 'unreachable'],
   ['combined', 'ups fcm', '', 'android !huawei', 'inbox'],
@@ -68,15 +68,15 @@ const cases: [strategy: Strategy, sequence: string, tried: string, device: strin
 
 function read(text: string, sequence: string, strategy: Strategy, tried: string): [RouteDevice, RouteRules] {
   const [platform, ...words] = text.split(' ')
-  const ways = new Map<string, ChannelStatus>()
+  const statuses = new Map<string, ChannelStatus>()
   const bindings = words
     .filter((word) => word !== 'online')
     .map((word, n) => {
       const channel = word.replace(/^[!~]/, '') as RouteDevice['bindings'][number]['channel']
-      ways.set(channel, {
+      statuses.set(channel, {
         certificateId: n,
-        unusable: word.startsWith('!') ? `${channel} has no certificate` : undefined,
-        closed: word.startsWith('~') ? `${channel} is closed` : undefined,
+        unusable: word.startsWith('!') ? ownReasons.no_certificate(channel, 'production') : undefined,
+        unavailable: word.startsWith('~') ? ownReasons.certificate_closed(channel) : undefined,
       })
       return { channel, environment: 1, registeredAt: n + 1 }
     })
@@ -86,7 +86,7 @@ function read(text: string, sequence: string, strategy: Strategy, tried: string)
       strategy,
       sequence: sequence.split(' ') as SequenceWord[],
       tried: new Set(tried.split(' ').filter(Boolean)) as RouteRules['tried'],
-      statusOf: (channel) => ways.get(channel)!,
+      statusOf: (channel) => statuses.get(channel)!,
       mayStore: true,
     },
   ]
@@ -96,28 +96,28 @@ const name = (found: ReturnType<typeof route>) => (found.to === 'vendor' ? found
 
 describe('route', () => {
   it.each(cases)('%s, [%s], tried [%s]: %s → %s', (strategy, sequence, tried, device, expected) => {
-    const [who, rules] = read(device, sequence, strategy, tried)
-    expect(name(route(who, rules))).toBe(expected)
+    const [subject, rules] = read(device, sequence, strategy, tried)
+    expect(name(route(subject, rules))).toBe(expected)
   })
 
   it.each(cases)(
     'decides the same when asked for reasons: %s, [%s], tried [%s]: %s',
     (strategy, sequence, tried, device) => {
-      const [who, rules] = read(device, sequence, strategy, tried)
-      const passed: Parameters<typeof route>[2] = []
-      const found = route(who, rules, passed)
-      expect(name(found)).toBe(name(route(who, rules)))
-      expect(found.reason).not.toBe('')
-      // Every channel the device has, and native, is either chosen or passed over with a reason.
+      const [subject, rules] = read(device, sequence, strategy, tried)
+      const skipped: Parameters<typeof route>[2] = []
+      const found = route(subject, rules, skipped)
+      expect(name(found)).toBe(name(route(subject, rules)))
+      expect(found.reason.text).not.toBe('')
+      // Every channel of the device, and native, is either chosen or skipped with a reason.
       const chosen = found.to === 'vendor' ? found.channel : 'native'
-      const told = new Set([...passed.map((other) => other.channel), chosen])
-      for (const { channel } of who.bindings) expect(told).toContain(channel)
-      expect(passed.every((other) => other.reason.length > 0)).toBe(true)
+      const explained = new Set([...skipped.map((other) => other.channel), chosen])
+      for (const { channel } of subject.bindings) expect(explained).toContain(channel)
+      expect(skipped.every((other) => other.reason.text.length > 0)).toBe(true)
     },
   )
 
-  it('stores nothing for a message that is only for those reachable now', () => {
-    const [who, rules] = read('android', 'ups fcm', 'combined', '')
-    expect(name(route(who, { ...rules, mayStore: false }))).toBe('unreachable')
+  it('stores nothing for a message that must be delivered now or never', () => {
+    const [subject, rules] = read('android', 'ups fcm', 'combined', '')
+    expect(name(route(subject, { ...rules, mayStore: false }))).toBe('unreachable')
   })
 })

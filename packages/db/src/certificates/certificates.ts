@@ -1,17 +1,17 @@
-import { randomBytes } from 'node:crypto'
-import type { VendorChannel } from '@herald/domain'
+import { createHash, randomBytes } from 'node:crypto'
+import { type Environment, environmentNumber, environmentOf, type VendorChannel } from '@herald/domain'
 import type { Certificate } from '../generated/client.ts'
 import type { Database } from '../store/database.ts'
-import { type Environment, environmentNumber, environmentOf } from '../store/environments.ts'
-import type { Sealer } from '../store/seal.ts'
+import { SealBroken, type Sealer } from '../store/seal.ts'
 import { run } from '../store/statement.ts'
+import { isClearTextNeeded } from '../store/upgrade-window.ts'
 
 export type CertificateState = 'open' | 'closed' | 'suspect'
 
-/** A certificate with its secrets in the clear. Never log one. */
+/** A certificate with its secrets in plain text. Never log it. */
 export type StoredCertificate = NewCertificate & {
   id: number
-  /** Raised by every save: a transport opened for an older one is stale. */
+  /** Rises with every save. Transports opened for an older version must be closed. */
   version: number
   state: CertificateState
   callbackKey: string
@@ -27,7 +27,7 @@ export type NewCertificate = CertificatePlace & {
   appSecret: string
   certificate: string
   extra: Record<string, unknown>
-  /** When the credential itself ends, Unix ms. */
+  /** When the credentials expire, Unix ms. */
   expiresAt?: number
 }
 
@@ -36,7 +36,7 @@ export type CertificatePlace = { application: string; channel: VendorChannel; en
 
 type Secrets = { app_secret: string; certificate: string; extra: Record<string, unknown> }
 
-/** Changes with any change of the application or its certificates, at a hundredth of the cost of reading them. */
+/** A text that changes with every change of the application or its certificates. Costs a hundredth of reading them. */
 export async function certificatesStamp(db: Database, application: string): Promise<string> {
   const [row] = await run<[stamp: string]>(
     db.pool,
@@ -60,7 +60,7 @@ export async function certificatesOf(
   return rows.map((row) => unseal(row, sealer))
 }
 
-/** Not bound to a tenant: for the pipeline, whose batches name certificates by id. */
+/** Without a check of the application: for the pipeline, whose batches have the id of their certificate. */
 export async function certificateById(
   db: Database,
   sealer: Sealer,
@@ -79,7 +79,10 @@ export async function certificateAt(
   return row ? unseal(row, sealer) : undefined
 }
 
-/** Inserts or replaces. A replaced record keeps its id and callback key, rises in version and is open again. */
+/**
+ * Inserts or replaces. A replaced certificate keeps its id and callback key, gets the next version and is open again. A callback
+ * key that was sealed with a lost master key is replaced: saving again is how an operator recovers from the loss.
+ */
 export async function saveCertificate(
   db: Database,
   sealer: Sealer,
@@ -97,11 +100,24 @@ export async function saveCertificate(
     sealed: sealer.seal(JSON.stringify(secrets), boundTo(certificate)),
     expiresAt: certificate.expiresAt === undefined ? null : new Date(certificate.expiresAt),
   }
+  const callbackKey = randomBytes(16).toString('base64url')
+  const newKey = {
+    ...hiddenKey(callbackKey, certificate, sealer),
+    ...((await isClearTextNeeded(db.pool)) && { callbackKey }),
+  }
+  const known = await db.prisma.certificate.findUnique({
+    where: { appId_channel_environment: keyOf(certificate) },
+  })
   const upsert = db.prisma.certificate.upsert({
     where: { appId_channel_environment: keyOf(certificate) },
-    create: { ...keyOf(certificate), ...fields, callbackKey: randomBytes(16).toString('base64url') },
+    create: {
+      ...keyOf(certificate),
+      ...fields,
+      ...newKey,
+    },
     update: {
       ...fields,
+      ...(known && !canOpenKey(known, sealer) && newKey),
       version: { increment: 1 },
       state: 'open',
       lastError: null,
@@ -109,7 +125,7 @@ export async function saveCertificate(
       updatedAt: new Date(),
     },
   })
-  // A pass minted with the former secret would hide that the new one is wrong; nor do answers about tokens count for it.
+  // An access token of the former secret would hide that the new secret is wrong. Answers about tokens are forgotten too.
   const [row] = await db.prisma.$transaction([
     upsert,
     db.prisma.vendorSession.deleteMany({ where: { certificate: keyOf(certificate) } }),
@@ -124,8 +140,8 @@ export async function removeCertificate(db: Database, place: CertificatePlace): 
 }
 
 /**
- * Takes the channel out of service with the vendor's reason. With `version`, a certificate saved since then stays open: the
- * trouble was the old credential's. Answers whether it was open until now.
+ * Stops sending with this certificate, with the vendor's reason. With `version`, a certificate that was saved since stays open,
+ * because the reason concerned the old credentials. Returns whether it was open.
  */
 export async function closeCertificate(
   db: Database,
@@ -134,7 +150,7 @@ export async function closeCertificate(
   version?: number,
 ): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    // One that is closed keeps its time: the feeder tells by it which batches have been offered another channel.
+    // A closed one keeps its last_error_at: by it the feeder knows which batches were released since it was closed.
     `UPDATE certificate SET state = 'closed', last_error = $2, last_error_at = now()
      WHERE id = $1 AND state <> 'closed' AND ($3::int IS NULL OR version = $3)`,
     [id, reason, version ?? null],
@@ -142,10 +158,10 @@ export async function closeCertificate(
   return rowCount === 1
 }
 
-/** The version rises too: transports that remember the refusal are opened afresh. */
+/** Raises the version too, so that transports which remember the refusal are opened again. */
 export async function reopenCertificate(db: Database, id: number): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    // What vendors said of tokens under the old credential is no ground to suspect the new one.
+    // Answers about tokens before the fix must not make the certificate suspect.
     `WITH forgotten AS (DELETE FROM token_window WHERE certificate_id = $1)
      UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL, version = version + 1
      WHERE id = $1 AND state <> 'open'`,
@@ -154,12 +170,44 @@ export async function reopenCertificate(db: Database, id: number): Promise<boole
   return rowCount === 1
 }
 
-/** Remembers a vendor's complaint without closing the channel. */
-export async function noteCertificateError(db: Database, id: number, reason: string): Promise<void> {
+/** Stores a vendor's error without closing the certificate. */
+export async function recordCertificateError(db: Database, id: number, reason: string): Promise<void> {
   await db.pool.query('UPDATE certificate SET last_error = $2, last_error_at = now() WHERE id = $1', [
     id,
     reason,
   ])
+}
+
+/** Replaces callback keys in clear text, of the release before, by a hash and a sealed copy; returns how many. */
+export async function hideCallbackKeys(db: Database, sealer: Sealer): Promise<number> {
+  const rows = await db.prisma.certificate.findMany({ where: { callbackKey: { not: null } } })
+  for (const { id, callbackKey, ...row } of rows)
+    await db.prisma.certificate.updateMany({
+      where: { id, callbackKey },
+      data: { ...hiddenKey(callbackKey!, placeOf(row), sealer), callbackKey: null },
+    })
+  return rows.length
+}
+
+function hiddenKey(callbackKey: string, place: CertificatePlace, sealer: Sealer) {
+  return {
+    callbackKeyHash: createHash('sha256').update(callbackKey).digest() as Buffer<ArrayBuffer>,
+    callbackKeySealed: sealer.seal(callbackKey, `callback-key/${pathOf(place)}`),
+  }
+}
+
+function callbackKeyOf(row: Certificate, sealer: Sealer): string {
+  return row.callbackKey ?? sealer.open(row.callbackKeySealed!, `callback-key/${pathOf(placeOf(row))}`)
+}
+
+function canOpenKey(row: Certificate, sealer: Sealer): boolean {
+  try {
+    callbackKeyOf(row, sealer)
+    return true
+  } catch (error) {
+    if (error instanceof SealBroken) return false
+    throw error
+  }
 }
 
 function keyOf(place: CertificatePlace) {
@@ -170,17 +218,25 @@ function keyOf(place: CertificatePlace) {
   }
 }
 
-/** A sealed value copied into another tenant's or channel's row does not open. */
+/** A sealed value that is copied to another application's or channel's row does not open. */
 function boundTo(place: CertificatePlace): string {
-  return `certificate/${place.application}/${place.channel}/${place.environment}`
+  return `certificate/${pathOf(place)}`
 }
 
-function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
-  const place: CertificatePlace = {
+function pathOf(place: CertificatePlace): string {
+  return `${place.application}/${place.channel}/${place.environment}`
+}
+
+function placeOf(row: Pick<Certificate, 'appId' | 'channel' | 'environment'>): CertificatePlace {
+  return {
     application: row.appId,
     channel: row.channel as VendorChannel,
     environment: environmentOf(row.environment),
   }
+}
+
+function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
+  const place = placeOf(row)
   const secrets = JSON.parse(sealer.open(row.sealed, boundTo(place))) as Secrets
   return {
     ...place,
@@ -193,7 +249,7 @@ function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
     extra: secrets.extra,
     version: row.version,
     state: row.state as CertificateState,
-    callbackKey: row.callbackKey,
+    callbackKey: callbackKeyOf(row, sealer),
     lastError: row.lastError ?? undefined,
     lastErrorAt: row.lastErrorAt?.getTime(),
     expiresAt: row.expiresAt?.getTime(),

@@ -1,6 +1,6 @@
 import type { MessageClass } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { fields, run } from '../store/statement.ts'
 
 export type Permits = {
   requestsPerSecond?: number
@@ -9,19 +9,19 @@ export type Permits = {
   timeZone: string
 }
 
-export type PermitAnswer = {
-  /** Devices that may be sent to now; fewer than asked when the day's quota ends within the block. */
+export type PermitGrant = {
+  /** Devices that may be sent to now. */
   granted: number
-  /** Seconds until asking again makes sense, when not all was granted. */
+  /** Seconds until the next try, if not all were granted. */
   wait: number
-  /** What stood in the way. */
-  short?: 'rate' | 'quota'
+  /** Why not all were granted. */
+  limitedBy?: 'rate' | 'quota'
 }
 
 /**
- * Takes permits for a whole block at once from the buckets that all workers of a certificate share: one commit a block, not
- * one a request. A bucket holds one second's worth; a block is at most that and may leave the bucket in debt, which the next
- * caller waits out. So no second sees more than two seconds' worth, and the rate holds over time.
+ * Takes permits for many requests with one commit from the token buckets that all workers of a certificate share. A bucket has room
+ * for one second. A call gets at most that and may leave the bucket in debt, which later callers wait for. So within any second at
+ * most two seconds' worth is sent, and the rate is kept over time.
  */
 export async function takePermits(
   db: Database,
@@ -29,7 +29,7 @@ export async function takePermits(
   messageClass: MessageClass,
   want: { requests: number; devices: number },
   limits: Permits,
-): Promise<PermitAnswer> {
+): Promise<PermitGrant> {
   const { requestsPerSecond = null, devicesPerSecond = null, dailyQuota = null } = limits
   if (requestsPerSecond === null && devicesPerSecond === null && dailyQuota === null) {
     return { granted: want.devices, wait: 0 }
@@ -60,12 +60,12 @@ export async function takePermits(
     )
     ;[row] = await run<PermitRow>(db.pool, 'permits', permitSql, values)
   }
-  // The certificate was removed meanwhile: its batches find that out by themselves.
+  // The certificate was removed; sending its batches will fail for that reason.
   if (!row) return { granted: want.devices, wait: 0 }
   const [granted, rateOk, wait] = row
   if (granted === want.devices) return { granted, wait: 0 }
-  if (granted === devices) return { granted, wait: devices / second, short: 'rate' }
-  return { granted, wait, short: rateOk ? 'quota' : 'rate' }
+  if (granted === devices) return { granted, wait: devices / second, limitedBy: 'rate' }
+  return { granted, wait, limitedBy: rateOk ? 'quota' : 'rate' }
 }
 
 type PermitRow = [granted: number, rateOk: boolean, wait: number]
@@ -78,12 +78,12 @@ WITH locked AS MATERIALIZED (
     LEAST($6::float8, devices + $6 * GREATEST(0, extract(epoch FROM clock_timestamp() - refilled_at))) AS devices,
     CASE WHEN day = (now() AT TIME ZONE $8)::date THEN used_today ELSE 0 END AS used
   FROM locked
-), verdict AS MATERIALIZED (
+), limited AS MATERIALIZED (
   SELECT *, coalesce(requests > 0, true) AND coalesce(devices > 0, true) AS rate_ok,
     GREATEST(0, LEAST($4::bigint, coalesce($7::bigint - used, $4))) AS within_quota
   FROM filled
 ), decided AS MATERIALIZED (
-  SELECT *, CASE WHEN rate_ok THEN within_quota ELSE 0 END AS granted FROM verdict
+  SELECT *, CASE WHEN rate_ok THEN within_quota ELSE 0 END AS granted FROM limited
 )
 UPDATE governor g SET
   requests = coalesce(d.requests - CASE WHEN d.granted > 0 THEN $3::float8 ELSE 0 END, g.requests),
@@ -96,7 +96,7 @@ RETURNING d.granted, d.rate_ok, (CASE WHEN d.rate_ok
   THEN extract(epoch FROM ((now() AT TIME ZONE $8)::date + 1)::timestamp AT TIME ZONE $8 - now())
   ELSE GREATEST((1 - d.requests) / $5, (1 - d.devices) / $6, 0.01) END)::float8`
 
-/** Gives back what today's quota was charged for devices that were not sent to after all. */
+/** Returns quota of today that was taken for devices which were not sent to. */
 export async function returnQuota(
   db: Database,
   certificateId: number,
@@ -116,27 +116,29 @@ export async function returnQuota(
 export type GovernorView = {
   certificateId: number
   messageClass: MessageClass
-  /** The day (YYYY-MM-DD, where the vendor counts) of the last send, and the devices counted on it. */
+  /** The day of the last send (YYYY-MM-DD in the vendor's time zone), and the devices counted on it. */
   day: string
   used: number
-  /** Devices the bucket can give at once; negative while in debt. */
+  /** Devices in the bucket; negative while it is in debt. */
   devices: number
 }
 
-/** What the governor of an application's certificates stands at, for operators. */
+const governorView = fields<GovernorView>({
+  certificateId: 'g.certificate_id',
+  messageClass: 'g.class',
+  day: 'g.day::text',
+  used: 'g.used_today',
+  devices: 'g.devices',
+})
+
+/** The state of the governors of an application's certificates. */
 export async function governorOf(db: Database, appId: string): Promise<GovernorView[]> {
-  const rows = await run<[number, MessageClass, string, number, number]>(
+  const rows = await run(
     db.pool,
     'governor-view',
-    `SELECT g.certificate_id, g.class, g.day::text, g.used_today, g.devices FROM governor g
+    `SELECT ${governorView.sql} FROM governor g
      JOIN certificate c ON c.id = g.certificate_id WHERE c.app_id = $1 ORDER BY 1, 2`,
     [appId],
   )
-  return rows.map(([certificateId, messageClass, day, used, devices]) => ({
-    certificateId,
-    messageClass,
-    day,
-    used,
-    devices,
-  }))
+  return rows.map(governorView.read)
 }

@@ -1,23 +1,24 @@
+import { sleep } from '@herald/async'
 import type { Database } from '../store/database.ts'
 import type { Sealer } from '../store/seal.ts'
 import { run } from '../store/statement.ts'
 
-export type Minted = { value: string; renewAt: number; expiresAt: number }
+export type NewSession = { value: string; renewAt: number; expiresAt: number }
 
-/** How long one process may take to mint before another tries. */
+/** A process that takes longer than this to get a session is overtaken by another. */
 const MINT_SECONDS = 20
 const POLL_MS = 100
 
 /**
- * A vendor's pass shared by all processes. A fresh one is returned as stored; one past `renewAt` still serves while a single
- * caller mints; an absent, expired or `stale` one (refused by the vendor) makes everybody wait for the one who mints.
+ * Returns a vendor's access token, which all processes share. Past `renewAt` one caller gets a new one with `mint` while the others
+ * still use the old. If there is none, it has expired or it is `stale` (refused by the vendor), all callers wait for the new one.
  */
 export async function vendorSession(
   db: Database,
   sealer: Sealer,
   certificateId: number,
   key: string,
-  mint: () => Promise<Minted>,
+  mint: () => Promise<NewSession>,
   stale?: string,
 ): Promise<string> {
   const boundTo = `session:${certificateId}:${key}`
@@ -29,11 +30,11 @@ export async function vendorSession(
        WHERE certificate_id = $1 AND key = $2`,
       [certificateId, key],
     )
-    const present = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
-    const usable = present !== undefined && present !== stale
-    if (usable && !row![2]) return present
-    // Only while the row is as it was read: somebody may have minted since, and vendors count passes (APNs locks out whoever
-    // brings a third within twenty minutes).
+    const current = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
+    const usable = current !== undefined && current !== stale
+    if (usable && !row![2]) return current
+    // Only if the row is unchanged: another process may have stored a new one, and vendors limit their number (one rejects
+    // a third one within twenty minutes).
     const [claim] = await run<[until: string]>(
       db.pool,
       'session-claim',
@@ -47,25 +48,25 @@ export async function vendorSession(
     const minted =
       claim && (await mintOne(db, sealer, { certificateId, key, until: claim[0] }, boundTo, mint))
     if (minted !== undefined) return minted
-    if (usable) return present
+    if (usable) return current
     if (claim) continue
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    await sleep(POLL_MS)
   }
 }
 
 type Claim = { certificateId: number; key: string; until: string }
 
-/** Undefined when it took so long that somebody else has minted: theirs is the pass by now. */
+/** Returns undefined if it took so long that another process has taken over. */
 async function mintOne(
   db: Database,
   sealer: Sealer,
   { certificateId, key, until }: Claim,
   boundTo: string,
-  mint: () => Promise<Minted>,
+  mint: () => Promise<NewSession>,
 ): Promise<string | undefined> {
   try {
     const { value, renewAt, expiresAt } = await mint()
-    // Times arrive by the minter's clock and are stored relative to the database's.
+    // The times are by this process's clock and are stored relative to the database's.
     const now = Date.now()
     const stored = await run(
       db.pool,
@@ -95,7 +96,7 @@ async function mintOne(
   }
 }
 
-/** A value made once for all chunks of a task on one certificate; whoever comes meanwhile waits for it. */
+/** Returns a value that is made once per task and certificate. Concurrent callers wait for it. */
 export async function taskMemory(
   db: Database,
   taskId: number,
@@ -122,7 +123,7 @@ export async function taskMemory(
       [taskId, certificateId, key],
     )
     if (row && row[0] !== null) return row[0]
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    await sleep(POLL_MS)
   }
   try {
     const value = await make()

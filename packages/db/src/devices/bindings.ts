@@ -1,6 +1,11 @@
-import type { Platform, VendorChannel } from '@herald/domain'
+import {
+  cardOf,
+  type Environment,
+  environmentNumber,
+  type Platform,
+  type VendorChannel,
+} from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { type Environment, environmentNumber } from '../store/environments.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { retireSql } from './retired-tokens.ts'
@@ -18,15 +23,15 @@ export type NewBinding = {
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Gives the device this vendor token on this channel. The token it had there is retired as replaced; a device that had this
- * token loses it as moved. Binding the same token again only renews `registered_at`.
+ * Binds the device to this vendor token. Its former token on this channel is retired as `replaced`; if another device had the
+ * token, that binding is retired as `moved`. Binding the same token again only renews `registered_at`.
  */
 export async function bind(db: Database, binding: NewBinding): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await retrying(() => inTransaction(db, (client) => bindOnce(client, binding)))
     } catch (error) {
-      // Another device took the same token between our look and our insert; now it is visible and moves.
+      // Another device was bound to the same token between our select and our insert. It is visible now and will be retired.
       if (codeOf(error) !== UNIQUE_VIOLATION || attempt === 5) throw error
     }
   }
@@ -34,12 +39,12 @@ export async function bind(db: Database, binding: NewBinding): Promise<void> {
 
 async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   const { appId, deviceId, channel, token } = binding
+  const { solePlatform, defaultPlatform, absoluteBadge } = cardOf(channel)
   await client.query(
-    `UPDATE device SET platform = COALESCE($3::text, CASE WHEN $4 = 'apns' THEN 'ios' END, platform, 'android')
-     WHERE id = $1 AND app_id = $2`,
-    [deviceId, appId, binding.platform ?? null, channel],
+    'UPDATE device SET platform = COALESCE($3, platform, $4) WHERE id = $1 AND app_id = $2',
+    [deviceId, appId, binding.platform ?? solePlatform ?? null, defaultPlatform],
   )
-  // The settling of batches locks bindings by device id too; another order would deadlock with it.
+  // In the order in which settles lock bindings; another order would deadlock with them.
   const { rows } = await client.query<{ device_id: number; token: string }>(
     `SELECT device_id, token FROM binding
      WHERE channel = $3 AND app_id = $2
@@ -61,15 +66,15 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
      SET environment = excluded.environment, bundle_id = excluded.bundle_id, token = excluded.token, registered_at = now()`,
     [deviceId, channel, appId, environmentNumber(binding.environment), token, binding.bundleId ?? null],
   )
-  // A new APNs token is a new installation, whose icon shows nothing.
-  if (channel === 'apns' && own?.token !== token)
+  // A new token is a new installation, whose icon has no badge.
+  if (absoluteBadge && own?.token !== token)
     await client.query(
       'INSERT INTO badge (device_id, value) VALUES ($1, 0) ON CONFLICT (device_id) DO UPDATE SET value = 0',
       [deviceId],
     )
 }
 
-/** Answers whether there was a binding. */
+/** Returns whether there was a binding. */
 export async function unbind(
   db: Database,
   binding: { appId: string; deviceId: number; channel: VendorChannel },
@@ -78,7 +83,7 @@ export async function unbind(
   return retrying(() => inTransaction(db, (client) => retire(client, appId, deviceId, channel, 'unbound')))
 }
 
-/** Deletes a binding and keeps its token for 30 days, so that late receipts find their device. */
+/** Deletes a binding and stores its token for 30 days, so that late receipts find their device. */
 async function retire(
   client: Runner,
   appId: string,

@@ -1,14 +1,15 @@
 import type { Platform } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { codeOf, retrying } from '../store/errors.ts'
-import { lastOfEach } from '../store/last-of-each.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
-import { column, joined, separator } from '../store/text-columns.ts'
-import { clearPersonal, newPushTokens } from './devices.ts'
-import { type ImportBinding, importBindings } from './import-bindings.ts'
-import { openTagBook, type TagNumber } from './tag-cache.ts'
+import { column, joined } from '../store/text-columns.ts'
+import { clearTextNeededSql } from '../store/upgrade-window.ts'
+import { clearOwnerData } from './devices.ts'
+import { type ImportBinding, importBindings, lastOfEach } from './import-bindings.ts'
+import { type PushTokens, replaceTokens } from './push-tokens.ts'
+import { createTagCache, type TagNumber } from './tag-cache.ts'
 
-/** One line of an import. Absent fields leave a known device's own as they are; `tags` replaces them. */
+/** One line of an import. Absent fields of a known device stay as they are; `tags` replaces all its tags. */
 export type ImportDevice = {
   guid: string
   userId?: string
@@ -21,42 +22,41 @@ export type ImportDevice = {
 export type ImportResult = {
   created: number
   updated: number
-  /** Positions of devices that were left out because their user does not exist. */
+  /** Indexes of devices that were left out because their user does not exist. */
   unknownUser: number[]
 }
 
 export type DeviceImport = {
   /**
-   * Upserts one batch in one commit. Everything that locks goes in one order (devices by guid, bindings by device id), and
-   * a batch that lost a race is repeated whole, so any number may run at once, of this import and of others. Of two lines
-   * with one guid, or one vendor token, the later wins.
+   * Upserts a list of devices in one commit. Rows are locked in a fixed order (devices by guid, bindings by device id) and a commit
+   * that conflicts is repeated, so any number may run at once. Of two lines with the same guid or vendor token the later one wins.
    */
   add(devices: ImportDevice[]): Promise<ImportResult>
 }
 
-export function openDeviceImport(db: Database, appId: string): DeviceImport {
-  // Looking for known devices and tokens costs a third of the import. While nothing is known, not looking is right, and a
-  // wrong guess costs one batch: its insert fails and is repeated with a look.
-  let lookFirst = false
-  const numberTags = openTagBook(db, appId)
+export function openDeviceImport(db: Database, tokens: PushTokens, appId: string): DeviceImport {
+  // Looking up known devices and tokens costs a third of the import. It is skipped while none was found; if one is known after
+  // all, the insert fails and the commit is repeated with the lookup.
+  let lookUp = false
+  const numberTags = createTagCache(db, appId)
   return {
     async add(devices) {
       const unknownUser = await findUnknownUsers(db, appId, devices)
-      const left = new Set(unknownUser)
-      const lines = left.size === 0 ? devices : devices.filter((_, index) => !left.has(index))
+      const leftOut = new Set(unknownUser)
+      const lines = leftOut.size === 0 ? devices : devices.filter((_, index) => !leftOut.has(index))
       const tagNumber = await numberTags(lines)
       for (let attempt = 0; ; attempt++) {
         try {
-          const looked = lookFirst
+          const lookedUp = lookUp
           const counts = await retrying(() =>
-            inTransaction(db, (runner) => importOnce(runner, appId, lines, tagNumber, looked)),
+            inTransaction(db, (runner) => importOnce(runner, tokens, appId, lines, tagNumber, lookedUp)),
           )
-          lookFirst = counts.updated > 0
+          lookUp = counts.updated > 0
           return { ...counts, unknownUser }
         } catch (error) {
-          // A guid or vendor token that is known, or that another transaction inserted meanwhile.
+          // A guid or vendor token is known, or another transaction inserted it at the same time.
           if (codeOf(error) !== '23505' || attempt === 8) throw error
-          lookFirst = true
+          lookUp = true
         }
       }
     },
@@ -79,60 +79,69 @@ type Line = ImportDevice & { id: number; known: boolean }
 
 async function importOnce(
   runner: Runner,
+  tokens: PushTokens,
   appId: string,
   given: ImportDevice[],
   tagNumber: TagNumber,
-  look: boolean,
+  lookUp: boolean,
 ): Promise<{ created: number; updated: number }> {
-  // Without a look, two lines for one device or token fail like a known one.
-  const devices = look ? lastOfEach(given, (device) => device.guid) : given.slice()
+  // Without the lookup, two lines for one device or token fail like a known one.
+  const devices = lookUp ? lastOfEach(given, (device) => device.guid) : given.slice()
   devices.sort((a, b) => (a.guid < b.guid ? -1 : 1))
-  const known = look ? await lockKnown(runner, appId, devices) : new Map<string, Known>()
+  const known = lookUp ? await lockKnown(runner, appId, devices) : new Map<string, Known>()
   const fresh = known.size === 0 ? devices : devices.filter((device) => !known.has(device.guid))
-  const made = await insertDevices(runner, appId, fresh)
+  const made = await insertDevices(runner, tokens, appId, fresh)
   const lines: Line[] = []
   let f = 0
   for (const device of devices) {
     const old = known.get(device.guid)
     lines.push(Object.assign({ id: old ? old.id : made[f++]!, known: old !== undefined }, device))
   }
-  if (known.size > 0) await updateDevices(runner, lines, known)
-  await importBindings(runner, appId, lines, look)
+  if (known.size > 0) await updateDevices(runner, tokens, appId, lines, known)
+  await importBindings(runner, appId, lines, lookUp)
   await importTags(runner, lines, tagNumber)
   return { created: fresh.length, updated: known.size }
 }
 
-type Known = { id: number; userId: string | null }
+type Known = { id: number; userId: string | null; generation: number }
 
 async function lockKnown(
   runner: Runner,
   appId: string,
   devices: ImportDevice[],
 ): Promise<Map<string, Known>> {
-  const { rows } = await runner.query<[number, string, string | null]>({
+  const { rows } = await runner.query<[number, string, string | null, number]>({
     name: 'import-known',
-    text: `SELECT id, guid, user_id::text FROM device WHERE app_id = $1 AND guid = ANY(${column(2)})
+    text: `SELECT id, guid, user_id::text, token_generation FROM device WHERE app_id = $1 AND guid = ANY(${column(2)})
       ORDER BY guid FOR UPDATE`,
     values: [appId, joined(devices, (device) => device.guid)],
     rowMode: 'array',
   } as never)
-  return new Map(rows.map(([id, guid, userId]) => [guid, { id, userId }]))
+  return new Map(rows.map(([id, guid, userId, generation]) => [guid, { id, userId, generation }]))
 }
 
-/** Answers ids in the order given. */
-async function insertDevices(runner: Runner, appId: string, devices: ImportDevice[]): Promise<number[]> {
+/** Returns ids in the order of `devices`. */
+async function insertDevices(
+  runner: Runner,
+  tokens: PushTokens,
+  appId: string,
+  devices: ImportDevice[],
+): Promise<number[]> {
   if (devices.length === 0) return []
+  const made = devices.map(({ guid }) => tokens.make({ appId, guid }))
   const { rows } = await runner.query<[number]>({
     name: 'import-insert',
-    text: `INSERT INTO device (app_id, guid, push_token, user_id, platform, alias)
-      SELECT $1, guid, push_token, user_id::bigint, platform, alias
-      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
-        AS line (guid, push_token, user_id, platform, alias)
+    text: `INSERT INTO device (app_id, guid, token_generation, push_token_hash, push_token, user_id, platform, alias)
+      SELECT $1, guid, generation::int, hash::bytea, CASE WHEN ${clearTextNeededSql} THEN token END, user_id::bigint, platform, alias
+      FROM unnest(${[2, 3, 4, 5, 6, 7, 8].map(column).join(', ')})
+        AS line (guid, generation, hash, token, user_id, platform, alias)
       RETURNING id`,
     values: [
       appId,
       joined(devices, (device) => device.guid),
-      newPushTokens(devices.length).join(separator),
+      joined(made, ({ generation }) => generation),
+      joined(made, ({ hash }) => hash),
+      joined(made, ({ token }) => token),
       joined(devices, (device) => device.userId),
       joined(devices, (device) => device.platform),
       joined(devices, (device) => device.alias),
@@ -142,7 +151,13 @@ async function insertDevices(runner: Runner, appId: string, devices: ImportDevic
   return rows.map(([id]) => id)
 }
 
-async function updateDevices(runner: Runner, lines: Line[], known: Map<string, Known>): Promise<void> {
+async function updateDevices(
+  runner: Runner,
+  tokens: PushTokens,
+  appId: string,
+  lines: Line[],
+  known: Map<string, Known>,
+): Promise<void> {
   const old = lines.filter((line) => line.known)
   const moved = new Set(
     old
@@ -152,9 +167,16 @@ async function updateDevices(runner: Runner, lines: Line[], known: Map<string, K
       })
       .map((line) => line.id),
   )
-  await clearPersonal(
+  await clearOwnerData(
     runner,
     [...moved].sort((a, b) => a - b),
+  )
+  await replaceTokens(
+    runner,
+    tokens,
+    old
+      .filter((line) => moved.has(line.id))
+      .map(({ id, guid }) => ({ id, app_id: appId, guid, token_generation: known.get(guid)!.generation })),
   )
   await runner.query(
     `UPDATE device d SET user_id = COALESCE(line.user_id::bigint, d.user_id), platform = line.platform,

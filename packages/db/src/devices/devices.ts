@@ -1,127 +1,196 @@
-import { randomBytes } from 'node:crypto'
-import { type Platform, type VendorChannel, vendorChannels } from '@herald/domain'
+import {
+  type Environment,
+  environmentOf,
+  type Platform,
+  type VendorChannel,
+  vendorChannels,
+} from '@herald/domain'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
-import { type Environment, environmentOf } from '../store/environments.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
+import { clearTextNeededSql } from '../store/upgrade-window.ts'
 import { retireAllBindings } from './bindings.ts'
-import { tagNumbers } from './tags.ts'
+import {
+  currentToken,
+  hashOf,
+  type PushTokens,
+  replaceTokens,
+  type TokenRow,
+  tokenColumns,
+  tokenKeySql,
+} from './push-tokens.ts'
+import { tagNumbersSql } from './tags.ts'
 
 export type Device = {
   deviceId: number
   guid: string
   userId: bigint | null
-  pushToken: string
   platform: Platform | null
   alias: string | null
 }
 
-const TOKEN_BYTES = 18
-const TOKEN_LENGTH = 24
-
 /**
- * URL-safe, 144 random bits each, behind the present second: tokens made together then lie together in their index, which
- * at ten million devices no longer fits into memory.
- */
-export function newPushTokens(count: number): string[] {
-  const second = Math.floor(Date.now() / 1000).toString(36)
-  const text = randomBytes(TOKEN_BYTES * count).toString('base64url')
-  return Array.from(
-    { length: count },
-    (_, i) => second + text.slice(i * TOKEN_LENGTH, (i + 1) * TOKEN_LENGTH),
-  )
-}
-
-/**
- * The device of this guid, made when unknown, now owned by this user. A device that had another owner loses what was
- * theirs: alias, tags, badge, inbox; its vendor tokens stay, they belong to the installation.
+ * Makes the user the owner of the device with this guid, which is created if unknown. If the device had another owner, its push
+ * token is replaced and its alias, tags, badge and inbox are cleared; its vendor tokens stay, because they belong to the
+ * installation.
  */
 export async function claimDevice(
   db: Database,
+  tokens: PushTokens,
   claim: { appId: string; guid: string; userId: bigint },
 ): Promise<{ deviceId: number; pushToken: string }> {
   const { appId, guid, userId } = claim
   return retrying(() =>
     inTransaction(db, async (runner) => {
-      const { device, made } = await findOrMake(runner, { appId, guid, userId })
-      const former = device.user_id
-      if (made || former === String(userId)) return { deviceId: device.id, pushToken: device.push_token }
-      if (former !== null) await clearPersonal(runner, [device.id])
-      // Last before the commit, by the wall clock: what was planned until now was for the former owner.
-      await runner.query(
-        `UPDATE device SET user_id = $2, moved_at = CASE WHEN user_id IS NULL THEN moved_at ELSE clock_timestamp() END
-         WHERE id = $1`,
-        [device.id, userId],
-      )
-      return { deviceId: device.id, pushToken: device.push_token }
+      for (;;) {
+        const known = await lockDevice(runner, appId, guid)
+        if (known) return moveDevice(runner, tokens, known, userId)
+        const created = await createDevice(runner, tokens, claim)
+        if (created) return { deviceId: created.id, pushToken: created.pushToken }
+      }
     }),
   )
 }
 
-/** A device without a user. 'owned' when the guid has one: a stranger must not learn its push token. */
+async function moveDevice(runner: Runner, tokens: PushTokens, device: Found, userId: bigint) {
+  const result = { deviceId: device.id, pushToken: await currentToken(runner, tokens, device) }
+  if (device.user_id === String(userId)) return result
+  if (device.user_id !== null) {
+    await clearOwnerData(runner, [device.id])
+    result.pushToken = (await replaceTokens(runner, tokens, [device]))[0]!
+  }
+  // By the wall clock, as late as possible: messages planned until now were for the former owner.
+  await runner.query(
+    `UPDATE device SET user_id = $2, moved_at = CASE WHEN user_id IS NULL THEN moved_at ELSE clock_timestamp() END
+     WHERE id = $1`,
+    [device.id, userId],
+  )
+  return result
+}
+
+const DAY_MS = 86_400_000
+
+export type Registration = {
+  appId: string
+  guid: string
+  platform?: Platform
+  /** Proves that the caller knows the device. */
+  pushToken?: string
+  /** The user who calls. */
+  userId?: bigint
+}
+export type Registered =
+  | { pushToken: string }
+  /** `off`: the application does not allow it. `known`: the caller did not prove that the device is its own. */
+  | { refused: 'off' | 'known' }
+  | { refused: 'limit'; waitSeconds: number }
+
+/** Registers a device without a user, if its application allows it and its limit per day is not reached. */
 export async function registerDevice(
   db: Database,
-  registration: { appId: string; guid: string; platform?: Platform },
-): Promise<{ pushToken: string } | 'owned'> {
-  const { platform } = registration
+  tokens: PushTokens,
+  registration: Registration,
+): Promise<Registered> {
+  const { appId, guid, platform } = registration
   return retrying(() =>
-    inTransaction(db, async (runner) => {
-      const { device, made } = await findOrMake(runner, registration)
-      if (device.user_id !== null) return 'owned' as const
-      if (!made && platform && platform !== device.platform)
-        await runner.query('UPDATE device SET platform = $2 WHERE id = $1', [device.id, platform])
-      return { pushToken: device.push_token }
+    inTransaction(db, async (runner): Promise<Registered> => {
+      const { rows } = await runner.query<{ register: boolean }>(
+        'SELECT register FROM application_setting WHERE app_id = $1',
+        [appId],
+      )
+      if (!rows[0]?.register) return { refused: 'off' }
+      for (;;) {
+        const known = await lockDevice(runner, appId, guid)
+        if (known) return registerAgain(runner, tokens, known, registration)
+        const waitSeconds = await countRegistration(runner, appId)
+        if (waitSeconds > 0) return { refused: 'limit', waitSeconds }
+        const created = await createDevice(runner, tokens, { appId, guid, platform })
+        if (created) return { pushToken: created.pushToken }
+      }
     }),
   )
 }
 
-type Found = { id: number; push_token: string; user_id: string | null; platform: string | null }
-
-/**
- * Locks the device of this guid. Looks before it inserts: an upsert would burn an id every time, and slices of id ranges
- * want them dense.
- */
-async function findOrMake(
+async function registerAgain(
   runner: Runner,
+  tokens: PushTokens,
+  known: Found,
+  { userId, pushToken, platform }: Registration,
+): Promise<Registered> {
+  const isOwner = userId !== undefined && known.user_id === String(userId)
+  if (!isOwner && (pushToken === undefined || pushToken !== tokens.tokenOf(known)))
+    return { refused: 'known' }
+  if (platform && platform !== known.platform)
+    await runner.query('UPDATE device SET platform = $2 WHERE id = $1', [known.id, platform])
+  return { pushToken: await currentToken(runner, tokens, known) }
+}
+
+/** Counts a registration of today. Returns 0, or the seconds until the next day (UTC) if the limit is reached. */
+async function countRegistration(runner: Runner, appId: string): Promise<number> {
+  const today = `(now() AT TIME ZONE 'UTC')::date`
+  const { rowCount } = await runner.query(
+    `UPDATE application_setting SET registered_on = ${today},
+       registered = CASE WHEN registered_on = ${today} THEN registered + 1 ELSE 1 END
+     WHERE app_id = $1 AND register_per_day > CASE WHEN registered_on = ${today} THEN registered ELSE 0 END`,
+    [appId],
+  )
+  return rowCount === 1 ? 0 : Math.ceil((DAY_MS - (Date.now() % DAY_MS)) / 1000)
+}
+
+/** Replaces the push token of a device. Returns undefined if there is no such device in the scope. */
+export async function replacePushToken(
+  db: Database,
+  tokens: PushTokens,
+  scope: { appId: string; groupId?: bigint },
+  guid: string,
+): Promise<string | undefined> {
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      const { rows } = await runner.query<TokenRow & { id: number }>(
+        `SELECT id, ${tokenColumns('d')} FROM device d WHERE app_id = $1 AND guid = $2 AND ($3::bigint IS NULL OR EXISTS (
+           SELECT 1 FROM group_member m WHERE m.group_id = $3 AND m.user_id = d.user_id)) FOR UPDATE OF d`,
+        [scope.appId, guid, scope.groupId ?? null],
+      )
+      return (await replaceTokens(runner, tokens, rows))[0]
+    }),
+  )
+}
+
+type Found = TokenRow & { id: number; user_id: string | null; platform: string | null }
+const foundColumns = `id, user_id::text, platform, ${tokenColumns('device')}`
+
+/** Before an insert, because an upsert uses up an id every time, and broadcasts are planned by ranges of ids. */
+async function lockDevice(runner: Runner, appId: string, guid: string): Promise<Found | undefined> {
+  const { rows } = await runner.query<Found>(
+    `SELECT ${foundColumns} FROM device WHERE app_id = $1 AND guid = $2 FOR UPDATE`,
+    [appId, guid],
+  )
+  return rows[0]
+}
+
+/** Returns undefined if another transaction has created it. */
+async function createDevice(
+  runner: Runner,
+  tokens: PushTokens,
   wanted: { appId: string; guid: string; userId?: bigint; platform?: Platform },
-): Promise<{ device: Found; made: boolean }> {
-  const { appId, guid } = wanted
-  const returned = 'id, push_token, user_id::text, platform'
-  for (;;) {
-    const known = await runner.query<Found>(
-      `SELECT ${returned} FROM device WHERE app_id = $1 AND guid = $2 FOR UPDATE`,
-      [appId, guid],
-    )
-    if (known.rows[0]) return { device: known.rows[0], made: false }
-    const made = await runner.query<Found>(
-      `INSERT INTO device (app_id, guid, user_id, push_token, platform) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (app_id, guid) DO NOTHING RETURNING ${returned}`,
-      [appId, guid, wanted.userId ?? null, newPushTokens(1)[0], wanted.platform ?? null],
-    )
-    if (made.rows[0]) return { device: made.rows[0], made: true }
-  }
+): Promise<{ id: number; pushToken: string } | undefined> {
+  const { appId, guid, userId, platform } = wanted
+  const { token, hash, generation } = tokens.make(wanted)
+  const { rows } = await runner.query<{ id: number }>(
+    `INSERT INTO device (app_id, guid, user_id, platform, token_generation, push_token_hash, push_token)
+     VALUES ($1, $2, $3, $4, $5, $6::bytea, CASE WHEN ${clearTextNeededSql} THEN $7::text END)
+     ON CONFLICT (app_id, guid) DO NOTHING RETURNING id`,
+    [appId, guid, userId ?? null, platform ?? null, generation, hash, token],
+  )
+  return rows[0] && { id: rows[0].id, pushToken: token }
 }
 
-const columns = 'd.id, d.guid, d.user_id::text, d.push_token, d.platform, d.alias'
-type Row = {
-  id: number
-  guid: string
-  user_id: string | null
-  push_token: string
-  platform: Platform | null
-  alias: string | null
-}
+const columns = `d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.platform, d.alias`
+type Row<D extends Device> = Omit<D, 'userId'> & { userId: string | null }
 
-function deviceOf(row: Row): Device {
-  return {
-    deviceId: row.id,
-    guid: row.guid,
-    userId: row.user_id === null ? null : BigInt(row.user_id),
-    pushToken: row.push_token,
-    platform: row.platform,
-    alias: row.alias,
-  }
+function deviceOf<D extends Device>(row: Row<D>): Omit<D, 'userId'> & { userId: bigint | null } {
+  return { ...row, userId: row.userId === null ? null : BigInt(row.userId) }
 }
 
 export async function findDevice(
@@ -129,10 +198,13 @@ export async function findDevice(
   appId: string,
   by: { pushToken: string } | { guid: string },
 ): Promise<Device | undefined> {
-  const [column, value] = 'guid' in by ? ['guid', by.guid] : ['push_token', by.pushToken]
-  const { rows } = await db.pool.query<Row>({
-    name: `find-device-by-${column}`,
-    text: `SELECT ${columns} FROM device d WHERE d.app_id = $1 AND d.${column} = $2`,
+  const [name, condition, value] =
+    'guid' in by
+      ? ['guid', 'd.guid = $2', by.guid]
+      : ['push-token', `${tokenKeySql('d')} = $2::bytea`, hashOf(by.pushToken)]
+  const { rows } = await db.pool.query<Row<Device>>({
+    name: `find-device-by-${name}`,
+    text: `SELECT ${columns} FROM device d WHERE d.app_id = $1 AND ${condition}`,
     values: [appId, value],
   })
   return rows[0] && deviceOf(rows[0])
@@ -157,7 +229,7 @@ export async function setBadge(db: Database, appId: string, deviceId: number, ba
   )
 }
 
-/** Answers whether it existed. Its vendor tokens stay resolvable for late receipts. */
+/** Returns whether the device existed. Late receipts still find it by its retired vendor tokens. */
 export async function removeDevice(db: Database, appId: string, deviceId: number): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -167,28 +239,36 @@ export async function removeDevice(db: Database, appId: string, deviceId: number
       ])
       if (rowCount === 0) return false
       await retireAllBindings(runner, appId, deviceId)
-      await clearPersonal(runner, [deviceId])
+      await clearOwnerData(runner, [deviceId])
+      // Its gateway notices and closes the connection.
+      await runner.query('DELETE FROM presence WHERE device_id = $1', [deviceId])
       return true
     }),
   )
 }
 
-/** For a user who is no more: devices in id order, like everyone who locks several. */
-export async function disownDevicesOf(runner: Runner, appId: string, userId: bigint): Promise<void> {
-  const { rows } = await runner.query<{ id: number }>(
-    'SELECT id FROM device WHERE app_id = $1 AND user_id = $2 ORDER BY id FOR UPDATE',
+/** Removes a deleted user from its devices, whose push tokens end. They are locked in the order of their ids, as everywhere. */
+export async function disownDevicesOf(
+  runner: Runner,
+  tokens: PushTokens,
+  appId: string,
+  userId: bigint,
+): Promise<void> {
+  const { rows } = await runner.query<TokenRow & { id: number }>(
+    `SELECT id, ${tokenColumns('device')} FROM device WHERE app_id = $1 AND user_id = $2 ORDER BY id FOR UPDATE`,
     [appId, userId],
   )
+  await replaceTokens(runner, tokens, rows)
   const ids = rows.map((row) => row.id)
-  await clearPersonal(runner, ids)
+  await clearOwnerData(runner, ids)
   await runner.query(
     'UPDATE device SET user_id = NULL, alias = NULL, moved_at = clock_timestamp() WHERE id = ANY($1)',
     [ids],
   )
 }
 
-/** What belongs to the owner and not to the installation. */
-export async function clearPersonal(runner: Runner, deviceIds: number[]): Promise<void> {
+/** Clears what belongs to the owner of a device and not to the installation. */
+export async function clearOwnerData(runner: Runner, deviceIds: number[]): Promise<void> {
   if (deviceIds.length === 0) return
   await runner.query('UPDATE device SET alias = NULL WHERE id = ANY($1) AND alias IS NOT NULL', [deviceIds])
   await runner.query('DELETE FROM device_tag WHERE device_id = ANY($1)', [deviceIds])
@@ -206,6 +286,8 @@ export type DeviceFilter = {
 }
 
 export type DeviceDetails = Device & {
+  /** Blank if it cannot be shown: see PushTokens. The next login returns a new one. */
+  pushToken: string
   tags: string[]
   badge: number
   online: boolean
@@ -219,40 +301,40 @@ export type DeviceDetails = Device & {
   createdAt: Date
 }
 
-/** Ascending by id, so that a page costs the same however far in it is. */
+/** In the order of ids, so that later pages cost no more than the first. */
 export async function listDevices(
   db: Database,
+  tokens: PushTokens,
   scope: { appId: string; groupId?: bigint },
   filter: DeviceFilter,
   page: { after?: bigint; limit: number },
 ): Promise<DeviceDetails[]> {
   const values: unknown[] = [scope.appId, page.after ?? 0n, page.limit]
-  const bound = (value: unknown) => `$${values.push(value)}`
+  const parameter = (value: unknown) => `$${values.push(value)}` as const
   const conditions = ['d.app_id = $1', 'd.id > $2']
   if (scope.groupId !== undefined)
     conditions.push(
-      `EXISTS (SELECT 1 FROM group_member m WHERE m.group_id = ${bound(scope.groupId)} AND m.user_id = d.user_id)`,
+      `EXISTS (SELECT 1 FROM group_member m WHERE m.group_id = ${parameter(scope.groupId)} AND m.user_id = d.user_id)`,
     )
-  if (filter.userId !== undefined) conditions.push(`d.user_id = ${bound(filter.userId)}`)
-  if (filter.alias !== undefined) conditions.push(`d.alias = ${bound(filter.alias)}`)
-  if (filter.guid !== undefined) conditions.push(`d.guid = ${bound(filter.guid)}`)
+  if (filter.userId !== undefined) conditions.push(`d.user_id = ${parameter(filter.userId)}`)
+  if (filter.alias !== undefined) conditions.push(`d.alias = ${parameter(filter.alias)}`)
+  if (filter.guid !== undefined) conditions.push(`d.guid = ${parameter(filter.guid)}`)
   if (filter.tag !== undefined)
     conditions.push(
       `d.id IN (SELECT device_id FROM device_tag
-        WHERE tag_id = ANY(${tagNumbers(`ARRAY[${bound(filter.tag)}::text]`)}) AND device_id > $2)`,
+        WHERE tag_id = ANY(${tagNumbersSql(parameter([filter.tag]))}) AND device_id > $2)`,
     )
   if (filter.token !== undefined) {
-    const token = bound(filter.token)
+    const token = parameter(filter.token)
     conditions.push(
-      `d.id IN (SELECT device_id FROM binding WHERE app_id = $1 AND channel = ANY(${bound(vendorChannels)}) AND token = ${token}
-       UNION ALL SELECT id FROM device WHERE push_token = ${token})`,
+      `d.id IN (SELECT device_id FROM binding WHERE app_id = $1 AND channel = ANY(${parameter(vendorChannels)}) AND token = ${token}
+       UNION ALL SELECT id FROM device p WHERE ${tokenKeySql('p')} = ${parameter(hashOf(filter.token))}::bytea)`,
     )
   }
-  const { rows } = await db.pool.query<
-    Row & { tags: string[]; badge: number; online: boolean; bindings: BindingJson[]; created_at: Date }
-  >(
+  type Listed = Omit<DeviceDetails, 'bindings' | 'pushToken'> & { bindings: BindingJson[] }
+  const { rows } = await db.pool.query<Row<Listed> & TokenRow>(
     `WITH page AS (SELECT d.* FROM device d WHERE ${conditions.join(' AND ')} ORDER BY d.id LIMIT $3)
-     SELECT ${columns}, d.created_at,
+     SELECT ${columns}, ${tokenColumns('d')}, d.created_at AS "createdAt",
        ARRAY(SELECT name FROM device_tag t JOIN tag ON tag.id = t.tag_id WHERE t.device_id = d.id ORDER BY name) AS tags,
        COALESCE((SELECT value FROM badge WHERE badge.device_id = d.id), 0) AS badge,
        EXISTS (SELECT 1 FROM presence p JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
@@ -262,11 +344,8 @@ export async function listDevices(
     values,
   )
   return rows.map((row) => ({
-    ...deviceOf(row),
-    tags: row.tags,
-    badge: row.badge,
-    online: row.online,
-    createdAt: row.created_at,
+    ...deviceOf<Listed & Device & TokenRow>(row),
+    pushToken: tokens.tokenOf(row) ?? '',
     bindings: row.bindings.map((binding) => ({
       channel: binding.channel,
       environment: environmentOf(binding.environment),

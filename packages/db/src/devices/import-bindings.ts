@@ -1,5 +1,4 @@
-import type { VendorChannel } from '@herald/domain'
-import { lastOfEach } from '../store/last-of-each.ts'
+import { cardOf, type VendorChannel } from '@herald/domain'
 import type { Runner } from '../store/statement.ts'
 import { column, joined } from '../store/text-columns.ts'
 import { retireSql } from './retired-tokens.ts'
@@ -9,12 +8,12 @@ export type ImportBinding = { channel: VendorChannel; token: string; environment
 type Line = { id: number; known: boolean; bindings: ImportBinding[] }
 type Bound = ImportBinding & { deviceId: number }
 
-/** Gives the devices of a batch their bindings; what they had on those channels, and others under those tokens, is retired. */
+/** Binds the devices to their tokens. Their former tokens on these channels, and other devices' bindings of these tokens, are retired. */
 export async function importBindings(
   runner: Runner,
   appId: string,
   lines: Line[],
-  look: boolean,
+  lookUp: boolean,
 ): Promise<void> {
   const all: Bound[] = []
   const old: Bound[] = []
@@ -26,8 +25,8 @@ export async function importBindings(
     }
   }
   if (all.length === 0) return
-  const wanted = look ? lastOfEach(all, tokenOf) : all
-  const present = look ? await lockBindings(runner, appId, wanted, old) : []
+  const wanted = lookUp ? lastOfEach(all, tokenOf) : all
+  const present = lookUp ? await lockBindings(runner, appId, wanted, old) : []
   const { retired, renewed, kept } = compare(wanted, present)
   if (retired.length > 0) await retireBindings(runner, retired)
   if (renewed.length > 0) await renewBindings(runner, renewed)
@@ -36,30 +35,31 @@ export async function importBindings(
   fresh.sort((a, b) => a.deviceId - b.deviceId || (a.channel < b.channel ? -1 : 1))
   if (old.length > 0) await forgetRetired(runner, appId, fresh)
   await insertBindings(runner, appId, fresh)
-  const icons = fresh.filter((bound) => bound.channel === 'apns')
-  // A new APNs token is a new installation, whose icon shows nothing.
-  if (icons.length > 0)
+  const installed = fresh.filter(({ channel }) => cardOf(channel).absoluteBadge)
+  // A new token is a new installation, whose icon has no badge.
+  if (installed.length > 0)
     await runner.query(
       `INSERT INTO badge (device_id, value) SELECT id, 0 FROM unnest($1::bigint[]) id
        ON CONFLICT (device_id) DO UPDATE SET value = 0`,
-      [icons.map((bound) => bound.deviceId)],
+      [installed.map((bound) => bound.deviceId)],
     )
 }
 
-/** What has to happen to the bindings that are there. Pure. */
+/** Returns what has to happen to the existing bindings. */
 function compare(wanted: Bound[], present: Present[]) {
   const retired: (Present & { reason: string })[] = []
   const renewed: Bound[] = []
   const kept = new Set<string>()
   if (present.length === 0) return { retired, renewed, kept }
-  const heirs = new Map(wanted.map((bound) => [tokenOf(bound), bound]))
+  const owners = new Map(wanted.map((bound) => [tokenOf(bound), bound]))
   for (const row of present) {
-    const heir = heirs.get(tokenOf(row))
-    if (!heir) retired.push({ ...row, reason: 'replaced' })
-    else if (heir.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
+    const owner = owners.get(tokenOf(row))
+    if (!owner) retired.push({ ...row, reason: 'replaced' })
+    else if (owner.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
     else {
       kept.add(keyOf(row))
-      if (heir.environment !== row.environment || (heir.bundleId ?? null) !== row.bundleId) renewed.push(heir)
+      if (owner.environment !== row.environment || (owner.bundleId ?? null) !== row.bundleId)
+        renewed.push(owner)
     }
   }
   return { retired, renewed, kept }
@@ -113,7 +113,7 @@ type Present = {
   bundleId: string | null
 }
 
-/** The bindings this batch touches: whoever holds one of its tokens, and what its known devices have on its channels. */
+/** Locks the bindings that have one of the new tokens, and those that the known devices have on these channels. */
 async function lockBindings(
   runner: Runner,
   appId: string,
@@ -168,4 +168,11 @@ async function forgetRetired(runner: Runner, appId: string, rows: Bound[]): Prom
       joined(rows, (row) => row.token),
     ],
   )
+}
+
+/** Returns the last row of each key. */
+export function lastOfEach<T>(rows: T[], keyOf: (row: T) => string): T[] {
+  const last = new Map<string, T>()
+  for (const row of rows) last.set(keyOf(row), row)
+  return last.size === rows.length ? rows : [...last.values()]
 }

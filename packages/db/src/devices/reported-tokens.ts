@@ -2,19 +2,17 @@ import type { VendorChannel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
-import { retireSql } from './retired-tokens.ts'
-import { unretireWindow } from './suspects.ts'
-import { GUARD_WINDOW, isSuspectSql } from './token-guard.ts'
+import { GUARD_WINDOW, isSuspectSql, markSuspect, retireSql } from './retired-tokens.ts'
 
 export type ReportedToken = {
   token: string
-  /** Unix ms: a token registered again later is alive, whatever the vendor says of the old one. */
+  /** Unix ms. A token that was registered again later is not retired. */
   since: number
 }
 
 /**
- * Retires tokens that a vendor's receipt calls dead, under the same guard as a send's own answer. The send has counted its
- * token as answered already, so only `gone` grows here. Answers how many were retired.
+ * Retires tokens that a vendor's receipt calls dead, under the same guard as a send. The send has already counted the token as
+ * answered, so only `gone` is raised here. Returns the number of retired tokens.
  */
 export async function retireReported(
   db: Database,
@@ -32,21 +30,21 @@ export async function retireReported(
     ]),
   )
   const [suspect, retired] = row!
-  if (suspect) await unretireWindow(db, certificate.id)
+  if (suspect) await markSuspect(db, certificate.id)
   return retired
 }
 
 const reportSql = `
 WITH reported AS MATERIALIZED (
   SELECT token, min(since) AS since FROM unnest($4::text[], $5::float8[]) AS r (token, since) GROUP BY token
-), present_window AS (
+), current_window AS (
   INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
   SELECT c.id, date_trunc('minute', now()), 0, (SELECT count(*) FROM reported) FROM certificate c WHERE c.id = $1
   ON CONFLICT (certificate_id, minute) DO UPDATE SET gone = w.gone + excluded.gone
   RETURNING answered, gone
 ), guard AS MATERIALIZED (
   SELECT ${isSuspectSql('sum(answered)', 'sum(gone)')} AS suspect FROM (
-    SELECT answered, gone FROM present_window
+    SELECT answered, gone FROM current_window
     UNION ALL SELECT answered, gone FROM token_window WHERE certificate_id = $1
       AND minute > now() - ${GUARD_WINDOW} AND minute < date_trunc('minute', now())
   ) w

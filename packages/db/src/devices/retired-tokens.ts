@@ -1,11 +1,85 @@
+import { cardOf, vendorChannels } from '@herald/domain'
+import type { Database } from '../store/database.ts'
+import { run } from '../store/statement.ts'
+
 /**
- * Keeps the vendor tokens of deleted bindings, `gone` with their columns: late receipts find their device, and a wrong mass
- * retirement can be undone. Sorted, like all that several lock at once. `reason` is an SQL expression.
+ * Stores the vendor tokens of deleted bindings, so that late receipts find their device and a wrong mass retirement can be undone.
+ * `gone` is a step with the deleted rows. Sorted, because statements that lock several rows in different orders deadlock.
  */
-export function retireSql(gone: string, reason: string): string {
+export function retireSql(gone: string, reason: "'gone'" | '$4' | 'reason'): string {
   return `INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
   SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, ${reason} FROM ${gone}
   ORDER BY app_id, channel, token
   ON CONFLICT (app_id, channel, token) DO UPDATE SET device_id = excluded.device_id, environment = excluded.environment,
     bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = excluded.reason`
+}
+
+const environmentBound = vendorChannels.filter((channel) => cardOf(channel).environmentBound)
+
+export const GUARD_WINDOW = `interval '10 minutes'`
+
+/**
+ * The guard against mass retirement: a certificate is suspect if the vendor answered for at least 20 tokens in the window and
+ * called more than half of them dead. Receipts raise `gone` only, because the send has counted the token as answered, so `gone`
+ * may be the larger number.
+ */
+export function isSuspectSql(answered: string, gone: string): string {
+  return `greatest(${answered}, ${gone}) >= 20 AND (${gone}) * 2 > ${answered}`
+}
+
+/**
+ * Marks the certificate as suspect and restores the tokens retired in the window. A token whose device was removed or has
+ * another token by now stays retired.
+ */
+export async function markSuspect(db: Database, certificateId: number): Promise<number> {
+  const rows = await run<[number]>(
+    db.pool,
+    'mark-suspect',
+    `WITH c AS (
+       UPDATE certificate SET state = CASE WHEN state = 'open' THEN 'suspect' ELSE state END,
+         last_error = CASE WHEN state = 'closed' THEN last_error ELSE
+           'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends' END,
+         last_error_at = CASE WHEN state = 'closed' THEN last_error_at ELSE now() END
+       WHERE id = $1 RETURNING id, app_id, channel, environment
+     ), retired AS MATERIALIZED (
+       SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel
+       WHERE r.reason = 'gone' AND r.retired_at > now() - ${GUARD_WINDOW}
+         AND (r.environment = c.environment OR c.environment = 1 AND c.channel <> ALL($2::text[]) AND NOT EXISTS (
+           SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = r.environment))
+         AND EXISTS (SELECT 1 FROM device d WHERE d.id = r.device_id)
+       ORDER BY r.device_id FOR UPDATE OF r
+     ), restored AS (
+       INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, registered_at)
+       SELECT device_id, channel, app_id, environment, token, bundle_id, registered_at FROM retired ORDER BY device_id
+       ON CONFLICT DO NOTHING RETURNING app_id, channel, token
+     )
+     DELETE FROM retired_token r USING restored b WHERE r.app_id = b.app_id AND r.channel = b.channel AND r.token = b.token
+     RETURNING r.device_id`,
+    [certificateId, environmentBound],
+  )
+  return rows.length
+}
+
+/**
+ * Reopens suspect certificates after ten minutes without further suspicion, and marks those whose worker died between its settle
+ * and `markSuspect`. Returns the certificates that became suspect.
+ */
+export async function updateSuspects(db: Database): Promise<number[]> {
+  await run(
+    db.pool,
+    'end-suspicion',
+    `UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL
+     WHERE state = 'suspect' AND last_error_at < now() - ${GUARD_WINDOW}`,
+    [],
+  )
+  const rows = await run<[number]>(
+    db.pool,
+    'unmarked-suspects',
+    `SELECT w.certificate_id FROM token_window w JOIN certificate c ON c.id = w.certificate_id AND c.state = 'open'
+     WHERE w.minute > now() - ${GUARD_WINDOW} GROUP BY 1
+     HAVING ${isSuspectSql('sum(w.answered)', 'sum(w.gone)')}`,
+    [],
+  )
+  for (const [id] of rows) await markSuspect(db, id)
+  return rows.map(([id]) => id)
 }

@@ -13,7 +13,7 @@ export async function tagsOf(db: Database, appId: string, deviceId: number): Pro
   return rows.map((row) => row.tag)
 }
 
-/** All or none: 'too many' when the device would have more than `tagsPerDevice`. */
+/** Adds all tags, or none and returns 'too many' if the device would have more than `tagsPerDevice`. */
 export async function addTags(
   db: Database,
   appId: string,
@@ -22,8 +22,8 @@ export async function addTags(
 ): Promise<'added' | 'too many'> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
-      await nameTags(runner, appId, tags)
-      // Two adds at once would each see room for themselves.
+      await insertTags(runner, appId, tags)
+      // Without the lock two concurrent calls could exceed the limit together.
       await runner.query('SELECT 1 FROM device WHERE id = $1 AND app_id = $2 FOR UPDATE', [deviceId, appId])
       const { rows } = await runner.query<{ total: number }>(
         `SELECT count(*) AS total FROM (
@@ -42,7 +42,7 @@ export async function addTags(
   )
 }
 
-/** `tags` undefined: all of them. Answers how many were removed. */
+/** Removes these tags, or all if undefined. Returns the number of removed tags. */
 export async function removeTags(
   db: Database,
   appId: string,
@@ -57,8 +57,8 @@ export async function removeTags(
   return rowCount ?? 0
 }
 
-/** Gives new names their number. Names stay when their last device goes: a few bytes against a race with whoever adds one. */
-export async function nameTags(runner: Runner, appId: string, names: string[]): Promise<void> {
+/** Inserts new tags. A tag stays when its last device is removed: that costs a few bytes and avoids a race with `addTags`. */
+export async function insertTags(runner: Runner, appId: string, names: string[]): Promise<void> {
   await runner.query(
     `INSERT INTO tag (app_id, name) SELECT $1, name FROM unnest($2::text[]) name
      WHERE NOT EXISTS (SELECT 1 FROM tag t WHERE t.app_id = $1 AND t.name = name.name)
@@ -67,7 +67,7 @@ export async function nameTags(runner: Runner, appId: string, names: string[]): 
   )
 }
 
-/** Numbers of an application's tags for a condition: `tag_id = ANY(…)`. `names` is an SQL expression. */
-export function tagNumbers(names: string): string {
-  return `ARRAY(SELECT tag.id FROM tag WHERE tag.app_id = $1 AND tag.name = ANY(${names}))`
+/** The ids of tags of application $1 as an SQL array, from a parameter with their names. */
+export function tagNumbersSql(names: `$${number}`): string {
+  return `ARRAY(SELECT tag.id FROM tag WHERE tag.app_id = $1 AND tag.name = ANY(${names}::text[]))`
 }

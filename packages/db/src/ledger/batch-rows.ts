@@ -1,6 +1,7 @@
 import type { Channel, Lane, NewBatch } from '@herald/domain'
+import { fields } from '../store/statement.ts'
 
-/** A batch as it travels inside a JSON parameter; lists are Postgres array literals, which cast faster than JSON arrays. */
+/** A batch inside a JSON parameter. Lists are Postgres array literals, which are cast faster than JSON arrays. */
 export type BatchRow = {
   channel: Channel
   certificate_id: number | null
@@ -23,7 +24,7 @@ export function batchRow(batch: NewBatch): BatchRow {
   }
 }
 
-/** Numbers and channel names need no quoting. */
+/** A Postgres array literal; numbers and channel names need no quoting. */
 export function idList(values: readonly (number | string)[]): string {
   return `{${values.join(',')}}`
 }
@@ -32,13 +33,37 @@ export function idList(values: readonly (number | string)[]): string {
 export const batchRecord =
   'channel text, certificate_id bigint, topic text, node text, tried text, recipients text, size int'
 
-/**
- * How long Herald tries to hand a message over, from `ttl`. With ttl 0 no vendor stores it and no inbox keeps it; reaching who
- * is there now takes a moment all the same.
- */
-export const handOverTime = 'make_interval(secs => CASE ttl WHEN 0 THEN 60 ELSE ttl END)'
+/** Inserts batches. `from` has their BatchRow as `b` and their task, with app_id, lane and deadline, as `task`. */
+export function insertBatchesSql(insert: {
+  from: string
+  task: string
+  taskId: string
+  state: string
+  /** One more column, with its value. */
+  extra?: [column: string, value: string]
+}): string {
+  const { from, task, taskId, state, extra } = insert
+  return `INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
+    deadline${extra ? `, ${extra[0]}` : ''})
+  SELECT ${taskId}, ${task}.app_id, b.channel, b.certificate_id, b.topic, b.node, ${task}.lane, ${state}, b.size,
+    b.recipients::bigint[], repeat('.', b.size), b.tried::text[], ${task}.deadline${extra ? `, ${extra[1]}` : ''}
+  FROM ${from}`
+}
 
-/** A batch that a job can name. */
+/** The state of a batch that waits to be released, from its task `t`. */
+export function waitingStateSql(t: string): string {
+  return `CASE WHEN ${t}.paused THEN 'held' WHEN ${t}.speed IS NOT NULL THEN 'paced' ELSE 'ready' END`
+}
+
+/** The number of pending recipients in a batch's status. */
+export function pendingSql(status: string): string {
+  return `length(${status}) - length(replace(${status}, '.', ''))`
+}
+
+/** How long Herald tries to send a task. With ttl 0 no vendor and no inbox stores the message, but sending still takes a while. */
+export const deliveryWindowSql = 'make_interval(secs => CASE ttl WHEN 0 THEN 60 ELSE ttl END)'
+
+/** A released batch, with all that a job needs. */
 export type ReleasedBatch = {
   taskId: number
   id: number
@@ -49,26 +74,12 @@ export type ReleasedBatch = {
   size: number
 }
 
-export type ReleasedRow = [
-  taskId: number,
-  id: number,
-  channel: Channel,
-  certificateId: number | null,
-  node: string | null,
-  lane: Lane,
-  size: number,
-]
-/** Of a batch `b`. */
-export const releasedColumns = 'b.task_id, b.id, b.channel, b.certificate_id, b.node, b.lane, b.size'
-
-export function releasedBatch([
-  taskId,
-  id,
-  channel,
-  certificateId,
-  node,
-  lane,
-  size,
-]: ReleasedRow): ReleasedBatch {
-  return { taskId, id, channel, certificateId, node, lane, size }
-}
+export const releasedBatch = fields<ReleasedBatch>({
+  taskId: 'b.task_id',
+  id: 'b.id',
+  channel: 'b.channel',
+  certificateId: 'b.certificate_id',
+  node: 'b.node',
+  lane: 'b.lane',
+  size: 'b.size',
+})

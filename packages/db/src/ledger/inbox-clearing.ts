@@ -1,29 +1,31 @@
+import { ownReasons, type Reason } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { type Runner, run } from '../store/statement.ts'
-import { addUpFailuresSql } from './failure-rows.ts'
+import { addCountersSql, after } from './counter-rows.ts'
+import { addFailuresSql, reasonLiteral } from './failure-rows.ts'
 
-/** Maximum number of messages kept for a device; older ones expire. */
+/** Maximum number of messages stored for a device; older ones expire. */
 export const inboxSize = 100
 
-/** Messages that left the inbox; the unsent ones were still pending. */
+/** Number of messages removed from inboxes; the unsent ones were still pending. */
 export type Cleared = { removed: number; unsent: number }
 
-/** Removes up to `most` messages whose time is over. */
-export function expireInbox(db: Database, most: number): Promise<Cleared> {
-  return clear(db.pool, 'expire-inbox', expireSql, most)
+/** Removes up to `max` expired messages. */
+export function expireInbox(db: Database, max: number): Promise<Cleared> {
+  return clear(db.pool, 'expire-inbox', expireSql, max)
 }
 
-/** Removes up to `most` messages of tasks that are being cancelled. */
-export function cancelInbox(db: Database, most: number): Promise<Cleared> {
-  return clear(db.pool, 'cancel-inbox', cancelSql, most)
+/** Removes up to `max` messages of tasks that are being cancelled. */
+export function cancelInbox(db: Database, max: number): Promise<Cleared> {
+  return clear(db.pool, 'cancel-inbox', cancelSql, max)
 }
 
-/** Expires what the newest hundred push out of the inboxes of these devices. */
+/** Expires all but the newest `inboxSize` messages of these devices. */
 export function trimInboxes(db: Database, deviceIds: readonly number[]): Promise<Cleared> {
   return clear(db.pool, 'trim-inbox', trimSql, deviceIds)
 }
 
-/** Empties the inboxes of devices whose owner is gone. */
+/** Empties the inboxes of devices that were removed or get another owner. */
 export function clearInboxesOf(runner: Runner, deviceIds: readonly number[]): Promise<Cleared> {
   return clear(runner, 'clear-inbox', disownSql, deviceIds)
 }
@@ -34,26 +36,26 @@ async function clear(runner: Runner, name: string, sql: string, value: unknown):
 }
 
 /**
- * A copy that was never written to a connection was pending and gets a fate; one that was is sent and stays so. `due` locks
- * its rows; failures and counters come last and sorted, like in every settle.
+ * Deletes the messages that `due` locks. One that was never written to a connection was pending, so it is counted under `fate`;
+ * one that was written is already counted as sent.
  */
-function clearSql(due: string, fate: 'expired' | 'cancelled', reason: string): string {
+function clearSql(due: string, fate: 'expired' | 'cancelled', reason: Reason): string {
+  const why = reasonLiteral(reason)
   return `WITH due AS MATERIALIZED (
   ${due}
 ), gone AS (
   DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id
   RETURNING i.task_id, i.device_id, i.sent_at
-), why AS (
-  INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
-  SELECT task_id, 'native', '${fate}', '${reason}', count(*), (array_agg(device_id ORDER BY device_id))[1:10]
-  FROM gone WHERE sent_at IS NULL GROUP BY task_id ORDER BY task_id
-  ${addUpFailuresSql}
-  RETURNING 1
+), failures AS (
+  ${addFailuresSql(`
+    SELECT task_id, 'native', '${fate}', (${why})[1], (${why})[2], count(*), (array_agg(device_id ORDER BY device_id))[1:10]
+    FROM gone WHERE sent_at IS NULL GROUP BY task_id ORDER BY task_id`)}
 ), counted AS (
-  INSERT INTO counter AS c (task_id, channel, ${fate})
-  SELECT task_id, 'native', count(*) FROM gone WHERE sent_at IS NULL AND (SELECT count(*) FROM why) >= 0
-  GROUP BY task_id ORDER BY task_id
-  ON CONFLICT (task_id, channel) DO UPDATE SET ${fate} = c.${fate} + excluded.${fate}
+  ${addCountersSql(
+    [fate],
+    `SELECT task_id, 'native' AS channel, 1 AS ${fate} FROM gone WHERE sent_at IS NULL`,
+    after('failures'),
+  )}
 )
 SELECT count(*)::int, (count(*) FILTER (WHERE sent_at IS NULL))::int FROM gone`
 }
@@ -61,42 +63,42 @@ SELECT count(*)::int, (count(*) FILTER (WHERE sent_at IS NULL))::int FROM gone`
 const expireSql = clearSql(
   'SELECT task_id, device_id FROM inbox WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED',
   'expired',
-  'its time ran out while it waited for the device to connect',
+  ownReasons.expired_in_inbox,
 )
 
 const cancelSql = clearSql(
   `SELECT i.task_id, i.device_id FROM task t JOIN inbox i ON i.task_id = t.id
   WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
   'cancelled',
-  'its task was cancelled',
+  ownReasons.task_cancelled,
 )
 
 const trimSql = clearSql(
   `SELECT i.task_id, i.device_id FROM inbox i JOIN (
-    SELECT task_id, device_id, row_number() OVER (PARTITION BY device_id ORDER BY task_id DESC) AS place
+    SELECT task_id, device_id, row_number() OVER (PARTITION BY device_id ORDER BY task_id DESC) AS nth
     FROM inbox WHERE device_id = ANY($1::bigint[])
-  ) p USING (task_id, device_id) WHERE p.place > ${inboxSize} ORDER BY 1, 2 FOR UPDATE OF i SKIP LOCKED`,
+  ) p USING (task_id, device_id) WHERE p.nth > ${inboxSize} ORDER BY 1, 2 FOR UPDATE OF i SKIP LOCKED`,
   'expired',
-  'newer messages took its place in the inbox',
+  ownReasons.inbox_full,
 )
 
 const disownSql = clearSql(
   'SELECT task_id, device_id FROM inbox WHERE device_id = ANY($1::bigint[]) ORDER BY task_id, device_id FOR UPDATE',
   'expired',
-  'the device was removed or belongs to another user now',
+  ownReasons.inbox_cleared,
 )
 
 /**
- * Up to a thousand devices, the next ones after `after`, that stay away while more than their inbox holds is stored for them.
- * All of them together read the whole inbox, so they are asked for seldom; a device that comes is trimmed at once.
+ * Returns up to a thousand devices with ids above `afterId` that have more than `inboxSize` messages. Finding all of them reads
+ * the whole inbox, so this is called rarely; a device that connects is trimmed at once.
  */
-export async function overfullInboxes(db: Database, after: number): Promise<number[]> {
+export async function overfullInboxes(db: Database, afterId: number): Promise<number[]> {
   const rows = await run<[number]>(
     db.pool,
     'overfull-inboxes',
     `SELECT device_id FROM inbox WHERE device_id > $1 GROUP BY device_id HAVING count(*) > ${inboxSize}
      ORDER BY device_id LIMIT 1000`,
-    [after],
+    [afterId],
   )
   return rows.map(([deviceId]) => deviceId)
 }

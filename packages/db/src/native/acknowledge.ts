@@ -1,3 +1,4 @@
+import { addCountersSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
@@ -6,10 +7,10 @@ import { recordReceipts } from '../tasks/receipts.ts'
 export type Acknowledgement = { appId: string; taskId: number; deviceId: number }
 
 /**
- * Records what devices acknowledged over their connections, each device and task once: receipt, `received`, and the copy in
- * the inbox goes. One that was never counted as written must have been, so it is counted now. Nearly all are found in the
- * inbox by their key; only what is neither there nor known already needs the search through batches.
- * Answers how many were new.
+ * Records acknowledgements of devices, once per device and task: inserts the receipt, raises `received` and deletes the copy in the
+ * inbox. A message that was not counted as sent (its gateway crashed after writing it) is counted now. Nearly all are found in the
+ * inbox by their key; `recordReceipts` searches the batches for the few that have neither a copy nor a receipt. Returns the number
+ * of new ones.
  */
 export async function acknowledge(
   db: Database,
@@ -36,22 +37,21 @@ const acknowledgeSql = `
 WITH input AS MATERIALIZED (
   SELECT task_id, device_id, min(ord) AS ord
   FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS a (task_id, device_id, ord) GROUP BY 1, 2
-), held AS MATERIALIZED (
+), copies AS MATERIALIZED (
   SELECT i.task_id, i.device_id FROM input JOIN inbox i USING (task_id, device_id) ORDER BY 1, 2 FOR UPDATE OF i
 ), gone AS (
-  DELETE FROM inbox i USING held WHERE i.task_id = held.task_id AND i.device_id = held.device_id
+  DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id
   RETURNING i.task_id, i.device_id, i.sent_at
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
 ), counted AS (
-  INSERT INTO counter AS c (task_id, channel, sent, received)
-  SELECT task_id, 'native', sum(sent), sum(received) FROM (
-    SELECT task_id, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone
-    UNION ALL SELECT task_id, 0, 1 FROM received
-  ) deltas GROUP BY task_id ORDER BY task_id
-  ON CONFLICT (task_id, channel) DO UPDATE SET sent = c.sent + excluded.sent, received = c.received + excluded.received
+  ${addCountersSql(
+    ['sent', 'received'],
+    `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone
+    UNION ALL SELECT task_id, 'native', 0, 1 FROM received`,
+  )}
 )
 SELECT i.ord::int, 0 FROM input i
 WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)

@@ -1,37 +1,42 @@
-import type { Channel, Plan, Reason } from '@herald/domain'
+import type { Channel, Plan, ReasonCount } from '@herald/domain'
 import { type BatchRow, batchRow, idList } from '../ledger/batch-rows.ts'
+import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
-import { inTransaction, type Runner, run } from '../store/statement.ts'
+import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
 import { type PlannedTask, tasksById } from '../tasks/planning.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
-/** Recipients of one task whose time to acknowledge is over, all in the same situation. */
+/** Recipients of a task that did not acknowledge in time, grouped by `sent` and `tried`. */
 export type DueFallback = {
   task: PlannedTask
-  /** Written to a connection: stays sent, and its copy stays until a vendor has accepted it. */
+  /** The message was written to a connection: it stays counted as sent, and in the inbox until a vendor accepts it. */
   sent: boolean
   tried: Channel[]
   /** Ascending. */
   recipients: number[]
 }
 
-export type FallbackPlan = { plan: Plan; reasons: Reason[] }
+export type FallbackPlan = { plan: Plan; reasons: ReasonCount[] }
 
 /**
- * Takes up to `most` messages whose device did not acknowledge in time and gives them to the next channel, as `decide` plans
- * it, in one commit. Who is in none of its batches has no other channel: the message stays in the inbox. A device that is in
- * one leaves the inbox if nothing was written to it (moved), and keeps its copy otherwise. `decide` answers undefined when it
- * cannot tell: those are asked about again later. Answers how many were looked at, and how many left the channel unsent.
+ * Locks up to `max` messages whose device did not acknowledge in time, lets `decide` plan the next channel for them, and writes
+ * the result in one transaction. For each message one of these applies:
+ * - it has a receipt by now: it leaves the inbox and counts as sent;
+ * - it is in a batch of the plan and was not sent: it leaves the inbox and counts as moved;
+ * - it is in a batch of the plan and was sent: it goes to the next channel too, and stays in the inbox without a time limit;
+ * - it is in no batch, so it has no other channel: it stays in the inbox without a time limit;
+ * - `decide` returned undefined for it: it is tried again in ten seconds.
+ * Returns how many were locked, and how many moved.
  */
 export async function fallBackDue(
   db: Database,
-  most: number,
+  max: number,
   decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan | undefined>,
-): Promise<{ looked: number; moved: number }> {
+): Promise<{ locked: number; moved: number }> {
   return inTransaction(db, async (runner) => {
-    const rows = await lockDue(runner, most)
-    if (rows.length === 0) return { looked: 0, moved: 0 }
+    const rows = await lockDue(runner, max)
+    if (rows.length === 0) return { locked: 0, moved: 0 }
     const inputs: FallbackInput[] = []
     const undecided = new Set<string>()
     for (const group of groupDue(rows, await lockOpenTasks(runner, rows))) {
@@ -39,49 +44,54 @@ export async function fallBackDue(
       if (plan) inputs.push(inputOf(group, plan))
       else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
     }
-    const isUndecided = ([taskId, deviceId]: DueRow) => undecided.has(`${taskId}/${deviceId}`)
+    const isUndecided = ({ taskId, deviceId }: DueRow) => undecided.has(`${taskId}/${deviceId}`)
     const decided = rows.filter((row) => !isUndecided(row))
     const [moved] = await run<[number]>(runner, 'fall-back', fallBackSql, [
-      decided.map(([taskId]) => taskId),
-      decided.map(([, deviceId]) => deviceId),
-      decided.map(([, , , , received]) => received),
+      decided.map((row) => row.taskId),
+      decided.map((row) => row.deviceId),
+      decided.map((row) => row.received),
       JSON.stringify(inputs),
     ])
-    if (undecided.size > 0) await askLater(runner, rows.filter(isUndecided))
-    return { looked: rows.length, moved: moved![0] }
+    if (undecided.size > 0) await postpone(runner, rows.filter(isUndecided))
+    return { locked: rows.length, moved: moved![0] }
   })
 }
 
-type DueRow = [
-  taskId: number,
-  deviceId: number,
-  sent: boolean,
-  tried: Channel[],
-  received: boolean,
-  /** Not given to another user since it was planned. */
-  theirs: boolean,
-]
+type DueRow = Pick<DueFallback, 'sent' | 'tried'> & {
+  taskId: number
+  deviceId: number
+  received: boolean
+  /** The device has no other user than when the message was planned. */
+  sameOwner: boolean
+}
+const due = fields<DueRow>({
+  taskId: 'i.task_id',
+  deviceId: 'i.device_id',
+  sent: 'i.sent_at IS NOT NULL',
+  tried: 'i.tried',
+  received: 'EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)',
+  sameOwner: 'EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)',
+})
 
-function lockDue(runner: Runner, most: number): Promise<DueRow[]> {
-  return run<DueRow>(
+async function lockDue(runner: Runner, max: number): Promise<DueRow[]> {
+  const rows = await run(
     runner,
     'due-fallbacks',
-    `SELECT i.task_id, i.device_id, i.sent_at IS NOT NULL, i.tried,
-       EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id),
-       EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)
-     FROM inbox i WHERE i.fallback_at <= now() ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
-    [most],
+    `SELECT ${due.sql} FROM inbox i WHERE i.fallback_at <= now()
+     ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
+    [max],
   )
+  return rows.map(due.read)
 }
 
-/** The lock keeps the tasks from being finished before the new batches are visible. */
-async function lockOpenTasks(runner: Runner, due: DueRow[]): Promise<Map<number, PlannedTask>> {
+/** The lock prevents that the tasks are finished before the new batches are visible. */
+async function lockOpenTasks(runner: Runner, rows: DueRow[]): Promise<Map<number, PlannedTask>> {
   const open = await run<[number]>(
     runner,
     'open-tasks',
     `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('planning', 'sending') AND NOT cancelling
      ORDER BY id FOR KEY SHARE`,
-    [[...new Set(due.map(([taskId]) => taskId))]],
+    [[...new Set(rows.map(({ taskId }) => taskId))]],
   )
   const ids = open.map(([id]) => id)
   return new Map((await tasksById(runner, ids)).map((task) => [task.taskId, task]))
@@ -89,9 +99,9 @@ async function lockOpenTasks(runner: Runner, due: DueRow[]): Promise<Map<number,
 
 function groupDue(rows: DueRow[], tasks: ReadonlyMap<number, PlannedTask>): Iterable<DueFallback> {
   const groups = new Map<string, DueFallback>()
-  for (const [taskId, deviceId, sent, tried, received, theirs] of rows) {
+  for (const { taskId, deviceId, sent, tried, received, sameOwner } of rows) {
     const task = tasks.get(taskId)
-    if (!task || received || !theirs) continue
+    if (!task || received || !sameOwner) continue
     const key = `${taskId} ${sent} ${tried}`
     const group = groups.get(key) ?? { task, sent, tried, recipients: [] }
     groups.set(key, group)
@@ -101,14 +111,14 @@ function groupDue(rows: DueRow[], tasks: ReadonlyMap<number, PlannedTask>): Iter
   return groups.values()
 }
 
-async function askLater(runner: Runner, rows: DueRow[]): Promise<void> {
+async function postpone(runner: Runner, rows: DueRow[]): Promise<void> {
   await run(
     runner,
     'fall-back-later',
     `UPDATE inbox i SET fallback_at = now() + interval '10 seconds'
      FROM unnest($1::bigint[], $2::bigint[]) AS l (task_id, device_id)
      WHERE i.task_id = l.task_id AND i.device_id = l.device_id`,
-    [rows.map(([taskId]) => taskId), rows.map(([, deviceId]) => deviceId)],
+    [rows.map((row) => row.taskId), rows.map((row) => row.deviceId)],
   )
 }
 
@@ -124,7 +134,8 @@ function inputOf({ task, sent }: DueFallback, { plan, reasons }: FallbackPlan): 
   }
 }
 
-// The rows were locked by the select before; what was acknowledged by another way leaves the inbox as sent.
+// due: the rows locked by `lockDue`, except postponed ones. done: per group of recipients the task and the plan. leaving: recipients
+// that move. gone: deletes messages that moved or have a receipt. stay: clears the time limit of the others.
 const fallBackSql = `
 WITH due AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS d (task_id, device_id, received)
@@ -144,18 +155,15 @@ WITH due AS MATERIALIZED (
   RETURNING 1
 ), next_batches AS (
   ${nextBatchesSql}
-), why AS (
+), failures AS (
   ${reasonsSql}
 ), counted AS (
-  INSERT INTO counter AS c (task_id, channel, target, sent, moved)
-  SELECT task_id, channel, sum(target), sum(sent), sum(moved) FROM (
-    SELECT task_id, channel, size AS target, 0 AS sent, 0 AS moved FROM next_batches
-    UNION ALL SELECT task_id, 'native', 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone
-  ) deltas
-  WHERE (SELECT count(*) FROM stay) >= 0 AND (SELECT count(*) FROM why) >= 0
-  GROUP BY task_id, channel ORDER BY task_id, channel
-  ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
-    moved = c.moved + excluded.moved
+  ${addCountersSql(
+    ['target', 'sent', 'moved'],
+    `SELECT task_id, channel, size AS target, 0 AS sent, 0 AS moved FROM next_batches
+    UNION ALL SELECT task_id, 'native', 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone`,
+    after('stay', 'failures'),
+  )}
   RETURNING 1
 )
-SELECT count(*)::int FROM gone WHERE NOT received AND (SELECT count(*) FROM counted) >= 0`
+SELECT count(*)::int FROM gone WHERE NOT received AND ${after('counted')}`

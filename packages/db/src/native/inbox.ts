@@ -1,9 +1,10 @@
+import { addCountersSql } from '../ledger/counter-rows.ts'
 import { inboxSize } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
 import { inTransaction, run } from '../store/statement.ts'
 
-/** A message that waits for its device. */
-export type Waiting = {
+/** A message in the inbox of a device. */
+export type WaitingMessage = {
   deviceId: number
   taskId: number
   /** Written to a connection before, but not acknowledged. */
@@ -11,13 +12,13 @@ export type Waiting = {
 }
 
 /**
- * Messages that wait for these devices, oldest first; those of paused and cancelled tasks and those planned for a former
- * owner are left out. A device with more than its inbox holds is named in `full`.
+ * Returns the messages for these devices, oldest first, without those of paused and cancelled tasks and those planned for a former
+ * owner. `full` lists the devices with more than `inboxSize` messages.
  */
 export async function waitingInbox(
   db: Database,
   deviceIds: readonly number[],
-): Promise<{ waiting: Waiting[]; full: number[] }> {
+): Promise<{ waiting: WaitingMessage[]; full: number[] }> {
   const rows = await run<[number, number, boolean]>(
     db.pool,
     'waiting-inbox',
@@ -27,7 +28,7 @@ export async function waitingInbox(
        AND d.moved_at <= i.planned_at`,
     [deviceIds],
   )
-  const waiting = rows.map(([deviceId, taskId, sent]): Waiting => ({ deviceId, taskId, sent }))
+  const waiting = rows.map(([deviceId, taskId, sent]): WaitingMessage => ({ deviceId, taskId, sent }))
   waiting.sort((a, b) => a.deviceId - b.deviceId || a.taskId - b.taskId)
   const counts = new Map<number, number>()
   for (const { deviceId } of waiting) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1)
@@ -35,15 +36,15 @@ export async function waitingInbox(
 }
 
 /**
- * Lets `write` hand messages to connections for the first time and counts those it did, in one commit: nobody can cancel,
- * expire or move them in between. `write` answers the ones it wrote and must not wait. Those that others hold are left out.
- * `fallbackIn`: seconds a device of a `combined` task has to acknowledge, null = for ever.
+ * Locks messages that were not sent yet, lets `write` write them to connections, and counts those that it returns as sent, in one
+ * transaction: they cannot be cancelled, expire or move in between. `write` must not wait. Messages locked by others are left out.
+ * `fallbackIn`: seconds that a device of a `combined` task has to acknowledge; null = no limit.
  */
 export async function sendFromInbox(
   db: Database,
-  wanted: readonly Waiting[],
+  wanted: readonly WaitingMessage[],
   fallbackIn: number | null,
-  write: (messages: Waiting[]) => Waiting[],
+  write: (messages: WaitingMessage[]) => WaitingMessage[],
 ): Promise<number> {
   return inTransaction(db, async (runner) => {
     const locked = await run<[number, number]>(
@@ -68,9 +69,7 @@ export async function sendFromInbox(
          WHERE i.task_id = w.task_id AND i.device_id = w.device_id AND i.sent_at IS NULL
          RETURNING i.task_id
        )
-       INSERT INTO counter AS c (task_id, channel, sent)
-       SELECT task_id, 'native', count(*) FROM sent GROUP BY task_id ORDER BY task_id
-       ON CONFLICT (task_id, channel) DO UPDATE SET sent = c.sent + excluded.sent`,
+       ${addCountersSql(['sent'], `SELECT task_id, 'native' AS channel, 1 AS sent FROM sent`)}`,
       [written.map((w) => w.taskId), written.map((w) => w.deviceId), fallbackIn],
     )
     return written.length

@@ -1,17 +1,18 @@
 export { type Acknowledgement, acknowledge } from './acknowledge.ts'
 export { type DueFallback, type FallbackPlan, fallBackDue } from './fallback.ts'
-export { sendFromInbox, type Waiting, waitingInbox } from './inbox.ts'
+export { sendFromInbox, type WaitingMessage, waitingInbox } from './inbox.ts'
 export { type OrphanedBatch, settleOrphans } from './orphans.ts'
 export {
-  alignPresence,
-  type Connection,
+  type ConnectedDevice,
+  connectDevices,
   dropPresence,
   fenceNodes,
-  type Greeted,
   gatewayNodes,
-  greetDevices,
   joinNode,
   leaveNode,
+  type OpenConnection,
+  type PresenceConnection,
+  reconcilePresence,
   renewNode,
 } from './presence.ts'
-export { movedSince, type NativeSettlement, settleNative } from './settle-native.ts'
+export { type NativeSettlement, ownerChangedSince, settleNative } from './settle-native.ts'

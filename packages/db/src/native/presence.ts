@@ -1,7 +1,8 @@
+import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
-/** Announces a gateway node; its devices count as online while the lease lives. */
+/** Registers a gateway node. Its devices count as online until its lease expires. */
 export async function joinNode(db: Database, node: string, leaseSeconds: number): Promise<void> {
   await run(
     db.pool,
@@ -12,7 +13,7 @@ export async function joinNode(db: Database, node: string, leaseSeconds: number)
   )
 }
 
-/** False when the node was fenced: its batches are others' by now, and it must come back under another name. */
+/** Returns false if the node was fenced: its batches were given to others, and it must join again under another name. */
 export async function renewNode(db: Database, node: string, leaseSeconds: number): Promise<boolean> {
   const rows = await run(
     db.pool,
@@ -23,7 +24,7 @@ export async function renewNode(db: Database, node: string, leaseSeconds: number
   return rows.length > 0
 }
 
-/** Gateways that live, the newest last. */
+/** Returns the gateways with a valid lease, the newest last. */
 export async function gatewayNodes(db: Database): Promise<string[]> {
   const rows = await run<[string]>(
     db.pool,
@@ -34,14 +35,14 @@ export async function gatewayNodes(db: Database): Promise<string[]> {
   return rows.map(([id]) => id)
 }
 
-/** Ends the lease at once, so that what is left for the node is given to others without waiting for it to run out. */
+/** Ends the lease at once, so that the node's batches are given to others without waiting for the expiry. */
 export async function leaveNode(db: Database, node: string): Promise<void> {
   await run(db.pool, 'leave-node', 'UPDATE gateway_node SET lease_until = now() WHERE id = $1', [node])
 }
 
 /**
- * Forgets nodes whose lease ran out, with all their presence, and answers their names. A node that was only slow learns it
- * when it renews; its batches are found by `settleOrphans`, because more may be planned for it in this very moment.
+ * Deletes nodes whose lease has expired, with their presence, and returns their names. A node that was only slow notices when it
+ * renews. Its batches are left to `settleOrphans`, because a planner may just be adding more.
  */
 export async function fenceNodes(db: Database): Promise<string[]> {
   const rows = await run<[string]>(
@@ -57,25 +58,33 @@ export async function fenceNodes(db: Database): Promise<string[]> {
   return rows.map(([id]) => id)
 }
 
-/** A device as a gateway knows it; the connection with the highest number is the one that counts. */
-export type Greeted = { deviceId: number; appId: string; connection: number; newest: boolean }
+/** `newest`: no other connection of the device has a higher number. `generation`: that of the push token. */
+export type ConnectedDevice = {
+  deviceId: number
+  appId: string
+  connection: number
+  generation: number
+  newest: boolean
+}
 
 /**
- * Looks devices up by their push tokens and notes them as connected here; undefined for unknown tokens. Numbers rise in the
- * order given, and a higher one that another node wrote meanwhile stays. Same order as `pushTokens`.
+ * Looks up devices by their push tokens and records them as connected to this node. Returns them in the order of `pushTokens`,
+ * undefined for unknown tokens. Connection numbers rise in the same order; a higher one of another node is not overwritten.
  */
-export async function greetDevices(
+export async function connectDevices(
   db: Database,
   node: string,
   pushTokens: readonly string[],
-): Promise<(Greeted | undefined)[]> {
-  const rows = await run<[ord: number, deviceId: number, appId: string, connection: number, newest: boolean]>(
+): Promise<(ConnectedDevice | undefined)[]> {
+  const rows = await run<
+    [ord: number, deviceId: number, appId: string, connection: number, generation: number, newest: boolean]
+  >(
     db.pool,
-    'greet',
+    'connect-devices',
     `WITH found AS MATERIALIZED (
-       SELECT ord, id, app_id, nextval('connection_number') AS connection FROM (
-         SELECT i.ord, d.id, d.app_id FROM unnest($1::text[]) WITH ORDINALITY AS i (token, ord)
-         JOIN device d ON d.push_token = i.token ORDER BY i.ord
+       SELECT ord, id, app_id, token_generation, nextval('connection_number') AS connection FROM (
+         SELECT i.ord, d.id, d.app_id, d.token_generation FROM unnest($1::text[]) WITH ORDINALITY AS i (hash, ord)
+         JOIN device d ON ${tokenKeySql('d')} = i.hash::bytea ORDER BY i.ord
        ) f
      ), here AS (
        INSERT INTO presence AS p (device_id, node, connection)
@@ -84,19 +93,20 @@ export async function greetDevices(
          WHERE p.connection < excluded.connection
        RETURNING p.connection
      )
-     SELECT f.ord::int, f.id, f.app_id, f.connection, f.connection IN (SELECT connection FROM here) FROM found f`,
-    [pushTokens, node],
+     SELECT f.ord::int, f.id, f.app_id, f.connection, f.token_generation, f.connection IN (SELECT connection FROM here)
+     FROM found f`,
+    [pushTokens.map(hashOf), node],
   )
-  const greeted: (Greeted | undefined)[] = pushTokens.map(() => undefined)
-  for (const [ord, deviceId, appId, connection, newest] of rows)
-    greeted[ord - 1] = { deviceId, appId, connection, newest }
-  return greeted
+  const connected: (ConnectedDevice | undefined)[] = pushTokens.map(() => undefined)
+  for (const [ord, deviceId, appId, connection, generation, newest] of rows)
+    connected[ord - 1] = { deviceId, appId, connection, generation, newest }
+  return connected
 }
 
-export type Connection = { deviceId: number; connection: number }
+export type PresenceConnection = { deviceId: number; connection: number }
 
-/** Takes back the presence of connections that ended; one that was replaced meanwhile is not ours to take back. */
-export async function dropPresence(db: Database, ended: readonly Connection[]): Promise<void> {
+/** Deletes the presence of connections that ended, except where a newer connection has replaced it. */
+export async function dropPresence(db: Database, ended: readonly PresenceConnection[]): Promise<void> {
   await run(
     db.pool,
     'drop-presence',
@@ -108,36 +118,58 @@ export async function dropPresence(db: Database, ended: readonly Connection[]): 
   )
 }
 
+export type OpenConnection = PresenceConnection & { generation: number }
+
+/** One of this many devices is compared with its row in `device` per round. */
+export const GENERATION_ROUNDS = 16
+
 /**
- * Holds the connections of a node against the table: writes those that are missing (a crash of Postgres empties it) or under
- * a former name of this node, and answers the devices that a newer connection has taken elsewhere.
+ * Compares the connections of a node with the table. Writes those that are missing (a crash of Postgres empties the table) or have
+ * a former name of this node. Returns the devices that have a newer connection elsewhere, and those whose push token was replaced
+ * or that were removed.
+ *
+ * Replacing a token deletes the presence, so only missing rows cause a look-up of the device. A connection that was opened while
+ * its token was replaced keeps its presence; `round` selects the devices whose token is compared for this case.
  */
-export async function alignPresence(
+export async function reconcilePresence(
   db: Database,
   node: string,
-  held: readonly Connection[],
-): Promise<number[]> {
-  const rows = await run<[number, number | null]>(
+  open: readonly OpenConnection[],
+  round: number,
+): Promise<{ replaced: number[]; revoked: number[] }> {
+  const rows = await run<[number]>(
     db.pool,
-    'stray-presence',
-    `SELECT h.device_id, p.connection FROM unnest($1::bigint[], $2::bigint[]) AS h (device_id, connection)
-     LEFT JOIN presence p ON p.device_id = h.device_id
-     WHERE p.connection IS DISTINCT FROM h.connection OR p.node <> $3`,
-    [held.map((c) => c.deviceId), held.map((c) => c.connection), node],
+    'wrong-presence',
+    `SELECT o.device_id FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS o (device_id, connection, generation)
+     LEFT JOIN presence p ON p.device_id = o.device_id
+     WHERE p.connection IS DISTINCT FROM o.connection OR p.node <> $4 OR (o.device_id % ${GENERATION_ROUNDS} = $5
+       AND (SELECT d.token_generation FROM device d WHERE d.id = o.device_id) IS DISTINCT FROM o.generation)`,
+    [...columnsOf(open), node, round % GENERATION_ROUNDS],
   )
-  if (rows.length === 0) return []
-  const astray = new Set(rows.map(([deviceId]) => deviceId))
-  const missing = held.filter(({ deviceId }) => astray.has(deviceId))
-  const written = await run<[number]>(
+  const result = { replaced: [] as number[], revoked: [] as number[] }
+  if (rows.length === 0) return result
+  const wrong = new Set(rows.map(([deviceId]) => deviceId))
+  const left = await run<[number, boolean]>(
     db.pool,
     'restore-presence',
-    `INSERT INTO presence AS p (device_id, node, connection)
-     SELECT h.device_id, $3, h.connection FROM unnest($1::bigint[], $2::bigint[]) AS h (device_id, connection) ORDER BY 1
-     ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection
-       WHERE p.connection <= excluded.connection
-     RETURNING p.device_id`,
-    [missing.map((c) => c.deviceId), missing.map((c) => c.connection), node],
+    `WITH open AS MATERIALIZED (
+       SELECT o.*, d.id IS NOT NULL AS valid
+       FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS o (device_id, connection, generation)
+       LEFT JOIN device d ON d.id = o.device_id AND d.token_generation = o.generation
+     ), written AS (
+       INSERT INTO presence AS p (device_id, node, connection)
+       SELECT device_id, $4, connection FROM open WHERE valid ORDER BY 1
+       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection
+         WHERE p.connection <= excluded.connection
+       RETURNING p.device_id
+     )
+     SELECT device_id, valid FROM open WHERE device_id NOT IN (SELECT device_id FROM written)`,
+    [...columnsOf(open.filter(({ deviceId }) => wrong.has(deviceId))), node],
   )
-  for (const [deviceId] of written) astray.delete(deviceId)
-  return [...astray]
+  for (const [deviceId, valid] of left) result[valid ? 'replaced' : 'revoked'].push(deviceId)
+  return result
+}
+
+function columnsOf(open: readonly OpenConnection[]): number[][] {
+  return [open.map((c) => c.deviceId), open.map((c) => c.connection), open.map((c) => c.generation)]
 }

@@ -1,17 +1,18 @@
 import type { NativeFold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
+import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
-/** What became of a claimed native batch, as one write: afterwards nothing in it is pending. */
+/** The results of a claimed native batch as one write. Afterwards none of its recipients is pending. */
 export type NativeSettlement = NativeFold & { taskId: number; id: number; version: number }
 
 /**
- * The settle of native batches: batch, receipts, inbox rows, fallback batches and counters in one statement, guarded by the
- * version. A recipient whose receipt came by another way needs no copy in the inbox: it is sent. Answers the batches that
- * were written, by `task/batch`.
+ * Writes the results of native batches in one statement: batch, receipts, inbox, batches of the next channel and counters. A batch
+ * whose version has changed is not written. A recipient that has a receipt already counts as sent and gets no copy in the inbox.
+ * Returns the batches that were written, as `task/batch`.
  */
 export async function settleNative(
   runner: Runner,
@@ -58,43 +59,37 @@ WITH input AS MATERIALIZED (
   SELECT d.task_id, x.id, 'native' FROM done d CROSS JOIN LATERAL unnest(d.acknowledged::bigint[]) AS x (id) ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
-), kept AS MATERIALIZED (
+), copies AS MATERIALIZED (
   SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in,
-    EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id) AS known
+    EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id) AS received
   FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.inbox) AS n (ids text, sent boolean, fallback_in double precision)
   CROSS JOIN LATERAL unnest(n.ids::bigint[]) AS x (id)
-), boxed AS (
+), added AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, fallback_at, tried)
   SELECT task_id, id, app_id, deadline, planned_at, CASE WHEN sent THEN now() END,
     now() + make_interval(secs => fallback_in), tried
-  FROM kept WHERE NOT known ORDER BY task_id, id
+  FROM copies WHERE NOT received ORDER BY task_id, id
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING 1
 ), next_batches AS (
   ${nextBatchesSql}
-), why AS (
+), failures AS (
   ${reasonsSql}
 ), counted AS (
-  INSERT INTO counter AS c (task_id, channel, target, sent, received, moved, expired)
-  SELECT task_id, channel, sum(target), sum(sent), sum(received), sum(moved), sum(expired) FROM (
-    SELECT task_id, 'native' AS channel, 0 AS target, sent, 0 AS received, moved, expired FROM done
+  ${addCountersSql(
+    ['target', 'sent', 'received', 'moved', 'expired'],
+    `SELECT task_id, 'native' AS channel, 0 AS target, sent, 0 AS received, moved, expired FROM done
     UNION ALL SELECT task_id, 'native', 0, 0, 1, 0, 0 FROM received
-    UNION ALL SELECT task_id, 'native', 0, 1, 0, 0, 0 FROM kept WHERE known AND NOT sent
-    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0 FROM next_batches
-  ) deltas
-  WHERE (SELECT count(*) FROM boxed) >= 0 AND (SELECT count(*) FROM why) >= 0
-  GROUP BY task_id, channel ORDER BY task_id, channel
-  ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target, sent = c.sent + excluded.sent,
-    received = c.received + excluded.received, moved = c.moved + excluded.moved, expired = c.expired + excluded.expired
+    UNION ALL SELECT task_id, 'native', 0, 1, 0, 0, 0 FROM copies WHERE received AND NOT sent
+    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0 FROM next_batches`,
+    after('added', 'failures'),
+  )}
   RETURNING 1
 )
-SELECT d.task_id, d.id FROM done d WHERE (SELECT count(*) FROM counted) >= 0`
+SELECT d.task_id, d.id FROM done d WHERE ${after('counted')}`
 
-/**
- * Recipients that are no longer whom the message was planned for: removed, or given to another user since. Answers the time
- * (Unix ms) from which on the device was another's.
- */
-export async function movedSince(
+/** Returns the devices that were removed or got another user after `plannedAt`, with the time of the change (Unix ms). */
+export async function ownerChangedSince(
   runner: Runner,
   recipients: readonly number[],
   plannedAt: number,

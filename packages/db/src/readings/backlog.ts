@@ -1,60 +1,60 @@
 import type { Channel, MessageClass } from '@herald/domain'
-import { type Runner, run } from '../store/statement.ts'
+import { fields, type Runner, run } from '../store/statement.ts'
 
-/** What waits, for people and autoscalers to look at. Counts are lower bounds: no reading may cost more as the backlog grows. */
+/** Waiting work, for dashboards and autoscalers. Counts are lower bounds, because a reading must not cost more as the backlog grows. */
 export type Backlog = {
   open: { channel: Channel; state: string; recipients: number }[]
-  /** Seconds that the oldest batch which may go has waited to be taken by a worker. */
+  /** How long the oldest due batch has waited for a worker. */
   ages: { channel: Channel; seconds: number }[]
   tasks: { due: number; planning: number; sending: number }
-  /** Seconds that the oldest due task has waited for a planner. */
+  /** How long the oldest due task has waited for a planner, in seconds. */
   planningAge: number
 }
 
-/** Certificates of each state that are looked at, and rows of all of them together. */
-const MOST_OUTLETS = 500
-const MOST_ROWS = 20_000
-const MOST_TASKS = 10_000
+/** Limits per reading: certificates per state, batches of all of them together, tasks. */
+const MAX_CERTIFICATES = 500
+const MAX_ROWS = 20_000
+const MAX_TASKS = 10_000
 
-/** Hops from one certificate to the next instead of reading the rows between, as the feeder does. */
-const outletsOf = (state: string) => `
+/** Jumps in the index from one certificate to the next instead of reading the rows between, as the feeder does. */
+const certificatesIn = (state: string) => `
   SELECT id FROM (
-    WITH RECURSIVE hop AS (
+    WITH RECURSIVE next_certificate AS (
       (SELECT certificate_id AS id, 1 AS n FROM batch WHERE state = '${state}' AND certificate_id IS NOT NULL
        ORDER BY certificate_id LIMIT 1)
       UNION ALL
-      SELECT (SELECT certificate_id FROM batch WHERE state = '${state}' AND certificate_id > hop.id
-              ORDER BY certificate_id LIMIT 1), hop.n + 1 FROM hop WHERE hop.id IS NOT NULL AND hop.n < ${MOST_OUTLETS}
+      SELECT (SELECT certificate_id FROM batch WHERE state = '${state}' AND certificate_id > c.id
+              ORDER BY certificate_id LIMIT 1), c.n + 1 FROM next_certificate c WHERE c.id IS NOT NULL AND c.n < ${MAX_CERTIFICATES}
     )
-    SELECT id FROM hop WHERE id IS NOT NULL
+    SELECT id FROM next_certificate WHERE id IS NOT NULL
   ) found`
 
-/** A share of the rows for each certificate, so that one tenant's backlog does not hide another's. */
+/** Each certificate gets a share of the rows, so that one application's backlog does not hide another's. */
 const rowsOf = (state: string) => `
-  SELECT b.* FROM ${state}_outlet o CROSS JOIN LATERAL (
+  SELECT b.* FROM ${state}_certificate o CROSS JOIN LATERAL (
     SELECT channel, state, size, not_before FROM batch WHERE state = '${state}' AND certificate_id = o.id
-    LIMIT GREATEST(20, ${MOST_ROWS} / (SELECT count(*) FROM ${state}_outlet))
+    LIMIT GREATEST(20, ${MAX_ROWS} / (SELECT count(*) FROM ${state}_certificate))
   ) b`
 
-/** The first of each lane in the order of the index is the oldest. */
+/** The first row of each lane in the index is the oldest. */
 const oldestReady = `
-  SELECT b.channel, b.not_before FROM ready_outlet o CROSS JOIN (VALUES ('high'), ('normal')) l (lane) CROSS JOIN LATERAL (
+  SELECT b.channel, b.not_before FROM ready_certificate o CROSS JOIN (VALUES ('high'), ('normal')) l (lane) CROSS JOIN LATERAL (
     SELECT channel, not_before FROM batch
     WHERE state = 'ready' AND certificate_id = o.id AND node IS NULL AND lane = l.lane
     ORDER BY not_before LIMIT 1
   ) b JOIN certificate c ON c.id = o.id AND c.state <> 'closed'`
 
 const openSql = `
-WITH ready_outlet AS MATERIALIZED (${outletsOf('ready')}),
-released_outlet AS MATERIALIZED (${outletsOf('released')}),
-sending_outlet AS MATERIALIZED (${outletsOf('sending')}),
+WITH ready_certificate AS MATERIALIZED (${certificatesIn('ready')}),
+released_certificate AS MATERIALIZED (${certificatesIn('released')}),
+sending_certificate AS MATERIALIZED (${certificatesIn('sending')}),
 vendor AS MATERIALIZED (${['ready', 'released', 'sending'].map(rowsOf).join(' UNION ALL ')}),
 native AS MATERIALIZED (
-  SELECT b.* FROM (SELECT id FROM gateway_node ORDER BY id LIMIT ${MOST_OUTLETS}) n CROSS JOIN LATERAL (
+  SELECT b.* FROM (SELECT id FROM gateway_node ORDER BY id LIMIT ${MAX_CERTIFICATES}) n CROSS JOIN LATERAL (
     SELECT channel, state, size, not_before FROM batch WHERE node = n.id AND state <> 'settled' LIMIT 1000
   ) b
 ), waiting AS MATERIALIZED (
-  SELECT channel, state, size, not_before FROM batch WHERE state IN ('paced', 'held') LIMIT ${MOST_ROWS}
+  SELECT channel, state, size, not_before FROM batch WHERE state IN ('paced', 'held') LIMIT ${MAX_ROWS}
 ), everything AS (
   SELECT * FROM vendor UNION ALL SELECT * FROM native UNION ALL SELECT * FROM waiting
 ), oldest AS (
@@ -70,11 +70,11 @@ FROM oldest WHERE not_before <= now() GROUP BY 1`
 
 const tasksSql = `
 SELECT state, count(*)::int, NULL::float8 FROM (
-  SELECT state FROM task WHERE state IN ('planning', 'sending') LIMIT ${MOST_TASKS}
+  SELECT state FROM task WHERE state IN ('planning', 'sending') LIMIT ${MAX_TASKS}
 ) t GROUP BY state
 UNION ALL
 SELECT 'due', count(*)::int, extract(epoch FROM now() - min(begin_at))::float8 FROM (
-  SELECT begin_at FROM task WHERE state = 'accepted' AND begin_at <= now() AND NOT cancelling ORDER BY begin_at LIMIT ${MOST_TASKS}
+  SELECT begin_at FROM task WHERE state = 'accepted' AND begin_at <= now() AND NOT cancelling ORDER BY begin_at LIMIT ${MAX_TASKS}
 ) t`
 
 export async function readBacklog(runner: Runner): Promise<Backlog> {
@@ -104,8 +104,8 @@ export async function readBacklog(runner: Runner): Promise<Backlog> {
   }
 }
 
-/** How certificates and their governor stand, summed over tenants. */
-export type Standing = {
+/** Certificates and governors of all applications, and the size of the database. */
+export type SystemStats = {
   certificates: { channel: Channel; state: string; count: number; expiresIn: number | null }[]
   governor: {
     channel: Channel
@@ -117,43 +117,28 @@ export type Standing = {
   databaseBytes: number
 }
 
-export async function readStanding(runner: Runner): Promise<Standing> {
-  const certificates = await run<[Channel, string, number, number | null]>(
-    runner,
-    'standing-certificates',
-    `SELECT channel, state, count(*)::int, extract(epoch FROM min(expires_at) - now())::float8 FROM certificate GROUP BY 1, 2`,
-    [],
-  )
-  // A day that no vendor's zone can still be in has been used up by nobody.
-  const governor = await run<[Channel, MessageClass, number, number, number]>(
-    runner,
-    'standing-governor',
-    `SELECT c.channel, g.class, coalesce(sum(g.devices) FILTER (WHERE g.devices > 0), 0)::float8,
-       count(*) FILTER (WHERE g.devices < 0 OR g.requests < 0)::int,
-       coalesce(sum(g.used_today) FILTER (WHERE g.day >= (now() AT TIME ZONE 'UTC')::date), 0)::float8
-     FROM governor g JOIN certificate c ON c.id = g.certificate_id GROUP BY 1, 2`,
-    [],
-  )
-  const [size] = await run<[number]>(
-    runner,
-    'database-size',
-    'SELECT pg_database_size(current_database())',
-    [],
-  )
+const certificateStats = fields<SystemStats['certificates'][number]>({
+  channel: 'channel',
+  state: 'state',
+  count: 'count(*)::int',
+  expiresIn: 'extract(epoch FROM min(expires_at) - now())::float8',
+})
+const governorStats = fields<SystemStats['governor'][number]>({
+  channel: 'c.channel',
+  messageClass: 'g.class',
+  permits: 'coalesce(sum(g.devices) FILTER (WHERE g.devices > 0), 0)::float8',
+  inDebt: 'count(*) FILTER (WHERE g.devices < 0 OR g.requests < 0)::int',
+  // Quota of a day that has ended in every time zone is not counted.
+  usedToday: `coalesce(sum(g.used_today) FILTER (WHERE g.day >= (now() AT TIME ZONE 'UTC')::date), 0)::float8`,
+})
+
+export async function readSystemStats(runner: Runner): Promise<SystemStats> {
+  const certificates = `SELECT ${certificateStats.sql} FROM certificate GROUP BY 1, 2`
+  const governor = `SELECT ${governorStats.sql} FROM governor g JOIN certificate c ON c.id = g.certificate_id GROUP BY 1, 2`
+  const bytes = 'SELECT pg_database_size(current_database())'
   return {
-    certificates: certificates.map(([channel, state, count, expiresIn]) => ({
-      channel,
-      state,
-      count,
-      expiresIn,
-    })),
-    governor: governor.map(([channel, messageClass, permits, inDebt, usedToday]) => ({
-      channel,
-      messageClass,
-      permits,
-      inDebt,
-      usedToday,
-    })),
-    databaseBytes: size![0],
+    certificates: (await run(runner, 'stats-certificates', certificates, [])).map(certificateStats.read),
+    governor: (await run(runner, 'stats-governor', governor, [])).map(governorStats.read),
+    databaseBytes: (await run<[number]>(runner, 'database-size', bytes, []))[0]![0],
   }
 }

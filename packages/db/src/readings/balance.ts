@@ -1,4 +1,5 @@
 import { type Channel, publicName } from '@herald/domain'
+import { pendingSql } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 
 export type Imbalance = {
@@ -14,9 +15,8 @@ export type Imbalance = {
 }
 
 /**
- * The promise as a query: target = sent + failed + moved + expired + cancelled + pending for every task and channel, with
- * pending counted from the letters of open batches and from the inbox. One statement, hence one snapshot. Answers the rows
- * that break it; none is the only good answer.
+ * Checks that target = sent + failed + moved + expired + cancelled + pending for every task and channel, with pending counted from
+ * the status of open batches and from the inbox. One statement, hence one snapshot. Returns the rows that violate it.
  */
 export async function findImbalances(db: Database, taskIds?: number[]): Promise<Imbalance[]> {
   const { rows } = await db.pool.query<Omit<Imbalance, 'channel'> & { channel: Channel }>(balanceSql, [
@@ -28,7 +28,7 @@ export async function findImbalances(db: Database, taskIds?: number[]): Promise<
 export const balanceSql = `
 WITH pending AS (
   SELECT task_id, channel, sum(open) AS open FROM (
-    SELECT task_id, channel, length(status) - length(replace(status, '.', '')) AS open FROM batch
+    SELECT task_id, channel, ${pendingSql('status')} AS open FROM batch
     WHERE state <> 'settled' AND ($1::bigint[] IS NULL OR task_id = ANY($1))
     UNION ALL
     SELECT task_id, 'native', 1 FROM inbox WHERE sent_at IS NULL AND ($1::bigint[] IS NULL OR task_id = ANY($1))
@@ -45,7 +45,7 @@ WHERE coalesce(target, 0)
 
 export type BalanceSize = { tasks: number; rows: number; targets: number; pending: number }
 
-/** How much a balance speaks for. */
+/** Returns how much `findImbalances` checks. */
 export async function countBalanced(db: Database): Promise<BalanceSize> {
   const { rows } = await db.pool.query<BalanceSize>(
     `SELECT count(DISTINCT task_id) AS tasks, count(*) AS rows, coalesce(sum(target), 0)::bigint AS targets,

@@ -1,42 +1,45 @@
 import { performance } from 'node:perf_hooks'
-import type { VendorChannel } from '@herald/domain'
+import { type Environment, environmentOf, type VendorChannel } from '@herald/domain'
 import type { CertificateState } from '../certificates/certificates.ts'
 import type { Database } from '../store/database.ts'
-import { type Environment, environmentOf } from '../store/environments.ts'
-import { sealedTables } from '../store/reseal.ts'
+import { sealedColumns } from '../store/reseal.ts'
 import { SealBroken, type Sealer } from '../store/seal.ts'
 
 export type ServerFacts = {
   version: string
   major: number
-  /** How far this machine's clock is ahead of the server's, in ms; the way there and back blurs it by `blurMs`. */
+  /** How far this machine's clock is ahead of the server's; accurate to `uncertaintyMs`, half of the round trip. */
   clockAheadMs: number
-  blurMs: number
+  uncertaintyMs: number
   synchronousCommit: string
   fsync: boolean
   standby: boolean
-  /** Connections that programs may open together, and those that are open now, whosever they are. */
-  connections: { most: number; open: number }
+  /** Connections that the server allows, and those open now, of all programs. */
+  connections: { max: number; open: number }
 }
 
-/** What an operator wants to know of the server itself. */
 export async function examineServer(db: Database): Promise<ServerFacts> {
-  // Opening a connection is not part of the clock's way.
+  // So that the round trip measured below does not include opening a connection.
   await db.pool.query('SELECT 1')
-  const asked = { clock: Date.now(), at: performance.now() }
+  const [clock, start] = [Date.now(), performance.now()]
   const { rows } = await db.pool.query<{ now: number }>(
     `SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`,
   )
-  const blurMs = (performance.now() - asked.at) / 2
+  const uncertaintyMs = (performance.now() - start) / 2
   const facts = await db.pool.query(
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
        current_setting('synchronous_commit') AS "synchronousCommit", current_setting('fsync') = 'on' AS fsync,
        pg_is_in_recovery() AS standby,
-       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most,
+       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS max,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS open`,
   )
-  const { most, open, ...row } = facts.rows[0]
-  return { ...row, clockAheadMs: asked.clock + blurMs - rows[0]!.now, blurMs, connections: { most, open } }
+  const { max, open, ...row } = facts.rows[0]
+  return {
+    ...row,
+    clockAheadMs: clock + uncertaintyMs - rows[0]!.now,
+    uncertaintyMs,
+    connections: { max, open },
+  }
 }
 
 export type CertificateHealth = {
@@ -48,7 +51,7 @@ export type CertificateHealth = {
   expiresAt: Date | null
 }
 
-/** Every certificate of every application, without its secrets. */
+/** Returns all certificates of all applications, without their secrets. */
 export async function certificateHealth(db: Database): Promise<CertificateHealth[]> {
   const rows = await db.prisma.certificate.findMany({
     select: { appId: true, channel: true, environment: true, state: true, lastError: true, expiresAt: true },
@@ -64,12 +67,12 @@ export async function certificateHealth(db: Database): Promise<CertificateHealth
   }))
 }
 
-/** Stored secrets by what opens them: the master key, another of the keys given with it, or none. */
+/** Number of stored secrets that the master key opens, that another given key opens, and that none opens. */
 export type SealHealth = { current: number; others: number; broken: number }
 
 export async function sealHealth(db: Database, sealer: Sealer): Promise<SealHealth> {
   const health: SealHealth = { current: 0, others: 0, broken: 0 }
-  for (const { read } of Object.values(sealedTables)) {
+  for (const { read } of Object.values(sealedColumns)) {
     const { rows } = await db.pool.query<{ sealed: Buffer; bound_to: string }>(read)
     for (const { sealed, bound_to: boundTo } of rows)
       health[

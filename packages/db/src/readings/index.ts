@@ -1,4 +1,4 @@
-export { type Backlog, readBacklog, readStanding, type Standing } from './backlog.ts'
+export { type Backlog, readBacklog, readSystemStats, type SystemStats } from './backlog.ts'
 export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export {
   type CertificateHealth,

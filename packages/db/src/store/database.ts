@@ -3,8 +3,8 @@ import pg from 'pg'
 import { PrismaClient } from '../generated/client.ts'
 
 /**
- * One process's way to Postgres: Prisma for the rows people edit, the pool for the statements the pipeline repeats. Both
- * share the pool, so `max` bounds the connections of the process.
+ * A process's connections to Postgres: Prisma for rows that people edit, `pool` for the statements of the pipeline. Prisma uses
+ * the same pool, so `max` limits the connections of the process.
  */
 export type Database = {
   readonly pool: pg.Pool
@@ -14,21 +14,21 @@ export type Database = {
 }
 
 export type DatabaseOptions = {
-  /** Most connections of this process. */
+  /** Maximum number of connections of this process. */
   max?: number
   /** Shown in pg_stat_activity. */
   name?: string
-  /** Told about connections that Postgres or the network ended while idle. */
+  /** Called when an idle connection is lost. */
   onIdleError?: (error: Error) => void
 }
 
-/** Most connections of a process; the standalone is all programs in one. */
+/** Maximum number of connections of a process; the standalone runs all programs in one process. */
 export const poolSizes = { program: 10, standalone: 30 } as const
 
 const INT8 = 20
 const INT8_ARRAY = 1016
 
-/** Every id Herald makes is below 2^53, so int8 comes back as a number; int64 given by callers is only ever a parameter. */
+/** Ids that Herald makes are below 2^53, so int8 is read as a number. Callers' int64 ids are passed as parameters only. */
 const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === INT8) return Number
@@ -45,27 +45,27 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max ?? poolSizes.program,
-    // Loops that meet now and then would otherwise open and lose a connection every time, at 10 ms of CPU each.
+    // Without a minimum, loops that overlap now and then would open a connection each time, at 10 ms of CPU.
     min: 3,
     application_name: options.name ?? 'herald',
     types: typeParsers,
     connectionTimeoutMillis: 5_000,
-    // A query that waits this long is broken (lock, dead host); without it a verb could hang its caller for ever.
+    // A query that takes this long is stuck (lock, dead host). Without a limit its caller would hang for ever.
     query_timeout: 60_000,
     keepAlive: true,
-    // The statements are prepared and few: planning them anew for each call costs more than running them, because batch has a
-    // partition a day.
+    // Postgres would plan prepared statements again for each call, which costs more than running them: batch has one
+    // partition per day.
     onConnect: async (client) => {
+      // The pool does not listen to connections in use; their users see the loss with the next statement.
+      client.on('error', () => {})
       await client.query('SET plan_cache_mode = force_generic_plan')
     },
   })
-  // Without a listener the loss of an idle connection would end the process.
+  // Without a listener the loss of an idle connection would crash the process.
   pool.on('error', (error) => options.onIdleError?.(error))
-  // Nor does the pool listen to a connection that is lent out; its borrower learns of the loss with the next statement.
-  pool.on('connect', (client) => client.on('error', () => {}))
   const prisma = new PrismaClient({
     adapter: new PrismaPg(pool, { disposeExternalPool: false }),
-    // As long as the pool's own limits above: by default a save fails when all connections are busy for two seconds.
+    // The same limits as the pool's: by default a save fails when all connections are in use for two seconds.
     transactionOptions: { maxWait: 5_000, timeout: 60_000 },
   })
   return {

@@ -1,33 +1,43 @@
-/** Deadlock, serialization failure, and the ways a connection is lost or refused while Postgres restarts. */
-const passing = new Set([
-  '40P01',
-  '40001',
-  '57P01',
-  '57P02',
-  '57P03',
-  '08000',
-  '08003',
-  '08006',
-  '53300',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  // A container that is restarted loses its name for a while.
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  // Prisma's own words for the same: unreachable, timed out, connection closed, pool exhausted (also for a transaction), write
-  // conflict.
-  'P1001',
-  'P1002',
-  'P1008',
-  'P1017',
-  'P2024',
-  'P2028',
-  'P2034',
-])
+import { retryWithBackoff } from '@herald/async'
+
+/** How a statement failed, if the cause may go away by itself. */
+type TransientKind =
+  /** Deadlock or serialization failure: rolled back. */
+  | 'conflict'
+  /** No connection was made, so the statement was not run. */
+  | 'refused'
+  /** The connection broke: the statement may have been committed, or still be committed. */
+  | 'lost'
+  /** No reply within the time limit: the statement may have been committed, or still be committed. */
+  | 'slow'
+  /** All connections of our own pool were in use, so the statement was not run. */
+  | 'busy'
+
+/** SQLSTATEs, Node's network errors and Prisma's codes. */
+const codes: Partial<Record<TransientKind, string>> = {
+  conflict: '40P01 40001 P2034',
+  // ENOTFOUND and EAI_AGAIN: the name of a container does not resolve while it restarts.
+  refused: '57P03 53300 ECONNREFUSED EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN',
+  lost: '57P01 57P02 08000 08003 08006 ECONNRESET EPIPE ETIMEDOUT P1001 P1002 P1008 P1017 P2024 P2028',
+}
+const kindOfCode = new Map(
+  Object.entries(codes).flatMap(([kind, list]) =>
+    list.split(' ').map((code) => [code, kind as TransientKind]),
+  ),
+)
+
+/** Errors of the driver that have no code; the first match counts. */
+const messages: [RegExp, TransientKind][] = [
+  [/timeout exceeded when trying to connect/i, 'busy'],
+  [/Query read timeout/i, 'slow'],
+  [/Connection terminated due to connection timeout/i, 'refused'],
+  [/Connection terminated/i, 'lost'],
+]
+
+function kindOf(error: unknown): TransientKind | undefined {
+  if (!(error instanceof Error)) return undefined
+  return kindOfCode.get(codeOf(error) ?? '') ?? messages.find(([pattern]) => pattern.test(error.message))?.[1]
+}
 
 /** Prisma wraps the driver's error; the SQLSTATE is inside. */
 export function codeOf(error: unknown): string | undefined {
@@ -39,65 +49,33 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 export function isTransient(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = codeOf(error)
-  if (code && passing.has(code)) return true
-  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout/i.test(
-    error.message,
-  )
+  return kindOf(error) !== undefined
 }
 
-/** Postgres cannot be reached or is restarting: nothing was done, or nobody can know. */
+/** Postgres did not reply: transient, but not a conflict that it reported. */
 export function isUnreachable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = codeOf(error)
-  return isTransient(error) && code !== '40P01' && code !== '40001' && code !== 'P2034'
+  const kind = kindOf(error)
+  return kind !== undefined && kind !== 'conflict'
 }
 
-/** Postgres itself went away, for others too; a statement or a pool of ours that took too long says nothing of that. */
+/** Postgres is down or restarting, also for other processes. A slow statement or a busy pool of ours does not prove that. */
 export function isConnectionLost(error: unknown): boolean {
-  return (
-    isUnreachable(error) &&
-    !/Query read timeout|timeout exceeded when trying to connect/i.test((error as Error).message)
-  )
+  const kind = kindOf(error)
+  return kind === 'refused' || kind === 'lost'
 }
 
-/** Postgres refused before it began: whatever was asked for has not been done. */
-const refusedAtTheDoor = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  '57P03',
-  '53300',
-])
-
-/** The answer to a statement was lost, so that it may have been committed, or may be yet. */
+/** The reply to a statement was lost, so it may have been committed, or still be committed. */
 export function isInDoubt(error: unknown): boolean {
-  return (
-    isUnreachable(error) &&
-    !refusedAtTheDoor.has(codeOf(error) ?? '') &&
-    !/timeout exceeded when trying to connect|due to connection timeout/i.test((error as Error).message)
-  )
+  const kind = kindOf(error)
+  return kind === 'lost' || kind === 'slow'
 }
 
 export type RetryOptions = { forMs?: number; signal?: AbortSignal }
 
 /**
- * Repeats a verb through deadlocks and lost connections. Only for verbs that may be applied twice without harm: a lost
- * connection does not tell whether the commit happened.
+ * Repeats `work` after transient errors. Only for work that may be applied twice without harm: after a lost connection it is
+ * unknown whether the commit happened.
  */
-export async function retrying<T>(verb: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
-  const until = performance.now() + (options.forMs ?? 10_000)
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await verb()
-    } catch (error) {
-      if (!isTransient(error) || performance.now() > until || options.signal?.aborted) throw error
-      await new Promise((resolve) =>
-        setTimeout(resolve, Math.min(1000, 20 * 2 ** attempt) * (0.5 + Math.random())),
-      )
-    }
-  }
+export function retrying<T>(work: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
+  return retryWithBackoff(work, { ...options, forMs: options.forMs ?? 10_000, isTransient })
 }

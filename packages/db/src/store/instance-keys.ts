@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 import type { Sealer } from './seal.ts'
 
-/** A key all processes share: the first to come makes it, the others read it. */
+/** Returns a key that all processes share. The first process that asks creates it. */
 export async function sharedKey(
   db: Database,
   sealer: Sealer,

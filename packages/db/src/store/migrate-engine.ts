@@ -12,14 +12,18 @@ import { type Migration, MigrationError } from './migrations.ts'
 
 type Work = {
   databaseUrl: string
-  /** Holds schema.prisma and migrations/. */
+  /** Contains schema.prisma and migrations/. */
   folder: string
   migrations: readonly Migration[]
-  /** Holds the lock; scripts run on it, so that a script whose caller was killed still keeps others out. */
+  /** Owns the advisory lock. Scripts run on it, so that the lock outlives a killed caller until its script has ended. */
   client: pg.Client
 }
 
-/** Applies what is missing with Prisma's own engine as WebAssembly, the native one being a download. */
+/**
+ * Applies the missing migrations with Prisma's own engine, so that Prisma stays in charge of `_prisma_migrations`: the table's
+ * format, its checksums and the order are what `prisma migrate deploy` and later versions of Prisma expect, and both tools can be
+ * used on the same database. The engine is the WebAssembly build, because the native one would have to be downloaded.
+ */
 export async function applyWithPrisma({ databaseUrl, folder, migrations, client }: Work): Promise<void> {
   loaded ??= loadEngine()
   const { SchemaEngine } = await loaded
@@ -61,8 +65,8 @@ export async function applyWithPrisma({ databaseUrl, folder, migrations, client 
 }
 
 /**
- * Runs a migration as one query, which Postgres makes one transaction, together with the note that it has finished. The
- * adapter's own way would cut the script at every semicolon, functions included, and commit each piece.
+ * Runs a migration and sets its `finished_at` in one query, which Postgres runs as one transaction. The adapter's own
+ * `executeScript` splits scripts at every semicolon, even inside functions, and commits each piece.
  */
 async function runScript(client: pg.Client, migrations: readonly Migration[], script: string): Promise<void> {
   const migration = migrations.find((known) => known.script === script)
@@ -93,24 +97,24 @@ function withScripts(
       connect,
       connectToShadowDb: connect,
     },
-    /** The engine forgets its connections without closing them. */
+    /** The engine does not close its connections. */
     close: () => Promise.all(adapters.map((adapter) => adapter.dispose())),
   }
 }
 
-// Declared here because TypeScript knows it only together with the whole browser.
+// TypeScript declares it only in the DOM library.
 declare const WebAssembly: {
   instantiate(bytes: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>
 }
 
-/** The module keeps one instance's memory in its own variables, so it must never get a second instance. */
+/** The module keeps the instance in its own variables, so there must be only one. */
 let loaded: ReturnType<typeof loadEngine> | undefined
 
 async function loadEngine() {
-  // The package's entry imports the .wasm file as a module, which Node does not do; so it is put together by hand.
+  // The package's entry imports the .wasm file as a module, which Node does not support, so it is instantiated here.
   const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg')
   const home = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm/schema_engine_bg'))
-  // The engine leaves a timer of ten seconds behind, which must not keep a program alive that has nothing else to do.
+  // The engine leaves a timer of ten seconds running, which must not keep the program alive.
   const timeout = (callback: () => void, milliseconds: number) => setTimeout(callback, milliseconds).unref()
   const imports = Object.entries(engine).map(([name, value]) => [
     name,

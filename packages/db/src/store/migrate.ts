@@ -1,23 +1,22 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { applyWithPrisma } from './migrate-engine.ts'
-import { compareMigrations, MigrationError, type Recorded, readMigrations } from './migrations.ts'
+import { compareMigrations, MigrationError, type RecordedMigration, readMigrations } from './migrations.ts'
 
 export type MigrateOptions = {
   log?: (sentence: string) => void
-  /** The folder that holds the schema and the migrations; the project's own when not given. */
+  /** Folder with the schema and the migrations (default: the project's own). */
   folder?: string
 }
 
 const prismaFolder = join(import.meta.dirname, '../../../../prisma')
 
-/** Any number that no other program uses for an advisory lock in the same database. */
+/** Must differ from the advisory locks of other programs in the same database. */
 const lockKey = 7_164_120_901
 
 /**
- * Brings a database to the schema of this code. Any number of processes may call it at once, and one that is killed
- * half-way leaves nothing that the next call does not mend. When nothing is to be done it costs one query. Throws
- * MigrationError.
+ * Migrates a database to the schema of this code. Several processes may call it at once. If one is killed half-way, the next
+ * call repairs what it left. Costs three queries when there is nothing to do. Throws MigrationError.
  */
 export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const folder = options.folder ?? prismaFolder
@@ -30,7 +29,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
     const { missing, unfinished } = compareMigrations(migrations, await readRecorded(client))
     if (missing.length === 0) return
     options.log?.(`applying ${missing.length} migration${missing.length === 1 ? '' : 's'}`)
-    // A script and the note that it has finished are one commit, so what is not noted has left no trace.
+    // A script and its `finished_at` are committed together, so an unfinished migration has changed nothing.
     if (unfinished.length > 0) {
       await client.query('UPDATE _prisma_migrations SET rolled_back_at = now() WHERE id = ANY($1)', [
         unfinished,
@@ -43,13 +42,12 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
 }
 
 export type MigrationState = {
-  /** Names of migrations that the database has. */
   applied: string[]
-  /** ... and of those that the next start of a program applies. */
+  /** Migrations that the next start of a program will apply. */
   pending: string[]
 }
 
-/** What `migrate` would do, without doing it. Throws MigrationError as it would. */
+/** Returns what `migrate` would do, without doing it. Throws MigrationError as it would. */
 export async function migrationState(databaseUrl: string, folder = prismaFolder): Promise<MigrationState> {
   const migrations = readMigrations(join(folder, 'migrations'))
   const client = await connect(databaseUrl)
@@ -71,7 +69,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
     application_name: 'herald migrate',
     connectionTimeoutMillis: 10_000,
   })
-  // Without a listener a connection lost between two statements would end the process; the next statement says so, too.
+  // Without a listener the loss of the connection between two statements would crash the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -101,11 +99,11 @@ async function lock(client: pg.Client): Promise<void> {
     throw new MigrationError('Another process has been migrating this database for more than five minutes.')
   }
   await client.query('SET lock_timeout = 0')
-  // If we are killed in the middle of a script, Postgres shall give it up, and with it the lock, at once.
+  // If this process is killed during a script, Postgres cancels the script within a second and so releases the lock.
   await client.query(`SET client_connection_check_interval = '1s'`)
 }
 
-async function readRecorded(client: pg.Client): Promise<Recorded[]> {
+async function readRecorded(client: pg.Client): Promise<RecordedMigration[]> {
   const { rows: tables } = await client.query(
     `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`,
   )

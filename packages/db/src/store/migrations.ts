@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A database that cannot be brought to this code's schema; the message is one sentence for an operator. */
+/** The database cannot be migrated to this code's schema. The message is one sentence for an operator. */
 export class MigrationError extends Error {
   override name = 'MigrationError'
 }
 
 export type Migration = { name: string; script: string; checksum: string }
 
-/** A row of Prisma's own table, of those that were not rolled back. */
-export type Recorded = { id: string; name: string; checksum: string; finished: boolean }
+/** A row of `_prisma_migrations` that was not rolled back. */
+export type RecordedMigration = { id: string; name: string; checksum: string; finished: boolean }
 
 export function readMigrations(folder: string): Migration[] {
   return readdirSync(folder, { withFileTypes: true })
@@ -22,8 +22,8 @@ export function readMigrations(folder: string): Migration[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** What a database lacks, and the ids of attempts that did not finish. Throws when it is not a database of this code. */
-export function compareMigrations(migrations: readonly Migration[], recorded: readonly Recorded[]) {
+/** Returns the migrations that a database lacks, and the ids of attempts that did not finish. Throws MigrationError. */
+export function compareMigrations(migrations: readonly Migration[], recorded: readonly RecordedMigration[]) {
   const known = new Map(migrations.map((migration) => [migration.name, migration]))
   const finished = recorded.filter((row) => row.finished)
   const newer = finished.find((row) => !known.has(row.name))

@@ -5,13 +5,13 @@ const DAY_MS = 86_400_000
 const EPOCH_MS = 1_735_689_600_000
 const IDS_PER_MS = 4096
 
-/** Tables cut into days of task ids. */
+/** Tables partitioned by task id, one partition per day. */
 const partitioned = ['batch', 'receipt', 'inbox'] as const
 
-/** How far ahead partitions exist: as long as every process may be down before an insert finds none. */
+/** Partitions exist this far ahead, so that inserts work after all processes were down for a week. */
 const DAYS_AHEAD = 7
 
-/** First task id that can be made at or after this time. */
+/** Lowest task id that can be drawn at or after this time. */
 export function firstTaskIdAt(ms: number): number {
   return (ms - EPOCH_MS) * IDS_PER_MS
 }
@@ -29,8 +29,8 @@ function dayOf(ms: number): number {
 }
 
 /**
- * Creates missing partitions for yesterday to a week ahead. Every process calls it at its start and the feeder every hour.
- * A partition is built apart and attached, which does not block running inserts as `PARTITION OF` would.
+ * Creates missing partitions from yesterday to a week ahead. Every process calls it at start, and retention every hour. A
+ * partition is created as a table and then attached, because `PARTITION OF` would block concurrent inserts.
  */
 export async function ensurePartitions(db: Database, now = Date.now()): Promise<void> {
   const wanted: { table: string; day: number }[] = []
@@ -64,7 +64,7 @@ export async function ensurePartitions(db: Database, now = Date.now()): Promise<
   })
 }
 
-/** Days whose partitions exist, oldest first, as [first task id, first task id of the next day). */
+/** Days with partitions, oldest first; `from` (inclusive) and `to` (exclusive) are task ids. */
 export async function partitionDays(db: Database): Promise<{ day: number; from: number; to: number }[]> {
   const found = await db.pool.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -77,7 +77,7 @@ export async function partitionDays(db: Database): Promise<{ day: number; from: 
   })
 }
 
-/** Drops a day from every partitioned table. Fails rather than waits when somebody reads it. */
+/** Drops a day from every partitioned table. Fails after two seconds if a reader blocks it. */
 export async function dropPartitions(db: Database, day: number): Promise<void> {
   await inTransaction(db, async (runner) => {
     await runner.query(`SET LOCAL lock_timeout = '2s'`)

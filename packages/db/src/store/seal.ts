@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** Encrypts secrets at rest with the master key (AES-256-GCM). The associated text ties a value to its row. */
+/** Encrypts stored secrets with the master key (AES-256-GCM). A value opens only with the `boundTo` of its own row. */
 export type Sealer = {
   seal(plain: string, boundTo: string): Buffer<ArrayBuffer>
   open(sealed: Uint8Array, boundTo: string): string
-  /** Whether it was sealed with the key that seals now, and not with one of the others. */
+  /** Whether it was sealed with the current key. */
   isCurrent(sealed: Uint8Array, boundTo: string): boolean
 }
 
@@ -16,7 +16,7 @@ export class SealBroken extends Error {
 
 const VERSION = 1
 
-/** `others` open what they sealed, and seal nothing: the former key, or the next one, while keys are rotated. */
+/** `others` are only used to open: the previous or the next key during a rotation. */
 export function createSealer(masterKey: Buffer, others: readonly Buffer[] = []): Sealer {
   const keys = [masterKey, ...others]
   return {
@@ -37,7 +37,7 @@ export function createSealer(masterKey: Buffer, others: readonly Buffer[] = []):
   }
 }
 
-/** Undefined: another key, another row, or changed bytes; the tag does not tell them apart. */
+/** Undefined if the key or the row is another, or the bytes were changed; the tag does not tell which. */
 function openWith(key: Buffer, sealed: Uint8Array, boundTo: string): string | undefined {
   const bytes = Buffer.from(sealed)
   if (bytes[0] !== VERSION || bytes.length < 29) return undefined

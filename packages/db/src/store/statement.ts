@@ -1,11 +1,11 @@
 import type { Database } from './database.ts'
 
-/** Anything that can run a statement: the pool, or a client inside a transaction. */
+/** The pool, or a client inside a transaction. */
 export type Runner = Pick<Database['pool'], 'query'>
 
 /**
- * A hot statement: prepared once per connection under its name, rows as arrays (half the cost of objects). `Row` is the
- * tuple of its columns; nothing checks it but the specs.
+ * Runs a statement that is prepared once per connection under its name, which must be unique. Rows are arrays, which cost half as
+ * much as objects. `Row` is the tuple of the columns; only the specs check it.
  */
 export async function run<Row extends unknown[]>(
   runner: Runner,
@@ -17,11 +17,24 @@ export async function run<Row extends unknown[]>(
   return result.rows as Row[]
 }
 
-/** Runs `work` on one connection between BEGIN and COMMIT; anything thrown rolls back and is thrown on. */
+/** Selects SQL expressions by field: `sql` is the list of columns, `read` turns a row of them into an object. */
+export function fields<T>(columns: Record<keyof T, string>) {
+  const names = Object.keys(columns) as (keyof T)[]
+  return {
+    sql: Object.values(columns).join(', '),
+    read(row: unknown[]): T {
+      const object = {} as T
+      for (let i = 0; i < names.length; i++) object[names[i]!] = row[i] as T[keyof T]
+      return object
+    },
+  }
+}
+
+/** Runs `work` on one connection between BEGIN and COMMIT. An error rolls back and is thrown to the caller. */
 export async function inTransaction<T>(db: Database, work: (runner: Runner) => Promise<T>): Promise<T> {
   const client = await db.pool.connect()
   let broken: Error | undefined
-  // While the client is out of the pool nobody else hears the loss of its connection, which would end the process.
+  // The pool does not listen to a client in use; without a listener the loss of its connection would crash the process.
   const onError = (error: Error) => {
     broken = error
   }
@@ -32,7 +45,7 @@ export async function inTransaction<T>(db: Database, work: (runner: Runner) => P
     await client.query('COMMIT')
     return value
   } catch (error) {
-    // A connection that cannot even roll back must not return to the pool with an open transaction.
+    // A connection that cannot roll back must not return to the pool with an open transaction.
     await client.query('ROLLBACK').catch((failure: Error) => {
       broken = failure
     })

@@ -1,14 +1,14 @@
 import { type Runner, run } from './statement.ts'
 
 /**
- * Columns travel as one text each, which costs a fraction of array literals or of rows. No text we store contains it: names and
- * tokens with control characters are refused at the door.
+ * Separates the values of a column that is sent as one text, which costs a fraction of an array or of rows. Stored texts do not
+ * contain it: the API rejects names and tokens with control characters.
  */
 export const separator = '\u001f'
 
 /**
- * Many rows as one text a column, NULL as the empty text. A driver makes an object of every field of every row; at a thousand
- * rows a statement that costs more than the rows are worth. `from` keeps its order.
+ * Reads many rows as one text per column, NULL as the empty text, in the order of `from`. The driver creates an object for every
+ * field of every row, which at a thousand rows costs more than the query.
  */
 export async function runColumns<const Names extends readonly string[]>(
   runner: Runner,
@@ -17,21 +17,21 @@ export async function runColumns<const Names extends readonly string[]>(
   from: string,
   values: unknown[],
 ): Promise<{ [K in keyof Names]: string[] }> {
-  const places = columns.map((_, i) => `c${i}`)
+  const names = columns.map((_, i) => `c${i}`)
   const [texts] = await run<(string | null)[]>(
     runner,
     name,
-    `SELECT ${places.map((place) => `string_agg(coalesce(${place}::text, ''), E'\\x1f')`).join(', ')}
-     FROM (SELECT ${columns.map((column, i) => `${column} AS ${places[i]}`).join(', ')} ${from}) AS r`,
+    `SELECT ${names.map((c) => `string_agg(coalesce(${c}::text, ''), E'\\x1f')`).join(', ')}
+     FROM (SELECT ${columns.map((column, i) => `${column} AS ${names[i]}`).join(', ')} ${from}) AS r`,
     values,
   )
   const lists = texts!.map((text) => (text === null ? [] : text.split(separator)))
   if (lists.some((list) => list.length !== lists[0]!.length))
-    throw new Error(`a text of ${name} contains the separator of columns`)
+    throw new Error(`a value of ${name} contains the column separator`)
   return lists as { [K in keyof Names]: string[] }
 }
 
-/** A column of rows as a parameter; who has no value leaves it empty. */
+/** Joins one field of all rows to a parameter for `column`; undefined becomes NULL. */
 export function joined<T>(rows: T[], field: (row: T) => string | number | undefined): string {
   let text = ''
   for (let i = 0; i < rows.length; i++) {
@@ -42,7 +42,7 @@ export function joined<T>(rows: T[], field: (row: T) => string | number | undefi
   return text
 }
 
-/** Parameter `n`, made by `joined`, as an array: what is empty is NULL. */
+/** Parameter `n`, made by `joined`, as an SQL array; empty values are NULL. */
 export function column(n: number): string {
   return `string_to_array($${n}, E'\\x1f', '')`
 }

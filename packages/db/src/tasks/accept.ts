@@ -1,10 +1,13 @@
+import { retryWithBackoff, sleep } from '@herald/async'
 import { type Audience, type NewTask, type Plan, targetsOf } from '@herald/domain'
+import { hashOf } from '../devices/push-tokens.ts'
 import {
   type BatchRow,
   batchRecord,
   batchRow,
-  handOverTime,
+  deliveryWindowSql,
   idList,
+  insertBatchesSql,
   type ReleasedBatch,
 } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
@@ -13,98 +16,107 @@ import { run } from '../store/statement.ts'
 
 export type TaskToAccept = {
   task: NewTask
-  /** Undefined: the planner resolves the audience later (large, or not begun). */
+  /** Undefined: the planner resolves the audience later, because it is large or the task starts later. */
   plan?: Plan
-  /** Whether a batch may go to its queue at once; the others are left to the feeder. */
+  /** Whether a batch is released at once, so that the caller enqueues its job; others are left to the feeder. */
   mayRelease(batch: Plan['batches'][number]): boolean
 }
 
 export type AcceptedTask = {
   taskId: number
-  /** False: the request id was used before, and this is the first task's id. */
+  /** False: the request id was used before, and taskId is that of the earlier task. */
   fresh: boolean
   released: ReleasedBatch[]
 }
 
-/** Postgres was lost while the tasks were being written and did not come back in time: nobody knows whether they are there. */
+/** The connection was lost during the commit and Postgres did not come back in time: the tasks may or may not exist. */
 export class AcceptInDoubt extends Error {}
 
-/** All were written but those whose request id was used before, and the ids of those tasks could not be read. */
+/** All tasks were written except those whose request id was used before, and the ids of the earlier tasks could not be read. */
 export class PartlyAccepted extends Error {
   readonly accepted: readonly (AcceptedTask | undefined)[]
   constructor(accepted: readonly (AcceptedTask | undefined)[], cause: unknown) {
-    super('some tasks could not be found under their request id', { cause })
+    super('some tasks could not be looked up by their request id', { cause })
     this.accepted = accepted
   }
 }
 
-/** How long callers wait for Postgres to come back and tell. */
-const KNOWN_WITHIN_MS = 10_000
+/** How long a caller waits for Postgres to come back after the connection was lost during the commit. */
+const IN_DOUBT_MS = 10_000
 
 /**
- * Commits tasks and the batches of small audiences in one statement, hence one fsync for all of them. Batches are born
- * released; the caller adds their jobs, and the feeder does if the caller dies first. Answers in the order given.
+ * Commits tasks and the batches of small audiences in one statement, hence with one fsync. The caller enqueues jobs for the
+ * `released` batches; if it crashes first, the planner does. Returns results in the order of `entries`.
  */
 export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promise<AcceptedTask[]> {
-  // Ordered by request id: two commits that share several ids then wait for each other instead of deadlocking.
+  // Sorted by request id, so that two commits with several ids in common wait for each other instead of deadlocking.
   const order = entries
     .map((entry, ord) => ({ entry, ord }))
     .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
-  const answers: AcceptedTask[] = new Array(entries.length)
+  const results: AcceptedTask[] = new Array(entries.length)
   const inserted = await insertOnce(
     db,
     order.map(({ entry, ord }) => taskRow(entry, ord)),
   )
   for (const [ord, taskId, released] of inserted) {
-    answers[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
+    results[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
   }
-  const missing = order.filter(({ ord }) => !answers[ord])
+  const missing = order.filter(({ ord }) => !results[ord])
   if (missing.length > 0) {
     const tasks = missing.map(({ entry }) => entry.task)
     const found = await retrying(() => findRequests(db, tasks)).catch((error: unknown) => {
-      throw new PartlyAccepted(answers, error)
+      throw new PartlyAccepted(results, error)
     })
     missing.forEach(({ ord }, i) => {
       const taskId = found[i]
-      if (taskId === undefined) throw new Error('A task was neither inserted nor found under its request id')
-      answers[ord] = { taskId, fresh: false, released: [] }
+      if (taskId === undefined) throw new Error('a task was neither inserted nor found by its request id')
+      results[ord] = { taskId, fresh: false, released: [] }
     })
   }
-  return answers
+  return results
 }
 
 type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null]
 
 /**
- * The tasks get their ids before the statement, so that it can be repeated when its answer is lost: an id that is taken then
- * says that the lost one has committed.
+ * Inserts the tasks once, even if the connection is lost during the commit. Their ids are drawn before the statement, so it can
+ * be repeated: if the ids are then taken, the lost attempt was committed.
  */
 async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Promise<InsertedRow[]> {
-  let doubt: { cause: unknown; until: number } | undefined
   let ids = await newTaskIds(db, tasks.length)
-  for (let attempt = 0; ; attempt++) {
+  const insert = () => {
+    const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
+    return run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
+  }
+  for (let draws = 1; ; draws++) {
     try {
-      const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
-      return await run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
+      return await insert()
     } catch (error) {
-      const { code, constraint } = error as { code?: string; constraint?: string }
-      if (code === '23505' && constraint === 'task_pkey') {
-        if (doubt) return writtenBefore(db, tasks, ids).catch(inDoubt)
-        // A clock that was set back made an id once more: nothing was written, and the next ids are others.
-        if (attempt >= 3) throw error
-        ids = await newTaskIds(db, tasks.length)
-        continue
-      }
-      if (isInDoubt(error)) doubt ??= { cause: error, until: performance.now() + KNOWN_WITHIN_MS }
-      if (!doubt) throw error
-      if (!isTransient(error) || performance.now() > doubt.until) inDoubt(doubt.cause)
-      await new Promise((resolve) => setTimeout(resolve, 100 + 100 * Math.random()))
+      if (isInDoubt(error)) return repeatInDoubt(error)
+      // If the server's clock was set back, ids repeat. Nothing was written in this case; other ids are drawn.
+      if (!isIdTaken(error) || draws > 3) throw error
+      ids = await newTaskIds(db, tasks.length)
+    }
+  }
+
+  async function repeatInDoubt(cause: unknown): Promise<InsertedRow[]> {
+    await sleep(100 + 100 * Math.random())
+    try {
+      return await retryWithBackoff(insert, { isTransient, forMs: IN_DOUBT_MS, firstMs: 150, maxMs: 150 })
+    } catch (error) {
+      if (isIdTaken(error)) return findWritten(db, tasks, ids).catch(throwInDoubt)
+      return throwInDoubt(cause)
     }
   }
 }
 
-function inDoubt(cause: unknown): never {
-  throw new AcceptInDoubt('nobody knows whether the tasks were written', { cause })
+function isIdTaken(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' && constraint === 'task_pkey'
+}
+
+function throwInDoubt(cause: unknown): never {
+  throw new AcceptInDoubt('it is unknown whether the tasks were written', { cause })
 }
 
 async function newTaskIds(db: Database, count: number): Promise<number[]> {
@@ -117,8 +129,8 @@ async function newTaskIds(db: Database, count: number): Promise<number[]> {
   return rows.map(([id]) => id)
 }
 
-/** Their jobs, which died with the answer, are the feeder's. */
-async function writtenBefore(
+/** Returns the tasks of a commit whose reply was lost, without their released batches: the planner will enqueue those. */
+async function findWritten(
   db: Database,
   tasks: { ord: number }[],
   ids: readonly number[],
@@ -142,7 +154,7 @@ WITH input AS MATERIALIZED (
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
     show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
 ), timed AS (
-  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${handOverTime}, show_end_at) END AS deadline FROM input
+  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
 ), inserted AS (
   INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
     lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)
@@ -154,13 +166,15 @@ WITH input AS MATERIALIZED (
 ), fresh AS (
   SELECT t.* FROM timed t JOIN inserted USING (id)
 ), batches AS (
-  INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
-    deadline, released_at)
-  SELECT f.id, f.app_id, b.channel, b.certificate_id, b.topic, b.node, f.lane, b.state, b.size, b.recipients::bigint[],
-    repeat('.', b.size), b.tried::text[], f.deadline, CASE WHEN b.state = 'released' THEN now() END
-  FROM fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})
+  ${insertBatchesSql({
+    from: `fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})`,
+    task: 'f',
+    taskId: 'f.id',
+    state: 'b.state',
+    extra: ['released_at', "CASE WHEN b.state = 'released' THEN now() END"],
+  })}
   RETURNING task_id, id, channel, certificate_id, node, lane, size, state
-), boxed AS (
+), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
   SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
 ), counted AS (
@@ -222,7 +236,7 @@ async function findRequests(db: Database, tasks: NewTask[]): Promise<(number | u
   return found
 }
 
-/** The task that used this request id, looked up before checks that depend on the clock. */
+/** Returns the task that used this request id. */
 export async function findByRequestId(
   db: Database,
   appId: string,
@@ -237,11 +251,13 @@ export async function findByRequestId(
   return row?.[0]
 }
 
-/** User ids are int64 and so are kept as text. */
+/** User ids are int64, so they are stored as text. Push tokens are stored as hashes. */
 function encodeAudience(audience: Audience): string {
-  return JSON.stringify(
-    audience.kind === 'user_id' ? { ...audience, userIds: audience.userIds.map(String) } : audience,
-  )
+  if (audience.kind === 'user_id')
+    return JSON.stringify({ ...audience, userIds: audience.userIds.map(String) })
+  if (audience.kind === 'push_token')
+    return JSON.stringify({ kind: 'push_token_hash', hashes: audience.pushTokens.map(hashOf) })
+  return JSON.stringify(audience)
 }
 
 export function decodeAudience(stored: unknown): Audience {

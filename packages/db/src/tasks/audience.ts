@@ -1,5 +1,6 @@
 import { type Audience, type PlanDevice, smallAudience } from '@herald/domain'
-import { tagNumbers } from '../devices/tags.ts'
+import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
+import { tagNumbersSql } from '../devices/tags.ts'
 import type { Database } from '../store/database.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { runColumns } from '../store/text-columns.ts'
@@ -21,14 +22,14 @@ type DeviceRow = [
   bundleId: string | null,
 ]
 
-/** One row a binding, ascending by device; presence counts only on a node whose lease is alive. */
+/** One row per binding, in the order of device ids. A device is online only if the lease of its node has not expired. */
 const columnsOfDevice = [
   'd.id',
   'd.platform',
   'n.id',
   'b.channel',
   'b.environment',
-  // As a number: writing out a date costs a third of a page.
+  // As a number: formatting timestamps takes a third of the time of a page.
   `(date_part('epoch', b.registered_at) * 1000000)::bigint`,
   'b.bundle_id',
 ] as const
@@ -38,8 +39,8 @@ const deviceJoins = `
   LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
   LEFT JOIN binding b ON b.device_id = d.id`
 
-/** Rows of one device follow each other. One device at a time: a page of them in memory at once is what the planner's GC is about. */
-function* gather(count: number, row: (i: number) => DeviceRow): Generator<PlanDevice> {
+/** Rows of one device follow each other. A generator, because all devices of a page in memory at once cost the planner much GC. */
+function* readDevices(count: number, row: (i: number) => DeviceRow): Generator<PlanDevice> {
   let last: (PlanDevice & { bindings: PlanDevice['bindings'][number][] }) | undefined
   for (let i = 0; i < count; i++) {
     const [id, platform, node, channel, environment, registeredAt, bundleId] = row(i)
@@ -52,13 +53,13 @@ function* gather(count: number, row: (i: number) => DeviceRow): Generator<PlanDe
   if (last) yield last
 }
 
-const devicesOf = (rows: DeviceRow[]): PlanDevice[] => [...gather(rows.length, (i) => rows[i]!)]
+const devicesOf = (rows: DeviceRow[]): PlanDevice[] => [...readDevices(rows.length, (i) => rows[i]!)]
 
 /**
- * The devices an audience matches, ascending, as a subquery over $1 app, $2 group or null, $3 list. A device that several
- * items match appears once. `range` bounds it to ids in [$4, $5).
+ * Selects the devices of an audience, each once, in ascending order. $1 is the application, $2 the group or null, $3 the list. With
+ * `range` only ids from $4 to below $5.
  */
-function matches(audience: Audience, range: boolean): string {
+function audienceSql(audience: Audience, range: boolean): string {
   const where = `d.app_id = $1 ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
     SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id))`
   switch (audience.kind) {
@@ -66,14 +67,15 @@ function matches(audience: Audience, range: boolean): string {
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND $3::text IS NULL ORDER BY d.id`
     case 'tag':
       return `SELECT DISTINCT d.id, d.platform FROM device_tag t JOIN device d ON d.id = t.device_id
-        WHERE t.tag_id = ANY(${tagNumbers('$3::text[]')}) ${range ? 'AND t.device_id >= $4 AND t.device_id < $5' : ''}
+        WHERE t.tag_id = ANY(${tagNumbersSql('$3')}) ${range ? 'AND t.device_id >= $4 AND t.device_id < $5' : ''}
           AND ${where} ORDER BY d.id`
     case 'alias':
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.alias = ANY($3::text[]) ORDER BY d.id`
     case 'user_id':
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.user_id = ANY($3::bigint[]) ORDER BY d.id`
     case 'push_token':
-      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.push_token = ANY($3::text[]) ORDER BY d.id`
+    case 'push_token_hash':
+      return `SELECT d.id, d.platform FROM device d WHERE ${where} AND ${tokenKeySql('d')} = ANY($3::bytea[]) ORDER BY d.id`
   }
 }
 
@@ -88,24 +90,26 @@ function listOf(audience: Audience): unknown {
     case 'user_id':
       return audience.userIds.map(String)
     case 'push_token':
-      return audience.pushTokens
+      return audience.pushTokens.map(hashOf)
+    case 'push_token_hash':
+      return audience.hashes
   }
 }
 
-/** The audience's devices with ids in [lo, hi), to be walked once, or undefined when they are more than `most`. */
+/** Returns the audience's devices with ids from `lo` to below `hi`; undefined if there are more than `max`. Can be iterated once. */
 export async function devicePage(
   runner: Runner,
   scope: AudienceScope,
-  page: { lo: number; hi: number; most: number },
+  page: { lo: number; hi: number; max: number },
 ): Promise<{ count: number; devices: Iterable<PlanDevice> } | undefined> {
   const { audience } = scope
   const [ids, platforms, nodes, channels, environments, registered, bundles] = await runColumns(
     runner,
-    `page-${audience.kind}-${page.most}`,
+    `page-${audience.kind}-${page.max}`,
     columnsOfDevice,
-    // The range stands beside every table of the page: without it Postgres reads them whole to join a few thousand rows. The limit
-    // is no parameter: not knowing it, Postgres expects a tenth and looks every device up instead of merging.
-    `FROM (${matches(audience, true)} LIMIT ${page.most + 1}) d
+    // The range is given for every table; otherwise Postgres reads them whole to join a few thousand rows. The limit is not a
+    // parameter, because Postgres would assume a tenth of the rows and look up every device instead of merging.
+    `FROM (${audienceSql(audience, true)} LIMIT ${page.max + 1}) d
      LEFT JOIN presence p ON p.device_id = d.id AND p.device_id >= $4 AND p.device_id < $5
      LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
      LEFT JOIN binding b ON b.device_id = d.id AND b.device_id >= $4 AND b.device_id < $5
@@ -113,8 +117,8 @@ export async function devicePage(
     [scope.appId, scope.groupId ?? null, listOf(audience), page.lo, page.hi],
   )
   const count = ids.reduce((sum, id, i) => (id === ids[i - 1] ? sum : sum + 1), 0)
-  if (count > page.most) return undefined
-  const devices = gather(ids.length, (i) => [
+  if (count > page.max) return undefined
+  const devices = readDevices(ids.length, (i) => [
     Number(ids[i]),
     (platforms[i] as PlanDevice['platform']) || null,
     nodes[i] || null,
@@ -127,34 +131,34 @@ export async function devicePage(
 }
 
 /**
- * The audience's devices when they are few, else undefined. Looks at a bounded number of rows, so that a request for a
- * million devices costs the accept no more than one for a thousand.
+ * Returns the audience's devices, or undefined if it is not small. Reads a limited number of rows, so that a request for a million
+ * devices costs no more than one for a thousand.
  */
 async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
   const { audience } = scope
   const values = [scope.appId, scope.groupId ?? null, listOf(audience)]
   if (audience.kind === 'tag' || (audience.kind === 'all' && scope.groupId !== undefined)) {
-    const bound = 5 * smallAudience
+    const limit = 5 * smallAudience
     const [count] = await run<[number]>(
       db.pool,
       audience.kind === 'tag' ? 'bound-tag' : 'bound-group',
       audience.kind === 'tag'
         ? `SELECT count(*)::int FROM (SELECT 1 FROM device_tag
-           WHERE tag_id = ANY(${tagNumbers('$2::text[]')}) LIMIT $3) r`
+           WHERE tag_id = ANY(${tagNumbersSql('$2')}) LIMIT $3) r`
         : `SELECT count(*)::int FROM (SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id
            WHERE m.group_id = $2 LIMIT $3) r`,
-      [scope.appId, audience.kind === 'tag' ? audience.tags : scope.groupId, bound],
+      [scope.appId, audience.kind === 'tag' ? audience.tags : scope.groupId, limit],
     )
-    if (count![0] >= bound) return undefined
+    if (count![0] >= limit) return undefined
     if (audience.kind === 'all') return groupDevices(db, scope)
   }
   const rows = await run<DeviceRow>(
     db.pool,
     `small-${audience.kind}`,
-    `SELECT ${deviceColumns} FROM (${matches(audience, false)} LIMIT ${smallAudience + 1}) d ${deviceJoins} ORDER BY d.id`,
+    `SELECT ${deviceColumns} FROM (${audienceSql(audience, false)} LIMIT ${smallAudience + 1}) d ${deviceJoins} ORDER BY d.id`,
     values,
   )
-  return fewOrNone(devicesOf(rows))
+  return ifSmall(devicesOf(rows))
 }
 
 async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
@@ -165,49 +169,47 @@ async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDev
      WHERE m.group_id = $2 ORDER BY d.id`,
     [scope.appId, scope.groupId],
   )
-  return fewOrNone(devicesOf(rows))
+  return ifSmall(devicesOf(rows))
 }
 
-function fewOrNone(devices: PlanDevice[]): PlanDevice[] | undefined {
+function ifSmall(devices: PlanDevice[]): PlanDevice[] | undefined {
   return devices.length > smallAudience ? undefined : devices
 }
 
-/** One statement for many requests that name one device each costs a tenth of one statement a request. */
+/** Requests for one device each are resolved together: one statement for many costs a tenth of one statement per request. */
 const groupable = {
-  push_token: 'd.push_token = r.value',
+  push_token: `${tokenKeySql('d')} = r.value::bytea`,
   user_id: 'd.user_id = r.value::bigint',
   alias: 'd.alias = r.value',
 }
-const mostValuesInGroup = 5
+const MAX_GROUPED_VALUES = 5
 
-type Keyed = DeviceRow extends [...infer R] ? [ord: number, ...R] : never
-
-/** Resolves the audiences of several requests; undefined where an audience is large. Same order as `scopes`. */
+/** Resolves the audiences of several requests, in the order of `scopes`; undefined for those that are not small. */
 export async function resolveSmallAudiences(
   db: Database,
   scopes: AudienceScope[],
 ): Promise<(PlanDevice[] | undefined)[]> {
-  const answers: (PlanDevice[] | undefined)[] = scopes.map(() => [])
+  const resolved: (PlanDevice[] | undefined)[] = scopes.map(() => [])
   const work: Promise<void>[] = []
   const grouped = new Map<keyof typeof groupable, { ord: number; value: string }[]>()
   scopes.forEach((scope, ord) => {
     const { kind } = scope.audience
     const values = listOf(scope.audience) as string[] | null
-    if (kind in groupable && values && new Set(values).size <= mostValuesInGroup) {
+    if (kind in groupable && values && new Set(values).size <= MAX_GROUPED_VALUES) {
       const list = grouped.get(kind as keyof typeof groupable) ?? []
       for (const value of new Set(values)) list.push({ ord, value })
       grouped.set(kind as keyof typeof groupable, list)
     } else {
       work.push(
         smallAudienceOf(db, scope).then((devices) => {
-          answers[ord] = devices
+          resolved[ord] = devices
         }),
       )
     }
   })
-  for (const [kind, entries] of grouped) work.push(resolveGrouped(db, kind, entries, scopes, answers))
+  for (const [kind, entries] of grouped) work.push(resolveGrouped(db, kind, entries, scopes, resolved))
   await Promise.all(work)
-  return answers
+  return resolved
 }
 
 async function resolveGrouped(
@@ -215,9 +217,9 @@ async function resolveGrouped(
   kind: keyof typeof groupable,
   entries: { ord: number; value: string }[],
   scopes: AudienceScope[],
-  answers: (PlanDevice[] | undefined)[],
+  resolved: (PlanDevice[] | undefined)[],
 ): Promise<void> {
-  const rows = await run<Keyed>(
+  const rows = await run<[ord: number, ...DeviceRow]>(
     db.pool,
     `grouped-${kind}`,
     `SELECT r.ord, ${deviceColumns}
@@ -237,13 +239,12 @@ async function resolveGrouped(
   const byOrd = new Map<number, DeviceRow[]>()
   for (const [ord, ...row] of rows) {
     const list = byOrd.get(ord)
-    if (list) list.push(row as DeviceRow)
-    else byOrd.set(ord, [row as DeviceRow])
+    if (list) list.push(row)
+    else byOrd.set(ord, [row])
   }
-  for (const [ord, list] of byOrd) answers[ord] = fewOrNone(devicesOf(list))
+  for (const [ord, list] of byOrd) resolved[ord] = ifSmall(devicesOf(list))
 }
 
-/** Devices by id, for recipients that need another channel and for explain. */
 export async function devicesById(runner: Runner, ids: readonly number[]): Promise<PlanDevice[]> {
   const rows = await run<DeviceRow>(
     runner,
@@ -254,7 +255,7 @@ export async function devicesById(runner: Runner, ids: readonly number[]): Promi
   return devicesOf(rows)
 }
 
-/** One past the highest device id of the application: the bound fixed when planning begins. */
+/** Returns the range of the application's device ids; `hi` is exclusive. */
 export async function deviceIdBounds(runner: Runner, appId: string): Promise<{ lo: number; hi: number }> {
   const [row] = await run<[number | null, number | null]>(
     runner,

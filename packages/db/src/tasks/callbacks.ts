@@ -2,35 +2,36 @@ import type { VendorChannel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 
-/** A vendor's receipt as it came in, kept until it has been read. */
+/** A vendor's callback as it was received, stored until it has been processed. */
 export type StoredCallback = {
   id: number
   certificateId: number
   headers: Record<string, string>
   query: Record<string, string>
   body: Buffer
-  /** Unix ms: signatures that carry a time are checked against it. */
+  /** Unix ms. Signatures with a time are checked against it. */
   arrivedAt: number
   attempts: number
 }
 
 export type NewCallback = Pick<StoredCallback, 'certificateId' | 'headers' | 'query' | 'body'>
 
-/** Which certificate a callback address belongs to; the caller still compares the key. */
+/** Returns the certificates that a callback address may belong to; the caller compares the SHA-256 of the key. */
 export async function callbackKeys(
   db: Database,
   appId: string,
   channel: VendorChannel,
-): Promise<{ certificateId: number; callbackKey: string }[]> {
-  const { rows } = await db.pool.query<{ id: number; callback_key: string }>({
+): Promise<{ certificateId: number; keyHash: Buffer }[]> {
+  const { rows } = await db.pool.query<{ certificateId: number; keyHash: Buffer }>({
     name: 'callback-keys',
-    text: 'SELECT id, callback_key FROM certificate WHERE app_id = $1 AND channel = $2',
+    text: `SELECT id AS "certificateId", COALESCE(callback_key_hash, sha256(callback_key::bytea)) AS "keyHash"
+      FROM certificate WHERE app_id = $1 AND channel = $2`,
     values: [appId, channel],
   })
-  return rows.map((row) => ({ certificateId: row.id, callbackKey: row.callback_key }))
+  return rows
 }
 
-/** One insert, hence one fsync, for all callbacks that arrived together. Leased to the caller, who reads them next. */
+/** Stores callbacks with one insert, hence one fsync. They are leased to the caller, which processes them next. */
 export async function storeCallbacks(
   db: Database,
   callbacks: NewCallback[],
@@ -53,36 +54,21 @@ export async function storeCallbacks(
   return rows.map((row) => row.id)
 }
 
-/** Takes callbacks whose reader died or failed, oldest first. */
+/** Takes callbacks whose processing crashed or failed, oldest first. */
 export async function leaseCallbacks(
   db: Database,
   limit: number,
   leaseSeconds: number,
 ): Promise<StoredCallback[]> {
-  const { rows } = await db.pool.query<{
-    id: number
-    certificate_id: number
-    headers: Record<string, string>
-    query: Record<string, string>
-    body: Buffer
-    arrived_at: Date
-    attempts: number
-  }>(
+  const { rows } = await db.pool.query<StoredCallback>(
     `UPDATE callback SET lease_until = now() + make_interval(secs => $2), attempts = attempts + 1
      WHERE id IN (
        SELECT id FROM callback WHERE lease_until IS NULL OR lease_until < now() ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)
-     RETURNING *`,
+     RETURNING id, certificate_id AS "certificateId", headers, query, body,
+       floor(extract(epoch FROM arrived_at) * 1000)::bigint AS "arrivedAt", attempts`,
     [limit, leaseSeconds],
   )
-  return rows.map((row) => ({
-    id: row.id,
-    certificateId: row.certificate_id,
-    headers: row.headers,
-    query: row.query,
-    body: row.body,
-    arrivedAt: row.arrived_at.getTime(),
-    attempts: row.attempts,
-  }))
+  return rows
 }
 
 export async function forgetCallbacks(db: Database, ids: number[]): Promise<void> {
@@ -90,8 +76,8 @@ export async function forgetCallbacks(db: Database, ids: number[]): Promise<void
 }
 
 /**
- * The devices behind vendor tokens, those of retired tokens included. A token that moved names both its devices: only one of
- * them is a recipient of the task a receipt is about.
+ * Returns the devices of vendor tokens, including retired ones. A token that moved to another device returns both; only one of them
+ * is a recipient of the receipt's task.
  */
 export async function devicesOfTokens(
   db: Database,

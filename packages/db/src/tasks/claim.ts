@@ -1,10 +1,10 @@
-import type { Channel, Lane } from '@herald/domain'
+import { type Channel, cardOf, type Lane, type VendorChannel } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { type Runner, run } from '../store/statement.ts'
+import { fields, type Runner, run } from '../store/statement.ts'
 import { runColumns } from '../store/text-columns.ts'
 
-/** A batch under lease. `version` is the key to settle it; whoever holds an older one can no longer write. */
+/** A leased batch. It can be settled only with this `version`, which rises with every claim, settle and expired lease. */
 export type ClaimedBatch = {
   taskId: number
   id: number
@@ -20,7 +20,7 @@ export type ClaimedBatch = {
   tried: Channel[]
   /** Seconds until the message expires. */
   remaining: number
-  /** Seconds since the first answer of the present trouble. */
+  /** Seconds since the vendor began to throttle or be unavailable for this batch; 0 if it does not. */
   troubledFor: number
   /** Unix ms by the database's clock. */
   plannedAt: number
@@ -29,8 +29,14 @@ export type ClaimedBatch = {
 
 export type BatchKey = { taskId: number; id: number }
 
-/** Where each field of a claimed batch stands in the statement. */
-const claimed: Record<keyof ClaimedBatch, string> = {
+/** `certificateId` is null for native batches. */
+export type BatchesToClaim = {
+  channel: Channel
+  certificateId: number | string | null
+  batches: readonly BatchKey[]
+}
+
+const claimed = fields<ClaimedBatch>({
   taskId: 'b.task_id',
   id: 'b.id',
   version: 'b.version',
@@ -47,17 +53,17 @@ const claimed: Record<keyof ClaimedBatch, string> = {
   troubledFor: 'coalesce(extract(epoch FROM now() - b.trouble_since), 0)::float8',
   plannedAt: '(extract(epoch FROM b.planned_at) * 1000)::float8',
   claimedAt: '(extract(epoch FROM now()) * 1000)::float8',
-}
-const claimedFields = Object.keys(claimed)
+})
 
 /**
- * The only door to the vendor: released → sending under a lease by the database's clock. Batches that somebody else holds,
- * that are settled, paused, cancelled or expired are left out. `worker` names this one claim: repeated after a lost connection,
- * it takes what it has taken already.
+ * Takes released batches to send them, under a lease by the database's clock. No batch is sent without a claim. Batches that
+ * another claim has, or that are settled, paused, cancelled or expired, are left out. So are batches of another channel or
+ * certificate, which only a forged job names: all batches of a job are sent with one certificate. `worker` identifies this claim:
+ * if it is repeated after a lost connection, it returns the batches that it already took.
  */
 export async function claimBatches(
   runner: Runner,
-  keys: readonly BatchKey[],
+  { channel, certificateId, batches }: BatchesToClaim,
   lease: { seconds: number; worker: string },
 ): Promise<ClaimedBatch[]> {
   const rows = await run<unknown[]>(
@@ -71,28 +77,34 @@ export async function claimBatches(
        lease_until = now() + make_interval(secs => $3), worker = $4
      FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND b.deadline > now()
        AND (b.state = 'released' OR b.state = 'sending' AND b.worker = $4)
-     RETURNING ${Object.values(claimed).join(', ')}`,
-    [keys.map((key) => key.taskId), keys.map((key) => key.id), lease.seconds, lease.worker],
+       AND b.channel = $5 AND b.certificate_id IS NOT DISTINCT FROM $6::bigint
+     RETURNING ${claimed.sql}`,
+    [
+      batches.map((key) => key.taskId),
+      batches.map((key) => key.id),
+      lease.seconds,
+      lease.worker,
+      channel,
+      certificateId,
+    ],
   )
-  return rows.map(
-    (row) => Object.fromEntries(claimedFields.map((field, i) => [field, row[i]])) as ClaimedBatch,
-  )
+  return rows.map(claimed.read)
 }
 
-/** Extends leases; answers the keys that are still held. A worker stops sending what is missing from the answer. */
+/** Extends leases. Returns the batches that are still leased; a worker must stop sending the others. */
 export async function renewLeases(
   db: Database,
-  held: readonly (BatchKey & { version: number })[],
+  leased: readonly (BatchKey & { version: number })[],
   seconds: number,
 ): Promise<Set<string>> {
   const rows = await run<[number, number]>(
     db.pool,
     'renew',
     `UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
-     FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS h (task_id, id, version)
-     WHERE b.task_id = h.task_id AND b.id = h.id AND b.version = h.version AND b.state = 'sending' AND b.lease_until > now()
+     FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS l (task_id, id, version)
+     WHERE b.task_id = l.task_id AND b.id = l.id AND b.version = l.version AND b.state = 'sending' AND b.lease_until > now()
      RETURNING b.task_id, b.id`,
-    [held.map((h) => h.taskId), held.map((h) => h.id), held.map((h) => h.version), seconds],
+    [leased.map((l) => l.taskId), leased.map((l) => l.id), leased.map((l) => l.version), seconds],
   )
   return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
 }
@@ -101,25 +113,27 @@ export function batchName(taskId: number, id: number): string {
   return `${taskId}/${id}`
 }
 
-export type PresentToken = {
+export type CurrentToken = {
   token: string
   environment: number
   bundleId: string | null
-  /** The device belongs to another user since this time (Unix ms), which is later than what was asked about. */
+  /** Set if the device got another user after `since`: when (Unix ms). */
   movedAt?: number
   harmony: boolean
 }
 
 /**
- * Present tokens of recipients on a channel, by device. Of the devices themselves only the exceptions are read: those that run
- * HarmonyOS, and those that changed their user after `since` (Unix ms). A join that says it of everyone costs twice the tokens.
+ * Returns the current tokens of recipients on a channel, by device. The device table is read only for the exceptions: devices that
+ * got another user after `since` (Unix ms), and those that run HarmonyOS if the vendor separates them. A join for all devices
+ * doubles the cost.
  */
 export async function tokensOf(
   runner: Runner,
-  channel: Channel,
+  channel: VendorChannel,
   recipients: readonly number[],
   since: number,
-): Promise<Map<number, PresentToken>> {
+): Promise<Map<number, CurrentToken>> {
+  const { separatesHarmony = false } = cardOf(channel)
   const [ids, tokens, environments, bundles, moves, platforms] = await runColumns(
     runner,
     'tokens',
@@ -130,22 +144,22 @@ export async function tokensOf(
        UNION ALL
        SELECT id, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
          platform
-       FROM device WHERE id = ANY($1::bigint[]) AND (moved_at > to_timestamp($3::float8 / 1000) OR platform = 'harmony')
+       FROM device WHERE id = ANY($1::bigint[]) AND (moved_at > to_timestamp($3::float8 / 1000) OR $4::boolean AND platform = 'harmony')
      ) found`,
-    [idList(recipients), channel, since],
+    [idList(recipients), channel, since, separatesHarmony],
   )
-  const present = new Map<number, PresentToken>()
+  const current = new Map<number, CurrentToken>()
   ids.forEach((id, i) => {
     if (tokens[i] === '') return
     const environment = Number(environments[i])
-    present.set(Number(id), { token: tokens[i]!, environment, bundleId: bundles[i] || null, harmony: false })
+    current.set(Number(id), { token: tokens[i]!, environment, bundleId: bundles[i] || null, harmony: false })
   })
-  // Afterwards: nothing says that Postgres answers the parts of a union in their order.
+  // In a second loop, because Postgres may return the parts of a union in any order.
   ids.forEach((id, i) => {
-    const token = tokens[i] === '' ? present.get(Number(id)) : undefined
+    const token = tokens[i] === '' ? current.get(Number(id)) : undefined
     if (!token) return
-    token.harmony = platforms[i] === 'harmony'
+    token.harmony = separatesHarmony && platforms[i] === 'harmony'
     if (moves[i]) token.movedAt = Number(moves[i])
   })
-  return present
+  return current
 }

@@ -1,17 +1,17 @@
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
-/** Which kinds of rounds would find something to do. */
-export type Pulse = { plan: boolean; send: boolean; tend: boolean }
+/** Which rounds of the planner have something to do. */
+export type DueWork = { plan: boolean; send: boolean; native: boolean }
 
 /**
- * One look for all rounds, so that an idle planner costs Postgres one cheap statement a turn instead of twenty. It may say
- * yes for nothing; what it overlooks is found by the rounds that run now and then without asking.
+ * Asks for all rounds at once, so that an idle planner costs one cheap statement instead of twenty. It may return true although
+ * there is nothing to do. Work that it does not see is found by the rounds that run at intervals in any case.
  */
-export async function feelPulse(db: Database): Promise<Pulse> {
-  const [row] = await run<[boolean, boolean, boolean]>(
+export async function findDueWork(db: Database): Promise<DueWork> {
+  const [row] = await run<[boolean, boolean, boolean | null]>(
     db.pool,
-    'pulse',
+    'due-work',
     `SELECT
        EXISTS (SELECT 1 FROM task WHERE state = 'accepted' AND begin_at <= now()) OR EXISTS (SELECT 1 FROM slice),
        (SELECT task_id FROM batch WHERE state <> 'settled' ORDER BY task_id LIMIT 1) IS NOT NULL
@@ -22,6 +22,6 @@ export async function feelPulse(db: Database): Promise<Pulse> {
          OR EXISTS (SELECT 1 FROM gateway_node WHERE lease_until <= now())`,
     [],
   )
-  const [plan, send, tend] = row!
-  return { plan, send, tend: tend ?? false }
+  const [plan, send, native] = row!
+  return { plan, send, native: native ?? false }
 }

@@ -1,32 +1,33 @@
-import { type ReleasedBatch, type ReleasedRow, releasedBatch, releasedColumns } from '../ledger/batch-rows.ts'
+import type { Lane } from '@herald/domain'
+import { type ReleasedBatch, releasedBatch } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
-/** A certificate, or a gateway node of the native channel, with batches that could go out now. */
-export type Outlet = { certificateId: number } | { node: string }
+/** Batches are released per certificate, or per gateway node for the native channel. */
+export type Destination = { certificateId: number } | { node: string }
 
 /**
- * Outlets with batches that are due, found by hopping through the index instead of reading every ready row: while a vendor is
- * down, thousands of certificates have batches that wait for their time. A closed certificate is one while it has batches that
- * were not offered since it was closed: who in them has another channel is to get it. A removed one is too: its recipients
- * find out.
+ * Returns the destinations with due batches. The recursive query jumps in the index from one certificate to the next instead of
+ * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried.
+ * A closed certificate is included while it has batches that were not released since it was closed: their recipients must get the
+ * chance to move to another channel. So is a certificate that was removed.
  */
-export async function readyOutlets(db: Database): Promise<Outlet[]> {
+export async function readyDestinations(db: Database): Promise<Destination[]> {
   const rows = await run<[number]>(
     db.pool,
     'ready-certificates',
-    `WITH RECURSIVE hop AS (
+    `WITH RECURSIVE next_certificate AS (
        (SELECT certificate_id AS id FROM batch WHERE state = 'ready' AND certificate_id IS NOT NULL ORDER BY certificate_id LIMIT 1)
        UNION ALL
-       SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > hop.id
-               ORDER BY certificate_id LIMIT 1) FROM hop WHERE hop.id IS NOT NULL
+       SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > n.id
+               ORDER BY certificate_id LIMIT 1) FROM next_certificate n WHERE n.id IS NOT NULL
      )
-     SELECT hop.id FROM hop CROSS JOIN LATERAL (
+     SELECT n.id FROM next_certificate n CROSS JOIN LATERAL (
        SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = hop.id AND node IS NULL AND lane = l.lane
+         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
            AND not_before <= now() ORDER BY not_before LIMIT 1
        ) b LIMIT 1
-     ) due LEFT JOIN certificate c ON c.id = hop.id
+     ) due LEFT JOIN certificate c ON c.id = n.id
      WHERE c.state IS DISTINCT FROM 'closed' OR EXISTS (
        SELECT 1 FROM batch b WHERE b.state = 'ready' AND b.certificate_id = c.id
          AND (b.released_at IS NULL OR b.released_at < c.last_error_at))`,
@@ -40,24 +41,24 @@ export async function readyOutlets(db: Database): Promise<Outlet[]> {
     [],
   )
   return [
-    ...rows.map(([certificateId]): Outlet => ({ certificateId })),
-    ...nodes.map(([node]): Outlet => ({ node })),
+    ...rows.map(([certificateId]): Destination => ({ certificateId })),
+    ...nodes.map(([node]): Destination => ({ node })),
   ]
 }
 
 /**
- * Releases due batches of one outlet, high : normal 4 : 1, while fewer than `window` recipients are in flight there. Rows
- * that another feeder is releasing are skipped.
+ * Releases due batches of one destination, four of the high lane for one of the normal lane, until `window` recipients are in
+ * flight there. Rows that another feeder is releasing are skipped.
  */
-export async function releaseReady(db: Database, outlet: Outlet, window: number): Promise<ReleasedBatch[]> {
-  const vendor = 'certificateId' in outlet
-  const rows = await run<ReleasedRow>(
+export async function releaseReady(db: Database, to: Destination, window: number): Promise<ReleasedBatch[]> {
+  const isVendor = 'certificateId' in to
+  const rows = await run(
     db.pool,
-    vendor ? 'release-certificate' : 'release-node',
-    vendor ? releaseOfCertificate : releaseOfNode,
-    [vendor ? outlet.certificateId : outlet.node, window],
+    isVendor ? 'release-certificate' : 'release-node',
+    isVendor ? releaseOfCertificate : releaseOfNode,
+    [isVendor ? to.certificateId : to.node, window],
   )
-  return rows.map(releasedBatch)
+  return rows.map(releasedBatch.read)
 }
 
 const releaseOfCertificate = releaseSql(
@@ -66,38 +67,38 @@ const releaseOfCertificate = releaseSql(
 )
 const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', '')
 
-// Equalities and one state at a time: `IS NOT DISTINCT FROM` and a list of states use no index, and would read every open
-// batch of everybody for each certificate.
-function releaseSql(outlet: string, unless: string): string {
+// free: recipients that may still be released: the window less those of the released and sending batches.
+// high, normal: the first due batches of each lane, locked. `unless` leaves out batches of a closed certificate that were already
+//   released since it was closed.
+// ordered: merges the lanes: the nth high batch has turn n, the nth normal batch has turn 4n.
+// picked: batches in that order while recipients are free; the last one may exceed the window.
+// Conditions are equalities on one state at a time. `IS NOT DISTINCT FROM` or a list of states would not use the index and read
+// every open batch for each certificate.
+function releaseSql(destination: string, unless: string): string {
   const inFlight = (state: string) =>
-    `(SELECT coalesce(sum(size), 0) FROM batch WHERE ${outlet} AND state = '${state}')`
-  return `WITH room AS MATERIALIZED (
+    `(SELECT coalesce(sum(size), 0) FROM batch WHERE ${destination} AND state = '${state}')`
+  const first = (lane: Lane) =>
+    `SELECT task_id, id, size, not_before FROM batch
+       WHERE state = 'ready' AND ${destination} AND lane = '${lane}'
+         AND not_before <= now() AND (SELECT recipients FROM free) > 0 ${unless}
+       ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED`
+  return `WITH free AS MATERIALIZED (
        SELECT $2::bigint - ${inFlight('released')} - ${inFlight('sending')} AS recipients
-     ), high AS MATERIALIZED (
-       SELECT task_id, id, size, not_before FROM batch
-       WHERE state = 'ready' AND ${outlet} AND lane = 'high'
-         AND not_before <= now() AND (SELECT recipients FROM room) > 0 ${unless}
-       ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED
-     ), normal AS MATERIALIZED (
-       SELECT task_id, id, size, not_before FROM batch
-       WHERE state = 'ready' AND ${outlet} AND lane = 'normal'
-         AND not_before <= now() AND (SELECT recipients FROM room) > 0 ${unless}
-       ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED
-     ), shared AS (
+     ), high AS MATERIALIZED (${first('high')}), normal AS MATERIALIZED (${first('normal')}), ordered AS (
        SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 1.0 AS turn FROM high
        UNION ALL
        SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 4.0 AS turn FROM normal
      ), picked AS (
        SELECT task_id, id FROM (
-         SELECT task_id, id, sum(size) OVER (ORDER BY turn, task_id, id) - size AS before FROM shared
-       ) s WHERE s.before < (SELECT recipients FROM room)
+         SELECT task_id, id, sum(size) OVER (ORDER BY turn, task_id, id) - size AS before FROM ordered
+       ) s WHERE s.before < (SELECT recipients FROM free)
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked
      WHERE b.task_id = picked.task_id AND b.id = picked.id
-     RETURNING ${releasedColumns}`
+     RETURNING ${releasedBatch.sql}`
 }
 
-/** Tasks with a speed that have a batch to send now; one that only waits for receipts or inboxes costs nothing. */
+/** Returns the tasks with a speed limit that have a due batch. */
 export async function pacedTasks(db: Database): Promise<number[]> {
   const rows = await run<[number]>(
     db.pool,
@@ -110,11 +111,11 @@ export async function pacedTasks(db: Database): Promise<number[]> {
 }
 
 /**
- * Releases batches of a task with a speed out of its bucket, which holds one second's worth and is in the row, so that it
- * survives a restart and several feeders share it. Time spent paused fills nothing (resume restarts the clock).
+ * Releases batches of a task with a speed limit, as far as its token bucket allows. The bucket has room for one second and is
+ * stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill while the task is paused.
  */
 export async function releasePaced(db: Database, taskId: number): Promise<ReleasedBatch[]> {
-  const rows = await run<ReleasedRow>(
+  const rows = await run(
     db.pool,
     'release-paced',
     `WITH bucket AS MATERIALIZED (
@@ -134,8 +135,8 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
        FROM bucket WHERE task.id = bucket.id
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked WHERE b.task_id = $1 AND b.id = picked.id
-     RETURNING ${releasedColumns}`,
+     RETURNING ${releasedBatch.sql}`,
     [taskId],
   )
-  return rows.map(releasedBatch)
+  return rows.map(releasedBatch.read)
 }

@@ -18,31 +18,31 @@ export {
   storeCallbacks,
 } from './callbacks.ts'
 export { batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
-export { feelPulse } from './due-work.ts'
-export { pacedTasks, readyOutlets, releasePaced, releaseReady } from './feeder.ts'
+export { findDueWork } from './due-work.ts'
+export { pacedTasks, readyDestinations, releasePaced, releaseReady } from './feeder.ts'
 export {
   beginDueTask,
-  closePlanning,
+  finishPlanning,
   type PlannedTask,
   PlanningFailed,
   planPage,
   tasksById,
 } from './planning.ts'
-export { type ReceiptToRecord, receiptsAmong, recordReceipts } from './receipts.ts'
+export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'
 export { settleUntilKnown } from './settle-until-known.ts'
 export {
-  alignPaused,
+  alignPausedBatches,
+  cancelAccepted,
   channelsWithUnclaimed,
-  closeCancelledAccepted,
-  closeDone,
   finishTasks,
-  freeDeadLeases,
-  unclaimed,
+  reclaimExpiredLeases,
+  settleEnded,
+  takeUnclaimed,
 } from './sweeping.ts'
 export {
-  type ControlAnswer,
+  type ControlResult,
   cancelTask,
   listTasks,
   pauseTask,

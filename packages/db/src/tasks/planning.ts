@@ -7,14 +7,22 @@ import {
   type Strategy,
   targetsOf,
 } from '@herald/domain'
-import { batchRecord, batchRow, handOverTime, idList } from '../ledger/batch-rows.ts'
+import {
+  batchRecord,
+  batchRow,
+  deliveryWindowSql,
+  idList,
+  insertBatchesSql,
+  waitingStateSql,
+} from '../ledger/batch-rows.ts'
+import { addCountersSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { isTransient } from '../store/errors.ts'
-import { inTransaction, type Runner, run } from '../store/statement.ts'
+import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
 import { decodeAudience } from './accept.ts'
 import { type AudienceScope, deviceIdBounds } from './audience.ts'
 
-/** What planning and sending need to know of a task; none of it changes after the accept but the lane. */
+/** What planning and sending need of a task. Only the lane may change after the accept. */
 export type PlannedTask = AudienceScope & {
   taskId: number
   strategy: Strategy
@@ -24,75 +32,54 @@ export type PlannedTask = AudienceScope & {
   lane: Lane
   speed?: number
   ttl: number
-  /** When (Unix ms, by the database's clock) it was accepted, or was to begin if that is later. */
+  /** When it was accepted, or its start if that is later; Unix ms by the database's clock. */
   beginAt: number
 }
 
-type TaskRow = [
-  id: number,
-  appId: string,
-  groupId: number | null,
-  audience: unknown,
-  strategy: Strategy,
-  sequence: SequenceWord[],
-  message: Message,
-  messageClass: MessageClass | null,
-  lane: Lane,
-  speed: number | null,
-  ttl: number,
-  beginAt: number,
-]
-const taskColumns = `t.id, t.app_id, t.group_id, t.audience, t.strategy, t.sequence, t.message, t.message_class, t.lane, t.speed,
-  t.ttl, (extract(epoch FROM t.begin_at) * 1000)::float8`
+const taskColumns: Record<keyof PlannedTask, string> = {
+  taskId: 't.id',
+  appId: 't.app_id',
+  groupId: 't.group_id',
+  audience: 't.audience',
+  strategy: 't.strategy',
+  sequence: 't.sequence',
+  message: 't.message',
+  messageClass: 't.message_class',
+  lane: 't.lane',
+  speed: 't.speed',
+  ttl: 't.ttl',
+  beginAt: '(extract(epoch FROM t.begin_at) * 1000)::float8',
+}
+const taskFields = fields<PlannedTask>(taskColumns)
 
-function plannedTask(row: TaskRow): PlannedTask {
-  const [
-    taskId,
-    appId,
-    groupId,
-    audience,
-    strategy,
-    sequence,
-    message,
-    messageClass,
-    lane,
-    speed,
-    ttl,
-    beginAt,
-  ] = row
+function plannedTask(row: unknown[]): PlannedTask {
+  const { audience, groupId, messageClass, speed, ...task } = taskFields.read(row)
   return {
-    taskId,
-    appId,
-    groupId: groupId ?? undefined,
+    ...task,
     audience: decodeAudience(audience),
-    strategy,
-    sequence,
-    message,
+    groupId: groupId ?? undefined,
     messageClass: messageClass ?? undefined,
-    lane,
     speed: speed ?? undefined,
-    ttl,
-    beginAt,
   }
 }
 
 export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
-  const rows = await run<TaskRow>(
+  const rows = await run(
     runner,
     'tasks-by-id',
-    `SELECT ${taskColumns} FROM task t WHERE t.id = ANY($1::bigint[])`,
+    `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[])`,
     [ids],
   )
   return rows.map(plannedTask)
 }
 
-/** Slices of one broadcast: as many planners can work on it at once. */
+/** A broadcast is planned in this many slices, so at most this many planners work on it at once. */
 const SLICES = 8
-/** Each page ends every channel's last batch, however full: narrow pages over nine channels make twice the batches. */
+/** Ids per page of a slice. Each page starts new batches on every channel, so narrow pages make up to twice as many batches. */
 const FIRST_WIDTH = 16_000
-const MOST_WIDTH = 4_194_304
+const MAX_WIDTH = 4_194_304
 
-/** A task that could not be planned, so that the caller can leave it alone for a while. */
+/** One task could not be planned; the caller skips it for a while. */
 export class PlanningFailed extends Error {
   readonly taskId: number
   constructor(taskId: number, cause: unknown) {
@@ -101,8 +88,8 @@ export class PlanningFailed extends Error {
   }
 }
 
-/** What went wrong with one task's own data must not be read as trouble of the planner, nor Postgres' as the task's. */
-async function blaming<T>(taskId: number, work: () => Promise<T>): Promise<T> {
+/** Errors caused by a task's own data become PlanningFailed; transient errors of Postgres are not the task's fault. */
+async function asPlanningFailure<T>(taskId: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -110,34 +97,34 @@ async function blaming<T>(taskId: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A task whose planning has begun; with a plan, it is done with it. */
-export type Begun = { taskId: number; plan?: Plan }
+/** A task whose planning has started; with a plan it has also ended. */
+export type BegunTask = { taskId: number; plan?: Plan }
 
 /**
- * Takes one task whose time has come, none of `but`, and lets `decide` plan it: a plan (small audience) is committed with the
- * beginning, undefined cuts the application's devices into slices. Nobody else sees the task meanwhile; a crash leaves it as
- * it was. Answers undefined when nothing is due.
+ * Locks one due task that is not in `except`, and lets `decide` plan it. A plan (small audience) is committed together with the
+ * task's new state; undefined (large audience) divides the application's devices into slices. A crash leaves the task as it was.
+ * Returns undefined when no task is due.
  */
 export async function beginDueTask(
   db: Database,
-  but: readonly number[],
+  except: readonly number[],
   decide: (task: PlannedTask) => Promise<Plan | undefined>,
-): Promise<Begun | undefined> {
+): Promise<BegunTask | undefined> {
   return inTransaction(db, async (runner) => {
-    const [row] = await run<TaskRow>(
+    const [row] = await run(
       runner,
       'due-task',
-      `SELECT ${taskColumns} FROM task t
+      `SELECT ${taskFields.sql} FROM task t
        WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
        ORDER BY t.begin_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
-      [but],
+      [except],
     )
     if (!row) return undefined
     const task = plannedTask(row)
     const { taskId } = task
-    const plan = await blaming(taskId, () => decide(task))
+    const plan = await asPlanningFailure(taskId, () => decide(task))
     const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
-    const deadline = `LEAST(now() + ${handOverTime}, show_end)`
+    const deadline = `LEAST(now() + ${deliveryWindowSql}, show_end)`
     if (plan) {
       await run(
         runner,
@@ -171,37 +158,46 @@ export async function beginDueTask(
 
 export type SlicePage = { task: PlannedTask; lo: number; hi: number }
 
-/** Without a plan it held too many devices, and was halved. */
+/** Without a plan the page had too many devices and was halved. */
 export type PlannedPage = { plan?: Plan; last: boolean }
 
+type Slice = { no: number; cursor: number; hi: number; width: number }
+const sliceFields = fields<PlannedTask & Slice>({
+  ...taskColumns,
+  no: 's.no',
+  cursor: 's.cursor',
+  hi: 's.hi',
+  width: 's.width',
+})
+
 /**
- * Takes one open slice of a task that is none of `but`, lets `decide` plan the devices of its next page, and commits batches,
- * targets and the cursor together. `decide` answers undefined when the page held too many devices; the page is then halved.
- * The row lock keeps other planners off the slice; they skip it. Slices of different tasks are taken at random, so that no
- * broadcast waits for another's end. Answers undefined when no slice is open.
+ * Locks one open slice of a task that is not in `except`, lets `decide` plan the devices of its next page, and commits batches,
+ * targets and the cursor together. `decide` returns undefined if the page has too many devices; the page is then halved. Other
+ * planners skip a locked slice. The slice is chosen at random, so that no broadcast waits for the end of another. Returns
+ * undefined when no slice is open.
  */
 export async function planPage(
   db: Database,
-  but: readonly number[],
+  except: readonly number[],
   decide: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
 ): Promise<PlannedPage | undefined> {
   return inTransaction(db, async (runner) => {
-    const [row] = await run<[...TaskRow, no: number, cursor: number, hi: number, width: number]>(
+    const [row] = await run(
       runner,
       'open-slice',
-      // Chosen by itself: messages of all tasks that are being planned would be sorted along, for every page.
-      `SELECT ${taskColumns}, s.no, s.cursor, s.hi, s.width FROM (
+      // The slice is chosen in a subquery; otherwise the messages of all tasks in planning would be sorted with it.
+      `SELECT ${sliceFields.sql} FROM (
          SELECT s.* FROM slice s JOIN task t ON t.id = s.task_id
          WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
          ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED
        ) s JOIN task t ON t.id = s.task_id`,
-      [but],
+      [except],
     )
     if (!row) return undefined
-    const [no, cursor, hi, width] = row.slice(-4) as [number, number, number, number]
-    const task = plannedTask(row.slice(0, -4) as TaskRow)
+    const { no, cursor, hi, width } = sliceFields.read(row)
+    const task = plannedTask(row)
     const end = Math.min(hi, cursor + width)
-    const planned = await blaming(task.taskId, () => decide({ task, lo: cursor, hi: end }, runner))
+    const planned = await asPlanningFailure(task.taskId, () => decide({ task, lo: cursor, hi: end }, runner))
     if (!planned) {
       await run(
         runner,
@@ -211,7 +207,7 @@ export async function planPage(
       )
       return { last: false }
     }
-    const wider = planned.devices < 1000 ? Math.min(MOST_WIDTH, width * 2) : width
+    const wider = planned.devices < 1000 ? Math.min(MAX_WIDTH, width * 2) : width
     await insertPlan(runner, task.taskId, planned.plan)
     await run(
       runner,
@@ -224,8 +220,8 @@ export async function planPage(
 }
 
 /**
- * Batches, inbox rows and targets of a plan, in the caller's transaction. The key share lock keeps the task from being
- * finished or cancelled before the batches are visible; if it is already, nothing is inserted.
+ * Inserts the batches, inbox rows and targets of a plan. The key share lock prevents that the task is finished or cancelled before
+ * the batches are visible; if it has ended already, nothing is inserted.
  */
 async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<void> {
   await run(
@@ -233,20 +229,22 @@ async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<v
     'insert-plan',
     `WITH t AS MATERIALIZED (SELECT * FROM task WHERE id = $1 AND state IN ('planning', 'sending') FOR KEY SHARE),
      batches AS (
-       INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried, deadline)
-       SELECT t.id, t.app_id, b.channel, b.certificate_id, b.topic, b.node, t.lane,
-         CASE WHEN t.paused THEN 'held' WHEN t.speed IS NOT NULL THEN 'paced' ELSE 'ready' END,
-         b.size, b.recipients::bigint[], repeat('.', b.size), b.tried::text[], t.deadline
-       FROM t, jsonb_to_recordset($2::jsonb) AS b (${batchRecord})
-     ), boxed AS (
+       ${insertBatchesSql({
+         from: `t, jsonb_to_recordset($2::jsonb) AS b (${batchRecord})`,
+         task: 't',
+         taskId: 't.id',
+         state: waitingStateSql('t'),
+       })}
+     ), inboxes AS (
        INSERT INTO inbox (task_id, device_id, app_id, expires_at)
        SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($3::bigint[]) AS d (id)
-     ), lost AS (
+     ), unreachable AS (
        UPDATE task SET unreachable = unreachable + $5 WHERE id IN (SELECT id FROM t) AND $5 > 0
      )
-     INSERT INTO counter AS c (task_id, channel, target)
-     SELECT t.id, n.key, n.value::bigint FROM t, jsonb_each_text($4::jsonb) n ORDER BY n.key
-     ON CONFLICT (task_id, channel) DO UPDATE SET target = c.target + excluded.target`,
+     ${addCountersSql(
+       ['target'],
+       `SELECT t.id AS task_id, n.key AS channel, n.value::bigint AS target FROM t, jsonb_each_text($4::jsonb) n`,
+     )}`,
     [
       taskId,
       JSON.stringify(plan.batches.map(batchRow)),
@@ -257,11 +255,11 @@ async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<v
   )
 }
 
-/** Tasks whose last slice is planned go on to sending; slices of those that were cancelled meanwhile would be looked for for ever. */
-export async function closePlanning(db: Database): Promise<number> {
+/** Moves tasks whose slices are all planned to `sending`, and deletes the slices of these and of cancelled tasks. */
+export async function finishPlanning(db: Database): Promise<number> {
   const rows = await run(
     db.pool,
-    'close-planning',
+    'finish-planning',
     `WITH done AS (
        SELECT t.id FROM task t WHERE t.state = 'planning'
          AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)

@@ -7,15 +7,15 @@ export type ReceiptToRecord = {
   appId: string
   taskId: number
   deviceId: number
-  /** The channel that reports; undefined for a client's word: the channel the device was last sent on. */
+  /** The channel that reports. Undefined for a report by the client: the channel that last sent to the device. */
   channel?: Channel
   event: 'received' | 'clicked'
 }
 
 /**
- * Records receipts, each device and task once, and raises `received` by the number that is new. Receipts of devices that are
- * no recipients of the task on that channel are ignored; a receipt may come before its batch is settled. Sorted throughout:
- * unsorted groups deadlock on each other. Answers how many were new; `onCounted` hears it by channel.
+ * Records receipts, once per device and task, and raises `received` by the number of new ones. A receipt may arrive before its
+ * batch is settled. Receipts of devices that are not recipients of the task on that channel are ignored. Returns the number of new
+ * ones; `onCounted` gets it per channel.
  */
 export async function recordReceipts(
   db: Database,
@@ -36,9 +36,14 @@ export async function recordReceipts(
   return rows.reduce((sum, [, count]) => sum + count, 0)
 }
 
-// The native channel's recipients are in the inbox until they acknowledge, others in the batch whose id range holds them.
-// Who has the message needs no copy in the inbox. One that was never counted as written must have been, but its gateway died
-// before it could say so: the recipient that waits in the inbox, or has been moved on, was sent.
+// All steps are sorted, because concurrent calls that lock the same rows in different orders deadlock.
+// matched: finds the device and its status letter among the task's recipients: in the batches of the channel whose range of ids
+//   (lo to hi) includes it, and in the inbox.
+// chosen: of several matches one that was sent, otherwise one that was not moved, otherwise that of the latest batch.
+// copies, cleared: a device that has the message needs no inbox copy. If another channel reports, a copy that was not sent yet
+//   stays, because it is still counted as pending on the native channel.
+// counted: a native message that was received but never counted as sent (its gateway crashed after writing it) is counted as sent
+//   now; if it was counted as moved because of the crash, `moved` is lowered again.
 const recordSql = `
 WITH input AS MATERIALIZED (
   SELECT app_id, task_id, device_id, channel, bool_or(clicked) AS clicked
@@ -48,13 +53,13 @@ WITH input AS MATERIALIZED (
   SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND t.app_id = i.app_id
 ), matched AS MATERIALIZED (
   SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
-    SELECT c.channel, substr(b.status, b.place, 1) AS letter, b.id
+    SELECT c.channel, substr(b.status, b.nth, 1) AS letter, b.id
     FROM (SELECT channel FROM counter WHERE task_id = k.task_id AND channel = coalesce(k.channel, channel)) c
     CROSS JOIN LATERAL (
-      SELECT id, status, array_position(recipients, k.device_id) AS place FROM batch
+      SELECT id, status, array_position(recipients, k.device_id) AS nth FROM batch
       WHERE task_id = k.task_id AND channel = c.channel AND lo <= k.device_id AND hi >= k.device_id
     ) b
-    WHERE b.place IS NOT NULL
+    WHERE b.nth IS NOT NULL
     UNION ALL
     SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
     WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native'
@@ -73,14 +78,14 @@ WITH input AS MATERIALIZED (
 ), copies AS MATERIALIZED (
   SELECT i.task_id, i.device_id FROM inbox i JOIN chosen c USING (task_id, device_id)
   WHERE c.channel = 'native' OR i.sent_at IS NOT NULL ORDER BY 1, 2 FOR UPDATE OF i
-), unboxed AS (
+), cleared AS (
   DELETE FROM inbox i USING copies WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id
   RETURNING i.task_id, i.sent_at
 ), counted AS (
-  UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent, moved = c.moved - n.stayed FROM (
-    SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent, sum(stayed) AS stayed FROM (
-      SELECT task_id, channel, 1 AS fresh, 0 AS sent, 0 AS stayed FROM inserted
-      UNION ALL SELECT task_id, 'native', 0, 1, 0 FROM unboxed WHERE sent_at IS NULL
+  UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent, moved = c.moved - n.unmoved FROM (
+    SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent, sum(unmoved) AS unmoved FROM (
+      SELECT task_id, channel, 1 AS fresh, 0 AS sent, 0 AS unmoved FROM inserted
+      UNION ALL SELECT task_id, 'native', 0, 1, 0 FROM cleared WHERE sent_at IS NULL
       UNION ALL SELECT task_id, 'native', 0, 1, 1 FROM inserted JOIN chosen USING (task_id, device_id, channel)
         WHERE channel = 'native' AND letter = 'm'
     ) deltas GROUP BY 1, 2 ORDER BY 1, 2
@@ -88,8 +93,27 @@ WITH input AS MATERIALIZED (
 )
 SELECT channel, count(*)::int FROM inserted GROUP BY 1`
 
-/** Which of these devices have a receipt of their task, as `task/device`. */
-export async function receiptsAmong(
+/** Returns which of the devices are recipients of their task on the channel, as `task/device`. */
+export async function findRecipients(
+  runner: Runner,
+  appId: string,
+  channel: Channel,
+  keys: readonly { taskId: number; deviceId: number }[],
+): Promise<Set<string>> {
+  const rows = await run<[number, number]>(
+    runner,
+    'recipients-among',
+    `SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
+     JOIN task t ON t.id = k.task_id AND t.app_id = $1
+     WHERE EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND b.channel = $2
+       AND b.lo <= k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients))`,
+    [appId, channel, keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
+  )
+  return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
+}
+
+/** Returns the devices that have a receipt of their task, as `task/device`. */
+export async function findReceipts(
   runner: Runner,
   keys: readonly { taskId: number; deviceId: number }[],
 ): Promise<Set<string>> {

@@ -1,5 +1,5 @@
+import { tryAdvisoryLock } from '../store/advisory-lock.ts'
 import type { Database } from '../store/database.ts'
-import { takeLead } from '../store/leadership.ts'
 import { dropPartitions, ensurePartitions, partitionDays } from '../store/partitions.ts'
 
 export type RetentionReport = { droppedDays: number; rows: number }
@@ -8,18 +8,18 @@ const DAY_MS = 86_400_000
 const CHUNK = 10_000
 
 /**
- * Lets go of what grows: days whose tasks all ended over `days` ago lose their task rows and partitions; smaller tables lose
- * rows by age. One process at a time; others return at once.
+ * Deletes old data: days whose tasks all ended more than `days` ago with their partitions, and old rows of smaller tables. One
+ * process at a time; others return at once.
  */
 export async function applyRetention(db: Database, days: number, now = Date.now()): Promise<RetentionReport> {
-  const lead = await takeLead(db, 'retention')
-  if (!lead) return { droppedDays: 0, rows: 0 }
+  const lock = await tryAdvisoryLock(db, 'retention')
+  if (!lock) return { droppedDays: 0, rows: 0 }
   try {
     await ensurePartitions(db, now)
     const droppedDays = await dropEndedDays(db, now - days * DAY_MS)
     return { droppedDays, rows: await deleteAged(db, days, now) }
   } finally {
-    await lead.release()
+    await lock.release()
   }
 }
 
@@ -27,38 +27,37 @@ async function dropEndedDays(db: Database, before: number): Promise<number> {
   let dropped = 0
   for (const { day, from, to } of await partitionDays(db)) {
     if (day + DAY_MS > before) break
-    // A task of that day may have been scheduled for later, or still wait for its last device.
+    // A task of that day may have started later, or still wait for its last device.
     const alive = await db.pool.query(
       `SELECT 1 FROM task WHERE id >= $1 AND id < $2
          AND (finished_at IS NULL OR finished_at > to_timestamp($3)) LIMIT 1`,
       [from, to, before / 1000],
     )
     if (alive.rowCount) continue
-    for (const table of ['counter', 'failure', 'task_memory', 'slice'])
-      await deleteInChunks(db, table, 'task_id', from, to)
-    await deleteInChunks(db, 'task', 'id', from, to)
-    // Last: the day is found by its partitions, so that one whose rows could not all be deleted is taken up again.
+    for (const table of ['counter', 'failure', 'task_memory', 'slice', 'task'] as const)
+      await deleteInChunks(db, table, from, to)
+    // Last, because days are found by their partitions: if a delete fails, the next run continues with this day.
     await dropPartitions(db, day)
     dropped++
   }
   return dropped
 }
 
-/** A busy day has millions: one statement for all of them would outlast the time limit of statements. */
+/** One statement for the millions of rows of a busy day would exceed the time limit. */
 async function deleteInChunks(
   db: Database,
-  table: string,
-  column: string,
+  table: 'counter' | 'failure' | 'task_memory' | 'slice' | 'task',
   from: number,
   to: number,
 ): Promise<void> {
+  const column = table === 'task' ? 'id' : 'task_id'
   for (let left = true; left; ) {
     const { rowCount } = await db.pool.query(
       `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM ${table} WHERE ${column} >= $1 AND ${column} < $2 LIMIT ${CHUNK}))`,
       [from, to],
     )
-    // Not by a full chunk: a row that changes meanwhile is passed over.
+    // Not `rowCount < CHUNK`: a row that is changed at the same time is skipped.
     left = rowCount !== 0
   }
 }

@@ -6,39 +6,39 @@ import { run } from '../store/statement.ts'
 import { type BatchKey, batchName } from './claim.ts'
 import { plainSettleSql, settleSql } from './settle-sql.ts'
 
-/** What happened to recipients of one claimed batch, as one write; `status` has one letter a recipient. */
+/** The results of a claimed batch as one write; `status` has one letter per recipient. */
 export type Settlement = BatchKey &
   Omit<Fold, 'pending' | 'wait'> & {
     version: number
     /**
-     * sending: some recipients are still under way; the lease goes on and the version rises by one.
-     * again: the pending ones wait for `wait` seconds. settled: nothing is pending.
+     * sending: some recipients are still being sent to; the lease continues and the version rises by one.
+     * retry: the pending ones are retried after `wait` seconds. settled: nothing is pending.
      */
-    state: 'sending' | 'again' | 'settled'
+    state: 'sending' | 'retry' | 'settled'
     wait?: number
-    /** The pending ones are in trouble (throttled, unavailable): starts or keeps the clock of patience. */
+    /** The pending ones were throttled or the vendor is unavailable: starts `trouble_since`, or keeps it. */
     troubled?: boolean
-    /** Recipients whose copy in the inbox is no longer needed, since the vendor has accepted it. */
-    unbox?: number[]
+    /** Recipients whose copy in the inbox is no longer needed because the vendor accepted the message. */
+    clearInbox?: number[]
     retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
-    /** Answers of the vendor about tokens, for the guard against mass retirement. */
+    /** Tokens that the vendor called good or dead, and those called dead, for the guard against mass retirement. */
     answered: number
     gone: number
   }
 
-export type SettleAnswer = {
-  /** Batches whose version matched; all others wrote nothing at all. */
+export type SettleResult = {
+  /** Batches whose version matched; nothing was written for the others. */
   settled: Set<string>
-  /** Over half of the certificate's tokens are said to be dead: nothing was retired. */
+  /** More than half of the certificate's tokens were called dead, so none was retired. */
   suspect: boolean
 }
 
 /**
- * The only writer of a batch after its claim: batch, bindings, fallback batches, inbox and counters in one statement, guarded
- * by the version. Rows are touched in a fixed order (batches, bindings by device, windows, counters sorted); each step waits
- * for the one before through the counts it reads.
+ * Writes the results of claimed batches in one statement: batch, bindings, batches of the next channel, inbox and counters. A batch
+ * whose version has changed is not written. Rows are locked in a fixed order (batches, bindings by device, windows, failures,
+ * counters), so that concurrent settles do not deadlock.
  */
-export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleAnswer> {
+export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
   const plain = settlements.every(isPlain)
   const rows = await run<[taskId: number, id: number, suspect: boolean]>(
     db.pool,
@@ -52,9 +52,9 @@ export async function settleBatches(db: Database, settlements: readonly Settleme
   }
 }
 
-/** Nobody left the channel: what is to be written is the batch and its counters. */
+/** No recipient left the channel: only the batch and its counters are written. */
 function isPlain(s: Settlement): boolean {
-  const lists = [s.fallback, s.inbox, s.unbox ?? [], s.reasons, s.retire]
+  const lists = [s.fallback, s.inbox, s.clearInbox ?? [], s.reasons, s.retire]
   return s.gone === 0 && lists.every((list) => list.length === 0)
 }
 
@@ -74,7 +74,7 @@ function settleRow(s: Settlement) {
     cancelled: s.cancelled,
     fallback: s.fallback.map(batchRow),
     inbox: idList(s.inbox),
-    unbox: idList(s.unbox ?? []),
+    clear_inbox: idList(s.clearInbox ?? []),
     reasons: reasonRows(s.reasons),
     retire: s.retire,
     answered: s.answered,
@@ -82,7 +82,7 @@ function settleRow(s: Settlement) {
   }
 }
 
-/** How a batch stands, to tell a settle that committed unheard from a lease that was lost. */
+/** Tells whether a settle whose reply was lost was committed, or the lease was lost. */
 export async function batchVersion(
   db: Database,
   taskId: number,

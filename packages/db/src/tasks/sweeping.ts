@@ -1,20 +1,21 @@
-import type { Channel } from '@herald/domain'
-import { type ReleasedBatch, type ReleasedRow, releasedBatch, releasedColumns } from '../ledger/batch-rows.ts'
-import { addUpFailuresSql } from '../ledger/failure-rows.ts'
+import { type Channel, ownReasons } from '@herald/domain'
+import { pendingSql, type ReleasedBatch, releasedBatch, waitingStateSql } from '../ledger/batch-rows.ts'
+import { addCountersSql, after } from '../ledger/counter-rows.ts'
+import { addFailuresSql, reasonLiteral } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
 import { inTransaction, run } from '../store/statement.ts'
 
 /**
- * Released batches that nobody claimed for `seconds`: their job was lost with the queue or with the process that was to
- * add it. They are named again; should the old job still exist, its claim finds nothing.
+ * Takes released batches that no worker claimed for `seconds`, to enqueue them again: their job was lost with the queue, or the
+ * process crashed before it added the job. If the old job still exists, its claim finds nothing.
  */
-export async function unclaimed(
+export async function takeUnclaimed(
   db: Database,
   channel: Channel,
   seconds: number,
-  most: number,
+  max: number,
 ): Promise<ReleasedBatch[]> {
-  const rows = await run<ReleasedRow>(
+  const rows = await run(
     db.pool,
     'unclaimed',
     `WITH lost AS MATERIALIZED (
@@ -22,13 +23,13 @@ export async function unclaimed(
          AND released_at < now() - make_interval(secs => $2) ORDER BY released_at LIMIT $3 FOR UPDATE SKIP LOCKED
      )
      UPDATE batch b SET released_at = now() FROM lost WHERE b.task_id = lost.task_id AND b.id = lost.id
-     RETURNING ${releasedColumns}`,
-    [channel, seconds, most],
+     RETURNING ${releasedBatch.sql}`,
+    [channel, seconds, max],
   )
-  return rows.map(releasedBatch)
+  return rows.map(releasedBatch.read)
 }
 
-/** Channels that have released batches older than `seconds`. */
+/** Returns the channels that have batches released more than `seconds` ago. */
 export async function channelsWithUnclaimed(db: Database, seconds: number): Promise<Channel[]> {
   const rows = await run<[Channel]>(
     db.pool,
@@ -39,116 +40,121 @@ export async function channelsWithUnclaimed(db: Database, seconds: number): Prom
   return rows.map(([channel]) => channel)
 }
 
-/** Batches whose worker let the lease run out go back to where they came from; the version locks the old worker out. */
-export async function freeDeadLeases(db: Database): Promise<number> {
+/** Puts batches whose lease has expired back. Their version rises, so that the old worker can no longer write. */
+export async function reclaimExpiredLeases(db: Database): Promise<number> {
   const rows = await run(
     db.pool,
-    'free-leases',
-    `WITH dead AS MATERIALIZED (
+    'reclaim-leases',
+    `WITH expired AS MATERIALIZED (
        SELECT b.task_id, b.id FROM batch b WHERE b.state = 'sending' AND b.lease_until < now()
        ORDER BY b.lease_until LIMIT 1000 FOR UPDATE SKIP LOCKED
      )
      UPDATE batch b SET version = b.version + 1, lease_until = NULL, worker = NULL, not_before = now(),
-       state = CASE WHEN t.paused THEN 'held' WHEN t.speed IS NOT NULL THEN 'paced' ELSE 'ready' END
-     FROM dead JOIN task t ON t.id = dead.task_id WHERE b.task_id = dead.task_id AND b.id = dead.id RETURNING b.id`,
+       state = ${waitingStateSql('t')}
+     FROM expired e JOIN task t ON t.id = e.task_id WHERE b.task_id = e.task_id AND b.id = e.id RETURNING b.id`,
     [],
   )
   return rows.length
 }
 
-/** Stragglers of paused tasks (planned or put back meanwhile) are held; batches of resumed ones go on. */
-export async function alignPaused(db: Database): Promise<number> {
+/** Holds batches of paused tasks that were planned or put back after the pause, and lets those of resumed tasks continue. */
+export async function alignPausedBatches(db: Database): Promise<number> {
   const held = await run(
     db.pool,
     'hold-paused',
-    `WITH loose AS MATERIALIZED (
+    `WITH unheld AS MATERIALIZED (
        SELECT b.task_id, b.id FROM task t JOIN batch b ON b.task_id = t.id
        WHERE t.paused AND t.state IN ('planning', 'sending') AND b.state IN ('ready', 'paced', 'released')
        LIMIT 5000 FOR UPDATE OF b SKIP LOCKED
      )
-     UPDATE batch b SET state = 'held' FROM loose WHERE b.task_id = loose.task_id AND b.id = loose.id RETURNING b.id`,
+     UPDATE batch b SET state = 'held' FROM unheld u WHERE b.task_id = u.task_id AND b.id = u.id RETURNING b.id`,
     [],
   )
   const freed = await run(
     db.pool,
     'free-resumed',
-    `WITH stuck AS MATERIALIZED (
+    `WITH resumed AS MATERIALIZED (
        SELECT b.task_id, b.id, t.speed FROM batch b JOIN task t ON t.id = b.task_id
        WHERE b.state = 'held' AND NOT t.paused LIMIT 5000 FOR UPDATE OF b SKIP LOCKED
      )
-     UPDATE batch b SET state = CASE WHEN stuck.speed IS NOT NULL THEN 'paced' ELSE 'ready' END
-     FROM stuck WHERE b.task_id = stuck.task_id AND b.id = stuck.id RETURNING b.id`,
+     UPDATE batch b SET state = CASE WHEN r.speed IS NOT NULL THEN 'paced' ELSE 'ready' END
+     FROM resumed r WHERE b.task_id = r.task_id AND b.id = r.id RETURNING b.id`,
     [],
   )
   return held.length + freed.length
 }
 
-/** Batches that were closed together. */
-export type Closed = { channel: Channel; fate: 'expired' | 'cancelled'; batches: number; recipients: number }
+/** Batches that were settled together without being sent. */
+export type EndedBatches = {
+  channel: Channel
+  fate: 'expired' | 'cancelled'
+  batches: number
+  recipients: number
+}
 
-/** Closes a few hundred batches nobody is sending whose message has expired or whose task is being cancelled. */
-export async function closeDone(db: Database): Promise<Closed[]> {
-  const rows = await run<[Channel, Closed['fate'], number, number]>(db.pool, 'close-done', closeSql, [])
+/** Settles a few hundred batches that are not being sent and have expired, or whose task is being cancelled. */
+export async function settleEnded(db: Database): Promise<EndedBatches[]> {
+  const rows = await run<[Channel, EndedBatches['fate'], number, number]>(db.pool, 'settle-ended', endSql, [])
   return rows.map(([channel, fate, batches, recipients]) => ({ channel, fate, batches, recipients }))
 }
 
-const MOST_CLOSED = 200
+const MAX_ENDED = 200
 
-const expiry = `'expired' AS fate, 'its time ran out while ' || CASE
-    WHEN b.state = 'held' THEN 'its task was paused'
-    WHEN b.trouble_since IS NOT NULL THEN 'the vendor was in trouble'
-    WHEN EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed') THEN 'its channel was closed'
-    WHEN b.state = 'paced' THEN 'the speed of its task held it back'
-    ELSE 'it waited to be sent' END AS reason`
+const expiry = `'expired' AS fate, CASE
+    WHEN b.state = 'held' THEN ${reasonLiteral(ownReasons.expired_paused)}
+    WHEN b.trouble_since IS NOT NULL THEN ${reasonLiteral(ownReasons.expired_waiting_for_vendor)}
+    WHEN EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed')
+      THEN ${reasonLiteral(ownReasons.expired_channel_disabled)}
+    WHEN b.state = 'paced' THEN ${reasonLiteral(ownReasons.expired_speed_limit)}
+    ELSE ${reasonLiteral(ownReasons.expired_waiting)} END AS reason`
 
-// The status is read from the locked row: the snapshot's may be older than what a worker settled a moment ago.
-const closeSql = `
+// The status comes from the selects that lock the rows: the one in the snapshot of the UPDATE may be older than a concurrent settle.
+const endSql = `
 WITH waiting AS MATERIALIZED (
   SELECT b.task_id, b.id, b.status, ${expiry} FROM batch b
-  WHERE b.state IN ('ready', 'paced', 'held') AND b.deadline <= now() LIMIT ${MOST_CLOSED} FOR UPDATE SKIP LOCKED
+  WHERE b.state IN ('ready', 'paced', 'held') AND b.deadline <= now() LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
 ), released AS MATERIALIZED (
   SELECT b.task_id, b.id, b.status, ${expiry} FROM batch b
-  WHERE b.state = 'released' AND b.deadline <= now() LIMIT ${MOST_CLOSED} FOR UPDATE SKIP LOCKED
+  WHERE b.state = 'released' AND b.deadline <= now() LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
 ), cancelled AS MATERIALIZED (
-  SELECT b.task_id, b.id, b.status, 'cancelled' AS fate, 'its task was cancelled' AS reason
+  SELECT b.task_id, b.id, b.status, 'cancelled' AS fate, ${reasonLiteral(ownReasons.task_cancelled)} AS reason
   FROM task t JOIN batch b ON b.task_id = t.id
   WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') AND b.state IN ('ready', 'paced', 'held', 'released')
-    AND b.deadline > now() LIMIT ${MOST_CLOSED} FOR UPDATE OF b SKIP LOCKED
+    AND b.deadline > now() LIMIT ${MAX_ENDED} FOR UPDATE OF b SKIP LOCKED
 ), due AS (
   SELECT * FROM waiting UNION ALL SELECT * FROM released UNION ALL SELECT * FROM cancelled
-), closed AS (
+), ended AS (
   UPDATE batch b SET state = 'settled', version = b.version + 1,
     status = replace(due.status, '.', CASE due.fate WHEN 'expired' THEN 'x' ELSE 'c' END)
   FROM due WHERE b.task_id = due.task_id AND b.id = due.id
   RETURNING b.task_id, b.id, b.channel, b.recipients, due.status, due.fate, due.reason,
-    length(due.status) - length(replace(due.status, '.', '')) AS open
-), why AS (
-  INSERT INTO failure AS f (task_id, channel, fate, reason, count, samples)
-  SELECT g.task_id, g.channel, g.fate, g.reason, g.open, ARRAY(
-    SELECT r.device FROM unnest(c.recipients) WITH ORDINALITY AS r (device, n)
-    WHERE substr(c.status, r.n::int, 1) = '.' LIMIT 10)
+    ${pendingSql('due.status')} AS pending
+), failures AS (
+  ${addFailuresSql(`
+  SELECT g.task_id, g.channel, g.fate, g.reason[1], g.reason[2], g.pending, ARRAY(
+    SELECT r.device FROM unnest(e.recipients) WITH ORDINALITY AS r (device, n)
+    WHERE substr(e.status, r.n::int, 1) = '.' LIMIT 10)
   FROM (
-    SELECT task_id, channel, fate, reason, sum(open) AS open, min(id) AS id FROM closed WHERE open > 0 GROUP BY 1, 2, 3, 4
-  ) g JOIN closed c ON c.task_id = g.task_id AND c.id = g.id ORDER BY 1, 2, 3, 4
-  ${addUpFailuresSql}
-  RETURNING 1
+    SELECT task_id, channel, fate, reason, sum(pending) AS pending, min(id) AS id FROM ended WHERE pending > 0
+    GROUP BY 1, 2, 3, 4
+  ) g JOIN ended e ON e.task_id = g.task_id AND e.id = g.id ORDER BY 1, 2, 3, 4`)}
 ), counted AS (
-  INSERT INTO counter AS c (task_id, channel, expired, cancelled)
-  SELECT task_id, channel, coalesce(sum(open) FILTER (WHERE fate = 'expired'), 0),
-    coalesce(sum(open) FILTER (WHERE fate = 'cancelled'), 0)
-  FROM closed WHERE (SELECT count(*) FROM why) >= 0 GROUP BY task_id, channel ORDER BY task_id, channel
-  ON CONFLICT (task_id, channel) DO UPDATE SET expired = c.expired + excluded.expired,
-    cancelled = c.cancelled + excluded.cancelled
+  ${addCountersSql(
+    ['expired', 'cancelled'],
+    `SELECT task_id, channel, CASE fate WHEN 'expired' THEN pending ELSE 0 END AS expired,
+      CASE fate WHEN 'cancelled' THEN pending ELSE 0 END AS cancelled FROM ended`,
+    after('failures'),
+  )}
 )
-SELECT channel, fate, count(*)::int, sum(open)::int FROM closed GROUP BY 1, 2`
+SELECT channel, fate, count(*)::int, sum(pending)::int FROM ended GROUP BY 1, 2`
 
-const MOST_LOOKED_AT = 1000
+const MAX_CHECKED = 1000
 
 /**
- * Tasks with nothing left to plan, send or wait for are finished. One that waits for devices to connect may do so for days,
- * and is looked at less and less often. Locked first and judged by a later statement: what a planner committed between the
- * look and the lock would be overlooked. Answers how many were finished: a thousand open ones that are young are due again
- * before all have been looked at, and would keep the round going for ever.
+ * Finishes tasks that have nothing left to plan, send or wait for. A task may wait for days for its devices to connect, so it is
+ * checked less and less often. The tasks are locked by one statement and checked by the next, which also sees what a planner
+ * committed before the lock. Returns the number of finished tasks, not of checked ones: young tasks are due again so soon that the
+ * caller's loop would never end.
  */
 export async function finishTasks(db: Database): Promise<number> {
   return inTransaction(db, async (runner) => {
@@ -156,7 +162,7 @@ export async function finishTasks(db: Database): Promise<number> {
       runner,
       'due-tasks',
       `SELECT id FROM task WHERE state IN ('planning', 'sending') AND check_at <= now()
-       ORDER BY check_at LIMIT ${MOST_LOOKED_AT} FOR UPDATE SKIP LOCKED`,
+       ORDER BY check_at LIMIT ${MAX_CHECKED} FOR UPDATE SKIP LOCKED`,
       [],
     )
     if (due.length === 0) return 0
@@ -165,7 +171,7 @@ export async function finishTasks(db: Database): Promise<number> {
       'finish-tasks',
       `WITH due AS MATERIALIZED (
          SELECT id, cancelling, sent, sent AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = task.id
-           AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL)) AS over
+           AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL)) AS ended
          FROM task CROSS JOIN LATERAL (SELECT (state = 'sending' OR cancelling)
            AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = task.id AND b.state <> 'settled') AS sent) s
          WHERE id = ANY($1::bigint[])
@@ -173,18 +179,18 @@ export async function finishTasks(db: Database): Promise<number> {
          UPDATE task SET check_at = LEAST(now() + (now() - begin_at) / 8 + interval '50 milliseconds',
            now() + CASE WHEN due.sent AND NOT due.cancelling THEN interval '10 minutes' ELSE interval '10 seconds' END,
            GREATEST(deadline, now()) + interval '10 seconds')
-         FROM due WHERE task.id = due.id AND NOT due.over
+         FROM due WHERE task.id = due.id AND NOT due.ended
        )
        UPDATE task SET state = CASE WHEN due.cancelling THEN 'cancelled' ELSE 'finished' END, finished_at = now()
-       FROM due WHERE task.id = due.id AND due.over RETURNING task.id`,
+       FROM due WHERE task.id = due.id AND due.ended RETURNING task.id`,
       [due.map(([id]) => id)],
     )
     return rows.length
   })
 }
 
-/** Tasks cancelled before they were planned. */
-export async function closeCancelledAccepted(db: Database): Promise<number> {
+/** Ends tasks that were cancelled before they were planned. */
+export async function cancelAccepted(db: Database): Promise<number> {
   const rows = await run(
     db.pool,
     'cancel-accepted',

@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
 
-/** Whose tasks: an application's, or only those sent under one of its groups. */
+/** All tasks of an application, or only those sent for one of its groups. */
 export type TaskScope = { appId: string; groupId?: number }
 
 export type TaskCounters = {
@@ -12,7 +12,7 @@ export type TaskCounters = {
   counters: Record<string, { target: number; sent: number; received: number }>
 }
 
-/** Statistics of known tasks, in the order asked; ids of other applications are as unknown as those that never were. */
+/** Returns statistics in the order of `ids`. Unknown ids and those of other applications are left out. */
 export async function taskDetails(
   db: Database,
   scope: TaskScope,
@@ -54,9 +54,9 @@ export type TaskView = {
   expired: number
   cancelled: number
   unreachable: number
-  /** Targets that are neither sent nor given up. */
+  /** Targets that are neither sent nor ended otherwise. */
   pending: number
-  /** Devices a second since the beginning, or over the whole life of a finished task. */
+  /** Devices per second since the start, until the end of a finished task. */
   rate: number
   /** Seconds until nothing is pending at that rate. */
   eta: number | null
@@ -65,7 +65,7 @@ export type TaskView = {
 export type TaskPage = { before?: number; limit: number; state?: TaskState }
 
 export async function listTasks(db: Database, scope: TaskScope, page: TaskPage): Promise<TaskView[]> {
-  // As a literal: the indexes of open tasks are partial, and a parameter would have every task of the application read.
+  // A literal, because the indexes of open tasks are partial: with a parameter all tasks of the application would be read.
   const state = taskStates.find((known) => known === page.state)
   const { rows } = await db.pool.query<
     Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
@@ -91,7 +91,7 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
   return rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
     const rate = seconds > 0 ? (row.target - pending) / seconds : 0
-    // A device that moved on is a target of the next channel too; callers count it once.
+    // A device that moved is a target of both channels; callers count it once.
     return {
       ...row,
       target: row.target - moved,
@@ -102,23 +102,29 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
   })
 }
 
-export type ControlAnswer = 'ok' | 'unknown' | 'finished'
+export type ControlResult = 'ok' | 'unknown' | 'finished'
 
-async function control(
+const taskChanges = {
+  'cancel-task': 'cancelling = true, check_at = now()',
+  'pause-task': 'paused = true',
+  // The bucket of the speed limit starts empty; otherwise the time spent paused would allow a burst.
+  'resume-task': 'paused = false, speed_tokens = 0, speed_at = now(), check_at = now()',
+}
+
+async function changeTask(
   db: Database,
   scope: TaskScope,
   id: number | bigint,
-  name: string,
-  change: string,
-): Promise<ControlAnswer> {
+  change: keyof typeof taskChanges,
+): Promise<ControlResult> {
   const [row] = await retrying(() =>
     run<[boolean]>(
       db.pool,
-      name,
+      change,
       `WITH t AS (
          SELECT id, state FROM task WHERE id = $1 AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
        ), changed AS (
-         UPDATE task SET ${change} FROM t WHERE task.id = t.id AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
+         UPDATE task SET ${taskChanges[change]} FROM t WHERE task.id = t.id AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
        )
        SELECT EXISTS (SELECT 1 FROM changed) FROM t`,
       [String(id), scope.appId, scope.groupId ?? null],
@@ -128,53 +134,50 @@ async function control(
   return row[0] ? 'ok' : 'finished'
 }
 
-/** What is being sent ends its attempt; everything else is closed as cancelled by the feeder. */
-export function cancelTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlAnswer> {
-  return control(db, scope, id, 'cancel-task', 'cancelling = true, check_at = now()')
+/** Attempts in progress are completed; the planner ends everything else as cancelled. */
+export function cancelTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlResult> {
+  return changeTask(db, scope, id, 'cancel-task')
 }
 
-/** No batch is claimed any more from the commit on; the feeder takes released ones back. */
-export function pauseTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlAnswer> {
-  return control(db, scope, id, 'pause-task', 'paused = true')
+/** After the commit no batch of the task can be claimed; the planner puts released ones back. */
+export function pauseTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlResult> {
+  return changeTask(db, scope, id, 'pause-task')
 }
 
 /**
- * The bucket of the speed starts empty: the time spent paused must not burst. What is still released is held first, as the
- * feeder would: its job may have come and gone during the pause, and would be missed only after a minute.
+ * Batches that are still released are put back first: their jobs may have been used up during the pause, which would be noticed
+ * only a minute later.
  */
 export async function resumeTask(
   db: Database,
   scope: TaskScope,
   id: number | bigint,
-): Promise<ControlAnswer> {
+): Promise<ControlResult> {
   await retrying(() =>
     run(
       db.pool,
       'hold-released',
       `UPDATE batch SET state = 'held' FROM task t
-       WHERE t.id = $1 AND t.app_id = $2 AND t.paused AND batch.task_id = $1 AND batch.state = 'released'`,
-      [String(id), scope.appId],
+       WHERE t.id = $1 AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) AND t.paused
+         AND batch.task_id = $1 AND batch.state = 'released'`,
+      [String(id), scope.appId, scope.groupId ?? null],
     ),
   )
-  return control(
-    db,
-    scope,
-    id,
-    'resume-task',
-    'paused = false, speed_tokens = 0, speed_at = now(), check_at = now()',
-  )
+  return changeTask(db, scope, id, 'resume-task')
 }
 
 export type FailureGroup = {
   channel: string
-  /** failed: given up. moved: went on to another channel. expired: its time ran out. cancelled: stopped before it was sent. */
+  /** failed, moved (to another channel), expired or cancelled. */
   fate: string
+  /** Null for rows written by the version before codes, which have only the text. */
+  code: string | null
   reason: string
   count: number
   samples: { deviceId: number; deviceGuid: string | null }[]
 }
 
-/** Failures by channel and reason, most frequent first; undefined when the task is unknown. */
+/** Returns the failures by channel and reason, most frequent first; undefined if the task is unknown. */
 export async function taskFailures(
   db: Database,
   scope: TaskScope,
@@ -187,17 +190,18 @@ export async function taskFailures(
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (known.length === 0) return undefined
-  const rows = await run<[Channel, string, string, number, number[], (string | null)[]]>(
+  const rows = await run<[Channel, string, string | null, string, number, number[], (string | null)[]]>(
     db.pool,
     'task-failures',
-    `SELECT f.channel, f.fate, f.reason, f.count, f.samples,
+    `SELECT f.channel, f.fate, CASE WHEN f.text IS NOT NULL THEN f.reason END, coalesce(f.text, f.reason), f.count, f.samples,
        ARRAY(SELECT d.guid FROM unnest(f.samples) WITH ORDINALITY s (id, n) LEFT JOIN device d ON d.id = s.id ORDER BY s.n)
      FROM failure f WHERE f.task_id = $1 ORDER BY f.count DESC, f.channel, f.reason`,
     [String(id)],
   )
-  return rows.map(([channel, fate, reason, count, samples, guids]) => ({
+  return rows.map(([channel, fate, code, reason, count, samples, guids]) => ({
     channel: publicName(channel),
     fate,
+    code,
     reason,
     count,
     samples: samples.map((deviceId, i) => ({ deviceId, deviceGuid: guids[i] ?? null })),

@@ -6,14 +6,14 @@ export type Application = {
   appId: string
   name: string
   packageName: string
-  /** Part of every admin token; raising it ends them all. */
+  /** Part of every admin token; raising it revokes them all. */
   tokenVersion: number
   createdAt: Date
 }
 
 export type NewApplication = { name: string; packageName: string; appId?: string; appSecret?: string }
 
-/** The secret is shown this once: only its hash is stored. */
+/** The secret is returned only here; its hash is stored. */
 export async function createApplication(
   db: Database,
   application: NewApplication,
@@ -56,7 +56,7 @@ export async function isApplicationSecret(db: Database, appId: string, secret: s
   return row !== null && timingSafeEqual(row.secretHash, hashOf(secret))
 }
 
-/** The old secret and all that was opened with it end. Answers undefined when there is no such application. */
+/** Revokes the old secret, its admin tokens and console sessions. Returns undefined if the application does not exist. */
 export async function renewApplicationSecret(db: Database, appId: string): Promise<string | undefined> {
   const appSecret = newSecret()
   const { count } = await db.prisma.application.updateMany({
@@ -66,12 +66,12 @@ export async function renewApplicationSecret(db: Database, appId: string): Promi
   return count === 1 ? appSecret : undefined
 }
 
-/** Ends every admin token of the application. */
+/** Revokes all admin tokens of the application. */
 export async function revokeAdminTokens(db: Database, appId: string): Promise<void> {
   await db.prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } })
 }
 
-/** 256 random bits need no slow hash: there is no dictionary to try. */
+/** 256 random bits cannot be guessed from a dictionary, so a fast hash is enough. */
 function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }

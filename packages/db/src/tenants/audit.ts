@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 
-/** Who changed what. `detail` names things by id and never holds a secret. */
+/** Who changed what. `detail` has ids and never a secret. */
 export type AuditEntry = {
   appId?: string
   actor: string

@@ -3,12 +3,12 @@ import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
 export type ConsoleSessionRow = {
-  /** Undefined: the operator's. */
+  /** Undefined for the operator. */
   appId?: string
   stamp: string
 }
 
-/** Opens a session under the key in a browser's cookie; sessions that ended go on the same occasion. */
+/** Stores a session under the key in the browser's cookie, and deletes expired sessions. */
 export async function openConsoleSession(
   db: Database,
   key: string,

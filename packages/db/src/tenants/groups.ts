@@ -65,34 +65,22 @@ export async function isMember(
   return rowCount === 1
 }
 
-/** Adds the users that exist; answers how many were not members before. */
-export async function addMembers(
-  db: Database,
-  appId: string,
-  groupId: bigint,
-  userIds: bigint[],
-): Promise<number> {
-  const { rowCount } = await db.pool.query(
-    `INSERT INTO group_member (group_id, user_id)
-     SELECT g.id, u.id FROM user_group g JOIN app_user u ON u.app_id = g.app_id
-     WHERE g.id = $1 AND g.app_id = $2 AND u.id = ANY($3::bigint[])
-     ORDER BY u.id ON CONFLICT DO NOTHING`,
-    [groupId, appId, userIds.map(String)],
-  )
-  return rowCount ?? 0
+const memberChanges = {
+  add: `INSERT INTO group_member (group_id, user_id)
+        SELECT g.id, u.id FROM user_group g JOIN app_user u ON u.app_id = g.app_id
+        WHERE g.id = $1 AND g.app_id = $2 AND u.id = ANY($3::bigint[])
+        ORDER BY u.id ON CONFLICT DO NOTHING`,
+  remove: `DELETE FROM group_member m USING user_group g
+           WHERE g.id = $1 AND g.app_id = $2 AND m.group_id = g.id AND m.user_id = ANY($3::bigint[])`,
 }
 
-export async function removeMembers(
+/** Returns how many users became members, or no longer are. Users that do not exist are ignored. */
+export async function changeMembers(
   db: Database,
-  appId: string,
-  groupId: bigint,
-  userIds: bigint[],
+  change: keyof typeof memberChanges,
+  { appId, groupId, userIds }: { appId: string; groupId: bigint; userIds: bigint[] },
 ): Promise<number> {
-  const { rowCount } = await db.pool.query(
-    `DELETE FROM group_member m USING user_group g
-     WHERE g.id = $1 AND g.app_id = $2 AND m.group_id = g.id AND m.user_id = ANY($3::bigint[])`,
-    [groupId, appId, userIds.map(String)],
-  )
+  const { rowCount } = await db.pool.query(memberChanges[change], [groupId, appId, userIds.map(String)])
   return rowCount ?? 0
 }
 
@@ -102,18 +90,12 @@ export async function listMembers(
   groupId: bigint,
   page: { after?: bigint; limit: number },
 ): Promise<User[]> {
-  // One statement: with the members read first, a user removed meanwhile would be a row without a user.
+  // One statement: if the members were read first, a user could be removed before it is read.
   const rows = await db.prisma.appUser.findMany({
     where: { appId, id: { gt: page.after }, memberships: { some: { groupId, group: { appId } } } },
-    omit: { passwordHash: true, tokenVersion: true },
+    omit: { appId: true, passwordHash: true, tokenVersion: true },
     orderBy: { id: 'asc' },
     take: page.limit,
   })
-  return rows.map((user) => ({
-    userId: user.id,
-    username: user.username,
-    mobile: user.mobile,
-    email: user.email,
-    createdAt: user.createdAt,
-  }))
+  return rows.map(({ id, ...user }) => ({ userId: id, ...user }))
 }

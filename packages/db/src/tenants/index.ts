@@ -1,4 +1,10 @@
 export {
+  type ApplicationSettings,
+  applicationSettings,
+  changeApplicationSettings,
+  presetApplicationSettings,
+} from './application-settings.ts'
+export {
   type Application,
   createApplication,
   findApplication,
@@ -15,16 +21,15 @@ export {
   openConsoleSession,
 } from './console-sessions.ts'
 export {
-  addMembers,
+  changeMembers,
   createGroup,
   isGroup,
   isMember,
   listGroups,
   listMembers,
   removeGroup,
-  removeMembers,
 } from './groups.ts'
-export { countLogin, forgiveLogin } from './login-failures.ts'
+export { countLoginAttempt, loginLimit, loginLock, uncountLoginAttempt } from './login-failures.ts'
 export {
   changePassword,
   createUser,

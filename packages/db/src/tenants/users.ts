@@ -1,9 +1,10 @@
 import { disownDevicesOf } from '../devices/devices.ts'
+import { type PushTokens, replaceTokensOfUser } from '../devices/push-tokens.ts'
 import type { Database } from '../store/database.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction } from '../store/statement.ts'
 
-/** User ids are int64 that callers may name, so they travel as bigint. */
+/** User ids are int64 and may be chosen by callers, hence bigint. */
 export type User = {
   userId: bigint
   username: string
@@ -18,7 +19,7 @@ export type NewUser = { username: string; mobile?: string; email?: string; passw
 
 export type UserField = 'username' | 'mobile' | 'email'
 
-/** With `groupId` the user is born a member of that group. */
+/** With `groupId` the user becomes a member of that group. */
 export async function createUser(
   db: Database,
   scope: UserScope,
@@ -41,7 +42,7 @@ export async function createUser(
   }
 }
 
-/** Whom a call may reach: an application, or one group's members in it. */
+/** The users of an application, or the members of one of its groups. */
 export type UserScope = { appId: string; groupId?: bigint }
 
 function takenField(error: unknown): UserField | undefined {
@@ -51,28 +52,12 @@ function takenField(error: unknown): UserField | undefined {
   return index?.[1] as UserField | undefined
 }
 
-const columns = 'id::text, username, mobile, email, password_hash, token_version, created_at'
-type Row = {
-  id: string
-  username: string
-  mobile: string | null
-  email: string | null
-  password_hash: string
-  token_version: number
-  created_at: Date
-}
+const columns = `id::text AS "userId", username, mobile, email, password_hash AS "passwordHash",
+  token_version AS "tokenVersion", created_at AS "createdAt"`
+type Row = Omit<UserWithPassword, 'userId'> & { userId: string }
 
 function userOf(row: Row | undefined): UserWithPassword | undefined {
-  if (!row) return undefined
-  return {
-    userId: BigInt(row.id),
-    username: row.username,
-    mobile: row.mobile,
-    email: row.email,
-    passwordHash: row.password_hash,
-    tokenVersion: row.token_version,
-    createdAt: row.created_at,
-  }
+  return row && { ...row, userId: BigInt(row.userId) }
 }
 
 export async function findUserById(
@@ -99,7 +84,7 @@ export async function findUserByName(
   return userOf(rows[0])
 }
 
-/** Mobile first, then email, then username: one text may be the mobile of one user and the username of another. */
+/** Mobile before email before username: the mobile of one user may be the username of another. */
 export async function findUserByLogin(
   db: Database,
   appId: string,
@@ -125,21 +110,20 @@ export async function listUsers(
       id: { gt: page.after },
       memberships: scope.groupId === undefined ? undefined : { some: { groupId: scope.groupId } },
     },
-    omit: { passwordHash: true, tokenVersion: true },
+    omit: { appId: true, passwordHash: true, tokenVersion: true },
     orderBy: { id: 'asc' },
     take: page.limit,
   })
-  return rows.map(({ id, username, mobile, email, createdAt }) => ({
-    userId: id,
-    username,
-    mobile,
-    email,
-    createdAt,
-  }))
+  return rows.map(({ id, ...user }) => ({ userId: id, ...user }))
 }
 
-/** The user's devices stay, without an owner and without what was personal. */
-export async function removeUser(db: Database, scope: UserScope, userId: bigint): Promise<boolean> {
+/** The user's devices stay, without an owner and without the owner's data. Their push tokens are replaced. */
+export async function removeUser(
+  db: Database,
+  tokens: PushTokens,
+  scope: UserScope,
+  userId: bigint,
+): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
       const { rowCount } = await runner.query(
@@ -147,40 +131,56 @@ export async function removeUser(db: Database, scope: UserScope, userId: bigint)
         [userId, scope.appId, scope.groupId ?? null],
       )
       if (rowCount === 0) return false
-      await disownDevicesOf(runner, scope.appId, userId)
+      await disownDevicesOf(runner, tokens, scope.appId, userId)
       return true
     }),
   )
 }
 
-/** Ends the user's tokens too. */
+/** Also revokes the user's tokens and replaces the push tokens of its devices. */
 export async function changePassword(
   db: Database,
+  tokens: PushTokens,
   scope: UserScope,
   userId: bigint,
   passwordHash: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.pool.query(
-    `UPDATE app_user u SET password_hash = $4, token_version = token_version + 1
-     WHERE id = $1 AND app_id = $2 AND ${inScope}`,
-    [userId, scope.appId, scope.groupId ?? null, passwordHash],
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      const { rowCount } = await runner.query(
+        `UPDATE app_user u SET password_hash = $4, token_version = token_version + 1
+         WHERE id = $1 AND app_id = $2 AND ${inScope}`,
+        [userId, scope.appId, scope.groupId ?? null, passwordHash],
+      )
+      if (rowCount === 1) await replaceTokensOfUser(runner, tokens, scope.appId, userId)
+      return rowCount === 1
+    }),
   )
-  return rowCount === 1
 }
 
 const inScope = `($3::bigint IS NULL OR EXISTS (
   SELECT 1 FROM group_member m WHERE m.group_id = $3 AND m.user_id = u.id))`
 
-/** Ends every token of the user. */
-export async function revokeUserTokens(db: Database, appId: string, userId: bigint): Promise<boolean> {
-  const { rowCount } = await db.pool.query(
-    'UPDATE app_user SET token_version = token_version + 1 WHERE id = $1 AND app_id = $2',
-    [userId, appId],
+/** Revokes all tokens of the user and replaces the push tokens of its devices. */
+export async function revokeUserTokens(
+  db: Database,
+  tokens: PushTokens,
+  appId: string,
+  userId: bigint,
+): Promise<boolean> {
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      const { rowCount } = await runner.query(
+        'UPDATE app_user SET token_version = token_version + 1 WHERE id = $1 AND app_id = $2',
+        [userId, appId],
+      )
+      if (rowCount === 1) await replaceTokensOfUser(runner, tokens, appId, userId)
+      return rowCount === 1
+    }),
   )
-  return rowCount === 1
 }
 
-/** Undefined: no such user (any more). */
+/** Undefined if the user does not exist. */
 export async function userTokenVersion(
   db: Database,
   appId: string,

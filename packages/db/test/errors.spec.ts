@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { isUnreachable, retrying } from '../src/store/errors.ts'
+import { isConnectionLost, isInDoubt, isUnreachable, retrying } from '../src/store/errors.ts'
 
 afterEach(() => {
   jest.restoreAllMocks()
@@ -7,19 +7,19 @@ afterEach(() => {
 
 const lost = () => Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
 
-it('repeats through a lost connection although the clock is set ahead meanwhile', async () => {
+it('retries after a lost connection although the clock was set ahead', async () => {
   const real = Date.now
   let tries = 0
-  const answer = await retrying(async () => {
+  const result = await retrying(async () => {
     tries++
     if (tries > 1) return 'done'
     jest.spyOn(Date, 'now').mockImplementation(() => real() + 3_600_000)
     throw lost()
   })
-  expect([answer, tries]).toEqual(['done', 2])
+  expect([result, tries]).toEqual(['done', 2])
 })
 
-it('gives up when its time is over although the clock is set back meanwhile', async () => {
+it('gives up after `forMs` although the clock was set back', async () => {
   const real = Date.now
   jest.spyOn(Date, 'now').mockImplementation(() => real() - 3_600_000)
   await expect(
@@ -39,30 +39,44 @@ it.each([
   ['a crash', { code: '57P02' }, true],
   ['a start', { code: '57P03' }, true],
   ['a lost connection', { code: '08006' }, true],
-  ['a server that takes no more connections', { code: '53300' }, true],
-  ['a server that is not there', { code: 'ECONNREFUSED' }, true],
+  ['too many connections', { code: '53300' }, true],
+  ['a refused connection', { code: 'ECONNREFUSED' }, true],
   [
-    'what Prisma makes of a shutdown',
+    'a shutdown wrapped by Prisma',
     { code: 'P2010', meta: { driverAdapterError: { cause: { originalCode: '57P01' } } } },
     true,
   ],
-])('repeats after %s', async (_, trouble, unreachable) => {
+])('retries after %s', async (_, trouble, unreachable) => {
   const error = Object.assign(new Error('trouble'), trouble)
   let tries = 0
-  const verb = async () => {
+  const work = async () => {
     if (++tries === 1) throw error
     return 'done'
   }
-  expect(await retrying(verb)).toBe('done')
+  expect(await retrying(work)).toBe('done')
   expect(isUnreachable(error)).toBe(unreachable)
 })
 
-it('does not repeat what cannot succeed', async () => {
+it.each([
+  ['timeout exceeded when trying to connect', false, false],
+  ['Query read timeout', false, true],
+  ['Connection terminated due to connection timeout', true, false],
+  ['Connection terminated unexpectedly', true, true],
+])('%s: connection lost is %s, in doubt is %s', (message, connectionLost, inDoubt) => {
+  const error = new Error(message)
+  expect([isConnectionLost(error), isInDoubt(error), isUnreachable(error)]).toEqual([
+    connectionLost,
+    inDoubt,
+    true,
+  ])
+})
+
+it('does not retry an error that is not transient', async () => {
   let tries = 0
-  const verb = async () => {
+  const work = async () => {
     tries++
     throw Object.assign(new Error('unique'), { code: '23505' })
   }
-  await expect(retrying(verb)).rejects.toThrow('unique')
+  await expect(retrying(work)).rejects.toThrow('unique')
   expect(tries).toBe(1)
 })
