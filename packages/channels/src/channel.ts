@@ -1,11 +1,12 @@
-import type { Message, MessageClass, Outcome, VendorChannel } from '@herald/domain'
+import type { Message, MessageClass, Outcome, Reason, VendorChannel } from '@herald/domain'
+import type { AddressName, RegionAddressName } from './cards.ts'
 
-/** A certificate as stored: the five fields of the interface plus `extra`, secrets in the clear. */
+/** A certificate: the five fields of the interface plus `extra`, secrets decrypted. */
 export type Certificate = {
   id: number
   /** The application it belongs to. */
   application: string
-  /** The application's own package name, used where `extra` names none. */
+  /** The application's package name, used if `extra` has none. */
   packageName?: string
   channel: VendorChannel
   environment: 'production' | 'development'
@@ -17,52 +18,52 @@ export type Certificate = {
   extra: Record<string, unknown>
 }
 
-/** A certificate whose form is wrong; the message is one sentence an operator can act on. */
+/** A certificate has a wrong value; the message tells the operator what to change. */
 export class CertificateProblem extends Error {}
 
-/** Everything a payload may depend on besides the certificate. */
+/** The input of a payload, besides the certificate. */
 export type Task = {
   taskId: number
   message: Message
   messageClass: MessageClass
-  /** Seconds the message still has, before the vendor's own cap. 0 = only if reachable now. */
+  /** Remaining seconds, before the vendor's own maximum. 0: only if the device is online. */
   ttl: number
   applicationName: string
-  /** Where the vendor shall send receipts; undefined when no public URL is set. */
+  /** URL for the vendor's receipts; undefined when no public URL is set. */
   callbackUrl?: string
   /** Unix seconds. */
   now: number
 }
 
-/** The vendor cannot carry this message; said before a target is counted. */
+/** The vendor cannot carry this message; known before a target is counted. */
 export type Unsupported = { unsupported: string }
 
 export type Recipient = {
   deviceId: number
   token: string
-  /** The absolute number to show; set for apns only. */
+  /** The absolute badge number; set for vendors with `absoluteBadge` only. */
   badge?: number
-  /** APNs topic of the binding, when it names one. */
+  /** The topic of the binding, if it has one. */
   bundleId?: string
-  /** The device runs HarmonyOS, which huawei reaches through another version of its interface. */
+  /** The device runs HarmonyOS; set for vendors with `separatesHarmony` only. */
   harmony?: boolean
 }
 
 export type SendContext = {
-  /** Aborts when the time limit is over, the lease is lost or the process stops. */
+  /** Aborts when the time limit has passed, the lease is lost or the process stops. */
   signal: AbortSignal
-  /** Called exactly once for each index of `recipients`, in any order, as soon as the answer is known. */
+  /** To be called exactly once for each index of `recipients`, in any order, as soon as the outcome is known. */
   report(index: number, outcome: Outcome): void
 }
 
 /**
- * One credential's way to its vendor: connections, auth, calls. Cached by certificate and closed when it changes. Never
- * retries a send by itself, except once after refreshing an expired auth: retry lives in the runner.
+ * The connections and calls to a vendor with one credential. Cached per certificate and closed when it changes. Retries are the
+ * runner's task; a transport retries only once, with a new access token.
  */
 export interface Transport<Payload> {
-  /** At most `limits.tokensPerCall` recipients a call. Resolves when all are reported; throws = unknown for the rest. */
+  /** At most `tokensPerCall` recipients. Resolves when all are reported; if it throws, the outcome of the others is unknown. */
   send(payload: Payload, recipients: readonly Recipient[], context: SendContext): Promise<void>
-  /** Asks the vendor whether the credential is good, without pushing where that is possible. */
+  /** Checks the credentials with the vendor, without sending a message if possible. */
   check(signal: AbortSignal): Promise<CheckResult>
   close(): Promise<void>
 }
@@ -70,15 +71,15 @@ export interface Transport<Payload> {
 export type CheckResult = { ok: true } | { ok: false; problem: string; temporary: boolean }
 
 export type TransportDeps = {
-  /** Base URLs by name (see each vendor's settings), already defaulted. */
+  /** Base URLs by name, with defaults applied. */
   urls: VendorUrls
   /** HTTP proxy for vendor calls, e.g. http://proxy:3128. */
   proxy?: string
-  /** PEM of extra authorities to trust, for simulators and inspecting proxies. */
+  /** PEM of additional trusted authorities, for simulators and inspecting proxies. */
   ca?: string
   /**
-   * `reference` sends through the library others use (`apn`, `firebase-admin`) instead of our own client, to compare the two or
-   * to rule ours out; vendors without such a library ignore it.
+   * `reference` sends through the vendor's usual library (`apn`, `firebase-admin`) instead of our own client, to compare the two or
+   * to exclude ours as the cause of an error; vendors without such a library ignore it.
    */
   client?: 'own' | 'reference'
   /** Unix ms. */
@@ -86,97 +87,86 @@ export type TransportDeps = {
   /** Time limit of one HTTP call in ms. */
   timeoutMs: number
   /**
-   * A vendor pass (access token, provider JWT) shared by all processes: stored under `key` for this certificate, minted by
-   * one caller at a time when absent or past `renewAt`. A `stale` value (one the vendor just refused) is never returned.
+   * An access token (or provider JWT) shared by all processes: stored under `key` for this certificate, requested by one caller
+   * at a time when absent or past `renewAt`. A `stale` value (one that the vendor just refused) is never returned.
    */
   session(key: string, mint: () => Promise<MintedSession>, stale?: string): Promise<string>
-  /** A value shared by all chunks of one task on this certificate (vivo's saved list payload): made once. */
+  /** A value shared by all calls of one task with this certificate (a payload stored at the vendor): made once. */
   taskMemory(taskId: number, key: string, make: () => Promise<string>): Promise<string>
 }
 
-/** Times in Unix ms. Between `renewAt` and `expiresAt` the old value still serves while one caller mints. */
+/** Times in Unix ms. Between `renewAt` and `expiresAt` the old value is used while one caller requests a new one. */
 export type MintedSession = { value: string; renewAt: number; expiresAt: number }
 
-export type VendorUrls = Readonly<Record<UrlName, string> & Partial<Record<RegionUrlName, string>>>
-/** Hosts of another region; a certificate with that region falls back to the vendor's usual one where they are unset. */
-export type RegionUrlName = 'meizuIntl' | 'oppoIntl'
-export type UrlName =
-  | 'apns'
-  | 'apnsSandbox'
-  | 'fcm'
-  | 'fcmToken'
-  | 'huawei'
-  | 'huaweiAuth'
-  | 'honor'
-  | 'honorAuth'
-  | 'xiaomi'
-  | 'oppo'
-  | 'vivo'
-  | 'meizu'
+export type VendorUrls = Readonly<Record<UrlName, string> & Partial<Record<RegionAddressName, string>>>
+/** Without hosts of another region, for which the default is the vendor's usual host. */
+export type UrlName = Exclude<AddressName, RegionAddressName>
 
-/** A vendor's callback as it came in. */
+/** A vendor's callback as received. */
 export type CallbackRequest = {
   headers: Readonly<Record<string, string>>
   query: Readonly<Record<string, string>>
   body: Buffer
-  /** Unix ms, for signatures that carry a time. */
+  /** Unix ms, for signatures with a timestamp. */
   now: number
 }
 
-/** `taskId` 0 when the vendor's receipt does not carry it. */
+/** `taskId` is 0 when the vendor's receipt does not contain it. */
 export type Receipt = {
   taskId: number
   token: string
   event: 'received' | 'clicked' | 'gone' | 'dropped'
-  /** The vendor's own code or word, for failures. */
-  reason?: string
+  /** The vendor's code, for failures. */
+  reason?: Reason
 }
 
-export type CallbackReading =
-  | { ok: true; receipts: Receipt[]; answer: CallbackAnswer }
+export type CallbackResult =
+  | { ok: true; receipts: Receipt[]; response: CallbackResponse }
   /** Wrong signature or shape. */
-  | { ok: false; problem: string; answer: CallbackAnswer }
+  | { ok: false; problem: string; response: CallbackResponse }
 
-export type CallbackAnswer = { status: number; contentType: string; body: string }
+export type CallbackResponse = { status: number; contentType: string; body: string }
 
-/** Rates the governor holds for one certificate and message class; undefined = none known. */
+/** Rates that the governor enforces for one certificate and message class; undefined if unknown. */
 export type Limits = {
   requestsPerSecond?: number
   devicesPerSecond?: number
   dailyQuota?: number
-  /** Local hours [from, to) in `timeZone` in which sending is open. */
+  /** Hours [from, to) in `timeZone` in which sending is allowed. */
   hours?: { from: number; to: number }
   timeZone: string
 }
 
 export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   readonly name: VendorChannel
-  /** Most recipients of one `Transport.send`. */
+  /** Maximum number of recipients of one `Transport.send`. */
   readonly tokensPerCall: number
-  /** The vendor takes one request a device, so the runner settles in parts while a batch is under way. */
+  /** The vendor takes one request per device, so the runner settles parts of a batch while it is being sent. */
   readonly onePerDevice: boolean
-  /** The vendor shows the number it is told and cannot add: the runner keeps a count per device for `Recipient.badge`. */
+  /** The vendor can only set a badge, not add to it, so the runner counts per device for `Recipient.badge`. */
   readonly absoluteBadge?: boolean
   /** Pure. Throws CertificateProblem. */
   readSettings(certificate: Certificate): Settings
-  /** When the credential itself ends (Unix ms), if it does. Pure. */
+  /** Pure. Expiry of the credential (Unix ms), if it has one. */
   expiresAt?(settings: Settings): number | undefined
-  /** Pure. The certificate's own `extra.limits` win over the vendor's documented ones. */
+  /** Pure. The certificate's `extra.limits` take precedence over the vendor's documented ones. */
   limits(settings: Settings, messageClass: MessageClass): Limits
-  /** Pure. The class of messages that name none: extra.default_class, else marketing. */
+  /** Pure. The class of messages without one: extra.default_class, otherwise marketing. */
   defaultClass(settings: Settings): MessageClass
   /**
-   * Pure. The class the vendor will count the message under, where the message's own vendor fields can say otherwise than
-   * its task (vivo.classification); `limits` hold for this class. Absent = the task's own.
+   * Pure. The class under which the vendor counts the message, if its vendor fields can override the class of the task;
+   * `limits` apply to this class.
    */
   classOf?(task: Pick<Task, 'message' | 'messageClass'>, settings: Settings): MessageClass
-  /** Pure. The same for all recipients of a task; the transport fills in token and badge. */
+  /** Pure. The same for all recipients of a task; the transport adds token and badge. */
   mapPayload(task: Task, settings: Settings): Payload | Unsupported
-  /** Pure. Whether a vendor token has the vendor's shape; undefined = fine, else one sentence. */
+  /** Pure. Returns undefined for a well-formed vendor token, otherwise the problem. */
   checkToken(token: string): string | undefined
   open(settings: Settings, deps: TransportDeps): Transport<Payload>
-  /** Pure. Only for vendors that call back. */
-  readCallback?(request: CallbackRequest, settings: Settings): CallbackReading
+  /** The headers, in lower case, that `readCallback` reads; others are not stored. */
+  callbackHeaders?: readonly string[]
+  /** Pure. Only for vendors with receipts. */
+  readCallback?(request: CallbackRequest, settings: Settings): CallbackResult
 }
 
 export function isUnsupported(value: unknown): value is Unsupported {

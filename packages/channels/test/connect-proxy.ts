@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 
-/** An HTTP proxy that knows CONNECT alone and notes what it was asked for. */
+/** An HTTP proxy that supports only CONNECT and records its requests. */
 export async function startConnectProxy(): Promise<{ url: string; asked: string[]; close(): Promise<void> }> {
   const asked: string[] = []
   const sockets = new Set<Socket>()

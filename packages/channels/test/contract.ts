@@ -1,4 +1,6 @@
 import type { Message, Outcome } from '@herald/domain'
+import type { Simulator } from '@herald/simulators'
+import { type Receiver, startReceiver } from '@herald/testkit/receiver'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import {
   type Certificate,
@@ -8,20 +10,19 @@ import {
   type Transport,
   type UrlName,
 } from '../src/channel.ts'
-import type { Simulator } from '../src/simulator.ts'
 import { sampleDeps, sampleTask, sampleUrls } from './samples.ts'
 
 export type ContractHarness<Settings, Payload> = {
   adapter: ChannelAdapter<Settings, Payload>
-  /** Starts the vendor's simulator; the certificate it returns is known there, `bad` has a wrong secret. */
+  /** Starts the vendor's simulator; it knows the certificate that is returned, `bad` has a wrong secret. */
   start(): Promise<ContractBench>
   /** A well-formed vendor token, a different one for each number. */
   token(index: number): string
-  /** The vendor hands out a pass that expires (OAuth, signed token). */
+  /** The vendor uses access tokens that expire (OAuth, signed token). */
   expiringAuth: boolean
-  /** Message fields that no cutting of texts makes fit. */
+  /** Message fields that do not fit even with the texts cut. */
   oversize: Partial<Message>
-  /** Message fields every good send needs, e.g. a class. */
+  /** Message fields that every send needs, e.g. a class. */
   message?: Partial<Message>
 }
 
@@ -32,15 +33,17 @@ export type ContractBench = {
   urls: Partial<Record<UrlName, string>>
   ca?: string
   kill(tokens: string[]): void
+  /** Enters the receipt URL in the vendor's console, for vendors that do not take it from the request. */
+  registerReceipts?(url: string): void
 }
 
-/** A transport that would wait for its time limit instead makes the test run out of time. */
+/** A time limit that is longer than the test's, so that a transport that waits for it fails the test. */
 const beyondTheTest = 600_000
 
 type Sent = { outcomes: (Outcome | undefined)[]; reports: number[]; error: unknown }
 
 /**
- * What every vendor channel must do, told once. Each adapter's contract.spec.ts is a harness and one call of this.
+ * What every adapter must do. Each adapter's contract.spec.ts is a harness and one call of this.
  */
 export function describeContract<Settings, Payload>(
   name: string,
@@ -53,6 +56,7 @@ export function describeContract<Settings, Payload>(
     let bench: ContractBench
     let opened: Transport<Payload>[]
     let heard: string[]
+    let receiver: Receiver | undefined
 
     beforeEach(async () => {
       bench = await harness.start()
@@ -63,6 +67,8 @@ export function describeContract<Settings, Payload>(
     afterEach(async () => {
       await Promise.all(opened.map((transport) => transport.close()))
       await bench.simulator.close()
+      await receiver?.close()
+      receiver = undefined
       const secrets = [bench.certificate, bench.bad]
         .flatMap((certificate) => [certificate.appSecret, certificate.certificate])
         .filter((secret) => secret.length > 3)
@@ -86,14 +92,14 @@ export function describeContract<Settings, Payload>(
       return { settings, deps, transport }
     }
 
-    const map = (settings: Settings, taskId = 7001, message: Partial<Message> = {}) =>
-      adapter.mapPayload(
-        sampleTask({ ...harness.message, ...message }, { taskId, now: Math.floor(Date.now() / 1000) }),
-        settings,
-      )
+    const map = (settings: Settings, taskId = 7001, message: Partial<Message> = {}, callbackUrl?: string) => {
+      const now = Math.floor(Date.now() / 1000)
+      const task = sampleTask({ ...harness.message, ...message }, { taskId, callbackUrl, now })
+      return adapter.mapPayload(task, settings)
+    }
 
-    const payloadOf = (settings: Settings, taskId?: number): Payload => {
-      const payload = map(settings, taskId)
+    const payloadOf = (settings: Settings, taskId?: number, callbackUrl?: string): Payload => {
+      const payload = map(settings, taskId, {}, callbackUrl)
       if (isUnsupported(payload)) throw new Error(payload.unsupported)
       return payload
     }
@@ -118,7 +124,7 @@ export function describeContract<Settings, Payload>(
           report(index, outcome) {
             sent.outcomes[index] = outcome
             sent.reports[index]!++
-            if ('reason' in outcome) heard.push(outcome.reason)
+            if ('reason' in outcome) heard.push(outcome.reason.code, outcome.reason.text)
           },
         })
       } catch (error) {
@@ -129,12 +135,12 @@ export function describeContract<Settings, Payload>(
     }
 
     const kinds = (sent: Sent) => sent.outcomes.map((outcome) => outcome?.kind)
-    /** As the runner reads it: what a throwing transport left unreported is unknown, hence unavailable. */
+    /** As the runner reads it: a recipient that a throwing transport left unreported is unavailable. */
     const folded = (sent: Sent) =>
       sent.outcomes.map((outcome) => outcome?.kind ?? (sent.error ? 'unavailable' : undefined))
     const all = (count: number, kind: string) => Array.from({ length: count }, () => kind)
 
-    it('reports every recipient once as accepted, and the vendor has each under the task id', async () => {
+    it('reports every recipient once as accepted, and the vendor got each with the task id', async () => {
       const { settings, transport } = open()
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(sent.error).toBeUndefined()
@@ -143,7 +149,7 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger(7001)).toEqual({ accepted: several, distinct: several, duplicates: 0 })
     })
 
-    it('takes as many recipients in one call as it promises', async () => {
+    it('accepts tokensPerCall recipients in one call', async () => {
       const { settings, transport } = open()
       const count = adapter.tokensPerCall
       const sent = await send(transport, payloadOf(settings), recipientsOf(count))
@@ -152,7 +158,7 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger(7001)).toEqual({ accepted: count, distinct: count, duplicates: 0 })
     })
 
-    it('tells the dead from the living inside one call', async () => {
+    it('distinguishes dead and valid tokens in one call', async () => {
       const { settings, transport } = open()
       bench.kill([harness.token(1)])
       const count = Math.max(2, several)
@@ -197,7 +203,24 @@ export function describeContract<Settings, Payload>(
       expect(kinds(await send(transport, payloadOf(settings), recipientsOf(1)))).toEqual(['gone'])
     })
 
-    it('reads the vendor’s “slow down” as throttled', async () => {
+    const { readCallback } = adapter
+    if (readCallback) {
+      it('reads the receipts of all recipients', async () => {
+        receiver = await startReceiver()
+        bench.registerReceipts?.(receiver.url)
+        const { settings, transport } = open()
+        const recipients = recipientsOf(several)
+        await send(transport, payloadOf(settings, 7001, receiver.url), recipients)
+        await receiver.until((posts) => posts.length > 0)
+        const { headers, body } = receiver.posts[0]!
+        expect(readCallback({ headers, query: {}, body, now: Date.now() }, settings)).toMatchObject({
+          ok: true,
+          receipts: recipients.map(({ token }) => ({ taskId: 7001, token, event: 'received' })),
+        })
+      })
+    }
+
+    it('reports throttled when the vendor limits the rate', async () => {
       const { settings, transport } = open()
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ throttle: 1 })
@@ -206,21 +229,21 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger(7001).accepted).toBe(0)
     })
 
-    it('reads the vendor’s 5xx as unavailable', async () => {
+    it('reports unavailable for 5xx', async () => {
       const { settings, transport } = open()
       bench.simulator.setFaults({ unavailable: 1 })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(folded(sent)).toEqual(all(several, 'unavailable'))
     })
 
-    it('gives up at the time limit when the vendor never answers', async () => {
+    it('ends at the time limit when the vendor never replies', async () => {
       const { settings, transport } = open({ timeoutMs: 300 })
       bench.simulator.setFaults({ hang: 1 })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(folded(sent)).toEqual(all(several, 'unavailable'))
     })
 
-    it('calls a lost answer unavailable, never accepted or dead', async () => {
+    it('reports unavailable when the reply is lost, never accepted or gone', async () => {
       const { settings, transport } = open()
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ cut: 1 })
@@ -232,7 +255,7 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger(7001).distinct).toBe(several)
     })
 
-    it('calls an unreachable vendor unavailable', async () => {
+    it('reports unavailable when the vendor cannot be reached', async () => {
       const { settings, transport } = open({ urls: {} })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(folded(sent)).toEqual(all(several, 'unavailable'))
@@ -243,7 +266,7 @@ export function describeContract<Settings, Payload>(
     })
 
     if (harness.expiringAuth) {
-      it('refreshes an expired pass once and sends again, also under parallel calls', async () => {
+      it('renews an expired access token once and sends again, also in parallel calls', async () => {
         const { settings, deps, transport } = open()
         await send(transport, payloadOf(settings, 7000), recipientsOf(1))
         expect(deps.mints()).toBe(1)
@@ -264,7 +287,7 @@ export function describeContract<Settings, Payload>(
       })
     }
 
-    it('calls refused credentials misconfigured', async () => {
+    it('reports misconfigured for refused credentials', async () => {
       const { settings, deps, transport } = open()
       bench.simulator.setFaults({ refuseAuth: true })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
@@ -273,7 +296,7 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger().accepted).toBe(0)
     })
 
-    it('calls a wrong secret misconfigured, and check says so', async () => {
+    it('reports misconfigured for a wrong secret, in check too', async () => {
       const { settings, transport } = open({ certificate: bench.bad })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
       expect(kinds(sent)).toEqual(all(several, 'misconfigured'))
@@ -282,13 +305,13 @@ export function describeContract<Settings, Payload>(
       if (!checked.ok) heard.push(checked.problem)
     })
 
-    it('finds good credentials good without pushing', async () => {
+    it('checks valid credentials without sending a message', async () => {
       const { transport } = open()
       expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
       expect(bench.simulator.ledger().accepted).toBe(0)
     })
 
-    it('says before sending that an oversized message does not fit', async () => {
+    it('reports an oversized message before sending it', async () => {
       const { settings, transport } = open()
       const payload = map(settings, 7001, harness.oversize)
       if (isUnsupported(payload)) {
@@ -299,7 +322,7 @@ export function describeContract<Settings, Payload>(
       expect(['unsupported', 'rejected']).toContain(kinds(sent)[0])
     })
 
-    it('stops promptly in mid-send and leaves the rest unreported', async () => {
+    it('stops promptly on abort and leaves the rest unreported', async () => {
       const { settings, transport } = open({ timeoutMs: beyondTheTest })
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ hang: 1 })
@@ -311,7 +334,7 @@ export function describeContract<Settings, Payload>(
       expect(kinds(sent)).toEqual(all(several, '').map(() => undefined))
     })
 
-    it('closes with a call under way without hanging', async () => {
+    it('closes without hanging while a call is in flight', async () => {
       const { settings, transport } = open({ timeoutMs: beyondTheTest })
       await send(transport, payloadOf(settings, 7000), recipientsOf(1))
       bench.simulator.setFaults({ hang: 1 })
@@ -321,7 +344,7 @@ export function describeContract<Settings, Payload>(
       expect(folded(await sending)).toEqual(all(several, 'unavailable'))
     })
 
-    it('takes its own sample tokens for well-formed and refuses a blank one', () => {
+    it('accepts its sample tokens as well-formed and refuses an empty one', () => {
       for (let i = 0; i < several; i++) expect(adapter.checkToken(harness.token(i))).toBeUndefined()
       expect(adapter.checkToken('')).toBeDefined()
     })

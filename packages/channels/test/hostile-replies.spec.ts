@@ -1,118 +1,66 @@
+import { createHash } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import type { Outcome, VendorChannel } from '@herald/domain'
+import { cardOf, type Outcome, type Reason, type VendorChannel, vendorChannels } from '@herald/domain'
+import { loadDemo } from '@herald/simulators'
 import { createDice, mutate, nastyJson } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { adapters } from '../src/all.ts'
-import { type Certificate, isUnsupported, type Transport, type UrlName } from '../src/channel.ts'
-import { newSigningKey, tokenCertificate } from './apns/credentials.ts'
-import { accountCertificate, newAccountKey } from './fcm/credentials.ts'
-import { meizuCertificate, meizuToken } from './meizu/fixtures.ts'
+import { isUnsupported, type Transport } from '../src/channel.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from './samples.ts'
-import { vivoCertificate, vivoToken } from './vivo/fixtures.ts'
 
 const SEED = 20_261_115
-/** Bodies broken by chance: for every send, and fewer for logins, each of which needs a new transport. */
+/** Numbers of randomly corrupted bodies: for sends, and fewer for logins, because each needs a new transport. */
 const MUTATED = { send: 80, login: 20 }
 const TIME_LIMIT = 3_000
 
-/** What a vendor's server does with one request. */
+/** How a vendor's server handles one request. */
 type Reply =
   | { status: number; body: Buffer; headers?: Record<string, string> }
   | { act: 'hang' | 'cut' | 'endless' | 'trickle' | 'short' | 'long' }
 
-type Vendor = {
-  certificate: Certificate
-  token(index: number): string
-  urls: UrlName[]
-  http2?: true
-  /** Bodies the vendor answers with on good and on bad days, to be broken. */
-  bodies: string[]
+/** Success and error bodies of the vendors, to be corrupted. */
+const bodies: Partial<Record<VendorChannel, string[]>> = {
+  apns: ['', '{"reason":"BadDeviceToken"}', '{"reason":"Unregistered","timestamp":1760000000000}'],
+  fcm: [
+    '{"name":"projects/parcel-post/messages/0:1"}',
+    '{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"UNREGISTERED"}]}}',
+  ],
+  huawei: [
+    '{"code":"80000000","msg":"Success","requestId":"1"}',
+    '{"code":"80100000","msg":"{\\"success\\":1,\\"failure\\":1,\\"illegal_tokens\\":[\\"x\\"]}","requestId":"1"}',
+    '{"access_token":"t","expires_in":3600}',
+  ],
+  honor: [
+    '{"code":200,"message":"ok","data":{"sendResult":true,"requestId":"1","failTokens":["x"],"expireTokens":["x"]}}',
+    '{"access_token":"t","expires_in":3600}',
+  ],
+  xiaomi: ['{"result":"ok","code":0,"data":{"id":"x","bad_regids":"a,b"},"description":"ok"}'],
+  oppo: [
+    '{"code":0,"message":"ok","data":[{"messageId":"1","registrationId":"x","errorCode":10000}]}',
+    '{"code":0,"message":"ok","data":{"auth_token":"t","create_time":"1760000000000"}}',
+  ],
+  vivo: [
+    '{"result":0,"desc":"ok","taskId":"1","invalidUsers":[{"status":1,"userid":"x"}]}',
+    '{"result":0,"desc":"ok","authToken":"t"}',
+  ],
+  meizu: ['{"code":"200","message":"","value":{"110002":["x"]},"redirect":"","msgId":"x"}'],
 }
+const overHttp2: readonly VendorChannel[] = ['apns', 'fcm']
 
-const vendors: Record<VendorChannel, Vendor> = {
-  apns: {
-    certificate: tokenCertificate(newSigningKey()),
-    token: (i) => `b${i.toString(16).padStart(7, '0')}`.padEnd(64, '5'),
-    urls: ['apns'],
-    http2: true,
-    bodies: ['', '{"reason":"BadDeviceToken"}', '{"reason":"Unregistered","timestamp":1760000000000}'],
-  },
-  fcm: {
-    certificate: accountCertificate(newAccountKey()),
-    token: (i) => `fid${i}:APA91b${String(i).padStart(140, 'x')}`,
-    urls: ['fcm', 'fcmToken'],
-    http2: true,
-    bodies: [
-      '{"name":"projects/parcel-post/messages/0:1"}',
-      '{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"UNREGISTERED"}]}}',
-    ],
-  },
-  huawei: {
-    certificate: sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t-of-the-app' }),
-    token: (i) => `IQAAAACy0${String(i).padStart(121, 'x')}`,
-    urls: ['huawei', 'huaweiAuth'],
-    bodies: [
-      '{"code":"80000000","msg":"Success","requestId":"1"}',
-      '{"code":"80100000","msg":"{\\"success\\":1,\\"failure\\":1,\\"illegal_tokens\\":[\\"x\\"]}","requestId":"1"}',
-      '{"access_token":"t","expires_in":3600}',
-    ],
-  },
-  honor: {
-    certificate: sampleCertificate('honor', {
-      appId: '104436234',
-      appKey: 'c-1',
-      appSecret: 's3cr3t-of-the-app',
-    }),
-    token: (i) => `BAEAAAAAB${String(i).padStart(90, 'x')}`,
-    urls: ['honor', 'honorAuth'],
-    bodies: [
-      '{"code":200,"message":"ok","data":{"sendResult":true,"requestId":"1","failTokens":["x"],"expireTokens":["x"]}}',
-      '{"access_token":"t","expires_in":3600}',
-    ],
-  },
-  xiaomi: {
-    certificate: sampleCertificate('xiaomi', {
-      appId: '2882303761517000000',
-      appKey: '5000000000000',
-      appSecret: 'sim-secret-of-the-app',
-      extra: { package_name: 'com.example.app', channel_id: '100001' },
-    }),
-    token: (i) => Buffer.from(`regid number ${i}`.padEnd(48, '.')).toString('base64'),
-    urls: ['xiaomi'],
-    bodies: ['{"result":"ok","code":0,"data":{"id":"x","bad_regids":"a,b"},"description":"ok"}'],
-  },
-  oppo: {
-    certificate: sampleCertificate('oppo', {
-      appId: '3000001',
-      appKey: 'sim-app-key',
-      appSecret: 'sim-master-secret',
-      extra: { channel_id: 'chat' },
-    }),
-    token: (i) => `OPPO_CN_${String(i).padStart(32, '0')}`,
-    urls: ['oppo'],
-    bodies: [
-      '{"code":0,"message":"ok","data":[{"messageId":"1","registrationId":"x","errorCode":10000}]}',
-      '{"code":0,"message":"ok","data":{"auth_token":"t","create_time":"1760000000000"}}',
-    ],
-  },
-  vivo: {
-    certificate: vivoCertificate(),
-    token: vivoToken,
-    urls: ['vivo'],
-    bodies: [
-      '{"result":0,"desc":"ok","taskId":"1","invalidUsers":[{"status":1,"userid":"x"}]}',
-      '{"result":0,"desc":"ok","authToken":"t"}',
-    ],
-  },
-  meizu: {
-    certificate: meizuCertificate(),
-    token: meizuToken,
-    urls: ['meizu'],
-    bodies: ['{"code":"200","message":"","value":{"110002":["x"]},"redirect":"","msgId":"x"}'],
-  },
-}
+const vendors = await Promise.all(
+  vendorChannels.map(async (channel) => {
+    const demo = await loadDemo(channel)
+    return {
+      channel,
+      certificate: sampleCertificate(channel, demo.certificate(await demo.makeCredentials())),
+      token: (index: number) => demo.token(createHash('sha256').update(`${index}`).digest()),
+      http2: overHttp2.includes(channel),
+      bodies: bodies[channel] ?? ['{"code":0}'],
+    }
+  }),
+)
 
 const kinds = new Set<Outcome['kind']>([
   'accepted',
@@ -205,7 +153,7 @@ function drip(write: () => void, sink: { on(event: string, f: () => void): unkno
   sink.on('close', () => clearInterval(timer))
 }
 
-/** A body without an end, as fast as it is read. */
+/** An endless body. */
 function flow(sink: Sink): void {
   const write = () => {
     while (!sink.destroyed && sink.write(more)) {}
@@ -254,8 +202,12 @@ function replies(bodies: string[], mutated: number): [string, Reply][] {
   return [...fixed, ...broken, ...bytes]
 }
 
-describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server answers', (channel) => {
-  const vendor = vendors[channel]
+/** Codes are keys of the database and labels of metrics. */
+const isReason = ({ code, text }: Reason) =>
+  /^[a-z]+\.[\w.[\]-]{1,180}$/.test(code) && text !== '' && text.length <= 1000
+
+describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
+  const { channel } = vendor
   const adapter = adapters[channel]!
   const settings = adapter.readSettings(vendor.certificate)
   const payload = adapter.mapPayload(sampleTask({}, { now: Math.floor(Date.now() / 1000) }), settings)
@@ -275,13 +227,15 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
   function open(options: { minted: boolean; timeoutMs?: number }): Transport<unknown> {
     const server = vendor.http2 ? multiplexed : plain
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const urls = sampleUrls(Object.fromEntries(vendor.urls.map((name) => [name, url])))
+    const urls = sampleUrls(
+      Object.fromEntries(Object.keys(cardOf(channel).addresses).map((name) => [name, url])),
+    )
     const deps = sampleDeps({ urls, timeoutMs: options.timeoutMs ?? TIME_LIMIT })
     return adapter.open(settings, {
       ...deps,
-      // With a pass at hand the hostile answer is one to the send, without one it is one to the login.
-      // Apple's is signed here and asked of nobody.
-      ...(options.minted && channel !== 'apns' && { session: async () => 'a-pass' }),
+      // With an access token the hostile reply is one to the send, without one it is one to the login.
+      // Apple's token is signed locally.
+      ...(options.minted && channel !== 'apns' && { session: async () => 'an-access-token' }),
     }) as Transport<unknown>
   }
 
@@ -306,19 +260,18 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
   function check(name: string, { outcomes, reports, thrown }: Awaited<ReturnType<typeof send>>): void {
     const said = JSON.stringify([outcomes, (thrown as Error)?.message, (thrown as Error)?.stack])
     const wrong = (what: string) => new Error(`${name}: ${what}: ${said}`)
-    if (thrown !== undefined && !(thrown as Error).message) throw wrong('threw something without a word')
+    if (thrown !== undefined && !(thrown as Error).message) throw wrong('threw an error without a message')
     if (/TypeError|RangeError|SyntaxError|ReferenceError/.test(`${(thrown as Error)?.stack ?? ''}`))
       throw wrong('stumbled')
     if (reports.some((times) => times > 1)) throw wrong('reported twice')
-    if (thrown === undefined && reports.some((times) => times !== 1)) throw wrong('left somebody out')
+    if (thrown === undefined && reports.some((times) => times !== 1)) throw wrong('left out a recipient')
     if (outcomes.some(({ kind }) => !kinds.has(kind))) throw wrong('an unknown kind')
     for (const outcome of outcomes)
-      if ('reason' in outcome && (outcome.reason === '' || outcome.reason.length > 1000))
-        throw wrong('no reason')
-    if (secrets.some((secret) => said.includes(secret))) throw wrong('told a secret')
+      if ('reason' in outcome && !isReason(outcome.reason)) throw wrong('no reason')
+    if (secrets.some((secret) => said.includes(secret))) throw wrong('contains a secret')
   }
 
-  it('it reports everybody once, in known words, without a secret, and follows no redirect', async () => {
+  it('it reports every recipient once, with a known reason, without a secret, and follows no redirect', async () => {
     redirected = 0
     for (const minted of [true, false]) {
       let transport = open({ minted })
@@ -328,7 +281,7 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
         if (minted) continue
         const checked = await transport.check(AbortSignal.timeout(20_000)).catch((error: Error) => error)
         expect(checked).toBeDefined()
-        // A login that succeeded by chance would be kept.
+        // A login that succeeds by chance would be stored.
         await transport.close()
         transport = open({ minted })
       }
@@ -337,7 +290,7 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
     expect(redirected).toBe(0)
   }, 120_000)
 
-  it('it takes nothing for accepted or dead that the vendor did not say', async () => {
+  it('it reports accepted or gone only if the vendor said so', async () => {
     const transport = open({ minted: true })
     for (const body of ['', 'null', '[]', '"ok"', '<html>OK</html>', '{"code":', '\u0000'])
       for (const status of [400, 404, 429, 500, 503]) {
@@ -352,29 +305,32 @@ describe.each(Object.keys(vendors) as VendorChannel[])('%s, whatever its server 
   }, 60_000)
 
   if (!vendor.http2)
-    it('it does not read what is larger than any answer of a vendor, however good it begins', async () => {
+    it('it does not read replies that are larger than any of the vendor’s', async () => {
       const transport = open({ minted: true })
       const body = Buffer.concat([Buffer.from(vendor.bodies[0]!), Buffer.alloc(5_000_000, ' ')])
       reply = { status: 200, body }
       const { outcomes } = await send(transport)
       expect(outcomes).toHaveLength(count)
       for (const outcome of outcomes)
-        expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringContaining('larger than') })
+        expect(outcome).toMatchObject({
+          kind: 'unavailable',
+          reason: { text: expect.stringContaining('larger than') },
+        })
       await transport.close()
     })
 
-  it('it waits for none of hanging, trickling, cut or endless answers, and keeps none of it', async () => {
+  it('it does not wait for hanging, slow, cut or endless replies, and keeps nothing of them', async () => {
     const before = process.memoryUsage().rss
     for (const act of ['hang', 'cut', 'endless', 'trickle', 'short', 'long'] as const) {
       const transport = open({ minted: true, timeoutMs: 250 })
       reply = { act }
       const sent = await send(transport)
       check(act, sent)
-      // By the transport's own limit, long before the caller of `send` loses patience.
+      // By the transport's own limit, long before the caller of `send` stops waiting.
       if (act === 'hang' || act === 'trickle' || act === 'endless')
         expect([act, sent.thrown, sent.outcomes.length]).toEqual([act, undefined, count])
       for (const { kind } of sent.outcomes) {
-        // HTTP/2 has no length to fall short of, and what follows a whole answer is not part of it.
+        // HTTP/2 has no required length, and bytes after a complete reply are not part of it.
         if (act === 'long' || (act === 'short' && vendor.http2)) continue
         expect([act, kind]).toEqual([act, 'unavailable'])
       }

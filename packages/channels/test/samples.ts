@@ -1,25 +1,7 @@
 import type { Message, VendorChannel } from '@herald/domain'
-import type { Certificate, MintedSession, Task, TransportDeps, UrlName, VendorUrls } from '../src/channel.ts'
-
-/** A plain text message in normal form; override what a case is about. */
-export function sampleMessage(over: Partial<Message> = {}): Message {
-  return {
-    type: 'text',
-    title: 'Order shipped',
-    body: 'Parcel 123 is on its way',
-    badge: { kind: 'add', count: 1 },
-    ios: {},
-    android: {},
-    huawei: {},
-    honor: {},
-    xiaomi: {},
-    oppo: {},
-    vivo: {},
-    flyme: {},
-    fcm: {},
-    ...over,
-  }
-}
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { type Address, cards } from '../src/cards.ts'
+import type { Certificate, MintedSession, Task, TransportDeps, VendorUrls } from '../src/channel.ts'
 
 export const sampleNow = 1_760_000_000
 
@@ -31,7 +13,7 @@ export function sampleTask(message: Partial<Message> = {}, over: Partial<Omit<Ta
     applicationName: 'Parcel Post',
     now: sampleNow,
     ...over,
-    message: sampleMessage(message),
+    message: sampleMessage({ title: 'Order shipped', body: 'Parcel 123 is on its way', ...message }),
   }
 }
 
@@ -51,29 +33,18 @@ export function sampleCertificate(channel: VendorChannel, over: Partial<Certific
   }
 }
 
-/** A port that nothing listens on, so that forgetting a URL shows as a refused connection. */
+/** A port without a listener, so that a missing URL leads to a refused connection. */
 const nowhere = 'http://127.0.0.1:9'
 
-const urlNames: UrlName[] = [
-  'apns',
-  'apnsSandbox',
-  'fcm',
-  'fcmToken',
-  'huawei',
-  'huaweiAuth',
-  'honor',
-  'honorAuth',
-  'xiaomi',
-  'oppo',
-  'vivo',
-  'meizu',
-]
+const urlNames = cards.flatMap(({ addresses }) =>
+  Object.entries<Address>(addresses).flatMap(([name, { region }]) => (region ? [] : [name])),
+)
 
 export function sampleUrls(over: Partial<VendorUrls> = {}): VendorUrls {
   return { ...(Object.fromEntries(urlNames.map((name) => [name, nowhere])) as VendorUrls), ...over }
 }
 
-/** Transport deps for one certificate, with sessions and task memory held in memory; `mints` counts the vendor passes. */
+/** Transport deps for one certificate, with sessions and task memory in this process; `mints` counts the access tokens. */
 export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & { mints: () => number } {
   const sessions = new Map<string, MintedSession>()
   const minting = new Map<string, Promise<string>>()
@@ -84,8 +55,8 @@ export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & {
     now: Date.now,
     timeoutMs: 5000,
     async session(key, mint, stale) {
-      const kept = sessions.get(key)
-      if (kept && kept.value !== stale && deps.now() < kept.renewAt) return kept.value
+      const stored = sessions.get(key)
+      if (stored && stored.value !== stale && deps.now() < stored.renewAt) return stored.value
       const running = minting.get(key)
       if (running) return running
       const minted = (async () => {

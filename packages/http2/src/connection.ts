@@ -20,8 +20,8 @@ import {
 } from './frames.ts'
 import { type HeaderBlock, HeaderBlocks } from './header-blocks.ts'
 import { Heartbeat } from './heartbeat.ts'
-import type { Job } from './job.ts'
-import type { Failure, Goaway } from './multicast.ts'
+import type { Multicast } from './multicast.ts'
+import type { Goaway, RequestFailure } from './multicast-request.ts'
 import { readSettings } from './peer-settings.ts'
 import { InvalidRequest } from './request-shape.ts'
 import { Sender } from './sender.ts'
@@ -32,34 +32,34 @@ export type ConnectionLimits = ExchangeLimits & {
 }
 
 export type ConnectionEvents = {
-  /** The server's first SETTINGS came: requests may be sent. */
+  /** The server's first SETTINGS was received: requests may be sent. */
   onReady(): void
   onUnsent: OnUnsent
   onGoaway(goaway: Goaway): void
 }
 
-/** How long the first request of a connection goes alone, when its answer does not come. */
+/** Maximum time for which the first request of a connection is the only one, if it gets no reply. */
 const probeMs = 1_000
 const maxDebugBytes = 1_024
 
 /**
- * The HTTP/2 protocol of one client connection, without the socket: bytes come in by `receive` and go out by the sender's
- * outbox. Answers and failures are told to the jobs. Times are milliseconds on any steady clock, always the caller's.
+ * The HTTP/2 protocol of one client connection, without the socket: input goes to `receive`, output to the sender's outbox.
+ * Replies and failures are reported to the multicasts. Times are milliseconds on the caller's monotonic clock.
  */
 export class Connection {
   readonly sender = new Sender()
   readonly heartbeat = new Heartbeat()
   readonly exchanges: Exchanges
   goaway: Goaway | undefined
-  /** Set once: why the connection is over. Nothing more is read or opened then. */
-  ended: Failure | undefined
+  /** Why the connection ended; nothing is read or opened afterwards. */
+  ended: RequestFailure | undefined
   lastReceived: number
   private readonly limits: ConnectionLimits
   private readonly events: ConnectionEvents
   private readonly reader: FrameReader
   private readonly blocks: HeaderBlocks
   private ready = false
-  /** The first request goes alone: APNs allows one stream until it has seen a good provider token. */
+  /** The first request is sent alone: a push service may allow one stream until it has accepted a provider token. */
   private probeStarted: number | undefined
   private probed = false
   private retired = false
@@ -78,7 +78,7 @@ export class Connection {
       this.onFrame(type, flags, id, bytes, start, end)
       return this.ended === undefined
     })
-    this.greet()
+    this.sendPreface()
   }
 
   /** No new stream will be opened here. */
@@ -92,27 +92,27 @@ export class Connection {
     return Math.min(this.sender.peer.maxConcurrentStreams, this.limits.maxStreams)
   }
 
-  /** How many requests may be opened now. */
+  /** Number of requests that may be opened now. */
   get capacity(): number {
     if (!this.ready || this.ended !== undefined || this.draining || !this.sender.mayStart) return 0
     const idsLeft = (this.limits.lastStreamId - this.exchanges.nextId) / 2 + 1
     return Math.max(0, Math.min(this.streamLimit - this.exchanges.live, Math.floor(idsLeft)))
   }
 
-  /** Opens no more streams; those under way end normally. */
+  /** Opens no more streams; open streams end normally. */
   retire(): void {
     this.retired = true
   }
 
-  /** Sends one request. Call only while there is capacity. */
-  open(job: Job, index: number, now: number): void {
+  /** Sends one request. Call only while `capacity` is above 0. */
+  open(multicast: Multicast, index: number, now: number): void {
     this.probeStarted ??= now
     try {
-      this.exchanges.open(job, index, now)
+      this.exchanges.open(multicast, index, now)
     } catch (error) {
       const message =
-        error instanceof InvalidRequest ? error.message : `the caller's own function failed: ${error}`
-      job.fail(index, { kind: 'unsent', reason: 'invalid', message })
+        error instanceof InvalidRequest ? error.message : `the caller's function threw: ${error}`
+      multicast.fail(index, { kind: 'unsent', reason: 'invalid', message })
     }
   }
 
@@ -123,57 +123,57 @@ export class Connection {
     try {
       this.reader.push(chunk)
     } catch (error) {
-      // Anything else is our own fault; it too must end the connection rather than leave its requests unreported.
+      // An error of another class is a bug in this client; it must end the connection too, or its requests would stay unreported.
       this.close(
         error instanceof Error ? error.message : String(error),
         error instanceof ConnectionError ? error.code : ErrorCode.internalError,
       )
     }
     if (this.windowChanged) this.resume()
-    this.giveWindowBack()
+    this.returnWindow()
   }
 
-  /** Sends held-back bodies as far as windows and the outbox allow; to be called when the socket has room again. */
+  /** Sends delayed bodies as far as windows and the outbox allow; to be called when the socket is writable again. */
   resume(): void {
     this.windowChanged = false
     if (this.ended === undefined) this.sender.resume()
   }
 
-  /** Gives up requests whose time is over. */
+  /** Cancels requests whose time limit has passed. */
   sweep(now: number): void {
     if (this.probeStarted !== undefined && now - this.probeStarted >= probeMs) this.probed = true
     this.exchanges.sweep(now, this.goaway)
-    this.giveWindowBack()
+    this.returnWindow()
   }
 
-  /** Asks for a sign of life, unless that question is still open. */
+  /** Sends a PING unless one is still unacknowledged. */
   ping(now: number): void {
-    const frame = this.heartbeat.ask(now)
+    const frame = this.heartbeat.start(now)
     if (frame !== undefined) this.sender.outbox.put(frame)
   }
 
-  /** Ends the connection with a GOAWAY; requests under way become `unknown`. */
+  /** Ends the connection with a GOAWAY; requests in flight become `unknown`. */
   close(message: string, code: number = ErrorCode.noError): void {
     if (this.ended !== undefined) return
-    // The server opens no streams here, so the last one processed is 0.
+    // The server opens no streams on this connection, so the last one processed is 0.
     this.sender.outbox.put(goawayFrame(0, code, code === ErrorCode.noError ? '' : message))
     this.end({ kind: 'unknown', reason: 'closed', message, code, goaway: this.goaway })
   }
 
-  /** The socket is gone; requests under way become `unknown`. */
+  /** The socket is closed; requests in flight become `unknown`. */
   lost(message: string): void {
     if (this.ended === undefined)
       this.end({ kind: 'unknown', reason: 'closed', message, goaway: this.goaway })
   }
 
-  private greet(): void {
+  private sendPreface(): void {
     const { outbox } = this.sender
     const { maxReplyBytes, maxHeaderListBytes } = this.limits
     outbox.put(clientPreface)
     outbox.put(
       settingsFrame([
         [Setting.enablePush, 0],
-        // One byte more than is taken, so that a longer answer shows itself instead of waiting for window.
+        // One byte above the limit, so that an oversized reply is detected instead of stalling on flow control.
         [Setting.initialWindowSize, maxReplyBytes + 1],
         [Setting.maxHeaderListSize, maxHeaderListBytes],
       ]),
@@ -182,22 +182,22 @@ export class Connection {
     if (widened > 0) outbox.put(windowUpdateFrame(0, widened))
   }
 
-  private end(failure: Failure): void {
+  private end(failure: RequestFailure): void {
     this.ended = failure
     this.exchanges.failAll(failure)
   }
 
   private requireOrder(type: number, flags: number, id: number): void {
     if (!this.ready && (type !== FrameType.settings || flags & Flag.ack)) {
-      throw new ConnectionError(ErrorCode.protocolError, 'the server did not begin with SETTINGS')
+      throw new ConnectionError(ErrorCode.protocolError, 'the server did not start with SETTINGS')
     }
     const { openStream } = this.blocks
     const continues = type === FrameType.continuation
     if (openStream !== 0 && !(continues && id === openStream)) {
-      throw new ConnectionError(ErrorCode.protocolError, 'a header block was interrupted by another frame')
+      throw new ConnectionError(ErrorCode.protocolError, 'another frame interrupted a header block')
     }
     if (openStream === 0 && continues) {
-      throw new ConnectionError(ErrorCode.protocolError, 'CONTINUATION came without HEADERS')
+      throw new ConnectionError(ErrorCode.protocolError, 'CONTINUATION without HEADERS')
     }
   }
 
@@ -222,7 +222,7 @@ export class Connection {
         this.onWindowUpdate(id, readNumber('WINDOW_UPDATE', bytes, start, end) & maxWindow)
         break
       case FrameType.pushPromise:
-        throw new ConnectionError(ErrorCode.protocolError, 'the server pushed although push is switched off')
+        throw new ConnectionError(ErrorCode.protocolError, 'the server pushed although push is disabled')
       default:
         this.exchanges.floods.count(this.now)
         this.onControl(type, flags, id, bytes, start, end)
@@ -253,7 +253,7 @@ export class Connection {
         this.onGoaway(bytes, start, end)
         break
       case FrameType.priority:
-        if (id === 0) throw new ConnectionError(ErrorCode.protocolError, 'PRIORITY came for the connection')
+        if (id === 0) throw new ConnectionError(ErrorCode.protocolError, 'PRIORITY on stream 0')
         requireLength('PRIORITY', end - start, 5)
         break
     }
@@ -296,8 +296,8 @@ export class Connection {
     }
     this.goaway = goaway
     this.events.onGoaway(goaway)
-    const message = `the server said goodbye with ${errorName(goaway.code)} before it took the stream`
-    this.exchanges.handBackAbove(goaway.lastStream, {
+    const message = `the server sent GOAWAY (${errorName(goaway.code)}) before it processed the stream`
+    this.exchanges.returnUnsentAbove(goaway.lastStream, {
       kind: 'unsent',
       reason: 'goaway',
       message,
@@ -313,20 +313,20 @@ export class Connection {
       this.exchanges.widen(id, increment, this.now)
       return
     }
-    if (increment === 0) throw new ConnectionError(ErrorCode.protocolError, 'WINDOW_UPDATE is for no bytes')
+    if (increment === 0) throw new ConnectionError(ErrorCode.protocolError, 'WINDOW_UPDATE with increment 0')
     this.sender.window += increment
     if (this.sender.window > maxWindow) {
       throw new ConnectionError(ErrorCode.flowControlError, "the connection's window overflows")
     }
   }
 
-  private giveWindowBack(): void {
+  private returnWindow(): void {
     if (this.ended !== undefined) return
-    const bytes = this.exchanges.window.giveBack()
+    const bytes = this.exchanges.window.takeReleased()
     if (bytes > 0) this.sender.outbox.put(windowUpdateFrame(0, bytes))
   }
 }
 
 function requireConnection(what: string, id: number): void {
-  if (id !== 0) throw new ConnectionError(ErrorCode.protocolError, `${what} came for a stream`)
+  if (id !== 0) throw new ConnectionError(ErrorCode.protocolError, `${what} on a stream`)
 }

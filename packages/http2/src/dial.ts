@@ -2,19 +2,19 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { type Endpoint, type ProxyEndpoint, readEndpoint, type TlsOptions } from './endpoint.ts'
 
-const maxProxyAnswer = 16_384
+const maxProxyReplyBytes = 16_384
 
-/** Opens a socket on which HTTP/2 may begin; through the proxy if there is one. `abort` ends the attempt. */
+/** Opens a socket for HTTP/2, through the proxy if there is one. `abort` ends the attempt. */
 export async function dial(endpoint: Endpoint, tls: TlsOptions, abort: AbortSignal): Promise<Socket> {
   const socket = await open(endpoint, tls, abort, ['h2'])
   if (!(socket instanceof TLSSocket) || socket.alpnProtocol === 'h2') return socket.setNoDelay(true)
   socket.destroy()
   throw new Error(
-    `${endpoint.host}:${endpoint.port} does not speak HTTP/2 (ALPN chose ${socket.alpnProtocol || 'nothing'})`,
+    `${endpoint.host}:${endpoint.port} does not support HTTP/2 (ALPN selected ${socket.alpnProtocol || 'nothing'})`,
   )
 }
 
-/** Whether a server is there: connects, shakes hands and hangs up, whichever HTTP it speaks. Rejects with the reason. */
+/** Checks that a server can be reached: connects, completes the TLS handshake and disconnects. Rejects with the reason. */
 export async function reach(
   url: string,
   options: { tls?: TlsOptions; proxy?: string; abort: AbortSignal },
@@ -71,7 +71,7 @@ async function tunnel(proxy: ProxyEndpoint, target: Endpoint, abort: AbortSignal
   }
   socket.destroy()
   throw new Error(
-    `the proxy ${proxy.host}:${proxy.port} refused to connect to ${authority} (${status ?? 'no HTTP answer'})`,
+    `the proxy ${proxy.host}:${proxy.port} refused to connect to ${authority} (${status ?? 'not an HTTP reply'})`,
   )
 }
 
@@ -91,11 +91,14 @@ function readHead(socket: Socket, abort: AbortSignal): Promise<{ head: string; r
         bytes = Buffer.concat([bytes, chunk])
         const headEnd = bytes.indexOf('\r\n\r\n')
         if (headEnd >= 0) return finish(undefined, headEnd)
-        if (bytes.length > maxProxyAnswer) return finish(new Error('the answer of the proxy has no end'))
+        if (bytes.length > maxProxyReplyBytes)
+          return finish(
+            new Error(`the proxy's reply has no end of headers within ${maxProxyReplyBytes} bytes`),
+          )
       }
     }
     const fail = (error: Error) => finish(error)
-    const closed = () => finish(new Error('the proxy closed the connection without an answer'))
+    const closed = () => finish(new Error('the proxy closed the connection without a reply'))
     const aborted = () => finish(reasonOf(abort))
     socket.on('readable', read).on('error', fail).on('close', closed)
     abort.addEventListener('abort', aborted)
@@ -103,7 +106,7 @@ function readHead(socket: Socket, abort: AbortSignal): Promise<{ head: string; r
 }
 
 function opened(socket: Socket, event: string, abort: AbortSignal, carrier?: Socket): Promise<void> {
-  // For good: an error before the next owner listens, or after we gave the socket up, must not become an uncaught one.
+  // Never removed: an error before the next owner listens, or after an abort, must not be an uncaught exception.
   socket.on('error', () => {})
   return new Promise((resolve, reject) => {
     const finish = (error?: Error) => {
@@ -125,5 +128,5 @@ function opened(socket: Socket, event: string, abort: AbortSignal, carrier?: Soc
 }
 
 function reasonOf(abort: AbortSignal): Error {
-  return abort.reason instanceof Error ? abort.reason : new Error('the attempt to connect was given up')
+  return abort.reason instanceof Error ? abort.reason : new Error('the connection attempt was aborted')
 }

@@ -8,13 +8,13 @@ export type TlsOptions = Pick<
   rejectUnauthorized?: boolean
 }
 
-/** Where to connect, read once from the pool's options. */
+/** Where to connect, parsed from the pool's options. */
 export type Endpoint = {
   readonly secure: boolean
   readonly host: string
   readonly port: number
   readonly scheme: 'http' | 'https'
-  /** As in `:authority`: the port only when it is not the scheme's own. */
+  /** Value of `:authority`: without the port if it is the scheme's default. */
   readonly authority: string
   readonly proxy?: ProxyEndpoint
 }
@@ -30,7 +30,7 @@ export type ProxyEndpoint = {
 export function readEndpoint(origin: string, proxy?: string): Endpoint {
   const url = parse(origin, 'origin')
   if (url.pathname !== '/' || url.search !== '' || url.username !== '') {
-    throw new TypeError(`the origin ${JSON.stringify(origin)} must be scheme, host and port alone`)
+    throw new TypeError(`the origin ${JSON.stringify(origin)} must consist of scheme, host and port only`)
   }
   return {
     ...place(url),
@@ -49,11 +49,11 @@ function readProxy(proxy: string | undefined): ProxyEndpoint | undefined {
 }
 
 function parse(text: string, what: string): URL {
-  // The text may hold a password, so it is not repeated in the message.
-  if (!URL.canParse(text)) throw new TypeError(`the ${what} is no URL`)
+  // The text may contain a password, so the message does not repeat it.
+  if (!URL.canParse(text)) throw new TypeError(`the ${what} is not a valid URL`)
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw new TypeError(`the ${what} must begin with https:// or http://, not ${url.protocol}`)
+    throw new TypeError(`the ${what} must start with https:// or http://, not ${url.protocol}`)
   }
   return url
 }

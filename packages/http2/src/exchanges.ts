@@ -10,8 +10,8 @@ import {
   windowUpdateFrame,
 } from './frames.ts'
 import type { HeaderBlock } from './header-blocks.ts'
-import type { Job } from './job.ts'
-import type { Failure, Goaway } from './multicast.ts'
+import type { Multicast } from './multicast.ts'
+import type { Goaway, RequestFailure } from './multicast-request.ts'
 import { ReceiveWindow } from './receive-window.ts'
 import { finishReply, takeData, takeHeaders } from './reply-reader.ts'
 import type { Sender } from './sender.ts'
@@ -19,24 +19,24 @@ import { Stream } from './stream.ts'
 import { StreamTable } from './stream-table.ts'
 
 export type ExchangeLimits = {
-  /** Streams open at once. */
+  /** Maximum number of open streams. */
   maxStreams: number
   maxReplyBytes: number
   maxHeaderListBytes: number
-  /** Bytes of unfinished answers held at most, over all streams. */
+  /** Maximum bytes of unfinished replies in memory, over all streams. */
   receiveWindow: number
 }
 
-/** Called for what the server certainly did not process. */
-export type OnUnsent = (job: Job, index: number, failure: Failure) => void
+/** Called for a request that the server certainly did not process. */
+export type OnUnsent = (multicast: Multicast, index: number, failure: RequestFailure) => void
 
-/** The requests under way on one connection and everything the server says about them. */
+/** The requests in flight on one connection, and the frames that the server sends for them. */
 export class Exchanges {
   readonly window: ReceiveWindow
   readonly floods = new FloodGuard()
   answered = 0
   timeoutsSinceAnswer = 0
-  /** The id the next request gets. */
+  /** Stream id of the next request. */
   nextId = 1
   private readonly streams: StreamTable
   private readonly sender: Sender
@@ -60,20 +60,17 @@ export class Exchanges {
   }
 
   /** Sends one request, or throws with nothing sent. */
-  open(job: Job, index: number, now: number): void {
-    const deadline = Math.min(now + job.timeoutMs, job.deadline)
-    const stream = new Stream(this.nextId, job, index, deadline, this.sender.peer.initialWindowSize)
-    this.sender.start(stream, job.shape)
+  open(multicast: Multicast, index: number, now: number): void {
+    const deadline = Math.min(now + multicast.timeoutMs, multicast.deadline)
+    const stream = new Stream(this.nextId, multicast, index, deadline, this.sender.peer.initialWindowSize)
+    this.sender.start(stream, multicast.shape)
     this.streams.add(stream)
     this.nextId += 2
   }
 
   requireOpened(id: number, what: string): void {
     if ((id & 1) === 1 && id < this.nextId) return
-    throw new ConnectionError(
-      ErrorCode.protocolError,
-      `${what} came for stream ${id}, which was never opened`,
-    )
+    throw new ConnectionError(ErrorCode.protocolError, `${what} on stream ${id}, which was never opened`)
   }
 
   data(flags: number, id: number, bytes: Buffer, start: number, end: number, now: number): void {
@@ -94,7 +91,7 @@ export class Exchanges {
     if (stream === undefined) return
     if (!this.takeBody(stream, bytes, from, to)) return
     if (flags & Flag.endStream) this.finish(stream)
-    // Padding eats the stream's window but not our memory: given back, it cannot choke an answer that we would take.
+    // Padding uses the stream's window but no memory. It is returned, so that it cannot stall a reply that is within the limit.
     else if (padding > 0) this.sender.outbox.put(windowUpdateFrame(id, padding))
   }
 
@@ -103,7 +100,7 @@ export class Exchanges {
     if (stream === undefined) {
       this.floods.count(now)
     } else if (block.list.tooLarge) {
-      const message = `the answer's headers are larger than ${this.limits.maxHeaderListBytes} bytes`
+      const message = `the reply's headers are larger than ${this.limits.maxHeaderListBytes} bytes`
       this.fail(stream, 'oversize', message)
     } else {
       const wrong = takeHeaders(stream, block.list, block.endStream)
@@ -121,10 +118,10 @@ export class Exchanges {
     this.remove(stream)
     const message = `the server reset the stream with ${errorName(code)}`
     if (code === ErrorCode.refusedStream && stream.status === 0) {
-      this.onUnsent(stream.job, stream.index, { kind: 'unsent', reason: 'refused', message, code })
+      this.onUnsent(stream.multicast, stream.index, { kind: 'unsent', reason: 'refused', message, code })
     } else {
       const status = stream.status || undefined
-      stream.job.fail(stream.index, { kind: 'unknown', reason: 'reset', message, code, status })
+      stream.multicast.fail(stream.index, { kind: 'unknown', reason: 'reset', message, code, status })
     }
   }
 
@@ -135,40 +132,49 @@ export class Exchanges {
       return
     }
     stream.sendWindow += increment
-    if (increment === 0) this.fail(stream, 'malformed', 'WINDOW_UPDATE is for no bytes')
+    if (increment === 0) this.fail(stream, 'malformed', 'WINDOW_UPDATE with increment 0')
     else if (stream.sendWindow > maxWindow) {
       this.fail(stream, 'malformed', "the stream's window overflows", ErrorCode.flowControlError)
     }
   }
 
-  /** Gives up requests whose time is over. */
+  /** Cancels requests whose time limit has passed. */
   sweep(now: number, goaway: Goaway | undefined): void {
     for (const stream of this.streams.all()) {
-      const { job } = stream
-      if (now < stream.deadline && now < job.deadline) continue
-      // An aborted call says nothing about the server.
+      const { multicast } = stream
+      if (now < stream.deadline && now < multicast.deadline) continue
+      // An abort by the caller is no sign of a hung server.
       if (now >= stream.deadline) this.timeoutsSinceAnswer += 1
       this.cancel(stream, ErrorCode.cancel)
-      const late: Failure = { kind: 'unknown', reason: 'timeout', message: 'no answer came in time', goaway }
-      const why: Failure = job.stopped?.reason === 'aborted' ? { ...job.stopped, kind: 'unknown' } : late
-      job.fail(stream.index, stream.status === 0 ? why : { ...why, status: stream.status })
+      const late: RequestFailure = {
+        kind: 'unknown',
+        reason: 'timeout',
+        message: 'no reply within the time limit',
+        goaway,
+      }
+      const why: RequestFailure =
+        multicast.stopped?.reason === 'aborted' ? { ...multicast.stopped, kind: 'unknown' } : late
+      multicast.fail(stream.index, stream.status === 0 ? why : { ...why, status: stream.status })
     }
   }
 
-  /** Hands back the requests the server's farewell excludes. */
-  handBackAbove(lastStream: number, failure: Failure): void {
+  /** Returns the requests that the server's GOAWAY excludes. */
+  returnUnsentAbove(lastStream: number, failure: RequestFailure): void {
     for (const stream of this.streams.all()) {
       if (stream.id <= lastStream) continue
       this.remove(stream)
-      this.onUnsent(stream.job, stream.index, failure)
+      this.onUnsent(stream.multicast, stream.index, failure)
     }
   }
 
-  /** The connection is over. */
-  failAll(failure: Failure): void {
+  /** Reports every request in flight with `failure`: the connection has ended. */
+  failAll(failure: RequestFailure): void {
     for (const stream of this.streams.all()) {
       this.remove(stream)
-      stream.job.fail(stream.index, stream.status === 0 ? failure : { ...failure, status: stream.status })
+      stream.multicast.fail(
+        stream.index,
+        stream.status === 0 ? failure : { ...failure, status: stream.status },
+      )
     }
   }
 
@@ -176,12 +182,12 @@ export class Exchanges {
     const { maxReplyBytes } = this.limits
     if (stream.status === 0) {
       this.window.release(to - from)
-      this.fail(stream, 'malformed', 'DATA came before the headers')
+      this.fail(stream, 'malformed', 'DATA before HEADERS')
       return false
     }
     if (stream.bodyLength + to - from > maxReplyBytes) {
       this.window.release(to - from)
-      this.fail(stream, 'oversize', `the answer is larger than ${maxReplyBytes} bytes`)
+      this.fail(stream, 'oversize', `the reply is larger than ${maxReplyBytes} bytes`)
       return false
     }
     takeData(stream, bytes, from, to)
@@ -197,10 +203,10 @@ export class Exchanges {
     this.answered += 1
     this.timeoutsSinceAnswer = 0
     this.floods.reset()
-    // The server may answer before it has read all; the rest of the body is then not wanted (RFC 9113 section 8.1).
+    // The server may reply before it has read the whole body; the rest is then cancelled (RFC 9113 section 8.1).
     if (stream.unsent === undefined) this.remove(stream)
     else this.cancel(stream, ErrorCode.cancel)
-    stream.job.reply(stream.index, reply)
+    stream.multicast.reply(stream.index, reply)
   }
 
   private fail(
@@ -210,7 +216,12 @@ export class Exchanges {
     code: number = reason === 'oversize' ? ErrorCode.cancel : ErrorCode.protocolError,
   ): void {
     this.cancel(stream, code)
-    stream.job.fail(stream.index, { kind: 'unknown', reason, message, status: stream.status || undefined })
+    stream.multicast.fail(stream.index, {
+      kind: 'unknown',
+      reason,
+      message,
+      status: stream.status || undefined,
+    })
   }
 
   private cancel(stream: Stream, code: number): void {
@@ -225,7 +236,7 @@ export class Exchanges {
   }
 }
 
-/** The payload of a frame that is one 32-bit number. */
+/** Reads the payload of a frame that consists of one 32-bit number. */
 export function readNumber(what: string, bytes: Buffer, start: number, end: number): number {
   requireLength(what, end - start, 4)
   return readUint32(bytes, start)

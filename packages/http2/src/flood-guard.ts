@@ -3,7 +3,7 @@ import { ConnectionError, ErrorCode } from './frames.ts'
 const maxFrames = 10_000
 const periodMs = 10_000
 
-/** Counts frames that bring nothing (PING, SETTINGS, empty DATA, strays): so many without an answer among them is an attack. */
+/** Counts frames without effect (PING, SETTINGS, empty DATA, closed streams). Too many without a reply in between are an attack. */
 export class FloodGuard {
   private frames = 0
   private since = Number.NEGATIVE_INFINITY
@@ -17,7 +17,7 @@ export class FloodGuard {
     if (this.frames > maxFrames) {
       throw new ConnectionError(
         ErrorCode.enhanceYourCalm,
-        'the server floods the connection with frames that say nothing',
+        'the server floods the connection with frames without effect',
       )
     }
   }

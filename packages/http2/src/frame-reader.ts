@@ -1,8 +1,8 @@
 import { ConnectionError, defaultFrameSize, ErrorCode, frameHeaderBytes, readUint32 } from './frames.ts'
 
 /**
- * One whole frame; its payload is `bytes` from `start` to `end`, valid only during the call. Returning false stops the
- * reader for good: the connection ended in the middle of what was received.
+ * One whole frame; its payload is `bytes` from `start` to `end`, valid only during the call. If it returns false, the reader
+ * stops: the connection has ended and the remaining bytes are ignored.
  */
 export type OnFrame = (
   type: number,
@@ -13,12 +13,12 @@ export type OnFrame = (
   end: number,
 ) => boolean
 
-/** Cuts a byte stream, however split, into frames. Frames that lie whole in one chunk are not copied. */
+/** Cuts a byte stream into frames. A frame that is complete in one chunk is not copied. */
 export class FrameReader {
   private readonly onFrame: OnFrame
-  /** The beginning of a frame whose end has not come yet. */
+  /** The first bytes of an incomplete frame; `partialBytes` of them are valid. */
   private readonly partial = Buffer.allocUnsafeSlow(frameHeaderBytes + defaultFrameSize)
-  private held = 0
+  private partialBytes = 0
   private stopped = false
 
   constructor(onFrame: OnFrame) {
@@ -26,7 +26,7 @@ export class FrameReader {
   }
 
   push(chunk: Buffer): void {
-    let at = this.held > 0 ? this.completePartial(chunk) : 0
+    let at = this.partialBytes > 0 ? this.completePartial(chunk) : 0
     const end = chunk.length
     while (!this.stopped && end - at >= frameHeaderBytes) {
       const next = at + frameHeaderBytes + frameLength(chunk, at)
@@ -36,22 +36,22 @@ export class FrameReader {
     }
     if (this.stopped || at >= end) return
     this.partial.set(chunk.subarray(at, end), 0)
-    this.held = end - at
+    this.partialBytes = end - at
   }
 
-  /** Returns how much of the chunk belonged to the frame begun before. */
+  /** Returns the number of bytes of the chunk that belonged to the incomplete frame. */
   private completePartial(chunk: Buffer): number {
     let at = 0
     for (const part of ['header', 'payload'] as const) {
       const wanted = part === 'header' ? frameHeaderBytes : frameHeaderBytes + frameLength(this.partial, 0)
-      const taken = Math.min(Math.max(wanted - this.held, 0), chunk.length - at)
-      this.partial.set(chunk.subarray(at, at + taken), this.held)
+      const taken = Math.min(Math.max(wanted - this.partialBytes, 0), chunk.length - at)
+      this.partial.set(chunk.subarray(at, at + taken), this.partialBytes)
       at += taken
-      this.held += taken
-      if (this.held < wanted) return at
+      this.partialBytes += taken
+      if (this.partialBytes < wanted) return at
     }
-    const length = this.held
-    this.held = 0
+    const length = this.partialBytes
+    this.partialBytes = 0
     this.emit(this.partial, 0, length)
     return at
   }

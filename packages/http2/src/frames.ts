@@ -61,13 +61,13 @@ export const errorName = (code: number): string => errorNames[code] ?? `error ${
 
 export const clientPreface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 export const frameHeaderBytes = 9
-/** The frame size every peer takes and, as we never announce another, the largest we take. */
+/** Every peer accepts this frame size. It is also our maximum, as we never announce another. */
 export const defaultFrameSize = 16_384
 export const defaultWindow = 65_535
 export const maxWindow = 0x7fffffff
 export const maxStreamId = 0x7fffffff
 
-/** The peer broke the protocol in a way that ends the connection. */
+/** A protocol violation by the peer that ends the connection. */
 export class ConnectionError extends Error {
   readonly code: number
   constructor(code: number, message: string) {

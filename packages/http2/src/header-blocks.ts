@@ -5,7 +5,7 @@ export type HeaderBlock = { stream: number; endStream: boolean; list: FieldList 
 
 const maxContinuations = 1024
 
-/** Puts HEADERS and its CONTINUATION frames together and decodes them, within bounds a hostile peer cannot move. */
+/** Joins HEADERS and its CONTINUATION frames and decodes them, with limits on size and number. */
 export class HeaderBlocks {
   private readonly decoder: HpackDecoder
   private readonly maxBlockBytes: number
@@ -16,7 +16,7 @@ export class HeaderBlocks {
 
   constructor(maxListBytes: number) {
     this.decoder = new HpackDecoder(maxListBytes)
-    // Coded fields are hardly ever longer than their plain form; twice the list is a generous bound.
+    // Encoded fields are hardly ever longer than their plain form.
     this.maxBlockBytes = maxListBytes * 2
   }
 
@@ -59,7 +59,7 @@ export class HeaderBlocks {
   private keep(bytes: Buffer, start: number, end: number): void {
     this.bytes += end - start
     if (this.bytes > this.maxBlockBytes || this.parts.length > maxContinuations) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block goes on without end')
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too long')
     }
     this.parts.push(Buffer.from(bytes.subarray(start, end)))
   }

@@ -1,20 +1,20 @@
 import { pingFrame } from './frames.ts'
 
-/** Our own pings: one open at a time, each with its own number. */
+/** The pings that we send: one at a time, each with its own number. */
 export class Heartbeat {
   roundTripMs: number | undefined
   private sentAt: number | undefined
   private number = 0
 
-  /** The frame to send, unless a ping is still open. */
-  ask(now: number): Buffer | undefined {
+  /** Returns the frame to send, unless a ping is still unacknowledged. */
+  start(now: number): Buffer | undefined {
     if (this.sentAt !== undefined) return undefined
     this.sentAt = now
     this.number += 1
     return pingFrame(this.payload(), false)
   }
 
-  /** Whether the acknowledgement is the one waited for. */
+  /** Returns whether the acknowledgement belongs to the open ping. */
   acknowledge(payload: Uint8Array, now: number): boolean {
     if (this.sentAt === undefined || !this.payload().equals(payload)) return false
     this.roundTripMs = now - this.sentAt
@@ -22,7 +22,7 @@ export class Heartbeat {
     return true
   }
 
-  /** How long the open ping has waited. */
+  /** Milliseconds since the open ping was sent; 0 if none is open. */
   waited(now: number): number {
     return this.sentAt === undefined ? 0 : now - this.sentAt
   }

@@ -13,6 +13,6 @@ export {
   windowUpdateFrame,
 } from './frames.ts'
 export { HeaderBlocks } from './header-blocks.ts'
-export type { Failure, Multicast } from './multicast.ts'
+export type { MulticastRequest, RequestFailure } from './multicast-request.ts'
 export { openPool, type Pool } from './pool.ts'
 export type { Reply } from './reply.ts'

@@ -1,34 +1,34 @@
 import { backoffMs } from './backoff.ts'
-import type { Job } from './job.ts'
 import { Link, type LinkEnd, type LinkOptions } from './link.ts'
-import type { Failure, Goaway } from './multicast.ts'
+import type { Multicast } from './multicast.ts'
+import type { Goaway, RequestFailure } from './multicast-request.ts'
 
 export type LinkSetOptions = LinkOptions & { maxConnections: number; random: () => number }
 
 export type LinkSetEvents = {
-  onUnsent(job: Job, index: number, failure: Failure): void
+  onUnsent(multicast: Multicast, index: number, failure: RequestFailure): void
   onProgress(): void
   onEvent(event: PoolEvent): void
 }
 
-/** For logs and metrics; nothing may depend on them. */
+/** Events for logs and metrics; the protocol does not depend on them. */
 export type PoolEvent =
   | { kind: 'connected'; afterMs: number }
   | { kind: 'goaway'; goaway: Goaway }
   /** `nextAttemptMs` is the wait before another connection may be opened. */
   | { kind: 'closed'; message: string; established: boolean; answered: number; nextAttemptMs: number }
 
-/** A connection that served so long has proved its server good, however it ended. */
+/** A connection that got replies and lasted this long does not count as a failure, however it ended. */
 const provenMs = 10_000
-/** Full connections are joined by another no faster than this: servers take a burst of connections for an attack. */
+/** Minimum interval between additional connections: servers treat a burst of connections as an attack. */
 const growEveryMs = 500
 
-/** The pool's connections: opens what is needed, no sooner than backoff allows. */
+/** The pool's connections. Opens new ones when needed, no sooner than the backoff allows. */
 export class LinkSet {
   readonly links = new Set<Link>()
-  /** Why there is no connection, as far as known. */
+  /** Why the last connection ended or could not be established. */
   lastError = 'no connection has been established yet'
-  /** On performance.now()'s clock: no connection is opened before. */
+  /** No connection is opened before this time (clock of performance.now()). */
   nextAttemptAt = 0
   opened = 0
   lastGoaway: Goaway | undefined
@@ -42,21 +42,21 @@ export class LinkSet {
     this.events = events
   }
 
-  /** The link that takes most, if any takes something. */
-  roomiest(): Link | undefined {
+  /** The link with the most capacity, if any has capacity. */
+  withMostCapacity(): Link | undefined {
     let best: Link | undefined
-    let most = 0
+    let max = 0
     for (const link of this.links) {
       const { capacity } = link
-      if (capacity > most) {
+      if (capacity > max) {
         best = link
-        most = capacity
+        max = capacity
       }
     }
     return best
   }
 
-  /** Work is waiting that no link takes: opens one more if that is allowed and may help. */
+  /** Called when requests wait and no link has capacity: opens another link if limits and backoff allow it. */
   grow(now: number): void {
     if (now < this.nextAttemptAt) return
     let usable = 0
@@ -69,8 +69,8 @@ export class LinkSet {
     this.open(now)
   }
 
-  /** Whether anything can be sent before `deadline`, as far as can be foreseen. */
-  hopelessUntil(deadline: number): boolean {
+  /** Whether there is no usable link and the backoff ends after `deadline`. */
+  cannotSendBefore(deadline: number): boolean {
     if (this.nextAttemptAt <= deadline) return false
     for (const link of this.links) if (!link.draining) return false
     return true

@@ -4,8 +4,8 @@ import { Connection, type ConnectionEvents, type ConnectionLimits } from './conn
 import { dial } from './dial.ts'
 import type { Endpoint, TlsOptions } from './endpoint.ts'
 import { ErrorCode } from './frames.ts'
-import type { Job } from './job.ts'
-import type { Goaway } from './multicast.ts'
+import type { Multicast } from './multicast.ts'
+import type { Goaway } from './multicast-request.ts'
 
 export type LinkOptions = {
   endpoint: Endpoint
@@ -17,27 +17,28 @@ export type LinkOptions = {
 }
 
 export type LinkEvents = Pick<ConnectionEvents, 'onUnsent'> & {
-  /** Something came or may be sent: there may be capacity. */
+  /** Data was received or the socket is writable again: there may be capacity. */
   onProgress(): void
   onReady(): void
   onGoaway(goaway: Goaway): void
-  /** Called once, when nothing more will come. */
+  /** Called once, when the link has ended. */
   onClosed(end: LinkEnd): void
 }
 
-/** How a link ended. `clean` when it served and was let go in order: the next may be opened without a wait. */
+/** How a link ended. `clean`: it got replies and ended without an error, so the next may be opened without a wait. */
 export type LinkEnd = { message: string; clean: boolean; wasReady: boolean }
 
-/** With requests under way, silence is questioned sooner than on an idle connection. */
-const suspiciousSilenceMs = 5_000
-/** So many requests without one answer in between: the server behind this connection is hung although it answers pings. */
+/** With requests in flight, a silent connection is pinged sooner than an idle one. */
+const busySilenceMs = 5_000
+/** After this number of timeouts without a reply in between, the server counts as hung although it acknowledges pings. */
 const hungAfterTimeouts = 16
 const maxUnreadBytes = 4 * 1024 * 1024
-/** One write of so many bytes carries some hundreds of requests; more would only wait in memory. */
+/** One write of this size carries some hundreds of requests; a larger one would only wait in memory. */
 const writeBytes = 65_536
-const farewellMs = 1_000
+/** Maximum time for a final GOAWAY to leave the socket. */
+const lingerMs = 1_000
 
-/** One connection with its socket: dials, reads, writes, keeps watch. */
+/** One connection with its socket: connects, reads, writes, checks liveness. */
 export class Link {
   ready = false
   closed = false
@@ -49,17 +50,14 @@ export class Link {
   private readonly dialing = new AbortController()
   private readonly connectTimer: NodeJS.Timeout
   private socket: Socket | undefined
-  /** Settles when the socket is gone too. */
-  readonly gone: Promise<void>
-  private resolveGone: () => void = () => {}
+  private readonly socketClosed = Promise.withResolvers<void>()
+  /** Resolves when the socket is closed too. */
+  readonly gone = this.socketClosed.promise
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.options = options
     this.events = events
     this.openedAt = performance.now()
-    this.gone = new Promise((resolve) => {
-      this.resolveGone = resolve
-    })
     this.connectTimer = setTimeout(() => {
       this.abandon(`no HTTP/2 connection was established within ${options.connectTimeoutMs} ms`)
     }, options.connectTimeoutMs)
@@ -69,7 +67,7 @@ export class Link {
     )
   }
 
-  /** How many requests may be opened now. */
+  /** Number of requests that may be opened now. */
   get capacity(): number {
     if (!this.ready || this.socket === undefined || this.socket.writableNeedDrain) return 0
     return this.connection!.capacity
@@ -83,21 +81,21 @@ export class Link {
     return this.connection?.draining ?? false
   }
 
-  /** Sends up to `most` of the job's requests. */
-  send(job: Job, most: number, now: number): void {
+  /** Sends up to `max` of the multicast's requests. */
+  send(multicast: Multicast, max: number, now: number): void {
     const connection = this.connection!
     const { sender } = connection
-    for (let sent = 0; sent < most && sender.mayStart; sent++) {
-      const index = job.take()
+    for (let sent = 0; sent < max && sender.mayStart; sent++) {
+      const index = multicast.take()
       if (index < 0) return
-      connection.open(job, index, now)
+      connection.open(multicast, index, now)
       if (sender.outbox.pendingBytes < writeBytes) continue
       this.flush()
       if (this.capacity === 0) return
     }
   }
 
-  /** Hands everything written so far to the socket. */
+  /** Writes the outbox to the socket. */
   flush(): void {
     const { socket, connection } = this
     if (socket === undefined || connection === undefined) return
@@ -107,14 +105,14 @@ export class Link {
         this.bytesWritten += piece.length
         socket.write(piece, () => outbox.recycle(piece))
       }
-      // Requests stop when the socket is full; only answers to the peer's own frames can pile up beyond that.
-      if (socket.writableLength > maxUnreadBytes) this.abandon('the server does not read what it is sent')
+      // No request is sent while the socket is full, so only acknowledgements of the peer's frames can exceed this limit.
+      if (socket.writableLength > maxUnreadBytes) this.abandon('the server does not read from the connection')
     }
     if (connection.ended !== undefined) this.finish(connection.ended.message, true)
-    else if (connection.draining && connection.exchanges.live === 0) this.close('it was drained')
+    else if (connection.draining && connection.exchanges.live === 0) this.close('the connection was drained')
   }
 
-  /** Looks after time limits and health. */
+  /** Enforces time limits and checks that the server still responds. */
   tick(now: number): void {
     const { connection } = this
     if (connection === undefined || !this.ready || this.closed) return
@@ -123,15 +121,15 @@ export class Link {
     const silence = now - connection.lastReceived
     const limit =
       connection.exchanges.live > 0
-        ? Math.min(suspiciousSilenceMs, this.options.pingEveryMs)
+        ? Math.min(busySilenceMs, this.options.pingEveryMs)
         : this.options.pingEveryMs
     if (silence >= limit) connection.ping(now)
     if (connection.heartbeat.waited(now) > this.options.pingTimeoutMs) {
-      this.abandon(`a ping stayed unanswered for ${this.options.pingTimeoutMs} ms`)
+      this.abandon(`no PING acknowledgement within ${this.options.pingTimeoutMs} ms`)
     } else this.flush()
   }
 
-  /** Closes in order, now; requests under way become `unknown`. */
+  /** Closes now, with a GOAWAY; requests in flight become `unknown`. */
   close(message: string): void {
     this.connection?.close(message)
     if (this.connection === undefined) this.abandon(message)
@@ -181,38 +179,38 @@ export class Link {
     this.events.onReady()
   }
 
-  /** Ends without a farewell. */
+  /** Ends without a GOAWAY. */
   private abandon(message: string): void {
     this.connection?.lost(message)
     this.finish(message)
   }
 
-  private finish(message: string, farewell = false): void {
+  private finish(message: string, linger = false): void {
     if (this.closed) return
     this.closed = true
     clearTimeout(this.connectTimer)
     this.dialing.abort(new Error(message))
     this.connection?.lost(message)
-    this.letGo(farewell)
+    this.closeSocket(linger)
     const served = this.connection !== undefined && this.connection.exchanges.answered > 0
     const code = this.connection?.goaway?.code ?? this.connection?.ended?.code
     this.events.onClosed({ message, clean: served && code === ErrorCode.noError, wasReady: this.ready })
   }
 
-  private letGo(farewell: boolean): void {
+  /** `linger`: a GOAWAY is still to be written. */
+  private closeSocket(linger: boolean): void {
     const { socket } = this
     if (socket === undefined || socket.closed) {
-      this.resolveGone()
+      this.socketClosed.resolve()
       return
     }
-    socket.once('close', this.resolveGone)
-    if (!farewell) {
+    socket.once('close', this.socketClosed.resolve)
+    if (!linger) {
       socket.destroy()
       return
     }
-    // The farewell gets a moment to leave; a peer that does not read it cannot hold us longer.
     socket.destroySoon()
-    const timer = setTimeout(() => socket.destroy(), farewellMs)
+    const timer = setTimeout(() => socket.destroy(), lingerMs)
     socket.once('close', () => clearTimeout(timer))
   }
 }

@@ -1,82 +1,137 @@
+import { ErrorCode } from './frames.ts'
+import type { MulticastRequest, RequestFailure } from './multicast-request.ts'
 import type { Reply } from './reply.ts'
+import type { RequestShape } from './request-shape.ts'
 
-export type HeaderMap = Readonly<Record<string, string>>
+const defaultTimeoutMs = 10_000
+const defaultDeadlineMs = 60_000
+
+/** Totals over all multicasts of a pool. */
+export type Totals = { replies: number; unsent: number; unknown: number; replays: number }
 
 /**
- * What a request carries: the same bytes for all, a text or bytes for each, or a frame of shared bytes around a slot that
- * each fills (a token, a badge). The slot is written as it is: escaping for the body's format is the caller's.
+ * A multicast in progress. Every index is in exactly one state: not yet taken, waiting to be replayed, on a stream, or
+ * settled; `settled` ensures that it is reported once.
  */
-export type RequestBody =
-  | Uint8Array
-  | string
-  | ((index: number) => Uint8Array | string)
-  | {
-      readonly before: Uint8Array | string
-      readonly slot: (index: number) => string
-      readonly after: Uint8Array | string
+export class Multicast {
+  readonly shape: RequestShape
+  readonly timeoutMs: number
+  /** On the pool's clock. Moved forward when the call is aborted. */
+  deadline: number
+  /** Set when nothing more may be sent. */
+  stopped: RequestFailure | undefined
+  private readonly count: number
+  private readonly onReply: MulticastRequest['onReply']
+  private readonly onFailure: MulticastRequest['onFailure']
+  private readonly onDone: (callbackError: unknown) => void
+  private readonly maxReplays: number
+  private readonly totals: Totals
+  private nextIndex = 0
+  private replays: number[] = []
+  private replayAt = 0
+  private remaining: number
+  private readonly settled: Uint8Array
+  private attempts: Uint8Array | undefined
+  private callbackError: unknown
+
+  constructor(
+    shape: RequestShape,
+    request: MulticastRequest,
+    now: number,
+    maxReplays: number,
+    totals: Totals,
+    onDone: (callbackError: unknown) => void,
+  ) {
+    this.shape = shape
+    this.count = request.count
+    this.remaining = request.count
+    this.settled = new Uint8Array(request.count)
+    this.timeoutMs = request.timeoutMs ?? defaultTimeoutMs
+    this.deadline = now + (request.deadlineMs ?? defaultDeadlineMs)
+    this.onReply = request.onReply
+    this.onFailure = request.onFailure
+    this.maxReplays = maxReplays
+    this.totals = totals
+    this.onDone = onDone
+  }
+
+  get done(): boolean {
+    return this.remaining === 0
+  }
+
+  get unsentCount(): number {
+    return this.count - this.nextIndex + this.replays.length - this.replayAt
+  }
+
+  /** The next index to send, or -1. */
+  take(): number {
+    if (this.nextIndex < this.count) return this.nextIndex++
+    if (this.replayAt === this.replays.length) return -1
+    const index = this.replays[this.replayAt++]!
+    if (this.replayAt === this.replays.length) {
+      this.replays = []
+      this.replayAt = 0
     }
+    return index
+  }
 
-/** The same request to many recipients, who are the numbers from 0 to `count` - 1. */
-export type Multicast = {
-  count: number
-  /** Shared by all. `:method` is POST unless given; `:scheme` and `:authority` come from the pool's origin. */
-  headers: HeaderMap
-  /** A function's paths are secrets of one recipient each and never enter a compression table; a text is shared. */
-  path: string | ((index: number) => string)
-  body?: RequestBody
-  /** Time limit of one request from its sending, default 10 s. The stream is then cancelled. */
-  timeoutMs?: number
-  /** Time limit of the whole call, default 60 s. What was not sent by then is `unsent`. */
-  deadlineMs?: number
-  /** Aborting reports what is not sent yet as `unsent`, what is under way as `unknown`, both at once. */
-  signal?: AbortSignal
-  /** For each index exactly one of the two is called, once, never before `multicast` has returned. */
-  onReply: (index: number, reply: Reply) => void
-  onFailure: (index: number, failure: Failure) => void
+  /** Queues a request again that the server certainly did not process; returns false if it is reported as failed instead. */
+  replay(index: number, failure: RequestFailure): boolean {
+    if (this.settled[index] === 1) return false
+    this.attempts ??= new Uint8Array(this.count)
+    const attempts = this.attempts[index]! + (isGracefulShutdown(failure) ? 0 : 1)
+    if (this.stopped !== undefined || attempts > this.maxReplays) {
+      this.fail(index, failure)
+      return false
+    }
+    this.attempts[index] = attempts
+    this.totals.replays += 1
+    this.replays.push(index)
+    return true
+  }
+
+  reply(index: number, reply: Reply): void {
+    if (!this.settle(index)) return
+    this.totals.replies += 1
+    try {
+      this.onReply(index, reply)
+    } catch (error) {
+      this.callbackError ??= error
+    }
+    this.finishIfLast()
+  }
+
+  fail(index: number, failure: RequestFailure): void {
+    if (!this.settle(index)) return
+    this.totals[failure.kind] += 1
+    try {
+      this.onFailure(index, failure)
+    } catch (error) {
+      this.callbackError ??= error
+    }
+    this.finishIfLast()
+  }
+
+  /** Reports all unsent requests with `failure`. Requests in flight end by their reply or at the deadline. */
+  stop(failure: RequestFailure, deadline: number): void {
+    this.stopped ??= failure
+    this.deadline = Math.min(this.deadline, deadline)
+    for (let index = this.take(); index >= 0; index = this.take()) this.fail(index, failure)
+  }
+
+  private settle(index: number): boolean {
+    if (this.settled[index] === 1) return false
+    this.settled[index] = 1
+    return true
+  }
+
+  private finishIfLast(): void {
+    this.remaining -= 1
+    if (this.remaining === 0) this.onDone(this.callbackError)
+  }
 }
 
-/** `unsent`: the server certainly did not process it, send it again freely. `unknown`: it may have. */
-export type FailureKind = 'unsent' | 'unknown'
-
-export type FailureReason =
-  /** The caller's path, headers or body cannot be sent. */
-  | 'invalid'
-  /** No connection could be had. */
-  | 'connect'
-  | 'aborted'
-  /** The whole call's time was over before it could be sent. */
-  | 'deadline'
-  /** It was sent, and no answer came in its time or the call's. */
-  | 'timeout'
-  /** The server refused the stream before processing it, more often than is worth repeating. */
-  | 'refused'
-  /** The server said goodbye before it took this stream. */
-  | 'goaway'
-  /** The server reset the stream. */
-  | 'reset'
-  /** The connection ended under the stream. */
-  | 'closed'
-  /** The server's answer breaks HTTP/2. */
-  | 'malformed'
-  /** The answer is larger than the pool takes. */
-  | 'oversize'
-
-export type Failure = {
-  readonly kind: FailureKind
-  readonly reason: FailureReason
-  /** One sentence. */
-  readonly message: string
-  /** HTTP/2 error code, where the server gave one. */
-  readonly code?: number
-  /** The server's farewell on that connection, if there was one. */
-  readonly goaway?: Goaway
-  /** The status, if it came before the answer broke off. */
-  readonly status?: number
-}
-
-export type Goaway = {
-  readonly code: number
-  readonly lastStream: number
-  /** As text; APNs puts a JSON object with its reason here. At most 1 KiB is kept. */
-  readonly debug: string
+/** Some servers send GOAWAY with NO_ERROR after a fixed number of requests, so such a replay is not counted towards the limit. */
+function isGracefulShutdown({ goaway }: RequestFailure): boolean {
+  return goaway !== undefined && goaway.code === ErrorCode.noError && goaway.lastStream > 0
 }

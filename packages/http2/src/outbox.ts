@@ -1,9 +1,9 @@
 const chunkBytes = 65_536
 const keptChunks = 8
 
-/** Bytes on their way to the socket, in chunks large enough to carry hundreds of requests in one write. */
+/** Bytes to be written to the socket, in chunks large enough for hundreds of requests per write. */
 export class Outbox {
-  /** The chunk being filled; write at `at` after `reserve`, then move `at`. */
+  /** The chunk being filled: call `reserve`, write at `at`, then advance `at`. */
   chunk: Buffer = Buffer.alloc(0)
   at = 0
   private full: Buffer[] = []
@@ -14,7 +14,7 @@ export class Outbox {
     return this.fullBytes + this.at
   }
 
-  /** Makes room for `bytes` in one piece. */
+  /** Ensures that the current chunk has `bytes` free. */
   reserve(bytes: number): void {
     if (this.chunk.length - this.at >= bytes) return
     this.seal()
@@ -30,7 +30,7 @@ export class Outbox {
     this.at += bytes.length
   }
 
-  /** What is to be written now. Give each piece back with `recycle` once the socket is done with it. */
+  /** Returns what is to be written now. Pass each piece to `recycle` once the socket has written it. */
   take(): Buffer[] {
     this.seal()
     const taken = this.full

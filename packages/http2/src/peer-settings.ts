@@ -9,7 +9,7 @@ import {
 } from './frames.ts'
 import { defaultTableSize } from './hpack/dynamic-table.ts'
 
-/** What the peer told in SETTINGS, before that the defaults of RFC 9113 section 6.5.2. */
+/** The peer's SETTINGS; before they arrive, the defaults of RFC 9113 section 6.5.2. */
 export type PeerSettings = {
   headerTableSize: number
   maxConcurrentStreams: number
@@ -26,7 +26,7 @@ export const initialPeerSettings: Readonly<PeerSettings> = {
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 }
 
-/** Reads the payload of a SETTINGS frame over `current`; later entries win, unknown ones are skipped. */
+/** Applies the payload of a SETTINGS frame to `current`; later entries win, unknown ones are skipped. */
 export function readSettings(
   current: PeerSettings,
   bytes: Uint8Array,
@@ -52,9 +52,9 @@ function applySetting(settings: PeerSettings, id: number, value: number): void {
       settings.headerTableSize = value
       return
     case Setting.enablePush:
-      // A server may only say that it will not push.
+      // A server may only send the value 0.
       if (value !== 0)
-        throw new ConnectionError(ErrorCode.protocolError, `ENABLE_PUSH of ${value} came from a server`)
+        throw new ConnectionError(ErrorCode.protocolError, `a server sent ENABLE_PUSH of ${value}`)
       return
     case Setting.maxConcurrentStreams:
       settings.maxConcurrentStreams = value

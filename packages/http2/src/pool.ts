@@ -1,25 +1,26 @@
 import { performance } from 'node:perf_hooks'
+import { sleep } from '@herald/async'
 import { readEndpoint, type TlsOptions } from './endpoint.ts'
 import { maxStreamId } from './frames.ts'
-import { Job, type Totals } from './job.ts'
 import { LinkSet, type PoolEvent } from './link-set.ts'
-import type { Failure, Multicast } from './multicast.ts'
+import { Multicast, type Totals } from './multicast.ts'
+import type { MulticastRequest, RequestFailure } from './multicast-request.ts'
 import { InvalidRequest, shapeRequest } from './request-shape.ts'
 import { type PoolStats, readStats } from './stats.ts'
 
 export type PoolOptions = {
-  /** `https://host:port`; `http://` speaks HTTP/2 without TLS, by prior knowledge. */
+  /** `https://host:port`; `http://` is HTTP/2 without TLS, with prior knowledge. */
   origin: string
   tls?: TlsOptions
-  /** `http://user:password@host:port` (or https) of a proxy that knows CONNECT. */
+  /** `http://user:password@host:port` (or https) of a proxy that supports CONNECT. */
   proxy?: string
-  /** Default 4; one is opened when needed, another when all are full. */
+  /** Default 4; another one is opened only when all are full. */
   maxConnections?: number
-  /** Streams open at once on a connection, if the server allows so many; default 1000. */
+  /** Maximum number of open streams per connection (default 1000); the server may set a lower limit. */
   maxStreams?: number
-  /** Default 10 s, from the first packet to the server's SETTINGS. */
+  /** From the first packet to the server's SETTINGS; default 10 s. */
   connectTimeoutMs?: number
-  /** Silence after which a connection is asked for a sign of life, default 60 s; at most 5 s while requests are open. */
+  /** A connection is pinged after this time without data (default 60 s; at most 5 s while requests are open). */
   pingEveryMs?: number
   /** Default 10 s. */
   pingTimeoutMs?: number
@@ -27,7 +28,7 @@ export type PoolOptions = {
   maxReplyBytes?: number
   /** Larger header lists fail as `oversize`; default 16 KiB. */
   maxHeaderListBytes?: number
-  /** How often one request is sent again after the server certainly did not process it; default 4. */
+  /** How often a request is sent again that the server certainly did not process; default 4. */
   maxReplays?: number
   onEvent?: (event: PoolEvent) => void
   /** Only tests lower it. */
@@ -37,27 +38,27 @@ export type PoolOptions = {
 
 export type Pool = {
   /**
-   * Resolves when every index has been reported. Rejects at once, with nothing reported, when the request cannot be sent as
-   * it is or the pool is closed; and at the end when a callback threw (all are reported even then).
+   * Resolves when every index has been reported. Rejects immediately, with nothing reported, when the request is invalid or the
+   * pool is closed; and at the end when a callback threw (all indices are reported even then).
    */
-  multicast(request: Multicast): Promise<void>
+  multicast(request: MulticastRequest): Promise<void>
   stats(): PoolStats
-  /** Reports what is unsent, lets what is under way finish within `graceMs` (default 5 s), then closes the connections. */
+  /** Reports unsent requests, waits for requests in flight up to `graceMs` (default 5 s), then closes the connections. */
   close(graceMs?: number): Promise<void>
 }
 
-/** Bytes of unfinished answers one connection holds at most. */
+/** Maximum bytes of unfinished replies in memory per connection. */
 const receiveWindow = 16 * 1024 * 1024
-/** Requests one job sends before the next has its turn. */
+/** Number of requests that one multicast sends before the next one gets its turn. */
 const quantum = 64
 const busyTickMs = 50
 const idleTickMs = 1_000
 
-/** Opens no connection yet: the first multicast does. */
+/** Connections are opened by the first multicast, not here. */
 export function openPool(options: PoolOptions): Pool {
   const endpoint = readEndpoint(options.origin, options.proxy)
   const totals: Totals = { replies: 0, unsent: 0, unknown: 0, replays: 0 }
-  const jobs: Job[] = []
+  const multicasts: Multicast[] = []
   let turn = 0
   let scheduled = false
   let closing: Promise<void> | undefined
@@ -81,14 +82,14 @@ export function openPool(options: PoolOptions): Pool {
       random: options.random ?? Math.random,
     },
     {
-      onUnsent: (job, index, failure) => job.takeBack(index, failure),
+      onUnsent: (multicast, index, failure) => multicast.replay(index, failure),
       onProgress: schedule,
-      // On its own: a listener that throws must not do so in the middle of the protocol.
+      // Deferred: a listener that throws must not interrupt the processing of a frame.
       onEvent: (event) => queueMicrotask(() => options.onEvent?.(event)),
     },
   )
 
-  /** Later in this turn of the event loop, so that everything received in it is answered by one write. */
+  /** Deferred to the end of this event loop turn, so that everything received in it leads to one write. */
   function schedule(): void {
     if (scheduled) return
     scheduled = true
@@ -98,56 +99,57 @@ export function openPool(options: PoolOptions): Pool {
   function pump(): void {
     scheduled = false
     const now = performance.now()
-    let job = nextWaiting()
-    while (job !== undefined) {
-      const link = set.roomiest()
+    let multicast = nextWaiting()
+    while (multicast !== undefined) {
+      const link = set.withMostCapacity()
       if (link === undefined) break
-      link.send(job, Math.min(quantum, link.capacity), now)
-      job = nextWaiting()
+      link.send(multicast, Math.min(quantum, link.capacity), now)
+      multicast = nextWaiting()
     }
     for (const link of set.links) link.flush()
-    if (job !== undefined) set.grow(now)
+    if (multicast !== undefined) set.grow(now)
     arm()
   }
 
-  function nextWaiting(): Job | undefined {
-    for (let tried = 0; tried < jobs.length; tried++) {
-      turn = (turn + 1) % jobs.length
-      const job = jobs[turn]!
-      if (job.waiting > 0 && job.stopped === undefined) return job
+  function nextWaiting(): Multicast | undefined {
+    for (let tried = 0; tried < multicasts.length; tried++) {
+      turn = (turn + 1) % multicasts.length
+      const multicast = multicasts[turn]!
+      if (multicast.unsentCount > 0 && multicast.stopped === undefined) return multicast
     }
     return undefined
   }
 
   function tick(): void {
-    // An abort ticks out of turn: the timer it forestalls must not go on beside the next one.
+    // An abort calls `tick` ahead of the timer, which must then not run in addition to the next one.
     clearTimeout(timer)
     timer = undefined
     const now = performance.now()
-    for (const job of [...jobs]) {
-      if (now >= job.deadline && job.stopped === undefined) job.stop(lateFailure(set), now)
-      else if (job.waiting > 0 && set.hopelessUntil(job.deadline)) job.stop(noConnection(set), job.deadline)
+    for (const multicast of [...multicasts]) {
+      if (now >= multicast.deadline && multicast.stopped === undefined) multicast.stop(lateFailure(set), now)
+      else if (multicast.unsentCount > 0 && set.cannotSendBefore(multicast.deadline))
+        multicast.stop(noConnection(set), multicast.deadline)
     }
     for (const link of set.links) link.tick(now)
     pump()
   }
 
   function arm(): void {
-    if (jobs.length > 0) {
+    if (multicasts.length > 0) {
       if (timer?.hasRef()) return
       clearTimeout(timer)
       timer = setTimeout(tick, busyTickMs)
     } else if (timer === undefined && set.links.size > 0) timer = setTimeout(tick, idleTickMs).unref()
   }
 
-  function start(request: Multicast): Promise<void> {
+  function start(request: MulticastRequest): Promise<void> {
     if (closing !== undefined) throw new InvalidRequest('the pool is closed')
     checkNumbers(request)
     const shape = shapeRequest(request, endpoint)
     if (request.count === 0) return Promise.resolve()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const { signal } = request
-    const job = new Job(
+    const multicast = new Multicast(
       shape,
       request,
       performance.now(),
@@ -155,20 +157,20 @@ export function openPool(options: PoolOptions): Pool {
       totals,
       (callbackError) => {
         signal?.removeEventListener('abort', onAbort)
-        jobs.splice(jobs.indexOf(job), 1)
+        multicasts.splice(multicasts.indexOf(multicast), 1)
         if (callbackError === undefined) resolve()
         else reject(callbackError)
       },
     )
     function onAbort(): void {
-      job.stop(abortFailure, performance.now())
+      multicast.stop(abortFailure, performance.now())
       setImmediate(tick)
     }
-    jobs.push(job)
+    multicasts.push(multicast)
     schedule()
     if (signal?.aborted) {
-      // Stopped before the first pump, told after this call has returned.
-      job.stopped = abortFailure
+      // Stopped before the first pump, but reported only after this call has returned.
+      multicast.stopped = abortFailure
       setImmediate(onAbort)
     } else signal?.addEventListener('abort', onAbort)
     return promise
@@ -176,10 +178,10 @@ export function openPool(options: PoolOptions): Pool {
 
   async function shutDown(graceMs: number): Promise<void> {
     const deadline = performance.now() + graceMs
-    // Not synchronously: the caller may be one of our own callbacks, in the middle of a received chunk.
+    // Deferred: the caller may be one of our callbacks, in the middle of a received chunk.
     await new Promise((resolve) => setImmediate(resolve))
-    for (const job of [...jobs]) job.stop(closedFailure, deadline)
-    while (jobs.length > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    for (const multicast of [...multicasts]) multicast.stop(closedFailure, deadline)
+    while (multicasts.length > 0) await sleep(5)
     clearTimeout(timer)
     const links = [...set.links]
     for (const link of links) link.close('the pool was closed')
@@ -188,7 +190,7 @@ export function openPool(options: PoolOptions): Pool {
 
   return {
     multicast: async (request) => start(request),
-    stats: () => readStats(set, jobs, totals),
+    stats: () => readStats(set, multicasts, totals),
     close: (graceMs = 5_000) => {
       closing ??= shutDown(graceMs)
       return closing
@@ -196,29 +198,37 @@ export function openPool(options: PoolOptions): Pool {
   }
 }
 
-function checkNumbers({ count, timeoutMs = 1, deadlineMs = 1 }: Multicast): void {
+function checkNumbers({ count, timeoutMs = 1, deadlineMs = 1 }: MulticastRequest): void {
   if (!Number.isSafeInteger(count) || count < 0)
     throw new InvalidRequest(`count is ${count}, not a whole number`)
-  // An endless limit would let a silent server hold the call for ever.
+  // Without a finite limit, a silent server would keep the call open forever.
   for (const [name, value] of Object.entries({ timeoutMs, deadlineMs })) {
     if (!Number.isFinite(value) || value < 0)
       throw new InvalidRequest(`${name} is ${value}, not a number of milliseconds`)
   }
 }
 
-const abortFailure: Failure = { kind: 'unsent', reason: 'aborted', message: 'the caller gave it up' }
-const closedFailure: Failure = { kind: 'unsent', reason: 'aborted', message: 'the pool was closed' }
+const abortFailure: RequestFailure = {
+  kind: 'unsent',
+  reason: 'aborted',
+  message: 'the caller aborted the request',
+}
+const closedFailure: RequestFailure = { kind: 'unsent', reason: 'aborted', message: 'the pool was closed' }
 
-function noConnection(set: LinkSet): Failure {
-  const message = `no connection could be had: ${set.lastError}`
+function noConnection(set: LinkSet): RequestFailure {
+  const message = `no connection could be established: ${set.lastError}`
   return { kind: 'unsent', reason: 'connect', message, goaway: set.lastGoaway }
 }
 
-/** Time ran out: for want of a connection, or because there was too much to send. */
-function lateFailure(set: LinkSet): Failure {
+/** The time limit of a call passed, either without a connection or because there was too much to send. */
+function lateFailure(set: LinkSet): RequestFailure {
   for (const link of set.links) {
     if (link.ready && !link.draining)
-      return { kind: 'unsent', reason: 'deadline', message: 'the time of the call was over' }
+      return {
+        kind: 'unsent',
+        reason: 'deadline',
+        message: 'the time limit of the call passed before it was sent',
+      }
   }
   return noConnection(set)
 }

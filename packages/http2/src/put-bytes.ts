@@ -1,7 +1,7 @@
 /** Literal, never indexed, name at static index 4: `:path`. */
 const pathField = 0x14
 
-/** Writes a checked path as a header field and returns where it ends; takes at most six bytes more than the path. */
+/** Writes a checked path as a header field and returns the end position; uses at most six bytes more than the path. */
 export function putPath(target: Buffer, start: number, path: string): number {
   let at = start
   target[at++] = pathField
@@ -16,13 +16,13 @@ export function putPath(target: Buffer, start: number, path: string): number {
   return at + target.write(path, at, 'latin1')
 }
 
-/** Texts so short are written faster character by character than by a call into the runtime. */
-const shortText = 16
+/** Up to this length, writing character by character is faster than a call into the runtime. */
+const shortTextLength = 16
 
-/** Writes UTF-8 and returns where it ends; takes at most three bytes a character. */
+/** Writes UTF-8 and returns the end position; uses at most three bytes per character. */
 export function putText(target: Buffer, start: number, text: string): number {
   const { length } = text
-  if (length > shortText) return start + target.write(text, start)
+  if (length > shortTextLength) return start + target.write(text, start)
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i)
     if (code > 127) return start + target.write(text, start)

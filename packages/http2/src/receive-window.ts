@@ -1,13 +1,13 @@
 import { ConnectionError, defaultWindow, ErrorCode } from './frames.ts'
 
 /**
- * The connection's receive window. Bytes count as received until the answer they belong to is done, so the window bounds
- * the memory that unfinished answers take.
+ * The connection's receive window. Bytes are returned to it only when their reply is complete, so the window limits the memory
+ * of unfinished replies.
  */
 export class ReceiveWindow {
   readonly full: number
   private left: number
-  private free = 0
+  private released = 0
 
   constructor(full: number) {
     this.full = Math.max(full, defaultWindow)
@@ -17,24 +17,21 @@ export class ReceiveWindow {
   take(bytes: number): void {
     this.left -= bytes
     if (this.left < 0) {
-      throw new ConnectionError(
-        ErrorCode.flowControlError,
-        'the server sent more than the window it was given',
-      )
+      throw new ConnectionError(ErrorCode.flowControlError, 'the server exceeded the receive window')
     }
   }
 
-  /** These bytes are held no longer. */
+  /** These bytes are no longer in memory. */
   release(bytes: number): void {
-    this.free += bytes
+    this.released += bytes
   }
 
-  /** What to give back to the peer now: half a window at a time, sooner only when the peer is about to run dry. */
-  giveBack(): number {
-    if (this.free * 2 < this.full && this.free < this.left) return 0
-    const given = this.free
-    this.left += given
-    this.free = 0
-    return given
+  /** Returns the bytes to announce to the peer now: half a window at a time, sooner only when the peer's window is nearly used up. */
+  takeReleased(): number {
+    if (this.released * 2 < this.full && this.released < this.left) return 0
+    const bytes = this.released
+    this.left += bytes
+    this.released = 0
+    return bytes
   }
 }

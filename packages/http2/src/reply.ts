@@ -1,4 +1,4 @@
-/** A whole answer. Header names are lower case; a name that came more than once has its values joined by a comma. */
+/** A complete reply. Header names are lower case; the values of a repeated name are joined by a comma. */
 export class Reply {
   readonly status: number
   readonly body: Buffer
@@ -10,7 +10,7 @@ export class Reply {
     this.body = body
   }
 
-  /** Cheaper than `headers`, which builds an object at each call: most answers are told by their status alone. */
+  /** Cheaper than `headers`, which builds an object per call. */
   header(name: string): string | undefined {
     return lookUp(this.fields, name)
   }
@@ -29,7 +29,7 @@ function lookUp(fields: readonly string[], name: string): string | undefined {
 }
 
 function gather(fields: readonly string[]): Record<string, string> {
-  // Without a prototype, so that no header name can be mistaken for an inherited member.
+  // Without a prototype, so that no header name collides with an inherited member.
   const headers: Record<string, string> = Object.create(null)
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at]!

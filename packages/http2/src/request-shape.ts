@@ -1,15 +1,15 @@
 import type { Field } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
-import type { Multicast, RequestBody } from './multicast.ts'
+import type { MulticastRequest, RequestBody } from './multicast-request.ts'
 
-/** A multicast's request, checked and brought into the form the sender writes from. */
+/** A multicast's request, checked and in the form that the sender writes. */
 export type RequestShape = {
   readonly method: string
   readonly pseudo: readonly Field[]
   readonly ordinary: readonly Field[]
   /** Size of the shared header list, as RFC 9113 section 6.5.2 counts it. */
   readonly listBytes: number
-  /** Absent when the path is shared and stands among `pseudo`. */
+  /** Undefined when the path is shared and is in `pseudo`. */
   readonly pathOf?: (index: number) => string
   readonly body: BodyShape
 }
@@ -23,13 +23,13 @@ export type BodyShape =
       readonly after: Buffer
     }
 
-/** The caller's input cannot be sent; the message is one sentence that names the cause. */
+/** The caller's input cannot be sent; the message names the cause. */
 export class InvalidRequest extends Error {}
 
 const empty = Buffer.alloc(0)
 
 export function shapeRequest(
-  request: Multicast,
+  request: MulticastRequest,
   origin: { scheme: string; authority: string },
 ): RequestShape {
   const pseudo = new Map<string, string>([
@@ -70,7 +70,7 @@ export function toBuffer(part: Uint8Array | string): Buffer {
   if (typeof part === 'string') return Buffer.from(part)
   if (Buffer.isBuffer(part)) return part
   if (part instanceof Uint8Array) return Buffer.from(part.buffer, part.byteOffset, part.byteLength)
-  throw new InvalidRequest('a body is neither text nor bytes')
+  throw new InvalidRequest('a body is neither a string nor bytes')
 }
 
 const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
@@ -78,13 +78,13 @@ const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'tran
 function checkHeader(name: string, value: string): [string, string] {
   const lower = name.toLowerCase()
   if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(lower))
-    throw new InvalidRequest(`${JSON.stringify(name)} is no header name`)
+    throw new InvalidRequest(`${JSON.stringify(name)} is not a valid header name`)
   if (forbidden.has(lower)) throw new InvalidRequest(`the header ${lower} is not allowed in HTTP/2`)
   return [lower, checkValue(lower, value)]
 }
 
 function checkValue(name: string, value: string): string {
-  if (typeof value !== 'string') throw new InvalidRequest(`the header ${name} is not text`)
+  if (typeof value !== 'string') throw new InvalidRequest(`the header ${name} is not a string`)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value) || /^[\t ]|[\t ]$/.test(value)) {
     throw new InvalidRequest(`the header ${name} has a character that cannot be sent`)
   }
@@ -92,8 +92,8 @@ function checkValue(name: string, value: string): string {
 }
 
 export function checkPath(path: unknown): asserts path is string {
-  if (typeof path !== 'string') throw new InvalidRequest('a path is not text')
+  if (typeof path !== 'string') throw new InvalidRequest('a path is not a string')
   if (!/^\/[\x21-\x7e]*$/.test(path)) {
-    throw new InvalidRequest('a path does not begin with / or has a character that cannot be sent')
+    throw new InvalidRequest('a path does not start with / or has a character that cannot be sent')
   }
 }

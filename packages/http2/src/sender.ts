@@ -16,21 +16,21 @@ import { type BodyShape, checkPath, InvalidRequest, type RequestShape, toBuffer 
 import type { Stream } from './stream.ts'
 
 const pathOverhead = ':path'.length + entryOverhead
-/** Bodies held back by flow control are framed until so much waits for the socket. */
-const enoughPending = 262_144
+/** Delayed bodies are framed only until this many bytes wait for the socket. */
+const maxPendingBytes = 262_144
 
-/** Writes requests: header blocks from the compiled shared part, bodies within the peer's flow control. */
+/** Writes requests: header blocks from the compiled shared part, bodies as the peer's flow control allows. */
 export class Sender {
   readonly outbox = new Outbox()
   peer: PeerSettings = initialPeerSettings
-  /** The connection's window; a peer that lowers nothing else can still let it run dry. */
+  /** The connection's send window. */
   window = defaultWindow
   private readonly encoder = new HpackEncoder()
   private compiled: CompiledBlock | undefined
   private compiledShape: RequestShape | undefined
-  private readonly heldBack = new Set<Stream>()
+  private readonly delayed = new Set<Stream>()
 
-  /** Whether a new request could send at least the beginning of its body. */
+  /** Whether a new request could send at least the first bytes of its body. */
   get mayStart(): boolean {
     return this.window > 0 && !this.blockedByConnection
   }
@@ -52,15 +52,15 @@ export class Sender {
     if (slot !== undefined && typeof slot !== 'string')
       throw new InvalidRequest('the slot of a body is not text')
     const { before, after } = shape.body
-    const most = before.length + after.length + (slot === undefined ? 0 : slot.length * 3)
-    this.writeHeaders(stream, shape, path, most === 0)
-    if (most === 0) return
-    if (most <= this.window && most <= stream.sendWindow && most <= defaultFrameSize)
+    const maxBytes = before.length + after.length + (slot === undefined ? 0 : slot.length * 3)
+    this.writeHeaders(stream, shape, path, maxBytes === 0)
+    if (maxBytes === 0) return
+    if (maxBytes <= this.window && maxBytes <= stream.sendWindow && maxBytes <= defaultFrameSize)
       this.writeSlotted(stream, shape.body, slot)
     else this.sendBody(stream, Buffer.concat([before, Buffer.from(slot ?? ''), after]))
   }
 
-  /** Adopts new SETTINGS; `streams` are those whose windows the change moves. Returns the id of one that overflowed, or 0. */
+  /** Applies new SETTINGS and adjusts the windows of `streams`. Returns the id of a stream whose window overflowed, or 0. */
   adopt(settings: PeerSettings, streams: Iterable<Stream>): number {
     const shift = settings.initialWindowSize - this.peer.initialWindowSize
     if (settings.headerTableSize !== this.peer.headerTableSize)
@@ -74,20 +74,20 @@ export class Sender {
     return 0
   }
 
-  /** Sends what flow control has released since. */
+  /** Sends delayed bodies as far as flow control allows now. */
   resume(): void {
     this.blockedByConnection = false
-    for (const stream of this.heldBack) {
+    for (const stream of this.delayed) {
       this.sendSome(stream)
-      if (this.window <= 0 || this.outbox.pendingBytes > enoughPending) break
+      if (this.window <= 0 || this.outbox.pendingBytes > maxPendingBytes) break
     }
-    this.blockedByConnection = this.window <= 0 && this.heldBack.size > 0
+    this.blockedByConnection = this.window <= 0 && this.delayed.size > 0
   }
 
   forget(stream: Stream): void {
     if (stream.unsent === undefined) return
     stream.unsent = undefined
-    this.heldBack.delete(stream)
+    this.delayed.delete(stream)
   }
 
   private writeHeaders(
@@ -99,10 +99,10 @@ export class Sender {
     const listBytes = shape.listBytes + (path === undefined ? 0 : path.length + pathOverhead)
     if (listBytes > this.peer.maxHeaderListSize) {
       throw new InvalidRequest(
-        `the headers count ${listBytes} bytes, the server takes ${this.peer.maxHeaderListSize}`,
+        `the headers have ${listBytes} bytes, the server accepts ${this.peer.maxHeaderListSize}`,
       )
     }
-    // From here on nothing may throw: compiling moves the table that the peer is to mirror.
+    // Nothing may throw from here on: compiling changes the table that the peer must mirror.
     const { head, tail } = this.compile(shape)
     const { outbox } = this
     outbox.reserve(frameHeaderBytes + head.length + tail.length + (path === undefined ? 0 : path.length + 6))
@@ -153,7 +153,7 @@ export class Sender {
     return this.compiled
   }
 
-  /** The usual case: the whole body fits every limit and goes out as one DATA frame, written in place. */
+  /** The usual case: the whole body fits every limit and is written in place as one DATA frame. */
   private writeSlotted(
     stream: Stream,
     body: Extract<BodyShape, { before: Buffer }>,
@@ -177,7 +177,7 @@ export class Sender {
 
   private sendBody(stream: Stream, body: Buffer): void {
     stream.unsent = body
-    this.heldBack.add(stream)
+    this.delayed.add(stream)
     this.sendSome(stream)
     if (stream.unsent !== undefined && this.window <= 0) this.blockedByConnection = true
   }

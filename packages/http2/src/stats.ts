@@ -1,23 +1,23 @@
-import type { Job, Totals } from './job.ts'
 import type { Link } from './link.ts'
 import type { LinkSet } from './link-set.ts'
-import type { Goaway } from './multicast.ts'
+import type { Multicast, Totals } from './multicast.ts'
+import type { Goaway } from './multicast-request.ts'
 
 export type ConnectionStats = {
   state: 'connecting' | 'open' | 'draining'
   ageMs: number
   streams: number
-  /** How many streams may be open at once, by the server's word and ours. */
+  /** Maximum number of open streams: the lower of the server's limit and ours. */
   streamLimit: number
   answered: number
-  /** Of the last ping. */
+  /** Round trip time of the last ping. */
   roundTripMs?: number
   bytesWritten: number
 }
 
 export type PoolStats = Totals & {
   connections: ConnectionStats[]
-  /** Connections ever attempted. */
+  /** Number of connections attempted since the pool was opened. */
   opened: number
   /** Requests not yet sent. */
   waiting: number
@@ -26,13 +26,13 @@ export type PoolStats = Totals & {
   lastGoaway?: Goaway
 }
 
-export function readStats(set: LinkSet, jobs: readonly Job[], totals: Totals): PoolStats {
+export function readStats(set: LinkSet, multicasts: readonly Multicast[], totals: Totals): PoolStats {
   const now = performance.now()
   return {
     ...totals,
     connections: [...set.links].map((link) => readLink(link, now)),
     opened: set.opened,
-    waiting: jobs.reduce((sum, job) => sum + job.waiting, 0),
+    waiting: multicasts.reduce((sum, multicast) => sum + multicast.unsentCount, 0),
     lastError: set.lastError,
     lastGoaway: set.lastGoaway,
   }

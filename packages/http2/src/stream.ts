@@ -1,26 +1,26 @@
-import type { Job } from './job.ts'
+import type { Multicast } from './multicast.ts'
 
-/** One request under way: whose it is, what is left to send, what has come back. */
+/** One request in flight: its multicast, what is left to send, what was received. */
 export class Stream {
   readonly id: number
-  readonly job: Job
+  readonly multicast: Multicast
   readonly index: number
-  /** Milliseconds on the connection's clock after which the request is given up. */
+  /** Time on the connection's clock after which the request is cancelled. */
   deadline: number
   sendWindow: number
-  /** The part of the body that flow control holds back. */
+  /** The part of the body that flow control delays. */
   unsent: Buffer | undefined = undefined
 
-  /** 0 until the final header block has come. */
+  /** 0 until the final header block was received. */
   status = 0
   informational = 0
   fields: string[] = noFields
   body: Buffer = noBody
   bodyLength = 0
 
-  constructor(id: number, job: Job, index: number, deadline: number, sendWindow: number) {
+  constructor(id: number, multicast: Multicast, index: number, deadline: number, sendWindow: number) {
     this.id = id
-    this.job = job
+    this.multicast = multicast
     this.index = index
     this.deadline = deadline
     this.sendWindow = sendWindow

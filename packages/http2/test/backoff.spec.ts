@@ -9,6 +9,6 @@ it.each([
   [6, 32_000],
   [7, 60_000],
   [100, 60_000],
-])('after %i failures in a row the longest wait is %i ms, the shortest half of it', (failures, most) => {
-  expect([backoffMs(failures, 0), backoffMs(failures, 1)]).toEqual([most, most / 2])
+])('after %i consecutive failures the longest wait is %i ms, the shortest half of it', (failures, max) => {
+  expect([backoffMs(failures, 0), backoffMs(failures, 1)]).toEqual([max, max / 2])
 })

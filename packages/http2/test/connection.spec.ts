@@ -12,11 +12,11 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../src/frames.ts'
-import { BenchTop, warmBench } from './support/bench-top.ts'
 import { endsStream, headerOf } from './support/frame-log.ts'
 import { answer, block, dataFrame, headersFrame } from './support/reply-frames.ts'
+import { TestConnection, warmConnection } from './support/test-connection.ts'
 
-const bodyOf = (bench: BenchTop, stream: number): string =>
+const bodyOf = (bench: TestConnection, stream: number): string =>
   bench
     .read()
     .frames.filter((seen) => seen.type === FrameType.data && seen.stream === stream)
@@ -24,46 +24,46 @@ const bodyOf = (bench: BenchTop, stream: number): string =>
     .join('')
 
 describe('opening', () => {
-  it('greets with the preface, SETTINGS without push, and a wide window', () => {
-    const bench = new BenchTop()
+  it('starts with the preface, SETTINGS without push, and a wide window', () => {
+    const bench = new TestConnection()
     const [settings, update] = bench.read().take()
     expect(settings?.type).toBe(FrameType.settings)
     expect(settings?.payload.subarray(0, 6).toString('hex')).toBe('000200000000')
     expect(update && readUint32(update.payload, 0)).toBe(1_048_576 - 65_535)
   })
 
-  it('sends no request before the server has sent SETTINGS, then one, then many after its answer', () => {
-    const bench = new BenchTop()
-    const { job, recorder } = bench.job({ count: 50 })
-    expect(bench.send(job)).toBe(0)
+  it('sends no request before the server has sent SETTINGS, then one, then many after its reply', () => {
+    const bench = new TestConnection()
+    const { multicast, recorder } = bench.multicast({ count: 50 })
+    expect(bench.send(multicast)).toBe(0)
     bench.say(settingsFrame([]))
-    expect(bench.send(job)).toBe(1)
+    expect(bench.send(multicast)).toBe(1)
     bench.say(answer(1))
-    expect(bench.send(job)).toBe(49)
+    expect(bench.send(multicast)).toBe(49)
     expect(recorder.reported).toBe(1)
   })
 
-  it('does not wait for the first answer for ever', () => {
-    const bench = new BenchTop()
-    const { job } = bench.job({ count: 50 })
+  it('does not wait forever for the first reply', () => {
+    const bench = new TestConnection()
+    const { multicast } = bench.multicast({ count: 50 })
     bench.say(settingsFrame([]))
-    bench.send(job)
+    bench.send(multicast)
     bench.connection.sweep(999)
-    expect(bench.send(job)).toBe(0)
+    expect(bench.send(multicast)).toBe(0)
     bench.connection.sweep(1_000)
-    expect(bench.send(job)).toBe(49)
+    expect(bench.send(multicast)).toBe(49)
   })
 })
 
 describe('requests', () => {
-  it('carry the shared headers, their own path and their own slot of the body, first and later alike', () => {
-    const bench = warmBench()
-    const { job } = bench.job({
+  it('contain the shared headers, their own path and their own part of the body, the first as well as later ones', () => {
+    const bench = warmConnection()
+    const { multicast } = bench.multicast({
       count: 3,
       headers: { Authorization: 'bearer abc', 'apns-topic': 'com.example' },
       body: { before: '{"badge":', slot: (index) => String(index * 100), after: '}' },
     })
-    bench.send(job)
+    bench.send(multicast)
     const shared = [':method', 'POST', ':scheme', 'https', ':authority', 'bench.test']
     const headers = bench.log.frames.filter((seen) => seen.type === FrameType.headers)
     expect(headers.map((seen) => seen.fields)).toEqual(
@@ -81,7 +81,7 @@ describe('requests', () => {
   })
 
   it('write a path as a literal that is never indexed, whatever its length', () => {
-    const bench = warmBench()
+    const bench = warmConnection()
     const paths = [
       '/',
       `/${'a'.repeat(125)}`,
@@ -89,15 +89,15 @@ describe('requests', () => {
       `/${'a'.repeat(300)}`,
       `/${'b'.repeat(20_000)}`,
     ]
-    bench.send(bench.job({ count: paths.length, path: (index) => paths[index]! }).job)
+    bench.send(bench.multicast({ count: paths.length, path: (index) => paths[index]! }).multicast)
     const blocks = bench.log.frames.filter((seen) => seen.fields !== undefined)
     expect(blocks.map((seen) => headerOf(seen, ':path'))).toEqual(paths)
     expect(blocks[1]!.payload.includes(Buffer.from([0x14, 126]))).toBe(true)
   })
 
   it('share a path that is the same for all', () => {
-    const bench = warmBench()
-    bench.send(bench.job({ count: 3, path: '/v1/projects/p/messages:send' }).job)
+    const bench = warmConnection()
+    bench.send(bench.multicast({ count: 3, path: '/v1/projects/p/messages:send' }).multicast)
     const blocks = bench.log.take(FrameType.headers)
     expect(blocks.map((seen) => headerOf(seen, ':path'))).toEqual(
       new Array(3).fill('/v1/projects/p/messages:send'),
@@ -105,10 +105,10 @@ describe('requests', () => {
     expect(blocks[2]!.payload.length).toBeLessThan(10)
   })
 
-  it('larger than a frame are continued, and nothing comes between', () => {
-    const bench = warmBench()
-    const { job } = bench.job({ count: 2, headers: { 'x-large': 'v'.repeat(40_000) } })
-    bench.send(job)
+  it('larger than a frame are continued without other frames in between', () => {
+    const bench = warmConnection()
+    const { multicast } = bench.multicast({ count: 2, headers: { 'x-large': 'v'.repeat(40_000) } })
+    bench.send(multicast)
     expect(bench.log.frames.map((seen) => [seen.type, seen.flags])).toEqual(
       new Array(2)
         .fill([
@@ -121,27 +121,27 @@ describe('requests', () => {
     expect(headerOf(bench.log.frames[5], 'x-large')).toHaveLength(40_000)
   })
 
-  it('of two jobs in turn are decoded right, each with its own shared headers', () => {
-    const bench = warmBench()
-    const one = bench.job({ count: 4, headers: { 'x-job': 'one' } }).job
-    const two = bench.job({ count: 4, headers: { 'x-job': 'two' } }).job
+  it('of two alternating multicasts are decoded correctly, each with its own shared headers', () => {
+    const bench = warmConnection()
+    const one = bench.multicast({ count: 4, headers: { 'x-multicast': 'one' } }).multicast
+    const two = bench.multicast({ count: 4, headers: { 'x-multicast': 'two' } }).multicast
     for (let turn = 0; turn < 4; turn++) {
-      for (const job of [one, two]) bench.connection.open(job, job.take(), 0)
+      for (const multicast of [one, two]) bench.connection.open(multicast, multicast.take(), 0)
     }
-    const jobs = bench
+    const multicasts = bench
       .read()
       .take(FrameType.headers)
-      .map((seen) => headerOf(seen, 'x-job'))
-    expect(jobs).toEqual(['one', 'two', 'one', 'two', 'one', 'two', 'one', 'two'])
+      .map((seen) => headerOf(seen, 'x-multicast'))
+    expect(multicasts).toEqual(['one', 'two', 'one', 'two', 'one', 'two', 'one', 'two'])
   })
 
   it.each([
-    ['a path without a slash', { path: () => 'to/0' }, 'a path does not begin with /'],
+    ['a path without a slash', { path: () => 'to/0' }, 'a path does not start with /'],
     ['a path with a space', { path: () => '/to 0' }, 'a character that cannot be sent'],
-    ['a path that is no text', { path: () => undefined as unknown as string }, 'a path is not text'],
-    ['a body that is no text', { body: () => 5 as unknown as string }, 'a body is neither text nor bytes'],
+    ['a path that is not a string', { path: () => undefined as unknown as string }, 'a path is not a string'],
+    ['a body that is not a string', { body: () => 5 as unknown as string }, 'a body is neither a string'],
     [
-      'a slot that is no text',
+      'a slot that is not a string',
       { body: { before: '', slot: () => 5 as unknown as string, after: '' } },
       'the slot of a body',
     ],
@@ -154,15 +154,15 @@ describe('requests', () => {
       },
       'no such device',
     ],
-  ])('with %s fail alone and leave the compression state whole', (_name, wrong, message) => {
-    const bench = warmBench()
-    const bad = bench.job({ headers: { 'x-new': 'never seen before' }, ...wrong })
-    bench.send(bad.job)
+  ])('with %s fail alone and leave the compression state intact', (_name, wrong, message) => {
+    const bench = warmConnection()
+    const bad = bench.multicast({ headers: { 'x-new': 'never seen before' }, ...wrong })
+    bench.send(bad.multicast)
     expect(bad.recorder.outcome(0)).toBe('unsent:invalid')
     expect(bad.recorder.failures.get(0)?.message).toContain(message)
     expect(bench.log.take()).toEqual([])
-    const good = bench.job({ count: 2, headers: { 'x-new': 'never seen before' } })
-    bench.send(good.job)
+    const good = bench.multicast({ count: 2, headers: { 'x-new': 'never seen before' } })
+    bench.send(good.multicast)
     const blocks = bench.log.take(FrameType.headers)
     expect(blocks.map((seen) => [seen.stream, headerOf(seen, 'x-new')])).toEqual([
       [3, 'never seen before'],
@@ -170,50 +170,52 @@ describe('requests', () => {
     ])
   })
 
-  it('larger than the server wants to see are not sent', () => {
-    const bench = warmBench([[Setting.maxHeaderListSize, 300]])
-    const { job, recorder } = bench.job({ count: 1, headers: { 'x-large': 'v'.repeat(200) } })
-    bench.send(job)
-    expect(recorder.failures.get(0)?.message).toContain('the server takes 300')
+  it('with headers above the limit of the server are not sent', () => {
+    const bench = warmConnection([[Setting.maxHeaderListSize, 300]])
+    const { multicast, recorder } = bench.multicast({ count: 1, headers: { 'x-large': 'v'.repeat(200) } })
+    bench.send(multicast)
+    expect(recorder.failures.get(0)?.message).toContain('the server accepts 300')
   })
 
   it('end with their headers when there is no body', () => {
-    const bench = warmBench()
-    bench.send(bench.job({ count: 1 }).job)
-    bench.send(bench.job({ count: 1, body: '' }).job)
-    bench.send(bench.job({ count: 1, body: () => '' }).job)
+    const bench = warmConnection()
+    bench.send(bench.multicast({ count: 1 }).multicast)
+    bench.send(bench.multicast({ count: 1, body: '' }).multicast)
+    bench.send(bench.multicast({ count: 1, body: () => '' }).multicast)
     expect(bench.log.frames.map((seen) => [seen.type, endsStream(seen)])).toEqual(
       new Array(3).fill([FrameType.headers, true]),
     )
   })
 
   it('send text beyond ASCII as UTF-8', () => {
-    const bench = warmBench()
-    bench.send(bench.job({ count: 1, body: { before: '"', slot: () => 'héllo 你好 😀', after: '"' } }).job)
+    const bench = warmConnection()
+    bench.send(
+      bench.multicast({ count: 1, body: { before: '"', slot: () => 'héllo 你好 😀', after: '"' } }).multicast,
+    )
     expect(bodyOf(bench, 3)).toBe('"héllo 你好 😀"')
   })
 })
 
 describe('SETTINGS', () => {
   it('may lower the number of streams to one and to none, and raise it again, at any time', () => {
-    const bench = warmBench([[Setting.maxConcurrentStreams, 10]])
-    const { job } = bench.job({ count: 100 })
-    expect(bench.send(job)).toBe(10)
+    const bench = warmConnection([[Setting.maxConcurrentStreams, 10]])
+    const { multicast } = bench.multicast({ count: 100 })
+    expect(bench.send(multicast)).toBe(10)
     bench.say(settingsFrame([[Setting.maxConcurrentStreams, 1]]))
     bench.say(answer(3), answer(5))
-    expect(bench.send(job)).toBe(0)
+    expect(bench.send(multicast)).toBe(0)
     bench.say(...[7, 9, 11, 13, 15, 17, 19].map((stream) => answer(stream)))
-    expect(bench.send(job)).toBe(0)
+    expect(bench.send(multicast)).toBe(0)
     bench.say(answer(21))
-    expect(bench.send(job)).toBe(1)
+    expect(bench.send(multicast)).toBe(1)
     bench.say(settingsFrame([[Setting.maxConcurrentStreams, 0]]), answer(23))
-    expect(bench.send(job)).toBe(0)
+    expect(bench.send(multicast)).toBe(0)
     bench.say(settingsFrame([[Setting.maxConcurrentStreams, 25]]))
-    expect(bench.send(job)).toBe(25)
+    expect(bench.send(multicast)).toBe(25)
   })
 
   it('are acknowledged, each of them', () => {
-    const bench = warmBench()
+    const bench = warmConnection()
     bench.say(settingsFrame([]), settingsFrame([[0x99, 7]]))
     expect(bench.log.take(FrameType.settings).map((seen) => [seen.flags, seen.payload.length])).toEqual([
       [1, 0],
@@ -221,10 +223,10 @@ describe('SETTINGS', () => {
     ])
   })
 
-  it('may take a window below zero: nothing goes until it is above again', () => {
-    const bench = warmBench([[Setting.initialWindowSize, 10]])
-    const { job, recorder } = bench.job({ count: 1, body: 'abcdefghijklmnopqrstuvwxyz' })
-    bench.send(job)
+  it('may make a window negative: nothing is sent until it is positive again', () => {
+    const bench = warmConnection([[Setting.initialWindowSize, 10]])
+    const { multicast, recorder } = bench.multicast({ count: 1, body: 'abcdefghijklmnopqrstuvwxyz' })
+    bench.send(multicast)
     expect(bodyOf(bench, 3)).toBe('abcdefghij')
     bench.say(settingsFrame([[Setting.initialWindowSize, 0]]))
     bench.say(windowUpdateFrame(3, 10))
@@ -238,11 +240,11 @@ describe('SETTINGS', () => {
   })
 
   it('may empty and restore the header table between requests', () => {
-    const bench = warmBench()
-    const { job } = bench.job({ count: 6 })
+    const bench = warmConnection()
+    const { multicast } = bench.multicast({ count: 6 })
     for (const size of [4096, 0, 60, 4096, 100_000]) {
       bench.say(settingsFrame([[Setting.headerTableSize, size]]))
-      bench.connection.open(job, job.take(), 0)
+      bench.connection.open(multicast, multicast.take(), 0)
     }
     const seen = bench
       .read()
@@ -254,15 +256,15 @@ describe('SETTINGS', () => {
 
 describe('flow control', () => {
   it('never sends more than the connection window, and goes on where it stopped', () => {
-    const bench = warmBench([[Setting.initialWindowSize, 1_000_000]])
+    const bench = warmConnection([[Setting.initialWindowSize, 1_000_000]])
     const body = 'x'.repeat(40_000)
-    const { job, recorder } = bench.job({ count: 3, body })
-    expect(bench.send(job)).toBe(2)
+    const { multicast, recorder } = bench.multicast({ count: 3, body })
+    expect(bench.send(multicast)).toBe(2)
     const sent = () => [3, 5, 7].map((stream) => bodyOf(bench, stream).length)
     expect(sent()).toEqual([40_000, 25_535, 0])
     bench.say(windowUpdateFrame(0, 20_000))
     expect(sent()).toEqual([40_000, 40_000, 0])
-    expect(bench.send(job)).toBe(1)
+    expect(bench.send(multicast)).toBe(1)
     expect(sent()).toEqual([40_000, 40_000, 5_535])
     bench.say(windowUpdateFrame(0, 100_000))
     expect(sent()).toEqual([40_000, 40_000, 40_000])
@@ -270,33 +272,33 @@ describe('flow control', () => {
     expect(recorder.tally()).toEqual({ 200: 3 })
   })
 
-  it('lets other requests pass one that only its own window holds', () => {
-    const bench = warmBench([[Setting.initialWindowSize, 5]])
-    bench.send(bench.job({ count: 1, body: 'too long for its window' }).job)
-    bench.send(bench.job({ count: 1, body: 'fits' }).job)
+  it('lets other requests overtake one that is blocked by its own window', () => {
+    const bench = warmConnection([[Setting.initialWindowSize, 5]])
+    bench.send(bench.multicast({ count: 1, body: 'too long for its window' }).multicast)
+    bench.send(bench.multicast({ count: 1, body: 'fits' }).multicast)
     expect([bodyOf(bench, 3), bodyOf(bench, 5)]).toEqual(['too l', 'fits'])
   })
 
-  it('cuts bodies into frames every server takes, whatever larger size it offers', () => {
-    const bench = warmBench([
+  it('cuts bodies into frames of the default size even if the server allows larger ones', () => {
+    const bench = warmConnection([
       [Setting.initialWindowSize, 1_000_000],
       [Setting.maxFrameSize, 1_000_000],
     ])
-    bench.send(bench.job({ count: 1, body: 'x'.repeat(50_000) }).job)
+    bench.send(bench.multicast({ count: 1, body: 'x'.repeat(50_000) }).multicast)
     const sizes = bench.log.take(FrameType.data).map((seen) => seen.payload.length)
     expect(sizes).toEqual([16_384, 16_384, 16_384, 50_000 - 3 * 16_384])
   })
 
-  it('gives window back for answers that are done, padding and strays included', () => {
-    const bench = warmBench([], { receiveWindow: 100_000 })
+  it('returns window for complete replies, including padding and frames on closed streams', () => {
+    const bench = warmConnection([], { receiveWindow: 100_000 })
     const given = () =>
       bench
         .read()
         .take(FrameType.windowUpdate)
         .filter((seen) => seen.stream === 0)
         .reduce((sum, seen) => sum + readUint32(seen.payload, 0), 0)
-    const { job } = bench.job({ count: 20 })
-    bench.send(job)
+    const { multicast } = bench.multicast({ count: 20 })
+    bench.send(multicast)
     let total = 0
     for (let stream = 3; stream < 43; stream += 2) {
       bench.say(headersFrame(stream, { ':status': '200' }), dataFrame(stream, Buffer.alloc(16_000), true))
@@ -304,15 +306,15 @@ describe('flow control', () => {
     }
     expect(total).toBeGreaterThan(200_000)
     expect(bench.connection.ended).toBeUndefined()
-    // A stray: its stream is done, its bytes count all the same.
+    // The stream is closed, but its bytes still count.
     for (let again = 0; again < 20; again++) bench.say(dataFrame(3, Buffer.alloc(16_000)))
     expect(given()).toBeGreaterThan(250_000)
   })
 
-  it('holds the server to the window it was given', () => {
-    const bench = warmBench([], { receiveWindow: 65_535 })
-    const { job, recorder } = bench.job({ count: 5 })
-    bench.send(job)
+  it('closes the connection when the server exceeds the window', () => {
+    const bench = warmConnection([], { receiveWindow: 65_535 })
+    const { multicast, recorder } = bench.multicast({ count: 5 })
+    bench.send(multicast)
     for (let stream = 3; stream < 13; stream += 2) {
       bench.say(headersFrame(stream, { ':status': '200' }), dataFrame(stream, Buffer.alloc(16_384)))
     }
@@ -321,9 +323,9 @@ describe('flow control', () => {
     expect(recorder.failures.get(0)?.status).toBe(200)
   })
 
-  it('gives padding back to its stream, so that it cannot choke an answer', () => {
-    const bench = warmBench()
-    bench.send(bench.job({ count: 1 }).job)
+  it('returns padding to its stream, so that it cannot stall a reply', () => {
+    const bench = warmConnection()
+    bench.send(bench.multicast({ count: 1 }).multicast)
     const padded = makeFrame(
       FrameType.data,
       Flag.padded,
@@ -337,11 +339,11 @@ describe('flow control', () => {
   })
 })
 
-describe('answers', () => {
-  it('come in any shape the protocol allows', () => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job({ count: 1 })
-    bench.send(job)
+describe('replies', () => {
+  it('may have any form that the protocol allows', () => {
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast({ count: 1 })
+    bench.send(multicast)
     const fields = block({ ':status': '410', 'apns-id': 'abc', 'x-many': 'one' })
     const padding = Buffer.alloc(7)
     const priority = Buffer.from([0x80, 0, 0, 0, 16])
@@ -375,10 +377,10 @@ describe('answers', () => {
     ])
   })
 
-  it('that come before the body is sent are taken, and the rest of the body is not sent', () => {
-    const bench = warmBench([[Setting.initialWindowSize, 3]])
-    const { job, recorder } = bench.job({ count: 1, body: 'a long body' })
-    bench.send(job)
+  it('that arrive before the body is sent are accepted, and the rest of the body is not sent', () => {
+    const bench = warmConnection([[Setting.initialWindowSize, 3]])
+    const { multicast, recorder } = bench.multicast({ count: 1, body: 'a long body' })
+    bench.send(multicast)
     bench.log.take()
     bench.say(answer(3, 413, 'too long'), rstStreamFrame(3, ErrorCode.noError), windowUpdateFrame(3, 100))
     expect(recorder.outcome(0)).toBe('413')
@@ -407,7 +409,7 @@ describe('answers', () => {
     ],
     ['no status', [headersFrame(3, { 'x-status': '200' }, true)], 'malformed', ErrorCode.protocolError],
     [
-      'a status that is no number',
+      'a status that is not a number',
       [headersFrame(3, { ':status': '2xx' }, true)],
       'malformed',
       ErrorCode.protocolError,
@@ -469,7 +471,7 @@ describe('answers', () => {
       ErrorCode.protocolError,
     ],
     [
-      'informational headers without end',
+      'endless informational headers',
       Array.from({ length: 33 }, () => headersFrame(3, { ':status': '102' })),
       'malformed',
       ErrorCode.protocolError,
@@ -482,9 +484,9 @@ describe('answers', () => {
       ErrorCode.flowControlError,
     ],
   ])('with %s fail their stream alone', (_name, frames, reason, code) => {
-    const bench = warmBench([], { maxReplyBytes: 32, maxHeaderListBytes: 400 })
-    const { job, recorder } = bench.job({ count: 2 })
-    bench.send(job)
+    const bench = warmConnection([], { maxReplyBytes: 32, maxHeaderListBytes: 400 })
+    const { multicast, recorder } = bench.multicast({ count: 2 })
+    bench.send(multicast)
     bench.log.take()
     bench.say(...frames)
     expect(recorder.outcome(0)).toBe(`unknown:${reason}`)
@@ -494,10 +496,10 @@ describe('answers', () => {
     expect([recorder.outcome(1), recorder.twice, bench.connection.ended]).toEqual(['200', [], undefined])
   })
 
-  it.each([[204], [304]])('with status %i may tell a length they do not carry', (status) => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job()
-    bench.send(job)
+  it.each([[204], [304]])('with status %i may have a content-length without a body', (status) => {
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast()
+    bench.send(multicast)
     bench.say(headersFrame(3, { ':status': String(status), 'content-length': '17' }, true))
     expect(recorder.outcome(0)).toBe(String(status))
   })
@@ -505,9 +507,9 @@ describe('answers', () => {
 
 describe('ends of streams', () => {
   it('REFUSED_STREAM is unsent, every other reset unknown', () => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job({ count: 4 })
-    bench.send(job)
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast({ count: 4 })
+    bench.send(multicast)
     bench.say(
       rstStreamFrame(3, ErrorCode.refusedStream),
       rstStreamFrame(5, ErrorCode.internalError),
@@ -525,39 +527,39 @@ describe('ends of streams', () => {
     expect(recorder.failures.get(3)?.message).toContain('error 57005')
   })
 
-  it('the time limit of a request cancels it; what comes later is ignored but still decoded', () => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job({ count: 2, timeoutMs: 100 })
-    bench.send(job)
+  it('the time limit of a request cancels it; a later reply is ignored but still decoded', () => {
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast({ count: 2, timeoutMs: 100 })
+    bench.send(multicast)
     bench.connection.sweep(bench.now + 99)
     expect(recorder.reported).toBe(0)
     bench.connection.sweep(bench.now + 100)
     expect(recorder.outcomes(2)).toEqual(['unknown:timeout', 'unknown:timeout'])
     const resets = bench.read().take(FrameType.rstStream)
     expect(resets.map((seen) => readUint32(seen.payload, 0))).toEqual([ErrorCode.cancel, ErrorCode.cancel])
-    // The late answer puts a field into the table that the next one refers to.
+    // The late reply adds a field to the table that the next one refers to.
     const indexed = Buffer.from([0x88, 0x40, 1, 0x61, 1, 0x62])
-    const next = bench.job()
-    bench.send(next.job)
+    const next = bench.multicast()
+    bench.send(next.multicast)
     bench.say(makeFrame(FrameType.headers, 5, 3, indexed), dataFrame(5, 'late', true))
     bench.say(makeFrame(FrameType.headers, 5, 7, Buffer.from([0x88, 0xbe])))
     expect(next.recorder.replies.get(0)?.header('a')).toBe('b')
     expect(recorder.twice).toEqual([])
   })
 
-  it('the connection opens no stream beyond the last id and reports that it is used up', () => {
-    const bench = warmBench([], { lastStreamId: 7 })
-    const { job } = bench.job({ count: 10 })
-    expect(bench.send(job)).toBe(3)
+  it('the connection opens no stream beyond the last id and is then draining', () => {
+    const bench = warmConnection([], { lastStreamId: 7 })
+    const { multicast } = bench.multicast({ count: 10 })
+    expect(bench.send(multicast)).toBe(3)
     expect([bench.connection.capacity, bench.connection.draining]).toEqual([0, true])
   })
 })
 
 describe('GOAWAY', () => {
-  it('hands back the streams above its last one and lets the others finish', () => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job({ count: 3 })
-    bench.send(job)
+  it('returns the streams above its last one and lets the others finish', () => {
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast({ count: 3 })
+    bench.send(multicast)
     bench.say(goawayFrame(5, ErrorCode.noError, '{"reason":"Shutdown"}'))
     expect(recorder.outcomes(3)).toEqual([undefined, undefined, 'unsent:goaway'])
     expect(recorder.failures.get(2)?.goaway?.debug).toBe('{"reason":"Shutdown"}')
@@ -566,10 +568,10 @@ describe('GOAWAY', () => {
     expect(recorder.tally()).toEqual({ 200: 2, 'unsent:goaway': 1 })
   })
 
-  it('may announce itself first and lower its last stream later, but not raise it', () => {
-    const bench = warmBench()
-    const { job, recorder } = bench.job({ count: 3 })
-    bench.send(job)
+  it('may be repeated with a lower last stream, but not with a higher one', () => {
+    const bench = warmConnection()
+    const { multicast, recorder } = bench.multicast({ count: 3 })
+    bench.send(multicast)
     bench.say(goawayFrame(0x7fffffff, ErrorCode.noError))
     expect(recorder.reported).toBe(0)
     bench.say(goawayFrame(3, ErrorCode.enhanceYourCalm), goawayFrame(9, ErrorCode.noError))
@@ -582,15 +584,15 @@ describe('GOAWAY', () => {
 
 describe('PING', () => {
   it('is answered with its own payload', () => {
-    const bench = warmBench()
+    const bench = warmConnection()
     bench.say(pingFrame(Buffer.from('12345678'), false))
     expect(bench.log.take().map((seen) => [seen.type, seen.flags, seen.payload.toString()])).toEqual([
       [6, 1, '12345678'],
     ])
   })
 
-  it('of our own is known by its number, and its way is timed', () => {
-    const bench = warmBench()
+  it('acknowledgements are matched by number and measure the round trip', () => {
+    const bench = warmConnection()
     const { connection } = bench
     connection.ping(bench.now)
     connection.ping(bench.now)

@@ -17,7 +17,7 @@ const echo = {
   onRequest: ({ send }: { send(frame: Uint8Array): void }, stream: number) => send(answer(stream)),
 }
 
-/** A proxy that knows CONNECT; `refuse` is the status it answers instead. */
+/** A proxy that supports CONNECT; with `refuse` it replies with that status instead. */
 async function startProxy(refuse?: string) {
   const asked: { target: string; authorization: string | undefined }[] = []
   const sockets: Socket[] = []
@@ -45,12 +45,12 @@ async function startProxy(refuse?: string) {
   return { port, asked }
 }
 
-/** A server that says this to everyone and hears nothing. */
-async function startTalker(words: string) {
+/** A server that sends `bytes` on every connection and ignores its input. */
+async function startFixedReply(bytes: string) {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => {}).resume())
-    if (words !== '') socket.end(words)
+    if (bytes !== '') socket.end(bytes)
   })
   pools.keep({
     close: async () => {
@@ -61,8 +61,8 @@ async function startTalker(words: string) {
   return { port: await listen(server) }
 }
 
-describe('the way to the server', () => {
-  it('checks the certificate: a stranger’s, or for another name, gets no request', async () => {
+describe('connecting', () => {
+  it('checks the certificate: an unknown issuer or another name gets no request', async () => {
     const server = pools.keep(await startRawServer(echo, tls))
     const strange = await multicast(pools.pool({ origin: server.origin }), { count: 2, deadlineMs: 2_000 })
     expect(strange.tally()).toEqual({ 'unsent:connect': 2 })
@@ -74,7 +74,7 @@ describe('the way to the server', () => {
     expect(known.tally()).toEqual({ 200: 2 })
   })
 
-  it('ends at a server that does not choose HTTP/2', async () => {
+  it('fails when the server does not select HTTP/2', async () => {
     const server = createTlsServer(certificate, (socket) =>
       socket.on('error', () => {}).end('HTTP/1.1 400 No\r\n\r\n'),
     )
@@ -83,11 +83,11 @@ describe('the way to the server', () => {
       count: 1,
       deadlineMs: 2_000,
     })
-    expect(recorder.failures.get(0)?.message).toContain('does not speak HTTP/2')
+    expect(recorder.failures.get(0)?.message).toContain('does not support HTTP/2')
     await new Promise((resolve) => server.close(resolve))
   })
 
-  it('leads through a proxy, with credentials and TLS to the server behind it', async () => {
+  it('uses a proxy, with credentials and TLS to the server behind it', async () => {
     const server = pools.keep(await startRawServer(echo, tls))
     const proxy = await startProxy()
     const pool = pools.pool({
@@ -105,7 +105,7 @@ describe('the way to the server', () => {
     ])
   })
 
-  it('leads through a proxy without TLS too', async () => {
+  it('uses a proxy without TLS too', async () => {
     const server = pools.keep(await startRawServer(echo))
     const proxy = await startProxy()
     const recorder = await multicast(
@@ -115,10 +115,10 @@ describe('the way to the server', () => {
     expect(recorder.tally()).toEqual({ 200: 5 })
   })
 
-  it('ends at a proxy that refuses, is silent or is none, with a sentence that says so', async () => {
+  it('fails with the reason when the proxy refuses, is silent or is no proxy', async () => {
     const refusing = await startProxy('407 Proxy Authentication Required')
-    const silent = await startTalker('')
-    const talking = await startTalker('220 mail ready\r\n\r\n')
+    const silent = await startFixedReply('')
+    const talking = await startFixedReply('220 mail ready\r\n\r\n')
     const said = []
     for (const port of [refusing.port, silent.port, talking.port]) {
       const pool = pools.pool({
@@ -131,7 +131,7 @@ describe('the way to the server', () => {
     }
     expect(said[0]).toContain('refused to connect to localhost:1 (407)')
     expect(said[1]).toContain('within 150 ms')
-    expect(said[2]).toContain('no HTTP answer')
+    expect(said[2]).toContain('not an HTTP reply')
   })
 
   it.each([
@@ -158,7 +158,7 @@ describe('the way to the server', () => {
 describe('reaching a server', () => {
   const abort = () => AbortSignal.timeout(10_000)
 
-  it('is content with one that speaks HTTP/1.1 alone, through a proxy or not', async () => {
+  it('succeeds for a server with HTTP/1.1 only, with and without a proxy', async () => {
     const server = createTlsServer({ ...certificate, ALPNProtocols: ['http/1.1'] }, (socket) =>
       socket.on('error', () => {}).resume(),
     )
@@ -176,10 +176,10 @@ describe('reaching a server', () => {
   })
 
   it('says why it failed', async () => {
-    const silent = await startTalker('')
+    const silent = await startFixedReply('')
     await expect(reach('http://localhost:1', { abort: abort() })).rejects.toThrow()
     await expect(
       reach(`https://localhost:${silent.port}`, { abort: AbortSignal.timeout(100) }),
-    ).rejects.toThrow(/timeout|given up/)
+    ).rejects.toThrow(/timeout|aborted/)
   })
 })

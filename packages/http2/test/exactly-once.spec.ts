@@ -14,7 +14,7 @@ import { answer } from './support/reply-frames.ts'
 const pools = makePools()
 afterEach(() => pools.closeAll())
 
-/** A small generator of its own, so that a seed tells the whole story (mulberry32). */
+/** A seeded generator (mulberry32), so that a failing run can be repeated. */
 function makeRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -25,50 +25,50 @@ function makeRandom(seed: number): () => number {
   }
 }
 
-/** Serves honestly and notes what it processed, but says goodbye, refuses, stalls, resets and cuts as chance has it. */
-async function startMoody(random: () => number) {
+/** Records what it processed; sends GOAWAY, refuses, delays, resets and disconnects at random. */
+async function startRandomServer(random: () => number) {
   const processed = new Map<string, number>()
-  const farewells = new Map<RawConnection, number>()
+  const goaways = new Map<RawConnection, number>()
   const open = new Map<RawConnection, Set<number>>()
   let cuts = 0
   const server = await startRawServer({
     onConnect: ({ send }) =>
       send(settingsFrame([[Setting.maxConcurrentStreams, 60]]), windowUpdateFrame(0, 1_000_000_000)),
     onRequest: (connection, stream, path) => {
-      if (stream > (farewells.get(connection) ?? Number.POSITIVE_INFINITY)) return
-      const mood = random()
-      if (mood < 0.03) return connection.send(rstStreamFrame(stream, ErrorCode.refusedStream))
+      if (stream > (goaways.get(connection) ?? Number.POSITIVE_INFINITY)) return
+      const chance = random()
+      if (chance < 0.03) return connection.send(rstStreamFrame(stream, ErrorCode.refusedStream))
       processed.set(path, (processed.get(path) ?? 0) + 1)
-      if (mood < 0.04) return connection.send(rstStreamFrame(stream, ErrorCode.internalError))
-      if (mood < 0.045 && cuts < 2) {
+      if (chance < 0.04) return connection.send(rstStreamFrame(stream, ErrorCode.internalError))
+      if (chance < 0.045 && cuts < 2) {
         cuts += 1
         return void connection.socket.destroy()
       }
       const pending = open.get(connection) ?? new Set()
       open.set(connection, pending.add(stream))
-      if (mood < 0.055 && !farewells.has(connection)) {
-        farewells.set(connection, stream)
+      if (chance < 0.055 && !goaways.has(connection)) {
+        goaways.set(connection, stream)
         connection.send(goawayFrame(stream, ErrorCode.noError))
       }
-      if (mood < 0.1)
+      if (chance < 0.1)
         connection.send(settingsFrame([[Setting.maxConcurrentStreams, 1 + Math.floor(random() * 80)]]))
       const reply = () => {
         connection.send(answer(stream))
         pending.delete(stream)
-        if (farewells.has(connection) && pending.size === 0) connection.socket.end()
+        if (goaways.has(connection) && pending.size === 0) connection.socket.end()
       }
-      if (mood < 0.6) reply()
+      if (chance < 0.6) reply()
       else setTimeout(reply, random() * 20)
     },
   })
   return { ...pools.keep(server), processed }
 }
 
-describe('a server of many moods', () => {
+describe('a server that fails at random', () => {
   it.each([1, 2, 3, 4])(
-    'never processes one request twice, and what is said of each is true (seed %i)',
+    'never processes a request twice, and every report is true (seed %i)',
     async (seed) => {
-      const { origin, processed } = await startMoody(makeRandom(seed))
+      const { origin, processed } = await startRandomServer(makeRandom(seed))
       const pool = pools.pool({ origin, maxConnections: 3, maxReplays: 20 })
       const recorder = await multicast(pool, { count: 3_000, timeoutMs: 5_000, deadlineMs: 40_000 })
       expect(recorder.reported).toBe(3_000)

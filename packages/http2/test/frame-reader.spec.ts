@@ -23,7 +23,7 @@ const frame = fc.record({
 })
 
 describe('the frame reader', () => {
-  it('finds the same frames however the bytes are cut', () => {
+  it('finds the same frames however the bytes are split', () => {
     fc.assert(
       fc.property(
         fc.array(frame, { maxLength: 8 }),
@@ -46,7 +46,7 @@ describe('the frame reader', () => {
     )
   })
 
-  it('takes bytes one by one, also of a frame of full size', () => {
+  it('accepts single bytes, also of a frame of maximum size', () => {
     const bytes = Buffer.concat([
       makeFrame(0, 0, 1, Buffer.alloc(16_384, 7)),
       makeFrame(6, 0, 0, Buffer.alloc(8)),
@@ -62,14 +62,14 @@ describe('the frame reader', () => {
   })
 
   it.each([[1], [9], [100]])(
-    'refuses a frame over 16384 bytes as soon as its header is there, cut at %i',
+    'refuses a frame over 16384 bytes as soon as its header is complete, split at %i',
     (cut) => {
       const bytes = Buffer.concat([Buffer.from([0x00, 0x40, 0x01, 0, 0, 0, 0, 0, 1]), Buffer.alloc(200)])
       expect(() => read([bytes.subarray(0, cut), bytes.subarray(cut)])).toThrow(ConnectionError)
     },
   )
 
-  it('stops for good when told so, in the middle of a chunk', () => {
+  it('stops in the middle of a chunk when the callback returns false', () => {
     let count = 0
     const reader = new FrameReader(() => ++count < 2)
     const frames = Buffer.concat(Array.from({ length: 5 }, () => makeFrame(6, 0, 0, Buffer.alloc(8))))

@@ -10,7 +10,7 @@ function decode(bytes: Buffer): Buffer | undefined {
 }
 
 describe('the Huffman code', () => {
-  it('is complete: every bit sequence means something', () => {
+  it('is complete: every bit sequence has a meaning', () => {
     expect(codeLengths).toHaveLength(257)
     expect(codeLengths.reduce((sum, length) => sum + 2 ** (30 - length), 0)).toBe(2 ** 30)
   })
@@ -60,11 +60,11 @@ describe('the Huffman code', () => {
     [10, 0x3ffffffc, 30],
     [22, 0x3ffffffe, 30],
     [256, 0x3fffffff, 30],
-  ])('gives symbol %i the code the RFC does', (symbol, code, length) => {
+  ])('gives symbol %i the code of the RFC', (symbol, code, length) => {
     expect(canonicalCodes().find((entry) => entry.symbol === symbol)).toEqual({ symbol, code, length })
   })
 
-  it('decodes every byte in any company', () => {
+  it('decodes every byte in any context', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         expect(decode(encodeHuffman(bytes))).toEqual(Buffer.from(bytes))

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { describeWith } from '@herald/testkit'
 import { afterEach, expect, it } from '@jest/globals'
 import { ca, client, pathOf } from './support/certificates.ts'
-import { describeWith, startDebianServer } from './support/debian-server.ts'
+import { startDebianServer } from './support/debian-server.ts'
 import { makePools, multicast } from './support/pools.ts'
 
 const pools = makePools()
@@ -19,10 +20,10 @@ async function startNghttpd(...options: string[]) {
 
 const body = (index: number): string => `{"to":${index},"text":"${'x'.repeat(index % 200)}"}`
 
-describeWith('nghttpd', 'nghttp2-server', () => {
+describeWith('nghttpd')('nghttpd', () => {
   afterEach(() => pools.closeAll())
 
-  it('echoes to each of ten thousand recipients its own body', async () => {
+  it('echoes the body of each of ten thousand requests', async () => {
     const { origin } = await startNghttpd()
     const pool = pools.pool({ origin, tls: { ca } })
     const recorder = await multicast(pool, { count: 10_000, body })
@@ -50,7 +51,7 @@ describeWith('nghttpd', 'nghttp2-server', () => {
     if (what !== 'answers early') expect(reply.body.toString()).toBe(body(999))
   })
 
-  it('takes and echoes bodies far larger than any window', async () => {
+  it('accepts and echoes bodies far larger than any window', async () => {
     const { origin } = await startNghttpd('-w', '10', '-W', '16')
     const pool = pools.pool({ origin, tls: { ca }, maxReplyBytes: 400_000 })
     const large = (index: number): Buffer => Buffer.alloc(300_000, index)

@@ -1,9 +1,10 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { describeWith } from '@herald/testkit'
 import { afterEach, expect, it } from '@jest/globals'
 import { ca, client, pathOf } from './support/certificates.ts'
-import { describeWith, startDebianServer } from './support/debian-server.ts'
+import { startDebianServer } from './support/debian-server.ts'
 import { makePools, multicast } from './support/pools.ts'
 import { until } from './support/until.ts'
 
@@ -46,13 +47,13 @@ async function startNginx(settings: string) {
   }
 }
 
-describeWith('nginx', 'nginx-light', () => {
+describeWith('nginx')('nginx', () => {
   afterEach(async () => {
     await pools.closeAll()
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
   })
 
-  it('answers each of ten thousand, over few streams', async () => {
+  it('replies to each of ten thousand requests over few streams', async () => {
     const { origin } = await startNginx(
       'http2_max_concurrent_streams 16; keepalive_requests 100000; return 200 "for $request_uri";',
     )
@@ -63,7 +64,7 @@ describeWith('nginx', 'nginx-light', () => {
     expect(pool.stats().connections.map((connection) => connection.streamLimit)).toContain(16)
   })
 
-  it('says goodbye every fifty requests: all are answered, each processed exactly once', async () => {
+  it('sends GOAWAY every fifty requests: all get a reply, each is processed exactly once', async () => {
     const { origin, logged } = await startNginx('keepalive_requests 50; return 200;')
     const pool = pools.pool({ origin, tls: { ca } })
     const recorder = await multicast(pool, { count: 2_000, deadlineMs: 30_000 })
@@ -74,7 +75,7 @@ describeWith('nginx', 'nginx-light', () => {
     expect(pool.stats().opened).toBeGreaterThanOrEqual(40)
   })
 
-  it('refuses large bodies before it has read them, and each refusal is heard', async () => {
+  it('refuses large bodies before it has read them, and each refusal is received', async () => {
     const { origin } = await startNginx('client_max_body_size 1k; location / { return 200; }')
     const pool = pools.pool({ origin, tls: { ca } })
     const send = (size: number) =>
@@ -83,7 +84,7 @@ describeWith('nginx', 'nginx-light', () => {
     expect([large.tally(), small.tally()]).toEqual([{ 413: 50 }, { 200: 50 }])
   })
 
-  it('wants a client certificate and tells by its answer whether it had one', async () => {
+  it('reports in its reply whether it received a client certificate', async () => {
     const { origin } = await startNginx(
       `ssl_client_certificate ${pathOf('ca.pem')}; ssl_verify_client optional; return 200 "$ssl_client_verify $ssl_client_s_dn";`,
     )

@@ -53,7 +53,7 @@ async function startNode(handler: Handler, options: SecureServerOptions = {}) {
 const accept: Handler = (stream) => stream.respond({ ':status': 200 }, { endStream: true })
 
 describe('node:http2', () => {
-  it('sees of each of ten thousand the shared headers, its path and its body', async () => {
+  it('receives the shared headers, path and body of each of ten thousand requests', async () => {
     const { origin, seen, port } = await startNode(accept)
     const pool = pools.pool({ origin, tls: { ca } })
     const recorder = await multicast(pool, {
@@ -96,7 +96,7 @@ describe('node:http2', () => {
     }
   })
 
-  it('changes its settings under way: streams to one and back, windows, table', async () => {
+  it('changes its settings during a multicast: streams to one and back, windows, table', async () => {
     let count = 0
     const { origin, sessions } = await startNode(
       (stream) => {
@@ -110,14 +110,14 @@ describe('node:http2', () => {
       },
       { settings: { maxConcurrentStreams: 50 } },
     )
-    // With a window of 0 the first request after the change waits; the server's own timer lets it go on.
+    // With a window of 0 the first request after the change waits until the server's timer raises it.
     const widen = setInterval(() => sessions[0]?.settings({ initialWindowSize: 100 }), 200)
     const recorder = await multicast(pools.pool({ origin, tls: { ca }, maxConnections: 1 }), { count: 3_000 })
     clearInterval(widen)
     expect(recorder.tally()).toEqual({ 200: 3_000 })
   })
 
-  it('refuses streams above its limit: they are sent again and answered', async () => {
+  it('refuses streams above its limit: they are sent again and get a reply', async () => {
     let refusals = 0
     const { origin, seen } = await startNode((stream, headers, body) => {
       if (refusals < 30 && seen.length % 3 === 0) {
@@ -131,7 +131,7 @@ describe('node:http2', () => {
     expect(pool.stats().replays).toBe(30)
   })
 
-  it('says goodbye in the middle: nothing is lost, nothing is answered twice', async () => {
+  it('sends GOAWAY during a multicast: nothing is lost, nothing is reported twice', async () => {
     const { origin, sessions } = await startNode((stream, headers, body) => {
       accept(stream, headers, body)
       const { session } = stream
@@ -151,7 +151,7 @@ describe('node:http2', () => {
     expect(events.map((event) => event.kind)).toContain('goaway')
   })
 
-  it('may be destroyed under way: what was sent is unknown, the rest is sent on a new connection', async () => {
+  it('is destroyed during a multicast: what was sent is unknown, the rest is sent on a new connection', async () => {
     let destroyed = false
     const { origin } = await startNode((stream, headers, body) => {
       if (destroyed || stream.id !== 401) return accept(stream, headers, body)
@@ -166,7 +166,7 @@ describe('node:http2', () => {
     for (const outcome of Object.keys(others)) expect(['unknown:closed', 'unknown:reset']).toContain(outcome)
   })
 
-  it('asks for a client certificate: as PEM and as PKCS#12 it is shown, without one no request is lost', async () => {
+  it('requires a client certificate: PEM and PKCS#12 are accepted, without one nothing is sent', async () => {
     const { origin, seen } = await startNode(accept, { ca, requestCert: true, rejectUnauthorized: true })
     for (const identity of [client, clientPfx]) {
       const recorder = await multicast(pools.pool({ origin, tls: { ca, ...identity } }), { count: 3 })
@@ -177,7 +177,7 @@ describe('node:http2', () => {
     expect(seen).toHaveLength(6)
   })
 
-  it('keeps an idle connection, asks it for signs of life and uses it again', async () => {
+  it('keeps an idle connection, pings it and uses it again', async () => {
     const { origin, sessions } = await startNode(accept)
     const pool = pools.pool({ origin, tls: { ca }, pingEveryMs: 50 })
     await multicast(pool, { count: 10 })
@@ -189,16 +189,16 @@ describe('node:http2', () => {
   it('serves many multicasts at once, each with its own headers', async () => {
     const { origin, seen } = await startNode(accept)
     const pool = pools.pool({ origin, tls: { ca }, maxConnections: 2 })
-    const running = Array.from({ length: 40 }, (_, job) =>
+    const running = Array.from({ length: 40 }, (_, multicast) =>
       begin(pool, {
         count: 50,
-        headers: { 'x-job': String(job), 'x-large': String(job).repeat(200) },
-        path: (index) => `/${job}/${index}`,
+        headers: { 'x-multicast': String(multicast), 'x-large': String(multicast).repeat(200) },
+        path: (index) => `/${multicast}/${index}`,
       }),
     )
     await Promise.all(running.map(({ done }) => done))
     for (const { recorder } of running) expect(recorder.tally()).toEqual({ 200: 50 })
-    for (const { headers } of seen) expect(headers[':path']?.split('/')[1]).toBe(headers['x-job'])
+    for (const { headers } of seen) expect(headers[':path']?.split('/')[1]).toBe(headers['x-multicast'])
     expect(new Set(seen.map(({ headers }) => headers[':path'])).size).toBe(2_000)
   })
 })

@@ -1,3 +1,4 @@
+import { freePort } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import {
   ErrorCode,
@@ -13,7 +14,7 @@ import type { PoolEvent } from '../src/link-set.ts'
 import { openPool } from '../src/pool.ts'
 import { InvalidRequest } from '../src/request-shape.ts'
 import { begin, makePools, multicast } from './support/pools.ts'
-import { freePort, startRawServer } from './support/raw-server.ts'
+import { startRawServer } from './support/raw-server.ts'
 import { answer } from './support/reply-frames.ts'
 import { until } from './support/until.ts'
 
@@ -25,7 +26,7 @@ const echo = {
 }
 
 describe('a pool', () => {
-  it('connects at the first request only, and resolves at once for nobody', async () => {
+  it('connects at the first request only, and resolves immediately for a count of 0', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin })
     expect((await multicast(pool, { count: 0 })).reported).toBe(0)
@@ -35,10 +36,10 @@ describe('a pool', () => {
   })
 
   it.each([
-    [{ origin: 'somewhere' }, 'the origin is no URL'],
-    [{ origin: 'ftp://somewhere' }, 'the origin must begin with https:// or http://'],
-    [{ origin: 'https://somewhere/path' }, 'must be scheme, host and port alone'],
-    [{ origin: 'https://somewhere', proxy: 'nowhere' }, 'the proxy is no URL'],
+    [{ origin: 'somewhere' }, 'the origin is not a valid URL'],
+    [{ origin: 'ftp://somewhere' }, 'the origin must start with https:// or http://'],
+    [{ origin: 'https://somewhere/path' }, 'must consist of scheme, host and port only'],
+    [{ origin: 'https://somewhere', proxy: 'nowhere' }, 'the proxy is not a valid URL'],
   ])('refuses %j', (options, message) => {
     expect(() => openPool(options)).toThrow(message)
   })
@@ -48,13 +49,13 @@ describe('a pool', () => {
     [{ count: 1.5 }, 'count is 1.5'],
     [{ count: 1, timeoutMs: Number.POSITIVE_INFINITY }, 'timeoutMs is Infinity'],
     [{ count: 1, deadlineMs: -5 }, 'deadlineMs is -5'],
-    [{ count: 1, headers: { 'x y': '1' } }, '"x y" is no header name'],
+    [{ count: 1, headers: { 'x y': '1' } }, '"x y" is not a valid header name'],
     [{ count: 1, headers: { connection: 'close' } }, 'connection is not allowed'],
     [{ count: 1, headers: { ':path': '/x' } }, 'cannot be set'],
     [{ count: 1, headers: { x: 'é€' } }, 'the header x has a character that cannot be sent'],
-    [{ count: 1, headers: { x: 5 as unknown as string } }, 'the header x is not text'],
-    [{ count: 1, path: 'to' }, 'a path does not begin with /'],
-  ])('rejects the request %j with a sentence and reports nothing', async (request, message) => {
+    [{ count: 1, headers: { x: 5 as unknown as string } }, 'the header x is not a string'],
+    [{ count: 1, path: 'to' }, 'a path does not start with /'],
+  ])('rejects the request %j with the reason and reports nothing', async (request, message) => {
     const pool = pools.pool({ origin: 'http://localhost:1' })
     const { recorder, done } = begin(pool, request)
     await expect(done).rejects.toThrow(InvalidRequest)
@@ -62,14 +63,14 @@ describe('a pool', () => {
     expect(recorder.reported).toBe(0)
   })
 
-  it('reports what it could not send before the deadline, with the reason', async () => {
+  it('reports requests it could not send before the deadline, with the reason', async () => {
     const pool = pools.pool({ origin: `http://localhost:${await freePort()}` })
     const recorder = await multicast(pool, { count: 3, deadlineMs: 300 })
     expect(recorder.tally()).toEqual({ 'unsent:connect': 3 })
     expect(recorder.failures.get(0)?.message).toContain('ECONNREFUSED')
   })
 
-  it('does not wait for a connection that cannot come before the deadline', async () => {
+  it('does not wait when the backoff ends after the deadline', async () => {
     const pool = pools.pool({ origin: `http://localhost:${await freePort()}`, random: () => 0 })
     await multicast(pool, { count: 1, deadlineMs: 100 })
     const start = performance.now()
@@ -78,7 +79,7 @@ describe('a pool', () => {
     expect(performance.now() - start).toBeLessThan(400)
   })
 
-  it('comes back when the server does, after backing off', async () => {
+  it('reconnects when the server is back, after the backoff', async () => {
     const port = await freePort()
     const events: PoolEvent[] = []
     const pool = pools.pool({
@@ -95,7 +96,7 @@ describe('a pool', () => {
     expect(waits.slice(0, 2)).toEqual([500, 1_000])
   })
 
-  it('gives up a connection that is not established in time', async () => {
+  it('abandons a connection that is not established in time', async () => {
     const server = pools.keep(await startRawServer({ onConnect: () => {} }))
     const pool = pools.pool({ origin: server.origin, connectTimeoutMs: 50 })
     const recorder = await multicast(pool, { count: 2, deadlineMs: 200 })
@@ -103,7 +104,7 @@ describe('a pool', () => {
     expect(pool.stats().lastError).toContain('within 50 ms')
   })
 
-  it('tells the debug data of a goodbye that came before any answer', async () => {
+  it('reports the debug data of a GOAWAY that came before any reply', async () => {
     const server = pools.keep(
       await startRawServer({
         onRequest: ({ send }) => send(goawayFrame(0, 0, '{"reason":"BadCertificateEnvironment"}')),
@@ -119,7 +120,7 @@ describe('a pool', () => {
     })
   })
 
-  it('opens another connection when all are full, up to its limit and no faster than servers like', async () => {
+  it('opens another connection when all are full, up to its limit and not too fast', async () => {
     const held: (() => void)[] = []
     const server = pools.keep(
       await startRawServer({
@@ -143,7 +144,7 @@ describe('a pool', () => {
     expect(server.connections).toHaveLength(3)
   })
 
-  it('goes on over a new connection when stream ids run out', async () => {
+  it('continues over a new connection when stream ids run out', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin, lastStreamId: 199, maxConnections: 1 })
     const recorder = await multicast(pool, { count: 1_000 })
@@ -152,7 +153,7 @@ describe('a pool', () => {
     expect(new Set(server.paths).size).toBe(1_000)
   })
 
-  it('lets a small multicast pass between the requests of a large one', async () => {
+  it('interleaves a small multicast with a large one', async () => {
     const order: string[] = []
     const server = pools.keep(
       await startRawServer({
@@ -167,7 +168,7 @@ describe('a pool', () => {
     )
     const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
     const large = begin(pool, { count: 20_000 })
-    await until('the large one is under way', () => order.length > 500)
+    await until('the large one has started', () => order.length > 500)
     const small = await multicast(pool, { count: 5, path: (index) => `/small/${index}` })
     expect(small.tally()).toEqual({ 200: 5 })
     expect(large.recorder.reported).toBeLessThan(19_000)
@@ -175,7 +176,7 @@ describe('a pool', () => {
     expect(large.recorder.tally()).toEqual({ 200: 20_000 })
   })
 
-  it('reports all even when a callback throws, and rejects with what it threw', async () => {
+  it('reports all even when a callback throws, and rejects with that error', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin })
     let calls = 0
@@ -203,7 +204,7 @@ describe('a pool', () => {
     expect(recorder.tally()).toEqual({ 'unsent:aborted': 3 })
   })
 
-  it('stops at an abort: what waits is unsent, what is under way is cancelled and unknown', async () => {
+  it('stops at an abort: waiting requests are unsent, requests in flight are cancelled and unknown', async () => {
     const resets: number[] = []
     const server = pools.keep(
       await startRawServer({
@@ -224,12 +225,12 @@ describe('a pool', () => {
     expect(recorder.tally()).toEqual({ 200: 1, 'unsent:aborted': 89, 'unknown:aborted': 10 })
     await until('the server saw the cancels', () => resets.length === 10)
     expect(new Set(resets)).toEqual(new Set([ErrorCode.cancel]))
-    // An abort says nothing against the connection: it is used again.
+    // The connection is used again after an abort.
     await multicast(pool, { count: 20, timeoutMs: 50 })
     expect(pool.stats().opened).toBe(1)
   })
 
-  it('sends nothing of a call that was aborted before it began, over a warm connection either', async () => {
+  it('sends nothing of a call that was aborted before it started, even over an open connection', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin })
     await multicast(pool, { count: 1 })
@@ -239,13 +240,13 @@ describe('a pool', () => {
     expect(server.paths).toEqual(['/to/0', '/after'])
   })
 
-  it('keeps one watch, however many calls were aborted', async () => {
+  it('keeps one timer, however many calls were aborted', async () => {
     const server = pools.keep(await startRawServer({ onRequest: () => {} }))
     const pool = pools.pool({ origin: server.origin })
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const hanging = new AbortController()
     const { done } = begin(pool, { count: 1, signal: hanging.signal })
-    await until('it is under way', () => server.paths.length === 1)
+    await until('it is in flight', () => server.paths.length === 1)
     const before = timers()
     for (let i = 0; i < 20; i++) {
       const abort = new AbortController()
@@ -259,7 +260,7 @@ describe('a pool', () => {
     await done
   })
 
-  it('closes in order: with a goodbye, after what is under way, and takes nothing more', async () => {
+  it('closes with a GOAWAY after requests in flight, and accepts nothing more', async () => {
     const held: (() => void)[] = []
     const server = pools.keep(
       await startRawServer({
@@ -279,11 +280,13 @@ describe('a pool', () => {
     await Promise.all([done, closed])
     expect(recorder.tally()).toEqual({ 200: 11, 'unsent:aborted': 39 })
     const { log } = server.connections[0]!
-    await until('the server saw the goodbye', () => log.frames.some(({ type }) => type === FrameType.goaway))
+    await until('the server received the GOAWAY', () =>
+      log.frames.some(({ type }) => type === FrameType.goaway),
+    )
     expect(pool.stats().connections).toEqual([])
   })
 
-  it('may be closed from its own callback, in the middle of what was received', async () => {
+  it('may be closed from its own callback, in the middle of a received chunk', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin, maxStreams: 20, maxConnections: 1 })
     let closed: Promise<void> | undefined

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Job } from '../src/job.ts'
+import type { Multicast } from '../src/multicast.ts'
 import { Stream } from '../src/stream.ts'
 import { StreamTable } from '../src/stream-table.ts'
 
 describe('the stream table', () => {
-  it('does what a map would, however long some streams live', () => {
+  it('behaves like a map, however long some streams live', () => {
     const act = fc.oneof(
       { weight: 3, arbitrary: fc.constant({ open: true as const }) },
       { weight: 2, arbitrary: fc.record({ close: fc.nat(100) }) },
@@ -17,7 +17,7 @@ describe('the stream table', () => {
         let nextId = 1
         for (const step of acts) {
           if ('open' in step) {
-            const stream = new Stream(nextId, undefined as unknown as Job, 0, 0, 0)
+            const stream = new Stream(nextId, undefined as unknown as Multicast, 0, 0, 0)
             table.add(stream)
             model.set(nextId, stream)
             nextId += 2

@@ -1,21 +1,21 @@
 import type { ChannelAdapter } from '../channel.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { card } from './card.ts'
 import { type ApnsPayload, mapPayload } from './payload.ts'
-import { openReferenceTransport } from './reference-transport.ts'
-import { type ApnsSettings, limits, readSettings } from './settings.ts'
+import { type ApnsSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openTransport } from './transport.ts'
 
-export const apns: ChannelAdapter<ApnsSettings, ApnsPayload> = {
-  name: 'apns',
-  tokensPerCall: 1000,
-  onePerDevice: true,
-  absoluteBadge: true,
+export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
+  ...fromCard(card),
   readSettings,
   expiresAt: ({ auth }) => (auth.kind === 'certificate' ? auth.expiresAt : undefined),
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
   open: (settings, deps) =>
-    deps.client === 'reference' ? openReferenceTransport(settings, deps) : openTransport(settings, deps),
+    lazyTransport(async () =>
+      deps.client === 'reference'
+        ? (await import('./reference-transport.ts')).openReferenceTransport(settings, deps)
+        : (await import('./transport.ts')).openTransport(settings, deps),
+    ),
 }

@@ -1,17 +1,18 @@
-import type { Outcome, OutcomeKind } from '@herald/domain'
+import { type Outcome, type OutcomeKind, ownReasons, type Reason } from '@herald/domain'
+import { reason } from '../shared/reason.ts'
 
-/** One answer of APNs. `body` may be empty or no JSON. */
+/** One reply of APNs. `body` may be empty or not JSON. */
 export type ApnsReply = { status: number; body: string; retryAfter?: number }
 
-/** What the transport tries once before anybody hears of the answer; both take a new connection. */
-export type Remedy = 'new-token' | 'new-connection'
+/** How the transport retries once before it reports the outcome; both need a new connection. */
+export type RetryWith = 'new-token' | 'new-connection'
 
-export type Verdict = {
+export type ApnsResult = {
   outcome: Outcome
-  remedy?: Remedy
-  /** Nothing more may be sent on the connection this came on. */
-  spoilsConnection?: boolean
-  /** Every other device would be told the same, and Apple counts each time it has to. */
+  retryWith?: RetryWith
+  /** Nothing more may be sent on this connection. */
+  endsConnection?: boolean
+  /** All other devices would get the same reply, and Apple counts each refusal. */
   concernsAll?: boolean
 }
 
@@ -19,8 +20,8 @@ type Row = {
   kind: Exclude<OutcomeKind, 'accepted' | 'quota'>
   /** Seconds. */
   retryAfter?: number
-  remedy?: Remedy
-  spoilsConnection?: true
+  retryWith?: RetryWith
+  endsConnection?: true
 }
 
 const rejected: Row = { kind: 'rejected' }
@@ -38,7 +39,7 @@ const reasons: Readonly<Record<string, Row>> = {
   BadTopic: misconfigured,
   DeviceTokenNotForTopic: gone,
   DuplicateHeaders: rejected,
-  IdleTimeout: { kind: 'unavailable', retryAfter: 0, spoilsConnection: true },
+  IdleTimeout: { kind: 'unavailable', retryAfter: 0, endsConnection: true },
   InvalidPushType: rejected,
   MissingDeviceToken: rejected,
   MissingTopic: misconfigured,
@@ -46,12 +47,12 @@ const reasons: Readonly<Record<string, Row>> = {
   TopicDisallowed: misconfigured,
   BadCertificate: misconfigured,
   BadCertificateEnvironment: misconfigured,
-  ExpiredProviderToken: { kind: 'misconfigured', remedy: 'new-token' },
+  ExpiredProviderToken: { kind: 'misconfigured', retryWith: 'new-token' },
   Forbidden: misconfigured,
   InvalidProviderToken: misconfigured,
   MissingProviderToken: misconfigured,
-  UnrelatedKeyIdInToken: { kind: 'misconfigured', remedy: 'new-connection' },
-  // Apple's page has the first spelling, its servers send the second.
+  UnrelatedKeyIdInToken: { kind: 'misconfigured', retryWith: 'new-connection' },
+  // The first spelling is Apple's documentation, the second is what its servers send.
   BadEnvironmentKeyIdInToken: misconfigured,
   BadEnvironmentKeyInToken: misconfigured,
   BadPath: rejected,
@@ -61,61 +62,64 @@ const reasons: Readonly<Record<string, Row>> = {
   PayloadTooLarge: rejected,
   TooManyProviderTokenUpdates: { kind: 'throttled', retryAfter: 1200 },
   TooManyRequests: { kind: 'throttled', retryAfter: 60 },
-  InternalServerError: { kind: 'unavailable', spoilsConnection: true },
+  InternalServerError: { kind: 'unavailable', endsConnection: true },
   ServiceUnavailable: unavailable,
-  Shutdown: { kind: 'unavailable', retryAfter: 0, spoilsConnection: true },
+  Shutdown: { kind: 'unavailable', retryAfter: 0, endsConnection: true },
 }
 
-const accepted: Verdict = { outcome: { kind: 'accepted' } }
+const accepted: ApnsResult = { outcome: { kind: 'accepted' } }
 
-export function classify(reply: ApnsReply): Verdict {
+export function classify(reply: ApnsReply): ApnsResult {
   if (reply.status === 200) return accepted
-  const { reason, timestamp } = readBody(reply.body)
-  const row = rowOf(reply.status, reason)
-  const words = `${reply.status} ${reason ?? 'without a reason'}`
+  const { status } = reply
+  const { word, timestamp } = readBody(reply.body)
+  const row = rowOf(status, word)
+  const why = reason('apns', word ?? `http_${status}`, `${status} ${word ?? 'without a reason'}`)
   return {
-    outcome: outcomeOf(row, words, reply.retryAfter ?? row.retryAfter, timestamp),
-    remedy: row.remedy,
-    spoilsConnection: row.spoilsConnection || row.kind === 'misconfigured',
+    outcome: outcomeOf(row, why, reply.retryAfter ?? row.retryAfter, timestamp),
+    retryWith: row.retryWith,
+    endsConnection: row.endsConnection || row.kind === 'misconfigured',
     concernsAll: row.kind === 'misconfigured',
   }
 }
 
-/** What APNs told in GOAWAY, if it concerns the credential: a certificate of the other environment gets no HTTP status. */
-export function classifyGoaway(data: string): Verdict | undefined {
-  const { reason } = readBody(data)
-  if (!reason || !Object.hasOwn(reasons, reason) || reasons[reason]!.kind !== 'misconfigured')
-    return undefined
-  return misconfiguredForAll(`GOAWAY ${reason}`)
+/** Reads a GOAWAY about the credential: a certificate of the other environment gets no HTTP reply. */
+export function classifyGoaway(data: string): ApnsResult | undefined {
+  const { word } = readBody(data)
+  if (!word || !Object.hasOwn(reasons, word) || reasons[word]!.kind !== 'misconfigured') return undefined
+  return misconfiguredForAll(reason('apns', word, `GOAWAY ${word}`))
 }
 
-/** A request without an answer. */
-export function classifyFailure(failure: { reason: string; invalid: boolean; goaway?: string }): Verdict {
-  const { reason, invalid, goaway = '' } = failure
-  if (invalid) return { outcome: { kind: 'rejected', reason: 'the token is no part of a path' } }
-  const told = classifyGoaway(goaway)
-  if (told) return told
-  // The handshake's own words for a client certificate that is revoked, expired or not Apple's.
-  if (/alert .*(certificate|unknown ca)/i.test(reason))
-    return misconfiguredForAll('TLS: the push certificate was refused')
-  const parting = readBody(goaway).reason
-  return { outcome: { kind: 'unavailable', reason: parting ? `GOAWAY ${parting}` : reason } }
+/** Returns the result of a request without a reply. */
+export function classifyFailure(failure: { reason: Reason; invalid: boolean; goaway?: string }): ApnsResult {
+  const { invalid, goaway = '' } = failure
+  if (invalid) return { outcome: { kind: 'rejected', reason: notInPath } }
+  const fromGoaway = classifyGoaway(goaway)
+  if (fromGoaway) return fromGoaway
+  // TLS alerts for a client certificate that is revoked, expired or not issued by Apple.
+  if (/alert .*(certificate|unknown ca)/i.test(failure.reason.text))
+    return misconfiguredForAll(ownReasons.push_certificate_refused)
+  const { word } = readBody(goaway)
+  const why = word ? reason('apns', word, `GOAWAY ${word}`) : failure.reason
+  return { outcome: { kind: 'unavailable', reason: why } }
 }
 
-function misconfiguredForAll(reason: string): Verdict {
-  return { outcome: { kind: 'misconfigured', reason }, spoilsConnection: true, concernsAll: true }
+const notInPath = ownReasons.token_malformed('the token cannot be part of a URL path')
+
+function misconfiguredForAll(reason: Reason): ApnsResult {
+  return { outcome: { kind: 'misconfigured', reason }, endsConnection: true, concernsAll: true }
 }
 
-/** A reason Apple has not published condemns the message alone; without any reason the status is all there is to judge. */
-function rowOf(status: number, reason: string | undefined): Row {
-  if (reason && Object.hasOwn(reasons, reason)) return reasons[reason]!
+/** An undocumented reason fails the message only; without a reason the status decides. */
+function rowOf(status: number, word: string | undefined): Row {
+  if (word && Object.hasOwn(reasons, word)) return reasons[word]!
   if (status >= 500) return unavailable
   if (status === 429) return { kind: 'throttled', retryAfter: 60 }
-  if (reason) return rejected
+  if (word) return rejected
   return status === 410 ? gone : status === 403 ? misconfigured : rejected
 }
 
-function outcomeOf(row: Row, reason: string, retryAfter?: number, since?: number): Outcome {
+function outcomeOf(row: Row, reason: Reason, retryAfter?: number, since?: number): Outcome {
   switch (row.kind) {
     case 'gone':
       return since === undefined ? { kind: 'gone', reason } : { kind: 'gone', reason, since }
@@ -127,12 +131,13 @@ function outcomeOf(row: Row, reason: string, retryAfter?: number, since?: number
   }
 }
 
-function readBody(text: string): { reason?: string; timestamp?: number } {
+/** `word` is the reason of APNs. */
+function readBody(text: string): { word?: string; timestamp?: number } {
   try {
     const { reason, timestamp } = JSON.parse(text) as { reason?: unknown; timestamp?: unknown }
     return {
-      // A word of the vendor's, never a sentence of somebody's proxy.
-      reason: typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined,
+      // A single word: a proxy may have written something else here.
+      word: typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined,
       timestamp: typeof timestamp === 'number' ? timestamp : undefined,
     }
   } catch {

@@ -1,51 +1,51 @@
 import type { VendorPool } from '../shared/vendor-pool.ts'
 
-/** The use of the current connections by one send. */
+/** One send's use of the current connections. */
 type Lease = {
   pool: VendorPool
-  /** Sends that begin from now on get new connections; those under way keep theirs until they end. */
-  spoil(): void
+  /** Later sends get new connections; sends in progress keep theirs. */
+  retire(): void
   release(): void
 }
 
 type Connections = { lease(): Lease; close(): Promise<void> }
 
 /**
- * APNs binds a connection to the token, key and team of its first push, and some answers leave it useless. So connections
- * are replaced while other sends still run on the old ones.
+ * APNs binds a connection to the token, key and team of its first push, and some replies make it unusable. So connections are
+ * replaced while other sends still use the old ones.
  */
 export function openConnections(open: () => VendorPool): Connections {
-  type Held = { pool: VendorPool; users: number; spoilt: boolean }
-  const held = new Set<Held>()
-  let current: Held | undefined
+  type Entry = { pool: VendorPool; users: number; retired: boolean }
+  const entries = new Set<Entry>()
+  let current: Entry | undefined
 
-  const take = (): Held => {
-    if (current && !current.spoilt) return current
-    current = { pool: open(), users: 0, spoilt: false }
-    held.add(current)
+  const take = (): Entry => {
+    if (current && !current.retired) return current
+    current = { pool: open(), users: 0, retired: false }
+    entries.add(current)
     return current
   }
-  const drop = (one: Held) => {
-    held.delete(one)
-    return one.pool.close()
+  const drop = (entry: Entry) => {
+    entries.delete(entry)
+    return entry.pool.close()
   }
   return {
     lease() {
-      const one = take()
-      one.users++
+      const entry = take()
+      entry.users++
       return {
-        pool: one.pool,
-        spoil() {
-          one.spoilt = true
+        pool: entry.pool,
+        retire() {
+          entry.retired = true
         },
         release() {
-          one.users--
-          if (one.spoilt && one.users === 0) void drop(one)
+          entry.users--
+          if (entry.retired && entry.users === 0) void drop(entry)
         },
       }
     },
     async close() {
-      await Promise.all([...held].map(drop))
+      await Promise.all([...entries].map(drop))
     },
   }
 }

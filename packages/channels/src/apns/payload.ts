@@ -1,7 +1,7 @@
 import { type Message, parseVerbatim } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { fitTexts } from '../shared/fit-texts.ts'
-import { timeLeft } from '../shared/time-left.ts'
+import { timeLeft } from '../shared/payload-parts.ts'
+import { fitTexts } from '../shared/texts.ts'
 
 /** One notification for all recipients of a task; the transport adds token, topic and badge. */
 export type ApnsPayload = {
@@ -10,16 +10,16 @@ export type ApnsPayload = {
   /** Unix seconds; 0 = try once, store nothing. */
   expiration: string
   collapseId: string
-  /** The JSON text up to where a badge goes, and after it. */
+  /** The JSON before and after the place of the badge. */
   beforeBadge: string
   afterBadge: string
 }
 
 // https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification
-const mostBytes = 4096
-const mostTtl = 30 * 86_400
-/** `"badge":` and a comma around the largest number a device's badge can reach. */
-const badgeRoom = `"badge":${Number.MAX_SAFE_INTEGER},`.length
+const maxBytes = 4096
+const maxTtl = 30 * 86_400
+/** Bytes of the largest possible badge. */
+const badgeBytes = `"badge":${Number.MAX_SAFE_INTEGER},`.length
 
 export function mapPayload(task: Task): ApnsPayload | Unsupported {
   const collapseId = task.message.ios.apnsCollapseId ?? `t${task.taskId}`
@@ -28,7 +28,7 @@ export function mapPayload(task: Task): ApnsPayload | Unsupported {
   const silent = task.message.type === 'cmd'
   const halves = fitHalves(task)
   if (!halves)
-    return { unsupported: `the payload is over ${mostBytes} bytes on APNs, even with its texts cut` }
+    return { unsupported: `the payload exceeds APNs' limit of ${maxBytes} bytes even with its texts cut` }
   return {
     pushType: silent ? 'background' : 'alert',
     priority: silent ? '5' : '10',
@@ -38,7 +38,7 @@ export function mapPayload(task: Task): ApnsPayload | Unsupported {
   }
 }
 
-/** What one recipient's badge puts between the halves. A silent push must not carry one, whatever the recipient has. */
+/** The JSON of one recipient's badge. A silent push must not contain one. */
 export function badgeSlot({ pushType, afterBadge }: ApnsPayload, badge: number | undefined): string {
   if (badge === undefined || pushType === 'background') return ''
   return afterBadge.startsWith('}') ? `"badge":${badge}` : `"badge":${badge},`
@@ -49,16 +49,16 @@ export function bodyOf(payload: ApnsPayload, badge: number | undefined): string 
   return payload.beforeBadge + badgeSlot(payload, badge) + payload.afterBadge
 }
 
-/** Blank where there is none. */
+/** Empty strings for missing texts. */
 type Texts = Readonly<Record<'title' | 'subtitle' | 'body', string>>
 type Halves = Pick<ApnsPayload, 'beforeBadge' | 'afterBadge'>
 
 const opening = '{"aps":{'
 
-/** The body gives way first, then the subtitle, then the title. */
+/** Cuts the body first, then the subtitle, then the title. */
 function fitHalves(task: Task): Halves | undefined {
-  const size = (candidate: Texts) => Buffer.byteLength(writeNotification(task, candidate)) + badgeRoom
-  const fitted = fitTexts(textsOf(task), ['body', 'subtitle', 'title'], size, mostBytes)
+  const size = (candidate: Texts) => Buffer.byteLength(writeNotification(task, candidate)) + badgeBytes
+  const fitted = fitTexts(textsOf(task), ['body', 'subtitle', 'title'], size, maxBytes)
   if (!fitted) return undefined
   return { beforeBadge: opening, afterBadge: writeNotification(task, fitted).slice(opening.length) }
 }
@@ -67,9 +67,9 @@ function textsOf({ message, applicationName }: Task): Texts {
   const { title = '', ios } = message
   const { subtitle = '' } = ios
   const body = message.body ?? message.bigText ?? ''
-  // The service extension that fetches the picture runs for visible alerts only.
-  const nameless = message.type === 'image' && !title && !body && !subtitle
-  return { title: nameless ? applicationName : title, subtitle, body }
+  // iOS runs the extension that loads the picture for visible alerts only.
+  const textless = message.type === 'image' && !title && !body && !subtitle
+  return { title: textless ? applicationName : title, subtitle, body }
 }
 
 function writeNotification(task: Task, texts: Texts): string {
@@ -110,6 +110,6 @@ function apsOf(message: Message, texts: Texts): object {
 }
 
 function expirationOf(task: Task): string {
-  const seconds = timeLeft(task, { least: 0, most: mostTtl })
+  const seconds = timeLeft(task, { min: 0, max: maxTtl })
   return seconds > 0 ? String(task.now + seconds) : '0'
 }

@@ -1,22 +1,22 @@
 import { createPublicKey, sign } from 'node:crypto'
 import type { MintedSession } from '../channel.ts'
-import { passKey } from '../shared/pass.ts'
+import { sessionKey } from '../shared/access-token.ts'
 import type { TokenAuth } from './settings.ts'
 
 // https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
 const minuteMs = 60_000
-/** Apple refuses tokens older than an hour, and new ones sooner than twenty minutes after the last. */
+/** Apple refuses tokens older than an hour, and a new token within 20 minutes of the previous one. */
 const renewAfterMs = 50 * minuteMs
 const expiresAfterMs = 60 * minuteMs
-const leastAgeMs = 20 * minuteMs
+const minAgeMs = 20 * minuteMs
 
-export type ProviderPass = {
-  /** As the session keeps it. */
+export type ProviderToken = {
+  /** As stored in the session. */
   value: string
   jwt: string
   /** Unix ms. */
   issuedAt: number
-  /** It already replaced one that was refused before its time. */
+  /** It replaced a token that was refused although younger than 20 minutes. */
   early: boolean
 }
 
@@ -24,16 +24,16 @@ const earlyMark = ' early'
 
 export function providerTokenKey({ keyId, teamId, key }: TokenAuth): string {
   const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
-  return passKey('provider-token', teamId, keyId, publicKey)
+  return sessionKey('provider-token', teamId, keyId, publicKey)
 }
 
 /**
- * A provider JWT as the shared session keeps it. `early` travels with it, because every process must know whether the one
- * exception from the twenty minutes has been used up.
+ * Creates a provider JWT for the shared session. `early` is stored with it, because all processes must know whether the one
+ * exception from the 20 minutes was used.
  */
-export function mintPass(auth: TokenAuth, nowMs: number, early: boolean): MintedSession {
+export function createProviderToken(auth: TokenAuth, nowMs: number, early: boolean): MintedSession {
   const issuedAt = Math.floor(nowMs / 1000)
-  // Signed here, not by jsonwebtoken: Apple asks for exactly these two header fields and two claims.
+  // Not signed by jsonwebtoken: Apple requires exactly these two header fields and two claims.
   const head = encode({ alg: 'ES256', kid: auth.keyId })
   const claims = encode({ iss: auth.teamId, iat: issuedAt })
   const signature = sign('sha256', Buffer.from(`${head}.${claims}`), {
@@ -47,7 +47,7 @@ export function mintPass(auth: TokenAuth, nowMs: number, early: boolean): Minted
   }
 }
 
-export function readPass(value: string): ProviderPass {
+export function parseProviderToken(value: string): ProviderToken {
   const early = value.endsWith(earlyMark)
   const jwt = early ? value.slice(0, -earlyMark.length) : value
   const claims = JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()) as { iat: number }
@@ -55,19 +55,19 @@ export function readPass(value: string): ProviderPass {
 }
 
 /**
- * Whether a refused token may be replaced now. A token younger than twenty minutes may be once; when its successor is refused
- * as well, another would only bring TooManyProviderTokenUpdates: the clock or the key is wrong.
+ * Whether a refused token may be replaced now. A token younger than 20 minutes may be replaced once. If the new one is refused
+ * too, the clock or the key is wrong, and a third would only lead to TooManyProviderTokenUpdates.
  */
-export function mayReplace(pass: ProviderPass, nowMs: number): boolean {
-  return !isYoung(pass, nowMs) || !pass.early
+export function mayReplace(token: ProviderToken, nowMs: number): boolean {
+  return !isYoung(token, nowMs) || !token.early
 }
 
-export function isDue(pass: ProviderPass, nowMs: number): boolean {
-  return nowMs - pass.issuedAt >= renewAfterMs
+export function isRenewalDue(token: ProviderToken, nowMs: number): boolean {
+  return nowMs - token.issuedAt >= renewAfterMs
 }
 
-export function isYoung(pass: ProviderPass, nowMs: number): boolean {
-  return nowMs - pass.issuedAt < leastAgeMs
+export function isYoung(token: ProviderToken, nowMs: number): boolean {
+  return nowMs - token.issuedAt < minAgeMs
 }
 
 function encode(value: object): string {

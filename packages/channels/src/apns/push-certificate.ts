@@ -1,22 +1,34 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { type KeyObject, X509Certificate } from 'node:crypto'
 import { CertificateProblem } from '../channel.ts'
 import { child, type DerNode, DerProblem, explicitTag, octets, oidText, readDer, tag } from '../shared/der.ts'
-import { readPkcs12, WrongPassphrase } from './pkcs12.ts'
+import { type PemBlock, pemBlocks } from '../shared/pem.ts'
+import { isPrivateKey, parsePrivateKey } from '../shared/private-key.ts'
+import {
+  decrypt,
+  decryptLegacyPem,
+  type IterationBudget,
+  iterationBudget,
+  WrongPassphrase,
+} from './password-encryption.ts'
+import { readPkcs12 } from './pkcs12.ts'
 
-/** A client certificate with its key, and what Apple wrote into it. */
+/** A client certificate with its key, topics and environments. */
 type PushCertificate = {
   /** PEM, leaf first. */
   cert: string
   key: string
-  /** Topics it may push to, from Apple's extension or the subject's UID; empty when it names none. */
+  /** Topics from Apple's extension or the subject's UID; empty if there are none. */
   topics: string[]
-  /** Environments it is marked for; empty when it carries no mark. */
+  /** Environments from Apple's extensions; empty if there are none. */
   environments: ('production' | 'development')[]
   /** Unix ms. */
   expiresAt: number
 }
 
-/** Apple's extensions: marks of the environments, and the list of topics. */
+/** Topics are compared with each other; a certificate from Apple has fewer than ten. */
+const maxTopics = 100
+
+/** Apple's extensions: one per environment, and the list of topics. */
 const pushOids = {
   development: '1.2.840.113635.100.6.3.1',
   production: '1.2.840.113635.100.6.3.2',
@@ -29,10 +41,12 @@ export function readPushCertificate(text: string, passphrase: string): PushCerti
     ? readPem(text, passphrase)
     : readBase64(text, passphrase)
   if (certificates.length === 0)
-    throw new CertificateProblem('certificate holds no X.509 certificate beside the private key')
+    throw new CertificateProblem(
+      'certificate contains a private key but no X.509 certificate: export both together, as .p12 or as PEM',
+    )
   if (keys.length === 0)
     throw new CertificateProblem(
-      'certificate holds no private key: export certificate and key together, as .p12 or as PEM',
+      'certificate contains no private key: export certificate and key together, as .p12 or as PEM',
     )
   for (const key of keys) {
     const leaf = certificates.find((one) => one.checkPrivateKey(key))
@@ -48,16 +62,30 @@ export function readPushCertificate(text: string, passphrase: string): PushCerti
   throw new CertificateProblem('the private key does not belong to the certificate')
 }
 
-/** Topics and environments as Apple wrote them into a certificate. */
-export function readMarks(leaf: X509Certificate): Pick<PushCertificate, 'topics' | 'environments'> {
+function readMarks(leaf: X509Certificate): ReturnType<typeof readExtensions> {
+  try {
+    return readExtensions(leaf)
+  } catch (error) {
+    if (error instanceof DerProblem) throw unreadableCertificate()
+    throw error
+  }
+}
+
+const unreadableCertificate = () =>
+  new CertificateProblem('certificate contains an X.509 certificate that cannot be read')
+
+/** Reads the topics and environments of a certificate from Apple. */
+function readExtensions(leaf: X509Certificate): Pick<PushCertificate, 'topics' | 'environments'> {
   const extensions = extensionsOf(leaf)
   const listed = extensions.get(pushOids.topics)
-  // A flat list: topic, then a list of what it is for, and so on.
+  // A flat list of topics, each followed by a list of its uses.
   const topics = listed
     ? readDer(listed)
         .children.filter((node) => node.tag === tag.utf8)
         .map((node) => node.value.toString('utf8'))
     : []
+  if (topics.length > maxTopics)
+    throw new CertificateProblem(`the certificate covers more than ${maxTopics} topics`)
   const uid = /^UID=(.+)$/m.exec(leaf.subject)?.[1]
   return {
     topics: topics.length > 0 ? topics : uid ? [uid] : [],
@@ -65,22 +93,31 @@ export function readMarks(leaf: X509Certificate): Pick<PushCertificate, 'topics'
   }
 }
 
-type Found = { certificates: X509Certificate[]; keys: ReturnType<typeof createPrivateKey>[] }
+type Found = { certificates: X509Certificate[]; keys: KeyObject[] }
 
 function readPem(text: string, passphrase: string): Found {
-  const found: Found = { certificates: [], keys: [] }
-  for (const [block, label] of text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g)) {
-    if (label === 'CERTIFICATE') found.certificates.push(parseCertificate(block))
-    else if (label!.endsWith('PRIVATE KEY'))
-      found.keys.push(parseKey({ key: block, passphrase: passphrase || undefined }))
+  const budget = iterationBudget()
+  const blocks = pemBlocks(text)
+  return {
+    certificates: blocks
+      .filter(({ label }) => label === 'CERTIFICATE')
+      .map(({ body }) => parseCertificate(body)),
+    keys: blocks.filter(isPrivateKey).map((block) => parseKey(() => readPemKey(block, passphrase, budget))),
   }
-  return found
+}
+
+function readPemKey(block: PemBlock, passphrase: string, budget: IterationBudget): KeyObject {
+  if (block.headers.has('DEK-Info')) return parsePrivateKey(decryptLegacyPem(block, passphrase), block.label)
+  if (block.label !== 'ENCRYPTED PRIVATE KEY') return parsePrivateKey(block.body, block.label)
+  const encrypted = readDer(block.body)
+  const key = decrypt(child(encrypted, 0, tag.sequence), octets(child(encrypted, 1)), passphrase, budget)
+  return parsePrivateKey(key, 'PRIVATE KEY')
 }
 
 function readBase64(text: string, passphrase: string): Found {
   const compact = text.replace(/\s+/g, '')
   const file = Buffer.from(compact, 'base64')
-  // DER of any .p12 begins with a sequence.
+  // Every .p12 starts with a DER sequence.
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact) || file[0] !== 0x30)
     throw new CertificateProblem(
       'certificate is neither a .p8 key, nor PEM certificate and key, nor a base64 .p12 file',
@@ -89,31 +126,33 @@ function readBase64(text: string, passphrase: string): Found {
     const { certificates, keys } = readPkcs12(file, passphrase)
     return {
       certificates: certificates.map(parseCertificate),
-      keys: keys.map((key) => parseKey({ key, format: 'der', type: 'pkcs8' })),
+      keys: keys.map((key) => parseKey(() => parsePrivateKey(key, 'PRIVATE KEY'))),
     }
   } catch (error) {
     if (error instanceof WrongPassphrase)
       throw new CertificateProblem('app_secret is not the passphrase of this .p12 file')
     if (error instanceof DerProblem)
-      throw new CertificateProblem(`certificate is no readable .p12 file: it ${error.message}`)
+      throw new CertificateProblem(`certificate is not a readable .p12 file: it ${error.message}`)
     throw error
   }
 }
 
-function parseCertificate(source: string | Buffer): X509Certificate {
+function parseCertificate(source: Buffer): X509Certificate {
   try {
     return new X509Certificate(source)
   } catch {
-    throw new CertificateProblem('certificate holds an X.509 certificate that cannot be read')
+    throw unreadableCertificate()
   }
 }
 
-function parseKey(source: Parameters<typeof createPrivateKey>[0]) {
+function parseKey(read: () => KeyObject): KeyObject {
   try {
-    return createPrivateKey(source)
-  } catch {
+    return read()
+  } catch (error) {
     throw new CertificateProblem(
-      'certificate holds a private key that cannot be read: is app_secret its passphrase?',
+      error instanceof DerProblem
+        ? `certificate contains a private key that ${error.message}`
+        : 'certificate contains a private key that cannot be read: check that app_secret is its passphrase',
     )
   }
 }

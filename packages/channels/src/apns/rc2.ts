@@ -12,8 +12,8 @@ const pi = Buffer.from(
 )
 
 /**
- * RC2 in CBC mode, decryption only (RFC 2268). Keychain still exports .p12 files whose certificates are under 40-bit RC2,
- * and the OpenSSL inside Node no longer has it.
+ * RC2 in CBC mode, decryption only (RFC 2268). Keychain still exports .p12 files whose certificates are encrypted with 40-bit RC2,
+ * which Node's OpenSSL no longer supports.
  */
 export function decryptRc2Cbc(key: Buffer, iv: Buffer, data: Buffer): Buffer {
   if (data.length === 0 || data.length % 8 !== 0) throw new Error('not whole blocks')
@@ -30,7 +30,7 @@ export function decryptRc2Cbc(key: Buffer, iv: Buffer, data: Buffer): Buffer {
   return plain.subarray(0, plain.length - padding)
 }
 
-/** Effective key bits are the key's own, as PKCS#12 has it. */
+/** The effective key length is that of the key, as in PKCS#12. */
 function expandKey(key: Buffer): Uint16Array {
   const bytes = Buffer.alloc(128)
   key.copy(bytes)

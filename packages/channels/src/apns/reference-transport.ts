@@ -1,78 +1,57 @@
 import { rootCertificates } from 'node:tls'
-import { type Outcome, parseVerbatim } from '@herald/domain'
-import type { Notification, Provider, ProviderOptions, ResponseFailure } from 'apn'
+import { eachConcurrently } from '@herald/async'
+import { type Outcome, ownReasons, parseVerbatim } from '@herald/domain'
+import apn, { type Notification, type ProviderOptions, type ResponseFailure } from 'apn'
 import type { Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
+import { untilAborted } from '../shared/abort.ts'
 import { classify } from './classify.ts'
 import { type ApnsPayload, bodyOf } from './payload.ts'
 import type { ApnsSettings } from './settings.ts'
-import { groupByTopic, notAllowed } from './topics.ts'
+import { groupByTopic, topicNotAllowed } from './topics.ts'
 import { originOf, probe } from './transport.ts'
 
-type Apn = typeof import('apn')
-
-const atOnce = 100
+const maxConcurrent = 100
 
 /**
- * The same notifications through `apn`, as the reference for our own transport. It signs its own provider tokens, so it
- * shares none with other processes, and it neither tells Retry-After nor can be stopped in the middle.
+ * Sends the same notifications through `apn`, to compare it with our own client. It signs its own provider tokens, so it shares
+ * none with other processes. It does not return Retry-After and cannot be stopped.
  */
 export function openReferenceTransport(settings: ApnsSettings, deps: TransportDeps): Transport<ApnsPayload> {
-  let opened: Promise<{ apn: Apn; provider: Provider }> | undefined
-
-  function open() {
-    opened ??= import('apn').then(({ default: apn }) => ({
-      apn,
-      provider: new apn.Provider(optionsOf(settings, deps)),
-    }))
-    return opened
-  }
+  const provider = new apn.Provider(optionsOf(settings, deps))
 
   async function sendOne(payload: ApnsPayload, topic: string, { token, badge }: Recipient): Promise<Outcome> {
-    const { apn, provider } = await open()
-    const notification = writeNotification(apn, payload, topic, badge)
+    const notification = writeNotification(payload, topic, badge)
     const send = async (): Promise<Outcome> => {
       const { sent, failed } = await provider.send(notification, token)
       return sent.length > 0 ? { kind: 'accepted' } : readFailure(failed[0])
     }
     const outcome = await send()
-    // The library has signed another token by now.
-    return 'reason' in outcome && outcome.reason === '403 ExpiredProviderToken' ? send() : outcome
+    // The library has signed a new token by now.
+    return 'reason' in outcome && outcome.reason.code === 'apns.ExpiredProviderToken' ? send() : outcome
   }
 
   async function send(payload: ApnsPayload, recipients: readonly Recipient[], context: SendContext) {
-    const places: [number, string][] = []
+    const { signal, report } = context
+    const targets: [index: number, topic: string][] = []
     for (const [topic, indexes] of groupByTopic(recipients, settings))
       for (const index of indexes)
-        if (topic === undefined) context.report(index, notAllowed)
-        else places.push([index, topic])
-    let next = 0
-    const worker = async () => {
-      while (next < places.length && !context.signal.aborted) {
-        const [index, topic] = places[next++]!
-        const outcome = await sendOne(payload, topic, recipients[index]!)
-        if (!context.signal.aborted) context.report(index, outcome)
-      }
+        if (topic === undefined) report(index, topicNotAllowed)
+        else targets.push([index, topic])
+    const sendTo = async ([index, topic]: [number, string]) => {
+      if (signal.aborted) return
+      const outcome = await sendOne(payload, topic, recipients[index]!)
+      if (!signal.aborted) report(index, outcome)
     }
-    const aborted = new Promise<never>((_, reject) => {
-      context.signal.addEventListener('abort', () => reject(context.signal.reason), { once: true })
-    })
-    aborted.catch(() => {})
-    const first = places.shift()
-    if (!first) return
-    const [index, topic] = first
-    // Alone: `apn` opens a hundred streams before it has heard that a new connection may have one.
-    context.report(index, await Promise.race([sendOne(payload, topic, recipients[index]!), aborted]))
-    await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), aborted])
-    context.signal.throwIfAborted()
+    // The first one alone: `apn` opens a hundred streams although a new connection may allow only one.
+    await untilAborted(eachConcurrently(targets.slice(0, 1), 1, sendTo), signal)
+    await untilAborted(eachConcurrently(targets.slice(1), maxConcurrent, sendTo), signal)
+    signal.throwIfAborted()
   }
 
   return {
     send,
     check: (signal) => probe(openReferenceTransport(settings, deps), signal),
-    async close() {
-      const { provider } = (await opened) ?? {}
-      provider?.shutdown()
-    },
+    close: async () => provider.shutdown(),
   }
 }
 
@@ -92,22 +71,17 @@ function optionsOf(settings: ApnsSettings, deps: TransportDeps): ProviderOptions
       : { cert: auth.cert, key: auth.key }),
     ...(deps.ca ? { ca: [...rootCertificates, deps.ca] } : {}),
     ...(proxy ? { proxy: { host: proxy.hostname, port: Number(proxy.port || 80) } } : {}),
-    // The library writes `address` into :authority as it is, and asks a proxy for address and port together.
+    // The library uses `address` as :authority, and sends a proxy both address and port.
     address: proxy ? target.hostname : target.host,
     port: Number(target.port || 443),
-    // Retry lives in the runner.
+    // Retries are the runner's task.
     connectionRetryLimit: 0,
     requestTimeout: deps.timeoutMs,
   }
 }
 
-/** In the words of `apn`, which writes its own JSON from them. */
-function writeNotification(
-  apn: Apn,
-  payload: ApnsPayload,
-  topic: string,
-  badge: number | undefined,
-): Notification {
+/** Translates the payload to `apn`'s fields, from which it writes its own JSON. */
+function writeNotification(payload: ApnsPayload, topic: string, badge: number | undefined): Notification {
   const { aps, ...custom } = parseVerbatim(bodyOf(payload, badge)) as {
     aps: Record<string, unknown>
   } & Record<string, unknown>
@@ -123,7 +97,7 @@ function writeNotification(
   if (aps.sound) notification.sound = aps.sound as string
   if (aps['content-available']) notification.contentAvailable = true
   if (aps['mutable-content']) notification.mutableContent = true
-  // Its types have no category, the library does.
+  // The library's types lack `category`.
   if (aps.category) Object.assign(notification, { category: aps.category })
   if (aps['thread-id']) notification.threadId = aps['thread-id'] as string
   return notification
@@ -131,8 +105,9 @@ function writeNotification(
 
 function readFailure(failure: ResponseFailure | undefined): Outcome {
   const status = Number(failure?.status)
-  if (!Number.isInteger(status)) return { kind: 'unavailable', reason: 'apn: no answer' }
-  // It turns two reasons into errors of its own and drops their bodies.
+  if (!Number.isInteger(status))
+    return { kind: 'unavailable', reason: ownReasons.vendor_unreachable('apn: no reply') }
+  // For two reasons the library returns its own errors without the body.
   const reason = /^\w+$/.test(failure?.error?.message ?? '') ? failure?.error?.message : undefined
   return classify({ status, body: JSON.stringify(failure?.response ?? { reason }) }).outcome
 }

@@ -1,7 +1,10 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { MessageClass } from '@herald/domain'
-import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, readExtra, requireField, texts } from '../shared/extra.ts'
+import { type Certificate, CertificateProblem } from '../channel.ts'
+import { type ExtraLimits, requireField } from '../shared/extra.ts'
+import { readCardExtra } from '../shared/from-card.ts'
+import { readPrivateKey } from '../shared/private-key.ts'
+import { card } from './card.ts'
 import { readPushCertificate } from './push-certificate.ts'
 
 export type TokenAuth = { kind: 'token'; key: KeyObject; keyId: string; teamId: string }
@@ -9,9 +12,9 @@ type CertificateAuth = { kind: 'certificate'; cert: string; key: string; expires
 
 export type ApnsSettings = {
   environment: Certificate['environment']
-  /** Topic of bindings that name none. */
+  /** Topic of bindings without a bundle id. */
   topic: string
-  /** Every topic this credential is used for, `topic` included. */
+  /** All topics of this credential, including `topic`. */
   topics: readonly string[]
   auth: TokenAuth | CertificateAuth
   limits: ExtraLimits
@@ -20,7 +23,7 @@ export type ApnsSettings = {
 
 /** app_id: bundle id; app_key: key id; app_secret: team id or passphrase; certificate: .p8, .p12 or PEM. */
 export function readSettings(certificate: Certificate): ApnsSettings {
-  const extra = readExtra(certificate.extra, { bundle_ids: texts }, {})
+  const extra = readCardExtra(card, certificate.extra, {})
   const source = requireField(certificate.certificate, 'certificate', 'the .p8 key, the .p12 or the PEM')
   const bundleIds = (extra.bundle_ids ?? []).map((id) => checkBundleId(id, 'extra.bundle_ids'))
   const { topic, auth } = isSigningKey(source)
@@ -36,14 +39,9 @@ export function readSettings(certificate: Certificate): ApnsSettings {
   }
 }
 
-/** Apple publishes no rate for an app, only one for a single device. */
-export function limits({ limits }: ApnsSettings): Limits {
-  return { ...limits, timeZone: 'UTC' }
-}
-
 type Credential = { topic: string; auth: ApnsSettings['auth'] }
 
-/** A .p8 is a private key alone; a certificate always comes with the certificate itself. */
+/** A .p8 contains only a private key; a push certificate also contains an X.509 certificate. */
 function isSigningKey(source: string): boolean {
   return source.includes('PRIVATE KEY-----') && !source.includes('BEGIN CERTIFICATE')
 }
@@ -67,15 +65,15 @@ function readTokenAuth(certificate: Certificate, source: string): Credential {
 function readSigningKey(source: string): KeyObject {
   let key: KeyObject
   try {
-    key = createPrivateKey(source)
+    key = readPrivateKey(source)
   } catch {
     throw new CertificateProblem(
-      'certificate is no readable .p8 key: paste the file from Apple whole, with its BEGIN and END lines',
+      'certificate is not a readable .p8 key: paste the complete file from Apple, including its BEGIN and END lines',
     )
   }
   if (key.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
     throw new CertificateProblem(
-      `certificate holds ${describeKey(key)}; a .p8 from Apple is an EC key on P-256`,
+      `certificate contains ${describeKey(key)}; enter the .p8 from Apple, which is an EC key on P-256`,
     )
   return key
 }
@@ -90,7 +88,7 @@ function readCertificateAuth(certificate: Certificate, source: string, bundleIds
   const { environment } = certificate
   if (push.environments.length > 0 && !push.environments.includes(environment))
     throw new CertificateProblem(
-      `the certificate is for the ${push.environments[0]} environment, this record is for ${environment}`,
+      `the certificate is for the ${push.environments[0]} environment, but this record is for ${environment}`,
     )
   const named = (certificate.appId ?? '').trim()
   const topic = named ? checkBundleId(named, 'app_id') : onlyTopic(push.topics)
@@ -105,7 +103,7 @@ function readCertificateAuth(certificate: Certificate, source: string, bundleIds
   }
 }
 
-/** One app's certificate lists its .voip and .complication topics too; the app itself is the one they all begin with. */
+/** A certificate also lists the app's .voip and .complication topics; the app's own topic is their common prefix. */
 function onlyTopic(topics: string[]): string {
   const apps = topics.filter(
     (topic) => !topics.some((other) => other !== topic && topic.startsWith(`${other}.`)),
@@ -113,19 +111,21 @@ function onlyTopic(topics: string[]): string {
   if (apps.length === 1) return apps[0]!
   throw new CertificateProblem(
     apps.length === 0
-      ? 'app_id is missing: the certificate names no topic, so the bundle id must be given'
-      : `app_id is missing: the certificate covers several apps (${apps.join(', ')})`,
+      ? 'app_id is missing: the certificate contains no topic, so enter the bundle id'
+      : `app_id is missing: the certificate covers several apps (${apps.join(', ')}), so enter one of them`,
   )
 }
 
 function checkBundleId(id: string, field: string): string {
   if (!/^[A-Za-z0-9._-]{1,200}$/.test(id))
-    throw new CertificateProblem(`${field} is no bundle id: it has letters, digits, dots and hyphens only`)
+    throw new CertificateProblem(
+      `${field} is not a bundle id: only letters, digits, dots and hyphens are allowed`,
+    )
   return id
 }
 
 function checkAppleId(id: string, field: string): string {
   if (!/^[A-Z0-9]{10}$/.test(id))
-    throw new CertificateProblem(`${field} must be 10 capital letters or digits, as Apple shows it`)
+    throw new CertificateProblem(`${field} must be 10 capital letters or digits, as shown by Apple`)
   return id
 }

@@ -1,33 +1,34 @@
-import type { Outcome } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
 import type { Reply } from '@herald/http2'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { follow } from '../shared/follow.ts'
+import { abortWith, untilAborted } from '../shared/abort.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
-import { untilAborted } from '../shared/pass.ts'
+import { failedCheck } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
 import { openVendorPool } from '../shared/vendor-pool.ts'
 import {
   type ApnsReply,
+  type ApnsResult,
   classify,
   classifyFailure,
   classifyGoaway,
-  type Remedy,
-  type Verdict,
+  type RetryWith,
 } from './classify.ts'
 import { openConnections } from './connections.ts'
 import { type ApnsPayload, badgeSlot } from './payload.ts'
 import {
-  isDue,
+  createProviderToken,
+  isRenewalDue,
   isYoung,
   mayReplace,
-  mintPass,
-  type ProviderPass,
+  type ProviderToken,
+  parseProviderToken,
   providerTokenKey,
-  readPass,
 } from './provider-token.ts'
 import type { ApnsSettings } from './settings.ts'
-import { groupByTopic, notAllowed } from './topics.ts'
+import { groupByTopic, topicNotAllowed } from './topics.ts'
 
-/** Recipients of one topic, by their place in the call. */
+/** The recipients of one topic, by index. */
 type Group = { topic: string; indexes: number[]; recipients: readonly Recipient[] }
 
 export function openTransport(settings: ApnsSettings, deps: TransportDeps): Transport<ApnsPayload> {
@@ -40,48 +41,52 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       isFinal: (goaway) => classifyGoaway(goaway) !== undefined,
     }),
   )
-  let kept: ProviderPass | undefined
+  let cached: ProviderToken | undefined
 
-  /** `stale` is the pass APNs just refused; replacing it before its time is remembered in its successor. */
-  async function takePass(signal: AbortSignal, stale?: ProviderPass): Promise<ProviderPass | undefined> {
+  /** `stale` is the token that APNs just refused. */
+  async function providerToken(
+    signal: AbortSignal,
+    stale?: ProviderToken,
+  ): Promise<ProviderToken | undefined> {
     if (auth.kind !== 'token') return undefined
     const now = deps.now()
-    // Asking the shared session costs a query; a refusal tells soon enough that somebody has replaced the pass.
-    if (kept && kept.value !== stale?.value && !isDue(kept, now)) return kept
+    // The shared session costs a query; a refusal shows soon enough that another process has replaced the token.
+    if (cached && cached.value !== stale?.value && !isRenewalDue(cached, now)) return cached
     const early = stale !== undefined && isYoung(stale, now)
-    const mint = async () => mintPass(auth, deps.now(), early)
-    kept = readPass(await untilAborted(deps.session(providerTokenKey(auth), mint, stale?.value), signal))
-    return kept
+    const mint = async () => createProviderToken(auth, deps.now(), early)
+    const value = await untilAborted(deps.session(providerTokenKey(auth), mint, stale?.value), signal)
+    cached = parseProviderToken(value)
+    return cached
   }
 
-  /** One request a recipient. Answers those that a fresh token or connection may still help; `last` lets none through. */
+  /** One request per recipient. Returns those to retry with a new token or connection; none if `last`. */
   async function round(
     payload: ApnsPayload,
     { topic, indexes, recipients }: Group,
-    pass: ProviderPass | undefined,
+    token: ProviderToken | undefined,
     context: SendContext,
     last: boolean,
-  ): Promise<{ again: number[]; remedy?: Remedy }> {
+  ): Promise<{ retry: number[]; retryWith?: RetryWith }> {
     const lease = connections.lease()
     const stop = new AbortController()
-    const letGo = follow(stop, context.signal)
-    const again: number[] = []
-    let stoppedBy: Verdict | undefined
+    const unlink = abortWith(stop, context.signal)
+    const retry: number[] = []
+    let stoppedBy: ApnsResult | undefined
 
-    const settle = (index: number, verdict: Verdict) => {
-      if (verdict.spoilsConnection) lease.spoil()
-      if (verdict.concernsAll && !stoppedBy) {
-        stoppedBy = verdict
+    const settle = (index: number, result: ApnsResult) => {
+      if (result.endsConnection) lease.retire()
+      if (result.concernsAll && !stoppedBy) {
+        stoppedBy = result
         stop.abort()
       }
-      if (verdict.remedy && !last) again.push(index)
-      else context.report(index, verdict.outcome)
+      if (result.retryWith && !last) retry.push(index)
+      else context.report(index, result.outcome)
     }
 
     try {
       await lease.pool.multicast({
         headers: {
-          ...(pass ? { authorization: `bearer ${pass.jwt}` } : {}),
+          ...(token ? { authorization: `bearer ${token.jwt}` } : {}),
           'apns-topic': topic,
           'apns-push-type': payload.pushType,
           'apns-priority': payload.priority,
@@ -98,40 +103,44 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         signal: stop.signal,
         onReply: (at, reply) => settle(indexes[at]!, classify(readReply(reply, deps.now()))),
         onFailure(at, failure) {
-          // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
+          // When the process stops, the recipients stay unreported, which the runner treats as unknown.
           if (context.signal.aborted) return
           settle(indexes[at]!, stoppedBy ?? classifyFailure(failure))
         },
       })
     } finally {
-      letGo()
+      unlink()
       lease.release()
     }
-    return { again, remedy: stoppedBy?.remedy }
+    return { retry, retryWith: stoppedBy?.retryWith }
   }
 
   async function sendGroup(payload: ApnsPayload, group: Group, context: SendContext): Promise<void> {
-    const pass = await takePass(context.signal)
-    const { again, remedy } = await round(payload, group, pass, context, false)
-    if (again.length === 0 || context.signal.aborted) return
-    if (remedy === 'new-token' && pass && !mayReplace(pass, deps.now())) {
-      const reason = '403 ExpiredProviderToken for a new token: check the clock of this machine'
-      for (const index of again) context.report(index, { kind: 'misconfigured', reason })
+    const token = await providerToken(context.signal)
+    const { retry, retryWith } = await round(payload, group, token, context, false)
+    if (retry.length === 0 || context.signal.aborted) return
+    if (retryWith === 'new-token' && token && !mayReplace(token, deps.now())) {
+      const text = '403 ExpiredProviderToken for a new token: check the clock of this server'
+      const refused: Outcome = {
+        kind: 'misconfigured',
+        reason: reason('apns', 'ExpiredProviderToken', text, 'new_token'),
+      }
+      for (const index of retry) context.report(index, refused)
       return
     }
-    const fresh = await takePass(context.signal, remedy === 'new-token' ? pass : undefined)
-    await round(payload, { ...group, indexes: again }, fresh, context, true)
+    const fresh = await providerToken(context.signal, retryWith === 'new-token' ? token : undefined)
+    await round(payload, { ...group, indexes: retry }, fresh, context, true)
   }
 
   async function send(payload: ApnsPayload, recipients: readonly Recipient[], context: SendContext) {
-    const over = expiredCertificate(settings, deps.now())
-    if (over) {
-      for (let index = 0; index < recipients.length; index++) context.report(index, over)
+    const expired = expiredCertificate(settings, deps.now())
+    if (expired) {
+      for (let index = 0; index < recipients.length; index++) context.report(index, expired)
       return
     }
     for (const [topic, indexes] of groupByTopic(recipients, settings)) {
       context.signal.throwIfAborted()
-      if (topic === undefined) for (const index of indexes) context.report(index, notAllowed)
+      if (topic === undefined) for (const index of indexes) context.report(index, topicNotAllowed)
       else await sendGroup(payload, { topic, indexes, recipients }, context)
     }
     context.signal.throwIfAborted()
@@ -144,8 +153,8 @@ export function originOf({ environment }: ApnsSettings, { urls }: TransportDeps)
   return new URL(environment === 'production' ? urls.apns : urls.apnsSandbox).origin
 }
 
-/** Well-formed and nobody's: APNs judges the credential before it looks for the device. */
-const nobody = '0'.repeat(64)
+/** Well-formed, but of no device: APNs checks the credentials before it looks for the device. */
+const noDevice = '0'.repeat(64)
 
 const probePayload: ApnsPayload = {
   pushType: 'background',
@@ -156,33 +165,28 @@ const probePayload: ApnsPayload = {
   afterBadge: '"content-available":1}}',
 }
 
-/** On a connection of its own: APNs counts the unknown device against the connection it came on. */
+/** Uses its own connection: APNs counts unknown devices per connection. */
 export async function probe(transport: Transport<ApnsPayload>, signal: AbortSignal): Promise<CheckResult> {
-  let outcome: Outcome = { kind: 'unavailable', reason: 'no answer' }
+  let outcome = { kind: 'unavailable', reason: ownReasons.no_result } as Outcome
   const report = (_index: number, reported: Outcome) => {
     outcome = reported
   }
   try {
-    await transport.send(probePayload, [{ deviceId: 0, token: nobody }], { signal, report })
+    await transport.send(probePayload, [{ deviceId: 0, token: noDevice }], { signal, report })
   } catch {
-    return { ok: false, problem: 'the check was stopped before APNs answered', temporary: true }
+    return { ok: false, problem: 'the check was stopped before APNs replied', temporary: true }
   } finally {
     await transport.close()
   }
-  return readProbe(outcome)
-}
-
-function readProbe(outcome: Outcome): CheckResult {
   if (outcome.kind === 'accepted' || outcome.kind === 'gone') return { ok: true }
-  const temporary = outcome.kind === 'unavailable' || outcome.kind === 'throttled'
-  return { ok: false, problem: `APNs: ${outcome.reason}`, temporary }
+  return failedCheck('APNs', outcome, outcome.kind === 'unavailable' || outcome.kind === 'throttled')
 }
 
-/** Without this the handshake alone would fail, which looks like a vendor that is down. */
+/** Without this check the TLS handshake would fail, which looks like an outage of APNs. */
 function expiredCertificate({ auth }: ApnsSettings, nowMs: number): Outcome | undefined {
   if (auth.kind !== 'certificate' || auth.expiresAt > nowMs) return undefined
   const day = new Date(auth.expiresAt).toISOString().slice(0, 10)
-  return { kind: 'misconfigured', reason: `the push certificate expired on ${day}` }
+  return { kind: 'misconfigured', reason: ownReasons.push_certificate_expired(day) }
 }
 
 function readReply(reply: Reply, nowMs: number): ApnsReply {

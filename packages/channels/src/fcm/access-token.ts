@@ -1,10 +1,12 @@
 import { createPublicKey } from 'node:crypto'
-import type { Outcome } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
 import jwt from 'jsonwebtoken'
 import type { MintedSession } from '../channel.ts'
-import { failing } from '../shared/failing.ts'
-import { type HttpClient, type HttpReply, joinUrl, parseObject, retryAfterSeconds } from '../shared/http.ts'
-import { CallRefused, passKey } from '../shared/pass.ts'
+import { sessionKey } from '../shared/access-token.ts'
+import { type HttpReply, joinUrl, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import type { HttpClient } from '../shared/http-client.ts'
+import { CallRefused, failureOutcome } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
 import type { FcmSettings } from './settings.ts'
 
 // https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests
@@ -16,10 +18,10 @@ const renewBeforeMs = 5 * 60_000
 
 export function accessTokenKey({ clientEmail, privateKey }: FcmSettings): string {
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
-  return passKey('access-token', clientEmail, publicKey)
+  return sessionKey('access-token', clientEmail, publicKey)
 }
 
-/** Exchanges a signed assertion for an access token. Throws CallRefused, or TransportFailure without an answer. */
+/** Exchanges a signed assertion for an access token. Throws CallRefused, or TransportFailure without a reply. */
 export async function mintAccessToken(
   settings: FcmSettings,
   http: HttpClient,
@@ -31,15 +33,17 @@ export async function mintAccessToken(
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams({ grant_type: grantType, assertion: assertionOf(settings, nowMs) }).toString(),
   })
-  const answer = parseObject(reply.text)
-  if (reply.status !== 200) throw new CallRefused(refusal(reply, answer, nowMs))
-  const token = answer?.access_token
+  const body = parseObject(reply.text)
+  if (reply.status !== 200) throw new CallRefused(refusal(reply, body, nowMs))
+  const token = body?.access_token
   if (typeof token !== 'string' || !token)
     throw new CallRefused({
       kind: 'misconfigured',
-      reason: 'token endpoint: an answer without access_token, as for an unknown scope',
+      reason: ownReasons.vendor_reply_unreadable(
+        'token endpoint: the reply has no access_token, as for an unknown scope',
+      ),
     })
-  const seconds = typeof answer?.expires_in === 'number' ? answer.expires_in : lifeSeconds
+  const seconds = typeof body?.expires_in === 'number' ? body.expires_in : lifeSeconds
   const expiresAt = nowMs + seconds * 1000
   return { value: token, renewAt: Math.max(nowMs, expiresAt - renewBeforeMs), expiresAt }
 }
@@ -54,22 +58,25 @@ export function assertionOf(settings: FcmSettings, nowMs: number): string {
   })
 }
 
-/** This endpoint says `{"error", "error_description"}`, unlike the send API. */
-function refusal(reply: HttpReply, answer: Record<string, unknown> | undefined, nowMs: number): Outcome {
-  const code = typeof answer?.error === 'string' && /^\w{1,64}$/.test(answer.error) ? answer.error : undefined
-  const reason = `token endpoint: ${reply.status} ${code ?? 'without a code'}`
-  if (reply.status === 429)
-    return { kind: 'throttled', reason, retryAfter: retryAfterSeconds(reply.headers, nowMs) ?? 60 }
-  if (reply.status >= 500) return failing('unavailable', reason, reply, nowMs)
-  const hint = hintOf(typeof answer?.error_description === 'string' ? answer.error_description : '')
-  return { kind: 'misconfigured', reason: hint ? `${reason}: ${hint}` : reason }
+/** Unlike the send API, this endpoint replies with `{"error", "error_description"}`. */
+function refusal(reply: HttpReply, body: Record<string, unknown> | undefined, nowMs: number): Outcome {
+  const code = typeof body?.error === 'string' && /^\w{1,64}$/.test(body.error) ? body.error : undefined
+  const text = `token endpoint: ${reply.status} ${code ?? 'without a code'}`
+  const because = (more = '') => reason('fcm', code ?? `oauth_${reply.status}`, text + more)
+  if (reply.status === 429) {
+    const retryAfter = retryAfterSeconds(reply.headers, nowMs) ?? 60
+    return { kind: 'throttled', reason: because(), retryAfter }
+  }
+  if (reply.status >= 500) return failureOutcome('unavailable', because(), reply, nowMs)
+  const hint = hintOf(typeof body?.error_description === 'string' ? body.error_description : '')
+  return { kind: 'misconfigured', reason: because(hint && `: ${hint}`) }
 }
 
-/** Our own words for the causes Google tells apart only in prose. */
+/** Explains causes that Google distinguishes only in its description. */
 function hintOf(description: string): string | undefined {
-  if (/signature/i.test(description)) return 'the key was deleted or is another account’s'
+  if (/signature/i.test(description)) return 'the key was deleted or belongs to another account'
   if (/account not found/i.test(description)) return 'the service account was deleted'
-  if (/short-lived|timeframe/i.test(description)) return 'check the clock of this machine'
+  if (/short-lived|timeframe/i.test(description)) return 'check the clock of this server'
   if (/audience/i.test(description)) return 'the audience is wrong'
   return undefined
 }

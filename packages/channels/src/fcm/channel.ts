@@ -1,20 +1,20 @@
 import type { ChannelAdapter } from '../channel.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { card } from './card.ts'
 import { type FcmPayload, mapPayload } from './payload.ts'
-import { openReferenceWire } from './reference-wire.ts'
-import { type FcmSettings, limits, readSettings } from './settings.ts'
+import { type FcmSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openTransport } from './transport.ts'
-import { openMulticastWire } from './wire.ts'
 
-export const fcm: ChannelAdapter<FcmSettings, FcmPayload> = {
-  name: 'fcm',
-  tokensPerCall: 1000,
-  onePerDevice: true,
+export const adapter: ChannelAdapter<FcmSettings, FcmPayload> = {
+  ...fromCard(card),
   readSettings,
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
   open: (settings, deps) =>
-    openTransport(settings, deps, deps.client === 'reference' ? openReferenceWire : openMulticastWire),
+    lazyTransport(async () => {
+      const { openTransport } = await import('./transport.ts')
+      if (deps.client !== 'reference') return openTransport(settings, deps)
+      return openTransport(settings, deps, (await import('./reference-sender.ts')).openReferenceSender)
+    }),
 }

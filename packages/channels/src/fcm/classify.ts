@@ -1,101 +1,107 @@
-import type { Outcome } from '@herald/domain'
+import type { Outcome, Reason } from '@herald/domain'
+import { reason } from '../shared/reason.ts'
 
-/** One answer of the send API. `projectKnown`: this project has answered a send before. */
-type FcmReply = { status: number; body: string; retryAfter?: number; projectKnown: boolean }
+/** One reply of the send API. */
+export type FcmReply = { status: number; body: string; retryAfter?: number }
+/** `projectKnown`: this project has replied to a send before. */
+type KnownReply = FcmReply & { projectKnown: boolean }
 
-export type Verdict = {
+export type FcmResult = {
   outcome: Outcome
-  /** Our access token was refused: mint another, send once more. */
-  refresh?: boolean
-  /** The answer came from the project itself, whatever it said of this message. */
+  /** Retry once with a new access token. */
+  tokenRefused?: boolean
+  /** The reply shows that the project exists. */
   fromProject?: boolean
 }
 
-const accepted: Verdict = { outcome: { kind: 'accepted' }, fromProject: true }
+const accepted: FcmResult = { outcome: { kind: 'accepted' }, fromProject: true }
 
-/** Seconds to wait where Google names the time in its documents instead of the answer. */
+/** Seconds to wait when the reply has no Retry-After, from Google's documentation. */
 const quotaPause = 60
 export const outagePause = 10
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
-export function classify(reply: FcmReply): Verdict {
+export function classify(reply: KnownReply): FcmResult {
   if (reply.status === 200) return accepted
   const error = readError(reply.body)
-  const outcome = judge(reply, error)
   return {
-    outcome,
-    refresh: reply.status === 401 && error.fcmCode === undefined,
+    outcome: outcomeOf(reply, error),
+    tokenRefused: reply.status === 401 && error.fcmCode === undefined,
     fromProject: error.fcmCode !== undefined,
   }
 }
 
-function judge(reply: FcmReply, error: ReadError): Outcome {
+function outcomeOf(reply: KnownReply, error: FcmError): Outcome {
   const { status, retryAfter } = reply
   const code = error.fcmCode ?? error.status
-  const reason = `${status} ${code ?? 'without a code'}`
+  const text = `${status} ${code ?? 'without a code'}`
+  const because = (more = '', detail?: string) => reason('fcm', code ?? `http_${status}`, text + more, detail)
+  const why = because()
   switch (code) {
     case 'INVALID_ARGUMENT':
-      return judgeArgument(error, reason)
+      return outcomeOfArgument(error, (detail) =>
+        because(detail && ` ${detail}`, detail?.replaceAll(' ', '_')),
+      )
     case 'UNREGISTERED':
     case 'SENDER_ID_MISMATCH':
-      return { kind: 'gone', reason }
-    // The APNs or web push key inside Firebase is bad: it concerns Apple and web targets only, and closing the channel
-    // for it would stop every Android device.
+      return { kind: 'gone', reason: why }
+    // The APNs or web push key in Firebase is invalid. That concerns only Apple and web targets, so the channel must not be
+    // disabled for all Android devices.
     case 'THIRD_PARTY_AUTH_ERROR':
-      return { kind: 'rejected', reason }
+      return { kind: 'rejected', reason: why }
     case 'QUOTA_EXCEEDED':
     case 'RESOURCE_EXHAUSTED':
-      return { kind: 'throttled', reason, retryAfter: retryAfter ?? quotaPause }
+      return { kind: 'throttled', reason: why, retryAfter: retryAfter ?? quotaPause }
     case 'UNAUTHENTICATED':
     case 'PERMISSION_DENIED':
-      return { kind: 'misconfigured', reason: error.detail ? `${reason} ${error.detail}` : reason }
+      return { kind: 'misconfigured', reason: error.detail ? because(` ${error.detail}`, error.detail) : why }
     case 'UNAVAILABLE':
     case 'INTERNAL':
-      return { kind: 'unavailable', reason, retryAfter, atLeast: outagePause }
+      return { kind: 'unavailable', reason: why, retryAfter, minWait: outagePause }
     case 'NOT_FOUND':
-      return judgeMissing(reply, `${reason}: no such project, or the wrong URL`, 'rejected')
+      return outcomeOfMissing(reply, because(': no such project, or the wrong URL'), 'rejected')
   }
-  if (status === 429) return { kind: 'throttled', reason, retryAfter: retryAfter ?? quotaPause }
-  if (status === 401 || status === 403) return { kind: 'misconfigured', reason }
-  if (status >= 500) return { kind: 'unavailable', reason, retryAfter, atLeast: outagePause }
-  if (status === 404) return judgeMissing(reply, reason, 'unavailable')
-  return { kind: 'rejected', reason }
+  if (status === 429) return { kind: 'throttled', reason: why, retryAfter: retryAfter ?? quotaPause }
+  if (status === 401 || status === 403) return { kind: 'misconfigured', reason: why }
+  if (status >= 500) return { kind: 'unavailable', reason: why, retryAfter, minWait: outagePause }
+  if (status === 404) return outcomeOfMissing(reply, why, 'unavailable')
+  return { kind: 'rejected', reason: why }
 }
 
 /**
- * A 404 that does not speak of the token never condemns it. From a project that answered before it is a passing oddity;
+ * A 404 that does not mention the token never retires it. If the project has replied before, it is treated as temporary;
  * otherwise the project id or the URL is wrong.
  */
-function judgeMissing(reply: FcmReply, reason: string, known: 'rejected' | 'unavailable'): Outcome {
+function outcomeOfMissing(reply: KnownReply, reason: Reason, known: 'rejected' | 'unavailable'): Outcome {
   return { kind: reply.projectKnown ? known : 'misconfigured', reason }
 }
 
-/** The text alone never decides: Google rewords it. It must come with the code, or the field must be named. */
-function judgeArgument(error: ReadError, reason: string): Outcome {
+/** The message alone is not enough, because Google rewords it: there must be an FCM code or the name of the field. */
+function outcomeOfArgument(error: FcmError, because: (detail?: string) => Reason): Outcome {
   const badToken =
     error.fields.some((field) => field === 'message.token' || field === 'message.fid') ||
     (error.fcmCode !== undefined && /registration token is not a valid/i.test(error.message))
-  if (badToken) return { kind: 'gone', reason: `${reason} message.token` }
+  if (badToken) return { kind: 'gone', reason: because('message.token') }
   if (error.apns?.status === 410 || error.apns?.reason === 'Unregistered')
-    return { kind: 'gone', reason: `${reason} APNs ${error.apns.reason ?? error.apns.status}` }
-  if (/too (big|large)/i.test(error.message)) return { kind: 'rejected', reason: `${reason} too large` }
-  return { kind: 'rejected', reason: error.fields[0] ? `${reason} ${error.fields[0]}` : reason }
+    return { kind: 'gone', reason: because(`APNs ${error.apns.reason ?? error.apns.status}`) }
+  if (/too (big|large)/i.test(error.message)) return { kind: 'rejected', reason: because('too large') }
+  return { kind: 'rejected', reason: because(error.fields[0]) }
 }
 
-type ReadError = {
+type FcmError = {
   status?: string
   message: string
   fcmCode?: string
   apns?: { status?: number; reason?: string }
-  /** Fields the request was wrong in, e.g. message.token. */
+  /** Invalid fields of the request, e.g. message.token. */
   fields: string[]
-  /** ErrorInfo's word, e.g. ACCESS_TOKEN_EXPIRED. */
+  /** The reason of ErrorInfo, e.g. ACCESS_TOKEN_EXPIRED. */
   detail?: string
 }
 
-/** Reads `{"error": {...}}`; details may be missing and come in any order. */
-function readError(text: string): ReadError {
-  const read: ReadError = { message: '', fields: [] }
+/** Reads `{"error": {...}}`; details may be missing and are in any order. */
+function readError(text: string): FcmError {
+  const read: FcmError = { message: '', fields: [] }
   const error = objectOf(objectOf(parse(text)).error)
   read.status = word(error.status)
   read.message = typeof error.message === 'string' ? error.message : ''
@@ -112,7 +118,7 @@ function readError(text: string): ReadError {
     else if (type.endsWith('BadRequest'))
       for (const violation of Array.isArray(detail.fieldViolations) ? detail.fieldViolations : []) {
         const field = objectOf(violation).field
-        // A path of field names, so that no content of the message comes along.
+        // Only a path of field names, never content of the message.
         if (typeof field === 'string' && /^[\w.[\]]{1,100}$/.test(field)) read.fields.push(field)
       }
   }

@@ -1,14 +1,14 @@
 import { androidView, type Message } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { fitTexts } from '../shared/fit-texts.ts'
 import { parseIntentUri } from '../shared/intent-uri.ts'
-import { timeLeft } from '../shared/time-left.ts'
+import { timeLeft } from '../shared/payload-parts.ts'
+import { fitTexts } from '../shared/texts.ts'
 import type { FcmSettings } from './settings.ts'
 
-/** The JSON text of a send request, around the place of the token. */
+/** The JSON of a send request before and after the token. */
 export type FcmPayload = { beforeToken: string; afterToken: string }
 
-/** The fields Herald uses of https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages */
+/** The fields that Herald uses of https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages */
 export type FcmMessage = {
   notification?: { title?: string; body?: string }
   data: Record<string, string>
@@ -28,18 +28,18 @@ type AndroidNotification = {
   notification_count?: number
 }
 
-const mostTtl = 28 * 86_400
-/** Google documents 4096 bytes of keys and values but not what it counts; this leaves it some room. */
-const mostBytes = 4000
+const maxTtl = 28 * 86_400
+/** Google's limit is 4096 bytes of keys and values, but what it counts is not documented. */
+const maxBytes = 4000
 
 export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
   const texts = textsOf(task)
   if (task.message.type !== 'cmd' && !texts.title && !texts.body)
-    return { unsupported: 'FCM shows nothing for a message without title and body' }
+    return { unsupported: 'FCM needs a title or a body' }
   const size = (candidate: Texts) => sizeOf(writeMessage(task, settings, candidate))
-  const fitted = fitTexts(texts, ['body', 'title'], size, mostBytes)
+  const fitted = fitTexts(texts, ['body', 'title'], size, maxBytes)
   if (!fitted)
-    return { unsupported: `the message is over ${mostBytes} bytes on FCM, even with its texts cut` }
+    return { unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes even with its texts cut` }
   return {
     beforeToken: '{"message":{"token":',
     afterToken: `,${JSON.stringify(writeMessage(task, settings, fitted)).slice(1)}}`,
@@ -51,15 +51,15 @@ export function bodyOf(payload: FcmPayload, token: string): string {
   return payload.beforeToken + JSON.stringify(token) + payload.afterToken
 }
 
-/** Blank where there is none. */
+/** Empty strings for missing texts. */
 type Texts = Readonly<Record<'title' | 'body', string>>
 
 function textsOf({ message, applicationName }: Task): Texts {
   const { title = '' } = message
   const body = message.body ?? message.bigText ?? ''
-  // A picture needs a notification to be shown in.
-  const nameless = message.type === 'image' && !title && !body
-  return { title: nameless ? applicationName : title, body }
+  // A picture is shown only in a notification with a text.
+  const textless = message.type === 'image' && !title && !body
+  return { title: textless ? applicationName : title, body }
 }
 
 function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessage {
@@ -70,7 +70,7 @@ function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessa
     data: dataOf(task, texts),
     android: {
       priority: silent ? 'NORMAL' : 'HIGH',
-      ttl: `${timeLeft(task, { least: 0, most: mostTtl })}s`,
+      ttl: `${timeLeft(task, { min: 0, max: maxTtl })}s`,
       restricted_package_name: settings.packageName,
       notification: silent ? undefined : notificationOf(task),
     },
@@ -85,13 +85,13 @@ function notificationOf({ taskId, message }: Task): AndroidNotification {
     image: message.type === 'image' ? message.attachmentUrl : undefined,
     click_action: click.kind === 'intent' ? parseIntentUri(click.intent)?.fields.get('action') : undefined,
     tag: `t${taskId}`,
-    // 0 means "the launcher counts" to FCM, so clearing travels in the data instead.
+    // For FCM, 0 means that the launcher counts, so a badge of 0 is sent in the data instead.
     notification_count:
       message.badge.kind === 'set' && message.badge.count > 0 ? message.badge.count : undefined,
   }
 }
 
-/** Every value is a string. An intent's own extras come first, so that they cannot take the place of ours. */
+/** All values are strings. The extras of an intent come first, so that they cannot overwrite our fields. */
 function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string> {
   const { click } = androidView(message, 'fcm')
   const data: Record<string, string> = {}
@@ -111,7 +111,7 @@ function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string>
 
 const reserved = /^(from|message_type)$|^google|^gcm/
 
-/** FCM refuses messages with a reserved key, so an extra of such a name gets a prefix. */
+/** FCM refuses messages with a reserved key, so an extra with such a name gets a prefix. */
 function unreserved(key: string): string {
   return reserved.test(key) ? `x_${key}` : key
 }
@@ -124,7 +124,7 @@ function visibleOf(texts: Texts): { title?: string; body?: string } {
   return { ...(texts.title ? { title: texts.title } : {}), ...(texts.body ? { body: texts.body } : {}) }
 }
 
-/** UTF-8 bytes of data keys and values and of what the notification says. */
+/** UTF-8 bytes of the data's keys and values and of the notification's texts. */
 function sizeOf(message: FcmMessage): number {
   let bytes = 0
   for (const [key, value] of Object.entries(message.data))

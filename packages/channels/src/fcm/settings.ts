@@ -1,7 +1,10 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { MessageClass } from '@herald/domain'
-import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, readExtra, requireField, text } from '../shared/extra.ts'
+import { type Certificate, CertificateProblem } from '../channel.ts'
+import { type ExtraLimits, requireField } from '../shared/extra.ts'
+import { readCardExtra } from '../shared/from-card.ts'
+import { readPrivateKey } from '../shared/private-key.ts'
+import { card } from './card.ts'
 
 export type FcmSettings = {
   projectId: string
@@ -15,14 +18,14 @@ export type FcmSettings = {
 }
 
 /**
- * Google's own endpoint, also under the name older key files have. Herald calls the address of its process settings; a file
- * that names another place was made to send signed assertions there.
+ * Google's token endpoint, and its name in older key files. Herald calls the URL of its own settings; a file with another URL was
+ * made to send signed assertions there.
  */
 const tokenUris = ['https://oauth2.googleapis.com/token', 'https://accounts.google.com/o/oauth2/token']
 
-/** app_id: project id, blank = from the file; certificate: the whole service-account JSON. */
+/** app_id: project id, by default that of the file; certificate: the complete service-account JSON. */
 export function readSettings(certificate: Certificate): FcmSettings {
-  const extra = readExtra(certificate.extra, { package_name: text }, {})
+  const extra = readCardExtra(card, certificate.extra, {})
   const account = readAccount(
     requireField(
       certificate.certificate,
@@ -32,9 +35,13 @@ export function readSettings(certificate: Certificate): FcmSettings {
   )
   const projectId = (certificate.appId ?? '').trim() || account.projectId
   if (!projectId)
-    throw new CertificateProblem('app_id is missing: the service-account JSON names no project_id either')
+    throw new CertificateProblem(
+      'app_id is missing: the service-account JSON has no project_id, so enter the project id',
+    )
   if (!/^[a-z0-9][a-z0-9.:-]{0,62}$/.test(projectId))
-    throw new CertificateProblem('app_id is no Firebase project id: it has small letters, digits and hyphens')
+    throw new CertificateProblem(
+      'app_id is not a Firebase project id: only lower-case letters, digits and hyphens are allowed',
+    )
   return {
     projectId,
     clientEmail: account.clientEmail,
@@ -43,17 +50,6 @@ export function readSettings(certificate: Certificate): FcmSettings {
     packageName: extra.package_name,
     limits: extra.limits,
     defaultClass: extra.defaultClass,
-  }
-}
-
-// https://firebase.google.com/docs/cloud-messaging/throttling-and-quotas: 600,000 messages a minute and project
-const requestsPerSecond = 10_000
-
-export function limits({ limits }: FcmSettings): Limits {
-  return {
-    ...limits,
-    requestsPerSecond: limits.requestsPerSecond ?? requestsPerSecond,
-    timeZone: 'UTC',
   }
 }
 
@@ -67,9 +63,13 @@ function readAccount(source: string): Account {
     )
   const { client_email: clientEmail, private_key: privateKey, token_uri: tokenUri } = file
   if (typeof clientEmail !== 'string' || !/^[^\s@]+@[^\s@]+$/.test(clientEmail))
-    throw new CertificateProblem('client_email of the service-account JSON is missing or no address')
+    throw new CertificateProblem(
+      'client_email of the service-account JSON is missing or not an email address',
+    )
   if (typeof privateKey !== 'string' || !privateKey)
-    throw new CertificateProblem('private_key of the service-account JSON is missing')
+    throw new CertificateProblem(
+      'private_key of the service-account JSON is missing: paste the complete file',
+    )
   if (tokenUri !== undefined && !tokenUris.includes(tokenUri as string))
     throw new CertificateProblem(`token_uri of the service-account JSON must be ${tokenUris[0]}`)
   return {
@@ -86,7 +86,7 @@ function parseAccount(source: string): Record<string, unknown> {
     file = JSON.parse(source)
   } catch {
     throw new CertificateProblem(
-      'certificate is no JSON: paste the service-account file from the Firebase console whole',
+      'certificate is not valid JSON: paste the complete service-account file from the Firebase console',
     )
   }
   if (typeof file !== 'object' || file === null || Array.isArray(file))
@@ -107,14 +107,14 @@ function readKey(pem: string): KeyObject {
     throw new CertificateProblem('private_key of the service-account JSON cannot be read as a PEM key')
   if (key.asymmetricKeyType !== 'rsa')
     throw new CertificateProblem(
-      `private_key of the service-account JSON is of type ${key.asymmetricKeyType}, Google’s are RSA`,
+      `private_key of the service-account JSON must be an RSA key, not ${key.asymmetricKeyType}`,
     )
   return key
 }
 
 function tryKey(pem: string): KeyObject | undefined {
   try {
-    return createPrivateKey(pem)
+    return readPrivateKey(pem)
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
-/** `<instance id>:<rest>`; Google promises no length. */
+/** `<instance id>:<rest>`; Google documents no length. */
 const registrationToken = /^[A-Za-z0-9_-]+:[A-Za-z0-9_-]+$/
 
 export function checkToken(token: string): string | undefined {
   if (registrationToken.test(token) && token.length <= 4096) return undefined
-  return 'device_token is no FCM registration token: it has letters, digits, - and _ around one colon'
+  return 'device_token is not an FCM registration token: it must be letters, digits, - and _ with one colon'
 }

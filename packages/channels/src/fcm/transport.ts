@@ -1,93 +1,94 @@
-import type { Outcome } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { follow } from '../shared/follow.ts'
-import { openHttpClient } from '../shared/http.ts'
-import { callWithPass, outcomeOfThrown, rememberPass } from '../shared/pass.ts'
+import { abortWith } from '../shared/abort.ts'
+import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
+import { openHttpClient } from '../shared/http-client.ts'
+import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { accessTokenKey, mintAccessToken } from './access-token.ts'
 import { classify, outagePause } from './classify.ts'
 import type { FcmPayload } from './payload.ts'
+import { type FcmCall, type OpenFcmSender, openMulticastSender } from './sender.ts'
 import type { FcmSettings } from './settings.ts'
-import { type FcmCall, type OpenFcmWire, openMulticastWire } from './wire.ts'
 
-/** Bodies of a call, by their place in it. */
-type Bodies = { count: number; write(places: readonly number[]): FcmCall['body'] }
+/** The request bodies of a call; `write` returns those of the given indexes. */
+type Bodies = { count: number; write(indexes: readonly number[]): FcmCall['body'] }
 
 export function openTransport(
   settings: FcmSettings,
   deps: TransportDeps,
-  openWire: OpenFcmWire = openMulticastWire,
+  openSender: OpenFcmSender = openMulticastSender,
 ): Transport<FcmPayload> {
-  const wire = openWire(settings, deps)
+  const sender = openSender(settings, deps)
   const http = openHttpClient(deps)
-  const session = rememberPass(deps)
+  const session = cacheSession(deps)
   const key = accessTokenKey(settings)
   const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
   let projectKnown = false
 
-  /** One request a body. Answers those whose access token was refused; `last` reports them instead. */
+  /** One request per body. Returns those whose access token was refused; reports them instead if `last`. */
   async function round(
     bodies: Bodies,
-    places: readonly number[],
+    indexes: readonly number[],
     accessToken: string,
     context: SendContext,
     last: boolean,
   ): Promise<number[]> {
-    const again: number[] = []
+    const retry: number[] = []
     const stop = new AbortController()
-    const letGo = follow(stop, context.signal)
+    const unlink = abortWith(stop, context.signal)
     let stoppedBy: Outcome | undefined
     try {
-      await wire.post({
+      await sender.post({
         accessToken,
-        count: places.length,
-        body: bodies.write(places),
+        count: indexes.length,
+        body: bodies.write(indexes),
         signal: stop.signal,
         onReply(at, reply) {
-          const { outcome, refresh, fromProject } = classify({ ...reply, projectKnown })
+          const { outcome, tokenRefused, fromProject } = classify({ ...reply, projectKnown })
           projectKnown ||= fromProject === true
-          if (refresh && !last) {
-            again.push(places[at]!)
+          if (tokenRefused && !last) {
+            retry.push(indexes[at]!)
             return
           }
-          // Everybody else would be told the same, and Google counts refusals against the quota.
+          // All other devices would get the same reply, and Google counts refusals against the quota.
           if (outcome.kind === 'misconfigured' && !stoppedBy) {
             stoppedBy = outcome
             stop.abort()
           }
-          context.report(places[at]!, outcome)
+          context.report(indexes[at]!, outcome)
         },
         onFailure(at, reason) {
-          // What a stopping process leaves behind stays unreported: the runner reads it as unknown.
+          // When the process stops, the recipients stay unreported, which the runner treats as unknown.
           if (context.signal.aborted) return
-          context.report(places[at]!, stoppedBy ?? { kind: 'unavailable', reason, atLeast: outagePause })
+          context.report(indexes[at]!, stoppedBy ?? { kind: 'unavailable', reason, minWait: outagePause })
         },
       })
     } finally {
-      letGo()
+      unlink()
     }
-    return again
+    return retry
   }
 
   async function sendBodies(bodies: Bodies, context: SendContext): Promise<void> {
     const { signal } = context
-    let places = Array.from({ length: bodies.count }, (_, place) => place)
+    let indexes = Array.from({ length: bodies.count }, (_, index) => index)
     let last = false
     try {
-      await callWithPass(session, key, mint, signal, async (accessToken) => {
-        places = await round(bodies, places, accessToken, context, last)
+      await callWithAccessToken(session, key, mint, signal, async (accessToken) => {
+        indexes = await round(bodies, indexes, accessToken, context, last)
         signal.throwIfAborted()
         last = true
-        return places.length === 0 ? { done: undefined } : { refresh: undefined }
+        return { result: undefined, tokenRefused: indexes.length > 0 }
       })
     } catch (error) {
       signal.throwIfAborted()
-      const outcome = outcomeOfThrown(error)
-      for (const place of places) context.report(place, outcome)
+      const outcome = outcomeOfError(error)
+      for (const index of indexes) context.report(index, outcome)
     }
   }
 
   async function check(signal: AbortSignal): Promise<CheckResult> {
-    let outcome: Outcome = { kind: 'unavailable', reason: 'no answer' }
+    let outcome = { kind: 'unavailable', reason: ownReasons.no_result } as Outcome
     const report = (_index: number, reported: Outcome) => {
       outcome = reported
     }
@@ -97,35 +98,30 @@ export function openTransport(
         { signal, report },
       )
     } catch {
-      return { ok: false, problem: 'the check was stopped before FCM answered', temporary: true }
+      return { ok: false, problem: 'the check was stopped before FCM replied', temporary: true }
     }
-    return readProbe(outcome)
+    if (outcome.kind === 'accepted') return { ok: true }
+    return failedCheck('FCM', outcome, outcome.kind === 'unavailable' || outcome.kind === 'throttled')
   }
 
   return {
     send(payload, recipients, context) {
-      const write: Bodies['write'] = (places) => ({
+      const write: Bodies['write'] = (indexes) => ({
         before: payload.beforeToken,
-        slot: (at) => JSON.stringify(recipients[places[at]!]!.token),
+        slot: (at) => JSON.stringify(recipients[indexes[at]!]!.token),
         after: payload.afterToken,
       })
       return sendBodies({ count: recipients.length, write }, context)
     },
     check,
     async close() {
-      await Promise.all([wire.close(), http.close()])
+      await Promise.all([sender.close(), http.close()])
     },
   }
 }
 
-/** A dry run to a topic: Google checks everything and delivers nothing. */
+/** A dry run to a topic: Google checks the request and delivers nothing. */
 const probe = JSON.stringify({
   validate_only: true,
   message: { topic: 'herald-check', data: { check: '1' } },
 })
-
-function readProbe(outcome: Outcome): CheckResult {
-  if (outcome.kind === 'accepted') return { ok: true }
-  const temporary = outcome.kind === 'unavailable' || outcome.kind === 'throttled'
-  return { ok: false, problem: `FCM: ${outcome.reason}`, temporary }
-}

@@ -1,19 +1,18 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { checkOpaqueToken } from '../shared/opaque-token.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { checkOpaqueToken } from '../shared/identifiers.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { card } from './card.ts'
 import { type HonorPayload, mapPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
-import { type HonorSettings, limits, readSettings } from './settings.ts'
-import { openTransport } from './transport.ts'
+import { type HonorSettings, readSettings } from './settings.ts'
 
-export const honor: ChannelAdapter<HonorSettings, HonorPayload> = {
-  name: 'honor',
-  tokensPerCall: 1000,
-  onePerDevice: false,
+export const adapter: ChannelAdapter<HonorSettings, HonorPayload> = {
+  ...fromCard(card),
   readSettings,
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken: checkOpaqueToken,
-  open: openTransport,
+  open: (settings, deps) =>
+    lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
   readCallback,
 }

@@ -1,11 +1,12 @@
 import { accepted, type Outcome } from '@herald/domain'
-import { type FailingKind, failing } from '../shared/failing.ts'
 import { type HttpReply, parseObject } from '../shared/http.ts'
+import { type FailureKind, failureOutcome } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
 
-type Row = readonly [kind: FailingKind, words: string]
+type Row = readonly [kind: FailureKind, text: string]
 
 /**
- * Business codes. Honor's own table is not public in full; these are the codes of the family its interface comes from.
+ * Codes of the reply. Honor has not published a complete table; these are the codes of Huawei's API, which Honor's derives from.
  * https://developer.honor.com/cn/docs/11002/reference/downlink-message
  */
 const byCode: Readonly<Record<number, Row>> = {
@@ -22,7 +23,7 @@ const byCode: Readonly<Record<number, Row>> = {
   81000001: ['unavailable', 'internal error'],
 }
 
-/** By HTTP status, or by a code that is one. */
+/** By HTTP status, or by a code that equals one. */
 const byStatus: Readonly<Record<number, Row>> = {
   400: ['rejected', 'parameters wrong'],
   401: ['misconfigured', 'access token refused'],
@@ -36,73 +37,78 @@ const byStatus: Readonly<Record<number, Row>> = {
   504: ['unavailable', 'server error'],
 }
 
-/** Three numbers are reported for success; which one comes is not settled, so all are taken. */
+/** Sources differ on the success code, so all three are accepted. */
 const successes = new Set([200, 0, 80000000])
-/** Some tokens failed: those in neither list were taken. */
+/** Some tokens failed: those in neither list were accepted. */
 const partial = 80100000
-const refreshing = new Set([401, 80200001, 80200003])
+const tokenRefusals = new Set([401, 80200001, 80200003])
 
-export type SendVerdict = {
+export type SendResult = {
   outcomeOf(token: string): Outcome
-  /** The pass was refused: worth one new pass. */
-  refresh: boolean
+  /** Retry once with a new access token. */
+  tokenRefused: boolean
 }
 
-/** Pure. What one answer means for the tokens of its request; the lists are read whatever the code says. */
-export function classifySend(reply: HttpReply, nowMs: number): SendVerdict {
+/** Pure. Returns the outcomes of the tokens of one request. The token lists are read whatever the code is. */
+export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   const body = parseObject(reply.text)
   const code = codeOf(body?.code)
   if (!body || code === undefined)
-    return { outcomeOf: everyone(byHttp(reply, nowMs)), refresh: reply.status === 401 }
-  if (refreshing.has(code) || reply.status === 401) {
+    return { outcomeOf: everyone(byHttp(reply, nowMs)), tokenRefused: reply.status === 401 }
+  if (tokenRefusals.has(code) || reply.status === 401) {
     const row = byCode[code] ?? byStatus[401]!
-    return { outcomeOf: everyone({ kind: row[0], reason: `${code} ${row[1]}` }), refresh: true }
+    return {
+      outcomeOf: everyone({ kind: row[0], reason: reason('honor', code, row[1]) }),
+      tokenRefused: true,
+    }
   }
   const data = isObject(body.data) ? body.data : {}
   const rest = restOf(reply, code, data.sendResult, nowMs)
   const listed = new Map<string, Outcome>()
+  const listedIn = (list: string) => reason('honor', code, `listed in ${list}`, list)
   for (const token of strings(data.failTokens))
-    listed.set(token, { kind: 'rejected', reason: `${code} listed in failTokens` })
+    listed.set(token, { kind: 'rejected', reason: listedIn('failTokens') })
   for (const token of strings(data.expireTokens))
-    listed.set(token, { kind: 'gone', reason: `${code} listed in expireTokens` })
-  return { outcomeOf: (token) => listed.get(token) ?? rest, refresh: false }
+    listed.set(token, { kind: 'gone', reason: listedIn('expireTokens') })
+  return { outcomeOf: (token) => listed.get(token) ?? rest, tokenRefused: false }
 }
 
 function restOf(reply: HttpReply, code: number, sendResult: unknown, nowMs: number): Outcome {
-  const taken = reply.status >= 200 && reply.status < 300 && sendResult !== false
-  if (taken && (successes.has(code) || code === partial)) return accepted
-  // A success code that does not hold: the vendor says it took nothing, so trying again shows nothing twice.
+  const sent = reply.status >= 200 && reply.status < 300 && sendResult !== false
+  if (sent && (successes.has(code) || code === partial)) return accepted
+  // A success code that sendResult or the status contradicts: nothing was accepted, so a retry notifies nobody twice.
   if (successes.has(code) || code === partial)
     return reply.status < 300
-      ? failing('unavailable', `${code} without sendResult`, reply, nowMs)
+      ? failureOutcome('unavailable', reason('honor', code, 'without sendResult'), reply, nowMs)
       : byHttp(reply, nowMs)
   const row: Row = byCode[code] ?? byStatus[code] ?? ['unavailable', 'unknown code']
-  return failing(row[0], `${code} ${row[1]}`, reply, nowMs)
+  return failureOutcome(row[0], reason('honor', code, row[1]), reply, nowMs)
 }
 
-/** Pure. What it means for a send that no access token was handed out. */
+/** Pure. Returns the outcome of a send that got no access token. */
 export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
   const error = parseObject(reply.text)?.error
   const word = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : 'no access token'
-  if (status === 429) return failing('throttled', 'oauth 429 too many token requests', reply, nowMs)
-  if (status >= 400 && status < 500) return { kind: 'misconfigured', reason: `oauth ${status} ${word}` }
-  return failing('unavailable', `oauth ${status} ${word}`, reply, nowMs)
+  const because = (text: string) => reason('honor', `oauth_${status}`, `oauth ${status} ${text}`)
+  if (status === 429) return failureOutcome('throttled', because('too many token requests'), reply, nowMs)
+  if (status >= 400 && status < 500) return { kind: 'misconfigured', reason: because(word) }
+  return failureOutcome('unavailable', because(word), reply, nowMs)
 }
 
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
   const other: Row =
-    status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'no answer in JSON']
+    status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'the reply is not JSON']
   const row = byStatus[status] ?? other
-  return failing(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
+  return failureOutcome(row[0], reason('honor', `http_${status}`, `HTTP ${status} ${row[1]}`), reply, nowMs)
 }
 
 function everyone(outcome: Outcome): () => Outcome {
   return () => outcome
 }
 
-/** An integer by the book; a numeric string is taken too. */
+/** Documented as an integer; a numeric string is accepted too. */
 function codeOf(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined
   return typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : undefined

@@ -1,14 +1,17 @@
 import { androidView, type Click, type MessageClass, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clampBadge } from '../shared/badge.ts'
-import { clientData, passThroughData } from '../shared/client-data.ts'
-import { fitTexts } from '../shared/fit-texts.ts'
-import { httpsPicture } from '../shared/picture.ts'
-import { timeLeft } from '../shared/time-left.ts'
+import {
+  clampBadge,
+  clientData,
+  fitNotification,
+  httpsPicture,
+  passThroughData,
+  timeLeft,
+} from '../shared/payload-parts.ts'
 import type { HonorSettings } from './settings.ts'
 
 /**
- * Request of sendMessage without `token`. Names are camelCase and there is no wrapper: Huawei's form is refused here.
+ * Request of sendMessage without `token`. Unlike in Huawei's API, names are camelCase and there is no wrapper.
  * https://developer.honor.com/cn/docs/11002/reference/downlink-message
  */
 export type HonorPayload = { data: string; android: HonorAndroid }
@@ -31,17 +34,17 @@ export type HonorNotification = {
   notifyId: number
 }
 
-/** Bytes of a request beside its tokens. */
-const mostBytes = 4096
-/** No least value is documented; one second is as close to "only if reachable now" as is surely taken. */
-const ttlBounds = { least: 1, most: 15 * 86_400 }
+/** Maximum bytes of a request without its tokens. */
+const maxBytes = 4096
+/** No minimum is documented; one second is the closest valid value to "only if the device is online". */
+const ttlBounds = { min: 1, max: 15 * 86_400 }
 
-const noText: Unsupported = { unsupported: 'Honor needs a title or a body to show' }
+const noText: Unsupported = { unsupported: 'Honor needs a title or a body' }
 const tooLarge: Unsupported = {
-  unsupported: `the message is over Honor's ${mostBytes} bytes even with its texts cut`,
+  unsupported: `the message exceeds Honor's limit of ${maxBytes} bytes even with its texts cut`,
 }
 
-/** Importance is Honor's message class; left out, it is marketing. NORMAL needs approval in the console. */
+/** Importance is Honor's message class; the default is marketing. NORMAL needs approval in the console. */
 const importanceOf: Readonly<Record<MessageClass, string>> = { service: 'NORMAL', marketing: 'LOW' }
 
 export function mapPayload(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
@@ -50,14 +53,14 @@ export function mapPayload(task: Task, settings: HonorSettings): HonorPayload | 
 
 function mapPassThrough(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
   const payload = envelope(task, settings, passThroughData(task))
-  return sizeOf(payload) <= mostBytes ? payload : tooLarge
+  return sizeOf(payload) <= maxBytes ? payload : tooLarge
 }
 
 function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
   const { message } = task
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
-  // Honor has neither custom channels nor sounds: both follow importance.
+  // Honor has neither custom channels nor sounds: both depend on importance.
   const { click } = androidView(message, 'honor')
   const image = httpsPicture(message)
   const data = clientData(task, { attachment_url: image ? undefined : message.attachmentUrl })
@@ -75,14 +78,7 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
       badge: badgeOf(task, settings),
       notifyId: replaceKey(task.taskId),
     })
-  const texts = fitTexts(
-    { ...shown, bigText: message.bigText ?? '' },
-    ['bigText', 'body', 'title'],
-    (tried) => sizeOf(write(tried)),
-    mostBytes,
-    'bigText',
-  )
-  return texts ? write(texts) : tooLarge
+  return fitNotification(shown, message.bigText, write, sizeOf, maxBytes) ?? tooLarge
 }
 
 function envelope(
@@ -102,7 +98,7 @@ function envelope(
   }
 }
 
-/** Whether the bytes include the empty list is not documented; counting it keeps clear of the edge. */
+/** Whether the bytes include the empty token list is not documented, so it is counted. */
 function sizeOf(payload: HonorPayload): number {
   return Buffer.byteLength(JSON.stringify({ ...payload, token: [] }))
 }
@@ -111,7 +107,7 @@ function clickAction(click: Click): HonorNotification['clickAction'] {
   return click.kind === 'intent' ? { type: 1, intent: click.intent } : { type: 3 }
 }
 
-/** Honor wants the launcher's class beside the number. */
+/** Honor needs the launcher's class together with the number. */
 function badgeOf({ message }: Task, settings: HonorSettings): HonorNotification['badge'] {
   const badgeClass = message.honor.badgeClass ?? settings.badgeClass
   const badge = clampBadge(message.badge)

@@ -1,6 +1,8 @@
 import type { MessageClass } from '@herald/domain'
-import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import { type ExtraLimits, oneOf, type Reader, readExtra, requireField, text } from '../shared/extra.ts'
+import { type Certificate, CertificateProblem } from '../channel.ts'
+import { type ExtraLimits, oneOf, type Reader, requireField } from '../shared/extra.ts'
+import { type ClassExtra, readCardExtra } from '../shared/from-card.ts'
+import { card } from './card.ts'
 
 export type HonorSettings = {
   appId: string
@@ -8,14 +10,12 @@ export type HonorSettings = {
   clientSecret: string
   badgeClass?: string
   targetUserType?: 0 | 1
-  /** What receipt codes mean, as the operator learnt it; wins over the one that is documented. */
+  /** Meanings of receipt codes set by the operator; they take precedence over the documented ones. */
   receiptCodes: ReadonlyMap<number, ReceiptMeaning>
   limits: ExtraLimits
   defaultClass: MessageClass
-  classes: Record<MessageClass, HonorClass>
+  classes: Record<MessageClass, ClassExtra<typeof card>>
 }
-
-type HonorClass = { importance?: 'LOW' | 'NORMAL' }
 
 const meanings = [
   'delivered',
@@ -30,7 +30,7 @@ export type ReceiptMeaning = (typeof meanings)[number]
 
 const receiptCodes: Reader<Map<number, ReceiptMeaning>> = (value, name) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CertificateProblem(`${name} must be a JSON object of receipt codes`)
+    throw new CertificateProblem(`${name} must be a JSON object with receipt codes as keys`)
   const read = new Map<number, ReceiptMeaning>()
   for (const [code, meaning] of Object.entries(value)) {
     if (!/^\d{1,12}$/.test(code)) throw new CertificateProblem(`${name}.${code} is not a receipt code`)
@@ -40,26 +40,26 @@ const receiptCodes: Reader<Map<number, ReceiptMeaning>> = (value, name) => {
 }
 
 export function readSettings(certificate: Certificate): HonorSettings {
-  const extra = readExtra(
-    certificate.extra,
-    { badge_class: text, receipt_codes: receiptCodes, target_user_type: oneOf(0, 1) },
-    { importance: oneOf('LOW', 'NORMAL') },
+  const extra = readCardExtra(card, certificate.extra, { receipt_codes: receiptCodes })
+  const appId = requireField(
+    certificate.appId,
+    'app_id',
+    'the app id that the Honor console shows after push is enabled',
   )
-  const appId = requireField(certificate.appId, 'app_id', 'the app id that Honor shows once push is enabled')
-  // It becomes part of the path.
+  // It is part of the URL path.
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(appId))
-    throw new CertificateProblem('app_id must be the app id of the Honor developer console')
+    throw new CertificateProblem('app_id must be the app id from the Honor developer console')
   return {
     appId,
     clientId: requireField(
       certificate.appKey,
       'app_key',
-      'the client id of the push service page, not the app id',
+      'the client id from the push service page, not the app id',
     ),
     clientSecret: requireField(
       certificate.appSecret,
       'app_secret',
-      'the client secret of the push service page, not the "App Secret"',
+      'the client secret from the push service page, not the "App Secret"',
     ),
     badgeClass: extra.badge_class,
     targetUserType: extra.target_user_type,
@@ -68,12 +68,4 @@ export function readSettings(certificate: Certificate): HonorSettings {
     defaultClass: extra.defaultClass,
     classes: extra.classes,
   }
-}
-
-/** Aggregators name 3000 devices a second an app; Honor itself documents none, so extra.limits may name more. */
-const usualDevicesPerSecond = 3000
-
-export function limits({ limits }: HonorSettings): Limits {
-  const devicesPerSecond = limits.devicesPerSecond ?? usualDevicesPerSecond
-  return { ...limits, devicesPerSecond, timeZone: 'Asia/Shanghai' }
 }

@@ -1,41 +1,40 @@
 import type { Outcome } from '@herald/domain'
-import type { CheckResult, MintedSession, Transport, TransportDeps } from '../channel.ts'
-import { type HttpReply, joinUrl, openHttpClient } from '../shared/http.ts'
+import type { MintedSession, Transport, TransportDeps } from '../channel.ts'
 import {
-  CallRefused,
-  callWithPass,
-  outcomeOfThrown,
-  type PassVerdict,
-  passKey,
+  callWithAccessToken,
   readAccessToken,
   requestClientCredentials,
-} from '../shared/pass.ts'
-import { classifyAuth, classifySend, type SendVerdict } from './classify.ts'
+  sessionKey,
+} from '../shared/access-token.ts'
+import { type HttpReply, joinUrl } from '../shared/http.ts'
+import { openHttpClient } from '../shared/http-client.ts'
+import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { classifyAuth, classifySend } from './classify.ts'
 import type { HonorPayload } from './payload.ts'
 import type { HonorSettings } from './settings.ts'
 
-/** The path of today, then the one that Honor published before and older gateways still serve. */
+/** The current path, and the older one that some gateways still serve. */
 const tokenPaths = ['/auth/token', '/auth/realms/developer/protocol/openid-connect/token'] as const
 
 export function openTransport(settings: HonorSettings, deps: TransportDeps): Transport<HonorPayload> {
   const http = openHttpClient(deps)
-  const key = passKey('oauth', settings.clientId, settings.clientSecret)
+  const key = sessionKey('oauth', settings.clientId, settings.clientSecret)
   const sendUrl = joinUrl(deps.urls.honor, `/api/v1/${settings.appId}/sendMessage`)
 
   return {
     async send(payload, recipients, { signal, report }) {
-      // A token listed twice would be shown twice.
+      // A token listed twice would be notified twice.
       const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
       const outcomeOf = await outcomesOf(payload, [...byToken.keys()], signal)
       for (const [token, indexes] of byToken) for (const index of indexes) report(index, outcomeOf(token))
     },
-    /** Honor validates nothing without sending, so the check ends with the access token. */
+    /** Honor cannot validate a request without sending it, so only the access token is checked. */
     async check(signal) {
       try {
         await mint(signal)
         return { ok: true }
       } catch (error) {
-        return checkResult(outcomeOfThrown(error))
+        return failedCheck('Honor', outcomeOfError(error))
       }
     },
     close: () => http.close(),
@@ -47,19 +46,19 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
     signal: AbortSignal,
   ): Promise<(token: string) => Outcome> {
     try {
-      const call = async (pass: string): Promise<PassVerdict<SendVerdict>> => {
-        const verdict = classifySend(await post(pass, payload, tokens, signal), deps.now())
-        return verdict.refresh ? { refresh: verdict } : { done: verdict }
+      const call = async (accessToken: string) => {
+        const result = classifySend(await post(accessToken, payload, tokens, signal), deps.now())
+        return { result, tokenRefused: result.tokenRefused }
       }
-      return (await callWithPass(deps.session, key, () => mint(), signal, call)).outcomeOf
+      return (await callWithAccessToken(deps.session, key, () => mint(), signal, call)).outcomeOf
     } catch (error) {
-      const outcome = outcomeOfThrown(error)
+      const outcome = outcomeOfError(error)
       return () => outcome
     }
   }
 
   function post(
-    pass: string,
+    accessToken: string,
     payload: HonorPayload,
     tokens: readonly string[],
     signal: AbortSignal,
@@ -67,7 +66,7 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
     return http.call({
       url: sendUrl,
       headers: {
-        authorization: `Bearer ${pass}`,
+        authorization: `Bearer ${accessToken}`,
         timestamp: String(deps.now()),
         'content-type': 'application/json; charset=UTF-8',
       },
@@ -77,21 +76,14 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
   }
 
   async function mint(signal?: AbortSignal): Promise<MintedSession> {
-    const ask = (path: string) => {
+    const request = (path: string) => {
       const url = joinUrl(deps.urls.honorAuth, path)
       return requestClientCredentials(http, url, settings.clientId, settings.clientSecret, signal)
     }
-    let reply = await ask(tokenPaths[0])
-    if (reply.status === 404) reply = await ask(tokenPaths[1])
+    let reply = await request(tokenPaths[0])
+    if (reply.status === 404) reply = await request(tokenPaths[1])
     const minted = readAccessToken(reply, deps.now())
     if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
     return minted
   }
-}
-
-function checkResult(outcome: Outcome): CheckResult {
-  const reason = 'reason' in outcome ? outcome.reason : outcome.kind
-  return outcome.kind === 'misconfigured'
-    ? { ok: false, problem: `Honor refused the certificate: ${reason}`, temporary: false }
-    : { ok: false, problem: `Honor could not be asked: ${reason}`, temporary: true }
 }

@@ -1,19 +1,19 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { checkOpaqueToken } from '../shared/opaque-token.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { checkOpaqueToken } from '../shared/identifiers.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { card } from './card.ts'
 import { type HuaweiPayload, mapPayload } from './payload.ts'
-import { readCallback } from './receipt.ts'
-import { type HuaweiSettings, limits, readSettings } from './settings.ts'
-import { openTransport } from './transport.ts'
+import { callbackHeader, readCallback } from './receipt.ts'
+import { type HuaweiSettings, readSettings } from './settings.ts'
 
-export const huawei: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
-  name: 'huawei',
-  tokensPerCall: 1000,
-  onePerDevice: false,
+export const adapter: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
+  ...fromCard(card),
   readSettings,
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken: checkOpaqueToken,
-  open: openTransport,
+  open: (settings, deps) =>
+    lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
+  callbackHeaders: [callbackHeader],
   readCallback,
 }

@@ -1,11 +1,12 @@
-import { accepted, type Outcome } from '@herald/domain'
-import { type FailingKind, failing } from '../shared/failing.ts'
+import { accepted, type Outcome, type Reason } from '@herald/domain'
 import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type FailureKind, failureOutcome } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
 
-type Row = readonly [kind: FailingKind, words: string]
+type Row = readonly [kind: FailureKind, text: string]
 
 /**
- * Codes of the send answer. The code decides at any HTTP status.
+ * Codes of the send reply. The code decides, whatever the HTTP status.
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-api-0000001050986197 (v1, v2)
  * https://developer.huawei.com/consumer/cn/doc/harmonyos-references/push-scenariozed-api-resp-code (v3)
  */
@@ -36,8 +37,8 @@ const byCode: Readonly<Record<string, Row>> = {
   81000001: ['unavailable', 'internal error'],
 }
 
-/** Codes after which a new pass is worth one try; the table says what a second refusal means. */
-const refreshing = new Set(['80200001', '80200003', '80200005', '80600003'])
+/** Codes after which one retry with a new access token makes sense; the table has the outcome of a second refusal. */
+const tokenRefusals = new Set(['80200001', '80200003', '80200005', '80600003'])
 
 const byStatus: Readonly<Record<number, Row>> = {
   400: ['rejected', 'bad request'],
@@ -50,8 +51,8 @@ const byStatus: Readonly<Record<number, Row>> = {
   503: ['throttled', 'flow control'],
 }
 
-/** v3 lists refused tokens by reason; a reason that is not here is about the message and leaves the token alive. */
-const byIllegalReason: ReadonlyMap<string, FailingKind> = new Map([
+/** v3 lists refused tokens by reason; any other reason concerns the message, so the token stays valid. */
+const byIllegalReason: ReadonlyMap<string, FailureKind> = new Map([
   ['tokenFormatError', 'gone'],
   ['tokenPlatformNotSupport', 'gone'],
   ['noRight', 'rejected'],
@@ -60,53 +61,56 @@ const byIllegalReason: ReadonlyMap<string, FailingKind> = new Map([
   ['appinfoError', 'misconfigured'],
 ])
 
-export type SendVerdict = {
+export type SendResult = {
   outcomeOf(token: string): Outcome
-  /** The pass was refused: worth one new pass. */
-  refresh: boolean
-  /** HIGH urgency was refused: the same message may go at NORMAL. */
+  /** Retry once with a new access token. */
+  tokenRefused: boolean
+  /** HIGH urgency was refused: retry with NORMAL. */
   urgencyRefused: boolean
 }
 
-/** Pure. What one answer means for the tokens of its request. */
-export function classifySend(reply: HttpReply, nowMs: number): SendVerdict {
+/** Pure. Returns the outcomes of the tokens of one request. */
+export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   const body = parseObject(reply.text)
   const code = body === undefined ? undefined : codeOf(body.code)
-  if (code === undefined) return forAll(byHttp(reply, nowMs), { refresh: reply.status === 401 })
+  if (code === undefined) return forAll(byHttp(reply, nowMs), { tokenRefused: reply.status === 401 })
   if (code === '80000000') return forAll(accepted)
-  if (code === '80100000') return partly(code, body?.msg, accepted)
+  if (code === '80100000') return partial(code, body?.msg, accepted)
   const row = byCode[code] ?? unlisted(code)
-  const outcome = failing(row[0], `${code} ${row[1]}`, reply, nowMs)
-  if (code === '80300007') return partly(code, body?.msg, outcome)
-  return forAll(outcome, { refresh: refreshing.has(code), urgencyRefused: code === '80300011' })
+  const outcome = failureOutcome(row[0], reason('huawei', code, row[1]), reply, nowMs)
+  if (code === '80300007') return partial(code, body?.msg, outcome)
+  return forAll(outcome, { tokenRefused: tokenRefusals.has(code), urgencyRefused: code === '80300011' })
 }
 
-/** 82000001-82000013 are about topics and groups. Anything else unknown may pass: it is tried again, never pruned. */
+/** 82000001-82000013 concern topics and groups. Any other unknown code is retried and never retires a token. */
 function unlisted(code: string): Row {
   return /^820000\d\d$/.test(code) ? ['rejected', 'topic or group error'] : ['unavailable', 'unknown code']
 }
 
 /**
- * Refused tokens stand in `msg`, which is JSON inside a JSON string: a flat list in v1 and v2, lists by reason in v3. When
- * it cannot be read, all tokens share `rest`: the batch was taken, and sending it again would show it twice.
+ * Refused tokens are in `msg`, which is JSON inside a JSON string: a flat list in v1 and v2, lists by reason in v3. If it cannot
+ * be read, all tokens get `rest`: the request was accepted, and another one would notify devices twice.
  */
-function partly(code: string, msg: unknown, rest: Outcome): SendVerdict {
+function partial(code: string, msg: unknown, rest: Outcome): SendResult {
   const refused = new Map<string, Outcome>()
   const detail = typeof msg === 'string' ? parseObject(msg) : undefined
   for (const token of strings(detail?.illegal_tokens))
-    refused.set(token, { kind: 'gone', reason: `${code} illegal token` })
+    refused.set(token, { kind: 'gone', reason: reason('huawei', code, 'illegal token') })
   const byReason = detail?.illegalTokens
   if (typeof byReason === 'object' && byReason !== null)
-    for (const [reason, tokens] of Object.entries(byReason)) {
-      const word = /^\w{1,64}$/.test(reason) ? reason : 'illegal token'
-      const outcome: Outcome = { kind: byIllegalReason.get(reason) ?? 'rejected', reason: `${code} ${word}` }
+    for (const [name, tokens] of Object.entries(byReason)) {
+      const word = /^\w{1,64}$/.test(name) ? name : undefined
+      const outcome: Outcome = {
+        kind: byIllegalReason.get(name) ?? 'rejected',
+        reason: reason('huawei', code, word ?? 'illegal token', word),
+      }
       for (const token of strings(tokens)) refused.set(token, outcome)
     }
-  return { outcomeOf: (token) => refused.get(token) ?? rest, refresh: false, urgencyRefused: false }
+  return { outcomeOf: (token) => refused.get(token) ?? rest, tokenRefused: false, urgencyRefused: false }
 }
 
 /**
- * The token endpoint's refusals.
+ * Errors of the token endpoint.
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/account-server-error-code-0000001062371380
  */
 const bySubError: Readonly<Record<string, string>> = {
@@ -117,38 +121,42 @@ const bySubError: Readonly<Record<string, string>> = {
   20182: 'grant_type wrong',
 }
 
-/** Pure. What it means for a send that no access token was handed out. */
+/** Pure. Returns the outcome of a send that got no access token. */
 export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
   const sub = codeOf(parseObject(reply.text)?.sub_error)
   if (status === 429 || status === 503) {
-    // Token requests are bounded per five minutes; coming back sooner than a minute only prolongs it.
+    // Token requests are limited per five minutes; retrying within a minute only prolongs that.
     const retryAfter = Math.max(60, retryAfterSeconds(reply.headers, nowMs) ?? 0)
-    return { kind: 'throttled', reason: `oauth ${status} too many token requests`, retryAfter }
+    return { kind: 'throttled', reason: oauthReason(status, 'too many token requests'), retryAfter }
   }
   if (status >= 400 && status < 500) {
-    const words = sub === undefined ? 'token request refused' : (bySubError[sub] ?? 'token request refused')
-    return { kind: 'misconfigured', reason: `oauth ${sub ?? status} ${words}` }
+    const text = sub === undefined ? 'token request refused' : (bySubError[sub] ?? 'token request refused')
+    return { kind: 'misconfigured', reason: oauthReason(sub ?? status, text) }
   }
-  return failing('unavailable', `oauth ${status} no access token`, reply, nowMs)
+  return failureOutcome('unavailable', oauthReason(status, 'no access token'), reply, nowMs)
+}
+
+function oauthReason(code: string | number, text: string): Reason {
+  return reason('huawei', `oauth_${code}`, `oauth ${code} ${text}`)
 }
 
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
   const row: Row =
     byStatus[status] ??
-    (status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'no answer in JSON'])
-  return failing(row[0], `HTTP ${status} ${row[1]}`, reply, nowMs)
+    (status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'the reply is not JSON'])
+  return failureOutcome(row[0], reason('huawei', `http_${status}`, `HTTP ${status} ${row[1]}`), reply, nowMs)
 }
 
 function forAll(
   outcome: Outcome,
-  marks: Partial<Pick<SendVerdict, 'refresh' | 'urgencyRefused'>> = {},
-): SendVerdict {
-  return { outcomeOf: () => outcome, refresh: false, urgencyRefused: false, ...marks }
+  marks: Partial<Pick<SendResult, 'tokenRefused' | 'urgencyRefused'>> = {},
+): SendResult {
+  return { outcomeOf: () => outcome, tokenRefused: false, urgencyRefused: false, ...marks }
 }
 
-/** Codes are strings of digits by the book, numbers now and then. */
+/** Documented as a string of digits; numbers occur too. */
 function codeOf(value: unknown): string | undefined {
   const code = typeof value === 'number' ? String(value) : value
   return typeof code === 'string' && /^\d{1,12}$/.test(code) ? code : undefined

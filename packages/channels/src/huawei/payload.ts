@@ -1,15 +1,15 @@
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { type ClassicBody, mapClassic } from './payload-classic.ts'
-import { mapNext, type NextBody } from './payload-next.ts'
+import { mapV2, type V2Body } from './payload-v2.ts'
+import { mapV3, type V3Body } from './payload-v3.ts'
 import type { HuaweiSettings } from './settings.ts'
 
-/** The message in both versions of the interface, as far as the certificate opens them; tokens are filled in later. */
-export type HuaweiPayload = { classic?: ClassicBody | Unsupported; next?: NextBody | Unsupported }
+/** The message for the API versions that the certificate can use; the transport adds the tokens. */
+export type HuaweiPayload = { v2?: V2Body | Unsupported; v3?: V3Body | Unsupported }
 
 export function mapPayload(task: Task, settings: HuaweiSettings): HuaweiPayload | Unsupported {
   const payload: HuaweiPayload = {}
-  if (settings.classic) payload.classic = mapClassic(task, settings)
-  if (settings.next) payload.next = mapNext(task, settings)
+  if (settings.v2) payload.v2 = mapV2(task, settings)
+  if (settings.v3) payload.v3 = mapV3(task, settings)
   const bodies = Object.values(payload)
   return bodies.every(isUnsupported) ? bodies[0]! : payload
 }

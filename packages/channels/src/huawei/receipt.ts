@@ -1,47 +1,51 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
+import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
 import { parseObject } from '../shared/http.ts'
-import { readTaskId } from '../shared/task-id.ts'
+import { readTaskId } from '../shared/identifiers.ts'
+import { reason } from '../shared/reason.ts'
 import type { HuaweiSettings } from './settings.ts'
 
-const answered: CallbackAnswer = {
+const success: CallbackResponse = {
   status: 200,
   contentType: 'application/json;charset=UTF-8',
   body: '{"code":"0","message":"success"}',
 }
 
-const refused = (status: number, problem: string): CallbackReading => ({
+const refused = (status: number, problem: string): CallbackResult => ({
   ok: false,
   problem,
-  answer: {
+  response: {
     status,
     contentType: 'application/json;charset=UTF-8',
     body: JSON.stringify({ code: '1', message: problem }),
   },
 })
 
-/** A receipt's signature is good for this long around its time; replays within it change nothing, receipts count once. */
+/** Contains the signature. */
+export const callbackHeader = 'x-huawei-callback-id'
+
+/** Maximum difference between a signature's time and ours. A replay within it has no effect: a receipt counts once. */
 const windowMs = 5 * 60_000
 
 /** https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-receipt-api-0000001051066120 */
-export function readCallback(request: CallbackRequest, settings: HuaweiSettings): CallbackReading {
+export function readCallback(request: CallbackRequest, settings: HuaweiSettings): CallbackResult {
   if (settings.callback) {
-    const header = request.headers['x-huawei-callback-id']
-    // The console's test button is said to come without it: it is answered well and counts for nothing.
+    const header = request.headers[callbackHeader]
+    // The test button of the console is said to send none: it gets a success reply and is not counted.
     if (!header)
-      return { ok: false, problem: 'the receipt carries no X-HUAWEI-CALLBACK-ID', answer: answered }
+      return { ok: false, problem: 'the receipt has no X-HUAWEI-CALLBACK-ID header', response: success }
     const problem = checkSignature(header, settings.callback, request.now)
     if (problem) return refused(401, problem)
   }
   const statuses = parseObject(request.body.toString('utf8'))?.statuses
-  if (!Array.isArray(statuses)) return refused(400, 'the body holds no list named statuses')
+  if (!Array.isArray(statuses)) return refused(400, 'the body has no list named statuses')
   const receipts = statuses.flatMap((item) => readStatus(item, settings.clientId) ?? [])
-  return { ok: true, receipts, answer: answered }
+  return { ok: true, receipts, response: success }
 }
 
 /**
- * value = base64(HMAC-SHA256(key, timestamp + nonce + user)). Newer keys are base64 of the real key, older ones the key
- * itself, and nothing tells them apart: either may match.
+ * value = base64(HMAC-SHA256(key, timestamp + nonce + user)). Newer secrets are base64 of the key, older ones the key itself,
+ * and they cannot be distinguished: either may match.
  */
 function checkSignature(
   header: string,
@@ -62,26 +66,29 @@ function checkSignature(
   })
   if (!matches) return 'the signature of the receipt is wrong'
   const at = Number(timestamp) * (/^\d{10}$/.test(timestamp) ? 1000 : 1)
-  if (!(Math.abs(nowMs - at) <= windowMs)) return 'the signature of the receipt is out of time'
+  if (!(Math.abs(nowMs - at) <= windowMs))
+    return 'the signature of the receipt is too old, or the clocks differ by more than 5 minutes'
   return undefined
 }
 
-/** 0 reached the device; 2 and 5 prove a dead token; 27 and 51 wait on the device and may still become 0. */
-const waiting = new Set([27, 51])
+/** 0: delivered; 2 and 5: the token is dead; 27 and 51: pending on the device, may still become 0. */
+const pending = new Set([27, 51])
 const gone = new Set([2, 5])
 
-/** Version 1 of the receipt has `status`, version 2 `deliveryStatus.result`. Undefined: not about a push of ours. */
+/** Version 1 of the receipt has `status`, version 2 `deliveryStatus.result`. Returns undefined for another sender's push. */
 function readStatus(item: unknown, clientId: string | undefined): Receipt | undefined {
   if (typeof item !== 'object' || item === null) return undefined
   const { token, biTag, status, subStatus, deliveryStatus, ...rest } = item as Record<string, unknown>
   const owner = rest.appid ?? rest.clientId
   if (clientId !== undefined && owner !== undefined && String(owner) !== clientId) return undefined
-  // Other senders of the same app write their own tags, or none.
+  // Other senders of the same app have other tags, or none.
   const taskId = readTaskId(biTag)
   const result = Number(status ?? (deliveryStatus as { result?: unknown } | null | undefined)?.result)
   if (typeof token !== 'string' || !token || !taskId || !Number.isInteger(result)) return undefined
   if (result === 0) return { taskId, token, event: 'received' }
-  if (waiting.has(result)) return undefined
-  const reason = /^\w{1,16}$/.test(String(subStatus ?? '')) ? `${result}/${subStatus}` : String(result)
-  return { taskId, token, event: gone.has(result) ? 'gone' : 'dropped', reason }
+  if (pending.has(result)) return undefined
+  const detail = /^\w{1,16}$/.test(String(subStatus ?? '')) ? String(subStatus) : undefined
+  const text = `receipt status ${result}${detail === undefined ? '' : `/${detail}`}`
+  const event = gone.has(result) ? 'gone' : 'dropped'
+  return { taskId, token, event, reason: reason('huawei', result, text, detail) }
 }

@@ -1,10 +1,10 @@
-import { accepted, type Outcome } from '@herald/domain'
-import { nextShanghaiMidnight } from '../shared/day.ts'
-import { type FailingKind, failing } from '../shared/failing.ts'
+import { accepted, type Outcome, ownReasons } from '@herald/domain'
 import { type HttpReply, parseObject } from '../shared/http.ts'
-import { wording } from '../shared/wording.ts'
+import { failureOutcome, outcomeOfStatus, vendorText } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
+import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 
-/** An answer of Meizu that could be read. `failed` maps the targets it names to their code; others were accepted. */
+/** A readable reply of Meizu. `failed` maps refused targets to their code; all others were accepted. */
 export type MeizuReply = {
   code: string
   message: string
@@ -12,10 +12,10 @@ export type MeizuReply = {
   value: Readonly<Record<string, unknown>>
 }
 
-type Verdict = 'gone' | 'rejected' | 'misconfigured' | 'throttled' | 'unavailable' | 'until midnight'
-type Table = Readonly<Record<string, readonly [Verdict, string]>>
+type CodeMeaning = 'gone' | 'rejected' | 'misconfigured' | 'throttled' | 'unavailable' | 'until midnight'
+type Table = Readonly<Record<string, readonly [CodeMeaning, string]>>
 
-/** Codes about the whole call, https://github.com/MEIZUPUSH/PushAPI. 110010 means something else for one target. */
+/** Codes of the whole call, https://github.com/MEIZUPUSH/PushAPI. */
 export const callCodes: Table = {
   300: ['unavailable', 'redirect, not followed'],
   500: ['unavailable', 'other error'],
@@ -30,43 +30,48 @@ export const callCodes: Table = {
   110004: ['rejected', 'empty parameter'],
   110009: ['misconfigured', 'the app is on the blacklist'],
   110010: ['throttled', 'the app sends too fast'],
-  110019: ['until midnight', 'pushes of the day spent'],
+  110019: ['until midnight', 'daily push quota used up'],
   110031: ['misconfigured', 'bad package name'],
   110032: ['rejected', 'bad taskId'],
   110033: ['misconfigured', 'bad appSecret'],
-  110051: ['until midnight', 'the app’s count is spent'],
-  110053: ['rejected', 'pass-through over its limit'],
+  110051: ['until midnight', 'push quota of the app used up'],
+  110053: ['rejected', 'pass-through limit exceeded'],
 }
 
-/** Codes about single targets, same page. */
+/** Codes of single targets, same page. */
 export const targetCodes: Table = {
   201: ['rejected', 'not allowed by the server'],
   501: ['unavailable', 'internal failure'],
   513: ['unavailable', 'internal failure'],
-  518: ['throttled', 'over the configured speed'],
+  518: ['throttled', 'configured rate exceeded'],
   519: ['unavailable', 'overload'],
-  520: ['rejected', 'folded, over 5 messages a minute to this device'],
+  520: ['rejected', 'collapsed, more than 5 messages per minute to this device'],
   110002: ['gone', 'pushId not subscribed'],
   110003: ['gone', 'pushId malformed'],
   110005: ['rejected', 'alias not subscribed'],
-  110010: ['rejected', 'the user turned messages off'],
-  110011: ['rejected', 'public messages of the day spent for this device'],
+  110010: ['rejected', 'the user disabled messages'],
+  110011: ['rejected', 'daily quota of public messages of this device used up'],
 }
 
-/** The whole call is refused for a target it does not name. */
-export function blamesATarget({ code }: MeizuReply): boolean {
+/** The whole call was refused because of one target, which the reply does not name. */
+export function isRefusedForTarget({ code }: MeizuReply): boolean {
   return code === '110002' || code === '110003'
 }
 
-/** Reads an answer, or says what an unreadable one means. */
+/** Reads a reply; returns the outcome of all targets if it is unreadable. */
 export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome {
-  if (http.status < 200 || http.status > 299)
-    return failing(kindOfStatus(http.status), `HTTP ${http.status}`, http, nowMs)
+  const byStatus = outcomeOfStatus(
+    'meizu',
+    http,
+    (status) => (status === 408 ? 'unavailable' : 'rejected'),
+    nowMs,
+  )
+  if (byStatus) return byStatus
   const body = parseObject(http.text)
   const code = body?.code
   if (!body || (typeof code !== 'string' && typeof code !== 'number'))
-    return failing('unavailable', 'the answer is not Meizu’s JSON', http, nowMs)
-  // `value` is "" on most failures.
+    return failureOutcome('unavailable', unreadable, http, nowMs)
+  // `value` is "" for most errors.
   const value = isObject(body.value) ? body.value : {}
   return {
     code: String(code),
@@ -76,16 +81,13 @@ export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome 
   }
 }
 
-function kindOfStatus(status: number): FailingKind {
-  if (status === 429) return 'throttled'
-  return status >= 400 && status <= 499 && status !== 408 ? 'rejected' : 'unavailable'
+const unreadable = ownReasons.vendor_reply_unreadable('the reply is not JSON with a code')
+
+export function isReply(read: MeizuReply | Outcome): read is MeizuReply {
+  return 'code' in read
 }
 
-export function isReply(reading: MeizuReply | Outcome): reading is MeizuReply {
-  return 'code' in reading
-}
-
-/** One outcome a token, in their order. */
+/** Returns one outcome per token, in the same order. */
 export function classify(reply: MeizuReply, tokens: readonly string[], nowMs: number): Outcome[] {
   if (reply.code !== '200') {
     const outcome = outcomeOfCall(reply, nowMs)
@@ -97,22 +99,23 @@ export function classify(reply: MeizuReply, tokens: readonly string[], nowMs: nu
   })
 }
 
-/** What a code other than 200 means for everybody in the call. */
+/** Returns the outcome of all targets for a code other than 200. */
 export function outcomeOfCall({ code, message }: MeizuReply, nowMs: number): Outcome {
   return outcomeOf(callCodes, code, message, nowMs)
 }
 
 function outcomeOf(table: Table, code: string, message: string, nowMs: number): Outcome {
   const known = Object.hasOwn(table, code) ? table[code] : undefined
-  if (!known) return { kind: 'rejected', reason: `${wording(code)} ${wording(message)}`.trim() }
-  const [verdict, words] = known
-  const reason = `${code} ${words}`
-  return verdict === 'until midnight'
-    ? { kind: 'quota', reason, until: nextShanghaiMidnight(nowMs) }
-    : { kind: verdict, reason }
+  const [meaning, text] = known ?? ['rejected', vendorText(message) || 'unknown code']
+  // 110010 has another meaning for a single target.
+  const differs = table === targetCodes && callCodes[code] && callCodes[code][0] !== meaning
+  const why = reason('meizu', code, text, differs ? 'target' : undefined)
+  return meaning === 'until midnight'
+    ? { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) }
+    : { kind: meaning, reason: why }
 }
 
-/** Code to targets by Meizu's text; target to code was seen too. A code has at most 6 digits, a pushId at least 16. */
+/** Documented as code → targets; target → code occurs too. A code has at most 6 digits, a pushId at least 16. */
 function readFailed(value: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   const failed = new Map<string, string>()
   for (const [name, item] of Object.entries(value)) {

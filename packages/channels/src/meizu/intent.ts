@@ -1,45 +1,44 @@
 import { parseVerbatim } from '@herald/domain'
 import { type IntentUri, parseIntentUri } from '../shared/intent-uri.ts'
 
-/** What Meizu can open: a page of the app by its class, or an address. */
+/** Meizu can open an activity of the app by its class, or a URL. */
 type MeizuTarget =
-  | { kind: 'page'; activity: string; extras: Record<string, unknown> }
-  | { kind: 'address'; url: string; extras: Record<string, unknown> }
+  | { kind: 'activity'; activity: string; extras: Record<string, unknown> }
+  | { kind: 'url'; url: string; extras: Record<string, unknown> }
 
 /**
- * Reads an Android intent URI. A component names the page; without one, a scheme makes an address of it. Undefined when it
- * is neither.
+ * Reads an Android intent URI: an activity if it has a component, a URL if it has a scheme, otherwise undefined.
  */
 export function readIntent(uri: string): MeizuTarget | undefined {
   const intent = parseIntentUri(uri)
-  if (!intent) return isAddress(uri) ? { kind: 'address', url: uri, extras: {} } : undefined
+  if (!intent) return isUrl(uri) ? { kind: 'url', url: uri, extras: {} } : undefined
   const extras = Object.fromEntries(intent.extras.map(({ kind, name, value }) => [name, typed(kind, value)]))
   const activity = activityOf(intent.fields.get('component'))
-  if (activity) return { kind: 'page', activity, extras }
-  const url = addressOf(intent)
-  return isAddress(url) ? { kind: 'address', url, extras } : undefined
+  if (activity) return { kind: 'activity', activity, extras }
+  const url = urlOf(intent)
+  return isUrl(url) ? { kind: 'url', url, extras } : undefined
 }
 
-/** `pkg/cls`, where a class with a leading dot lies in the package; Meizu wants the class alone. */
+/** `pkg/cls`; a class with a leading dot is relative to the package. Meizu needs the full class only. */
 function activityOf(component: string | undefined): string | undefined {
   const [pkg, cls, ...more] = component?.split('/') ?? []
   if (!pkg || !cls || more.length > 0) return undefined
   return cls.startsWith('.') ? pkg + cls : cls
 }
 
-function addressOf({ address, fields }: IntentUri): string {
+function urlOf({ address, fields }: IntentUri): string {
   const scheme = fields.get('scheme')
   const rest = address.replace(/^intent:/, '')
   return scheme && rest.startsWith('//') ? `${scheme}:${rest}` : rest
 }
 
-/** S text, B true or false, c a character; the others are numbers, and keep their digits. */
+/** S string, B boolean, c character; all others are numbers and keep their digits. */
 function typed(kind: string, value: string): unknown {
   if (kind === 'B') return value === 'true'
   if (kind === 'S' || kind === 'c') return value
   return /^-?(0|[1-9]\d{0,18})(\.\d{1,30})?$/.test(value) ? parseVerbatim(value) : value
 }
 
-function isAddress(url: string): boolean {
+function isUrl(url: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/./i.test(url) && !/^intent:/i.test(url)
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * https://github.com/MEIZUPUSH/PushAPI: all parameters but `sign`, by name, as raw text, with nothing between the pairs, the
- * secret behind them, MD5 in lower case. It covers the exact text of messageJson: what is signed must be what is sent.
+ * https://github.com/MEIZUPUSH/PushAPI: MD5 of all parameters except `sign`, sorted by name, unencoded and without separators,
+ * followed by the secret. It covers the exact text of messageJson, so the signed text must be the one that is sent.
  */
 export function signOf(fields: Readonly<Record<string, string>>, appSecret: string): string {
   const hash = createHash('md5')

@@ -1,4 +1,4 @@
-/** Never a comma, which would split the token in two. */
+/** Without commas, which separate tokens. */
 const pushId = /^[0-9A-Za-z]{16,128}$/
 
 export function checkToken(token: string): string | undefined {

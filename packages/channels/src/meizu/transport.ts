@@ -1,25 +1,34 @@
 import type { Outcome } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { shanghaiDate } from '../shared/day.ts'
-import { joinUrl, openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { untilAborted } from '../shared/pass.ts'
-import { blamesATarget, classify, isReply, type MeizuReply, outcomeOfCall, readReply } from './classify.ts'
+import { untilAborted } from '../shared/abort.ts'
+import { joinUrl } from '../shared/http.ts'
+import { openHttpClient } from '../shared/http-client.ts'
+import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { shanghaiDate } from '../shared/shanghai-time.ts'
+import {
+  classify,
+  isRefusedForTarget,
+  isReply,
+  type MeizuReply,
+  outcomeOfCall,
+  readReply,
+} from './classify.ts'
 import type { MeizuPayload } from './payload.ts'
 import type { MeizuSettings } from './settings.ts'
 import { signOf } from './sign.ts'
 
 const root = '/garcia/api/server/push'
-/** The kind of picture that an expanded notice shows. */
+/** The imgType for expanded notifications. */
 const expandedPicture = '1'
-/** Remembered for a task whose picture Meizu does not take. */
+/** Stored for a task whose picture Meizu refuses. */
 const noPicture = 'none'
 
 export function openTransport(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
   const http = openHttpClient(deps)
   const base = settings.region === 'intl' ? (deps.urls.meizuIntl ?? deps.urls.meizu) : deps.urls.meizu
 
-  /** A call signed with the secret: there is no pass to fetch or to lose. */
-  async function ask(
+  /** A call signed with the secret; there is no access token. */
+  async function call(
     method: 'GET' | 'POST',
     path: string,
     fields: Record<string, string>,
@@ -42,15 +51,15 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     return readReply(reply, deps.now())
   }
 
-  /** Lodges the picture once a task. Without it the text goes out alone: a picture is never worth a failure. */
-  async function lodge(payload: MeizuPayload, signal: AbortSignal): Promise<string> {
+  /** Uploads the picture once per task. If that fails, the text is sent without it. */
+  async function uploadPicture(payload: MeizuPayload, signal: AbortSignal): Promise<string> {
     const { picture, taskId } = payload
     if (!picture) return noPicture
     const upload = async () => {
-      const reading = await ask('POST', '/uploadImg', { imgType: expandedPicture, imgUrl: picture })
-      if (!isReply(reading)) throw new Error('the picture could not be lodged')
-      const { imgUrl } = reading.value
-      return reading.code === '200' && typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
+      const reply = await call('POST', '/uploadImg', { imgType: expandedPicture, imgUrl: picture })
+      if (!isReply(reply)) throw new Error('the picture could not be uploaded')
+      const { imgUrl } = reply.value
+      return reply.code === '200' && typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
     }
     try {
       return await untilAborted(deps.taskMemory(taskId, 'picture', upload), signal)
@@ -60,24 +69,24 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   }
 
   async function push(
-    way: MeizuPayload['way'],
+    pushType: MeizuPayload['pushType'],
     messageJson: string,
     tokens: readonly string[],
     signal: AbortSignal,
-    tell: (token: string, outcome: Outcome) => void,
+    report: (token: string, outcome: Outcome) => void,
   ): Promise<void> {
     const fields = { messageJson, pushIds: tokens.join() }
-    const reading = await ask('POST', `/${way}/pushByPushId`, fields, signal).catch(outcomeOfFailure)
-    // A call refused for one bad target is asked again in halves, until the bad one stands alone.
-    if (isReply(reading) && blamesATarget(reading) && tokens.length > 1) {
+    const reply = await call('POST', `/${pushType}/pushByPushId`, fields, signal).catch(outcomeOfError)
+    // Meizu refuses the whole call because of one bad target, so it is halved until the bad one is alone.
+    if (isReply(reply) && isRefusedForTarget(reply) && tokens.length > 1) {
       const middle = Math.ceil(tokens.length / 2)
       for (const half of [tokens.slice(0, middle), tokens.slice(middle)])
-        await push(way, messageJson, half, signal, tell)
+        await push(pushType, messageJson, half, signal, report)
       return
     }
-    const outcomes = isReply(reading) ? classify(reading, tokens, deps.now()) : tokens.map(() => reading)
+    const outcomes = isReply(reply) ? classify(reply, tokens, deps.now()) : tokens.map(() => reply)
     tokens.forEach((token, i) => {
-      tell(token, outcomes[i]!)
+      report(token, outcomes[i]!)
     })
   }
 
@@ -87,28 +96,26 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     { signal, report }: SendContext,
   ): Promise<void> {
     if (recipients.length === 0) return
-    const places = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-    const noticeExpandImgUrl = await lodge(payload, signal)
+    const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
+    const noticeExpandImgUrl = await uploadPicture(payload, signal)
     const picture =
       noticeExpandImgUrl === noPicture
         ? {}
         : { noticeExpandInfo: { noticeExpandType: 2, noticeExpandImgUrl } }
-    // Written once: the sign covers this very text.
+    // Serialized once, because the signature covers this text.
     const messageJson = JSON.stringify({ ...payload.message, ...picture })
-    await push(payload.way, messageJson, [...places.keys()], signal, (token, outcome) => {
-      for (const index of places.get(token)!) report(index, outcome)
+    await push(payload.pushType, messageJson, [...byToken.keys()], signal, (token, outcome) => {
+      for (const index of byToken.get(token)!) report(index, outcome)
     })
   }
 
-  /** Today's statistics: signed like a push, and pushes nothing. */
+  /** Reads today's statistics: signed like a push, but sends nothing. */
   async function check(signal: AbortSignal): Promise<CheckResult> {
     const today = shanghaiDate(deps.now())
     const days = { startTime: today, endTime: today }
-    const reading = await ask('GET', '/statistics/dailyPushStatics', days, signal).catch(outcomeOfFailure)
-    if (isReply(reading) && reading.code === '200') return { ok: true }
-    const outcome = isReply(reading) ? outcomeOfCall(reading, deps.now()) : reading
-    const problem = 'reason' in outcome ? outcome.reason : outcome.kind
-    return { ok: false, problem: `Meizu: ${problem}`, temporary: outcome.kind !== 'misconfigured' }
+    const reply = await call('GET', '/statistics/dailyPushStatics', days, signal).catch(outcomeOfError)
+    if (isReply(reply) && reply.code === '200') return { ok: true }
+    return failedCheck('Meizu', isReply(reply) ? outcomeOfCall(reply, deps.now()) : reply)
   }
 
   return { send, check, close: () => http.close() }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { MintedSession } from '../channel.ts'
-import { type HttpReply, parseObject } from '../shared/http.ts'
-import { readInteger } from './classify.ts'
+import { type HttpReply, parseObject, readInteger } from '../shared/http.ts'
 import type { OppoSettings } from './settings.ts'
 
 const hourMs = 3_600_000
@@ -20,8 +19,8 @@ export function authForm({ appKey, masterSecret }: OppoSettings, nowMs: number):
 }
 
 /**
- * The token of a good answer; undefined when it holds none. It lives for 24 hours from create_time, which lies in the past when
- * OPPO hands out one that it made before; a create_time that cannot be true is not believed.
+ * Returns the token of a successful reply, or undefined. It lives for 24 hours from create_time, which is in the past when OPPO
+ * returns an existing token; an impossible create_time is ignored.
  */
 export function readAuth(reply: HttpReply, nowMs: number): MintedSession | undefined {
   if (reply.status !== 200) return undefined

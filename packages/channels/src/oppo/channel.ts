@@ -1,20 +1,23 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { holdQuota } from '../shared/hold-quota.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { rememberQuota } from '../shared/remember-quota.ts'
+import { card } from './card.ts'
 import { mapPayload, type OppoPayload, quotaClass } from './payload.ts'
 import { readCallback } from './receipt.ts'
-import { limits, type OppoSettings, readSettings } from './settings.ts'
+import { type OppoSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openTransport } from './transport.ts'
 
-export const oppo: ChannelAdapter<OppoSettings, OppoPayload> = {
-  name: 'oppo',
-  tokensPerCall: 1000,
-  onePerDevice: false,
+export const adapter: ChannelAdapter<OppoSettings, OppoPayload> = {
+  ...fromCard(card),
   readSettings,
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
+  open: (settings, deps) =>
+    rememberQuota(
+      lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
+      quotaClass,
+      deps.now,
+    ),
   readCallback,
 }

@@ -1,22 +1,20 @@
 import { androidView, type Badge, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clampBadge } from '../shared/badge.ts'
-import { asStrings, fittingData } from '../shared/client-data.ts'
-import { timeLeft } from '../shared/time-left.ts'
-import { cutCodePoints } from '../shared/truncate.ts'
+import { asStrings, clampBadge, fittingData, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
+import { cutCodePoints } from '../shared/texts.ts'
 import type { OppoSettings } from './settings.ts'
 
-/** What all recipients share; the transport adds target and app_message_id. */
+/** The notification for all recipients; the transport adds target and app_message_id. */
 export type OppoPayload = {
   taskId: number
   notification: OppoNotification
-  /** The same without its picture, for when OPPO refuses the picture. */
+  /** The same without its picture, in case OPPO refuses the picture. */
   plain?: OppoNotification
-  /** A refused class or a missing template is the message's fault or the certificate's. */
+  /** Where class and template come from: a refusal is an error of the message or of the certificate. */
   classFrom: 'message' | 'certificate'
 }
 
-/** https://open.oppomobile.com/new/developmentDoc/info?id=11236, but for app_message_id. */
+/** https://open.oppomobile.com/new/developmentDoc/info?id=11236, without app_message_id. */
 export type OppoNotification = {
   style: 1 | 2 | 3
   title: string
@@ -40,14 +38,14 @@ export type OppoNotification = {
   call_back_parameter?: string
 }
 
-/** In characters, of which an emoji is one. */
-const mostTitle = 50
-const mostLongText = 128
-const mostPictureText = 50
-const mostPictureUrl = 300
-const mostClickUrl = 2000
-const mostParameters = 4000
-const mostCallbackUrl = 200
+/** In characters; an emoji counts as one. */
+const maxTitle = 50
+const maxLongText = 128
+const maxPictureText = 50
+const maxPictureUrl = 300
+const maxClickUrl = 2000
+const maxParameters = 4000
+const maxCallbackUrl = 200
 const tenDaysS = 864_000
 
 export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Unsupported {
@@ -55,20 +53,20 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
   if (message.type === 'cmd') return { unsupported: 'OPPO has no pass-through messages' }
   const texts = titleAndBody(message, task.applicationName)
   if (!texts?.title.trim() || !texts.body.trim())
-    return { unsupported: 'OPPO needs a title and a content, and every text is blank' }
+    return { unsupported: 'OPPO needs a title and a content, but all texts are blank' }
   const { click } = androidView(message, 'oppo')
-  if (click.kind === 'intent' && click.intent.length > mostClickUrl)
-    return { unsupported: `OPPO takes an intent of at most ${mostClickUrl} characters` }
+  if (click.kind === 'intent' && click.intent.length > maxClickUrl)
+    return { unsupported: `OPPO accepts an intent of at most ${maxClickUrl} characters` }
   const parameters = fittingData(
     task,
     (data) => JSON.stringify(asStrings(data)),
-    (text) => text.length <= mostParameters,
+    (text) => text.length <= maxParameters,
   )
   if (parameters === undefined)
-    return { unsupported: `OPPO takes at most ${mostParameters} characters of ext` }
+    return { unsupported: `OPPO accepts at most ${maxParameters} characters of ext` }
 
   const common = {
-    title: cutCodePoints(texts.title, mostTitle),
+    title: cutCodePoints(texts.title, maxTitle),
     ...clickOf(click),
     action_parameters: parameters,
     ...lifetime(task),
@@ -78,16 +76,16 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
     ...receipts(task),
   }
   const plain: OppoNotification = message.bigText
-    ? { style: 2, content: cutCodePoints(message.bigText, mostLongText), ...common }
+    ? { style: 2, content: cutCodePoints(message.bigText, maxLongText), ...common }
     : { style: 1, content: cutCodePoints(texts.body, settings.contentLimit), ...common }
   const picture = pictureOf(task, settings)
   const base = { taskId: task.taskId, classFrom: classSource(task) }
   if (!picture) return { ...base, notification: plain }
-  const content = cutCodePoints(texts.body, mostPictureText)
+  const content = cutCodePoints(texts.body, maxPictureText)
   return { ...base, notification: { style: 3, content, big_picture_url: picture, ...common }, plain }
 }
 
-/** What decides whether a message is counted as marketing: only that has a day's limit. */
+/** The fields by which OPPO counts a message as marketing; only marketing has a daily limit. */
 export function quotaClass({ notification }: OppoPayload): string {
   const { category, channel_id, private_msg_template_id } = notification
   return JSON.stringify([category, channel_id, private_msg_template_id])
@@ -95,7 +93,7 @@ export function quotaClass({ notification }: OppoPayload): string {
 
 function pictureOf({ message }: Task, settings: OppoSettings): string | undefined {
   const url = message.type === 'image' ? message.attachmentUrl : undefined
-  return url && settings.pictureUrl && url.length <= mostPictureUrl ? url : undefined
+  return url && settings.pictureUrl && url.length <= maxPictureUrl ? url : undefined
 }
 
 function clickOf(click: Click): Pick<OppoNotification, 'click_action_type' | 'click_action_url'> {
@@ -105,16 +103,16 @@ function clickOf(click: Click): Pick<OppoNotification, 'click_action_type' | 'cl
 }
 
 function lifetime(task: Task): Pick<OppoNotification, 'off_line' | 'off_line_ttl'> {
-  const seconds = timeLeft(task, { least: 0, most: tenDaysS })
+  const seconds = timeLeft(task, { min: 0, max: tenDaysS })
   return seconds === 0 ? { off_line: false } : { off_line: true, off_line_ttl: seconds }
 }
 
-/** The message's own class fields, each over the certificate's for its class. */
+/** The class fields of the message, otherwise those of the certificate for the class. */
 function classFields({ message, messageClass }: Task, settings: OppoSettings): Partial<OppoNotification> {
   const own = message.oppo
   const forClass = settings.classes[messageClass]
   const category = own.category ?? forClass.category
-  // A level belongs to a category; the certificate's level says nothing about the message's own category.
+  // A level belongs to a category, so the certificate's level does not apply to the message's own category.
   const level = own.notifyLevel ?? (own.category === undefined ? forClass.notifyLevel : undefined)
   const templateId = own.privateMsgTemplateId ?? forClass.privateMsgTemplateId
   return withoutUndefined({
@@ -136,18 +134,14 @@ function parameters(templateId: string | undefined, text: string | undefined): u
   return templateId === undefined || text === undefined ? undefined : asStrings(parseVerbatim(text) as object)
 }
 
-/** OPPO shows “99+” above 99, so a larger number says nothing more. */
+/** OPPO shows “99+” above 99. */
 function badgeOf(wanted: Badge): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
   const badge = clampBadge(wanted)
   return badge ? { badge_operation_type: badge.kind === 'set' ? 0 : 1, badge_message_count: badge.count } : {}
 }
 
 function receipts({ callbackUrl, taskId }: Task): Partial<OppoNotification> {
-  // A longer address would fail the whole push; without it only the receipts are missing.
-  if (!callbackUrl || callbackUrl.length > mostCallbackUrl) return {}
+  // With a longer URL the whole push would fail; without it only the receipts are missing.
+  if (!callbackUrl || callbackUrl.length > maxCallbackUrl) return {}
   return { call_back_url: callbackUrl, call_back_parameter: String(taskId) }
-}
-
-function withoutUndefined(fields: Partial<OppoNotification>): Partial<OppoNotification> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

@@ -1,24 +1,25 @@
-import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
-import { readTaskId } from '../shared/task-id.ts'
+import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
+import { readTaskId } from '../shared/identifiers.ts'
+import { reason } from '../shared/reason.ts'
 import type { OppoSettings } from './settings.ts'
 
 const events: Readonly<Record<string, Pick<Receipt, 'event' | 'reason'>>> = {
   push_arrive: { event: 'received' },
-  regid_invalid: { event: 'gone', reason: 'regid_invalid' },
-  user_daily_limit: { event: 'dropped', reason: 'user_daily_limit' },
+  regid_invalid: { event: 'gone', reason: reason('oppo', 'regid_invalid', 'regid_invalid') },
+  user_daily_limit: { event: 'dropped', reason: reason('oppo', 'user_daily_limit', 'user_daily_limit') },
 }
 
-const received: CallbackAnswer = { status: 200, contentType: 'text/plain', body: '' }
-const refused: CallbackAnswer = { status: 400, contentType: 'text/plain', body: '' }
+const received: CallbackResponse = { status: 200, contentType: 'text/plain', body: '' }
+const refused: CallbackResponse = { status: 400, contentType: 'text/plain', body: '' }
 
 /**
- * A JSON array of events. Receipts are unsigned: the address is the secret, and an item of another application or whose `param`
- * is not a task id is somebody else's.
+ * A JSON array of events. Receipts are unsigned: the URL is the secret. An item of another application, or whose `param` is not a
+ * task id, belongs to another sender.
  */
-export function readCallback(request: CallbackRequest, settings: OppoSettings): CallbackReading {
+export function readCallback(request: CallbackRequest, settings: OppoSettings): CallbackResult {
   const items = parseArray(request.body.toString('utf8'))
-  if (!items) return { ok: false, problem: 'the body is not a JSON array', answer: refused }
-  return { ok: true, receipts: items.flatMap((item) => readItem(item, settings)), answer: received }
+  if (!items) return { ok: false, problem: 'the body is not a JSON array', response: refused }
+  return { ok: true, receipts: items.flatMap((item) => readItem(item, settings)), response: received }
 }
 
 function readItem(item: unknown, { appId: ownAppId }: OppoSettings): Receipt[] {

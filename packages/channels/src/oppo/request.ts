@@ -6,8 +6,8 @@ export const unicastPath = '/server/v1/message/notification/unicast'
 export const batchPath = '/server/v1/message/notification/unicast_batch'
 
 /**
- * Writes the form body of a send, token and device filled in. A batch repeats one notification up to a thousand times inside
- * a form field, so its text is escaped for the form once and not once a device.
+ * Writes the form body of a send. A batch repeats the notification up to a thousand times in one form field, so it is encoded once
+ * and not once per device.
  */
 export function openWriter(taskId: number, notification: OppoNotification) {
   const notificationText = encodeURIComponent(JSON.stringify(notification).slice(1))
@@ -15,7 +15,7 @@ export function openWriter(taskId: number, notification: OppoNotification) {
   const between = encodeURIComponent(',"notification":{"app_message_id":')
   const comma = encodeURIComponent(',')
   const end = encodeURIComponent('}')
-  /** The same for every attempt, so that OPPO itself drops what it has already pushed to the device. */
+  /** app_message_id is the same for every attempt, so that OPPO drops a message that the device already got. */
   const entry = ({ token, deviceId }: Recipient) =>
     before +
     encodeURIComponent(JSON.stringify(token)) +

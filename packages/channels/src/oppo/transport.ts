@@ -1,19 +1,21 @@
-import type { Outcome } from '@herald/domain'
 import type { CheckResult, MintedSession, Recipient, Transport, TransportDeps } from '../channel.ts'
-import { type HttpReply, joinUrl, openHttpClient } from '../shared/http.ts'
-import { CallRefused, callWithPass, outcomeOfThrown, passKey, untilAborted } from '../shared/pass.ts'
+import { untilAborted } from '../shared/abort.ts'
+import { callWithAccessToken, sessionKey } from '../shared/access-token.ts'
+import { type HttpReply, joinUrl } from '../shared/http.ts'
+import { openHttpClient } from '../shared/http-client.ts'
+import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { authForm, readAuth } from './auth.ts'
-import { classifyAuth, classifySend, type Reading, type SendVerdict } from './classify.ts'
+import { type CodeResult, classifyAuth, classifySend, type SendResult } from './classify.ts'
 import type { OppoNotification, OppoPayload } from './payload.ts'
 import { authPath, batchPath, openWriter, unicastPath } from './request.ts'
 import type { OppoSettings } from './settings.ts'
 
-/** One way a payload may be written: with its picture, or without. */
-type Form = { writer: ReturnType<typeof openWriter>; withoutPicture?: () => Form }
+/** A payload with its picture, or without. */
+type Variant = { writer: ReturnType<typeof openWriter>; withoutPicture?: () => Variant }
 
 export function openTransport(settings: OppoSettings, deps: TransportDeps): Transport<OppoPayload> {
   const http = openHttpClient(deps)
-  const key = passKey('auth_token', settings.appKey, settings.masterSecret)
+  const key = sessionKey('auth_token', settings.appKey, settings.masterSecret)
   const base = settings.region === 'intl' ? (deps.urls.oppoIntl ?? deps.urls.oppo) : deps.urls.oppo
 
   function post(path: string, body: string, signal?: AbortSignal): Promise<HttpReply> {
@@ -32,71 +34,69 @@ export function openTransport(settings: OppoSettings, deps: TransportDeps): Tran
     return minted
   }
 
-  /** One call for one or many, with a fresh auth token if the shared one has run out. */
-  async function ask(
+  /** One call for one or several recipients, with a new auth token if the shared one has expired. */
+  async function callOnce(
     { classFrom }: OppoPayload,
-    { writer }: Form,
+    { writer }: Variant,
     recipients: readonly Recipient[],
     signal: AbortSignal,
-  ): Promise<SendVerdict> {
+  ): Promise<SendResult> {
     const [only] = recipients
     const [path, fields] =
       recipients.length === 1 ? [unicastPath, writer.unicast(only!)] : [batchPath, writer.batch(recipients)]
     try {
-      return await callWithPass<SendVerdict>(deps.session, key, mint, signal, async (pass) => {
-        const reply = await post(path, `auth_token=${encodeURIComponent(pass)}&${fields}`, signal)
-        const verdict = classifySend(reply, { classFrom, nowMs: deps.now() })
-        return 'whole' in verdict && verdict.whole.cause === 'expired'
-          ? { refresh: verdict }
-          : { done: verdict }
+      return await callWithAccessToken(deps.session, key, mint, signal, async (token) => {
+        const reply = await post(path, `auth_token=${encodeURIComponent(token)}&${fields}`, signal)
+        const result = classifySend(reply, { classFrom, nowMs: deps.now() })
+        return { result, tokenRefused: 'whole' in result && result.whole.cause === 'expired' }
       })
     } catch (error) {
-      return { whole: { outcome: outcomeOfThrown(error) } }
+      return { whole: { outcome: outcomeOfError(error) } }
     }
   }
 
   return {
     async send(payload, recipients, { signal, report }) {
-      const attempt = async (form: Form, indexes: readonly number[]): Promise<void> => {
-        const verdict = await ask(
+      const attempt = async (variant: Variant, indexes: readonly number[]): Promise<void> => {
+        const result = await callOnce(
           payload,
-          form,
+          variant,
           indexes.map((index) => recipients[index]!),
           signal,
         )
-        // A refusal of the whole batch over one bad id says nothing about the others, so they are asked apart.
-        if ('whole' in verdict && verdict.whole.cause === 'target' && indexes.length > 1) {
+        // OPPO refuses the whole batch because of one bad id, so the batch is halved until the bad one is alone.
+        if ('whole' in result && result.whole.cause === 'target' && indexes.length > 1) {
           const middle = indexes.length >> 1
-          await attempt(form, indexes.slice(0, middle))
-          await attempt(form, indexes.slice(middle))
+          await attempt(variant, indexes.slice(0, middle))
+          await attempt(variant, indexes.slice(middle))
           return
         }
-        const readingOf = (index: number): Reading =>
-          'whole' in verdict ? verdict.whole : verdict.readingOf(recipients[index]!.token)
-        const again: number[] = []
+        const resultOf = (index: number): CodeResult =>
+          'whole' in result ? result.whole : result.resultOf(recipients[index]!.token)
+        const retry: number[] = []
         for (const index of indexes) {
-          const { outcome, cause } = readingOf(index)
-          if (cause === 'picture' && form.withoutPicture) again.push(index)
+          const { outcome, cause } = resultOf(index)
+          if (cause === 'picture' && variant.withoutPicture) retry.push(index)
           else report(index, outcome)
         }
-        if (again.length > 0) await attempt(form.withoutPicture!(), again)
+        if (retry.length > 0) await attempt(variant.withoutPicture!(), retry)
       }
-      await attempt(formOf(payload), [...recipients.keys()])
+      await attempt(variantOf(payload), [...recipients.keys()])
     },
 
     async check(signal): Promise<CheckResult> {
-      let asked = false
-      const ask = () => {
-        asked = true
+      let minted = false
+      const mintNow = () => {
+        minted = true
         return mint()
       }
       try {
-        // Kept as the shared token: a new one may void the old, so a check must not mint one that nobody uses.
-        const pass = await untilAborted(deps.session(key, ask), signal)
-        if (!asked) await untilAborted(deps.session(key, ask, pass), signal)
+        // A new token may invalidate the old one, so the check stores its token as the shared one.
+        const token = await untilAborted(deps.session(key, mintNow), signal)
+        if (!minted) await untilAborted(deps.session(key, mintNow, token), signal)
         return { ok: true }
       } catch (error) {
-        return problemOf(outcomeOfThrown(error))
+        return failedCheck('OPPO', outcomeOfError(error))
       }
     },
 
@@ -104,16 +104,7 @@ export function openTransport(settings: OppoSettings, deps: TransportDeps): Tran
   }
 }
 
-function formOf({ taskId, notification, plain }: OppoPayload): Form {
-  const write = (one: OppoNotification): Form => ({ writer: openWriter(taskId, one) })
+function variantOf({ taskId, notification, plain }: OppoPayload): Variant {
+  const write = (one: OppoNotification): Variant => ({ writer: openWriter(taskId, one) })
   return plain ? { ...write(notification), withoutPicture: () => write(plain) } : write(notification)
-}
-
-function problemOf(outcome: Outcome): CheckResult {
-  const reason = 'reason' in outcome ? outcome.reason : outcome.kind
-  return {
-    ok: false,
-    problem: `OPPO answered the check with ${reason}`,
-    temporary: outcome.kind !== 'misconfigured',
-  }
 }

@@ -1,13 +1,13 @@
 /**
- * As much of ASN.1 as certificates and PKCS#12 files need. Node reads certificates but shows neither Apple's own extensions
- * nor the inside of a .p12, and it writes none; the libraries that do all bring their own cryptography.
+ * The part of ASN.1 that certificates and PKCS#12 files need. Node reads certificates, but neither Apple's extensions nor the
+ * contents of a .p12; libraries that do bring their own cryptography.
  */
 export type DerNode = {
   /** The identifier octet: class, constructed bit and number. */
   tag: number
-  /** Content octets. Empty for constructed values of indefinite length, which have `children` alone. */
+  /** Content octets. Empty for constructed values of indefinite length, which have only `children`. */
   value: Buffer
-  /** The whole encoding, header included. */
+  /** The whole encoding including the header. */
   raw: Buffer
   children: DerNode[]
 }
@@ -33,16 +33,16 @@ export const explicitTag = (number: number) => 0xa0 | number
 export const implicitTag = (number: number) => 0x80 | number
 
 const constructed = 0x20
-const deepest = 32
+const maxDepth = 32
 
 export class DerProblem extends Error {}
 
-/** Reads one value from the start of `bytes`. BER's indefinite lengths are taken too: some exporters write them. */
+/** Reads one value from the start of `bytes`, also with BER's indefinite lengths, which some exporters write. */
 export function readDer(bytes: Buffer, depth = 0): DerNode {
-  if (depth > deepest) throw new DerProblem('nested too deeply')
+  if (depth > maxDepth) throw new DerProblem('is nested too deeply')
   if (bytes.length < 2) throw new DerProblem('ends too early')
   const identifier = bytes[0]!
-  if ((identifier & 0x1f) === 0x1f) throw new DerProblem('long tags are not known here')
+  if ((identifier & 0x1f) === 0x1f) throw new DerProblem('has a long tag, which is not supported')
   let at = 2
   let length = bytes[1]!
   if (length === 0x80) return readIndefinite(bytes, identifier, depth)
@@ -80,15 +80,15 @@ function readAll(bytes: Buffer, depth: number): DerNode[] {
   return nodes
 }
 
-/** The child at `index`, or a DerProblem: a missing part is a broken file, never undefined. */
+/** Returns the child at `index`; throws DerProblem if it is missing or has another tag. */
 export function child(node: DerNode, index: number, expected?: number): DerNode {
   const found = node.children[index]
   if (!found || (expected !== undefined && found.tag !== expected))
-    throw new DerProblem('is not built as expected')
+    throw new DerProblem('has an unexpected structure')
   return found
 }
 
-/** Octets of an octet string, which BER may split into pieces. */
+/** The bytes of an octet string, which BER may split into parts. */
 export function octets(node: DerNode): Buffer {
   return node.tag & constructed ? Buffer.concat(node.children.map(octets)) : node.value
 }
@@ -112,48 +112,4 @@ export function smallInteger(node: DerNode): number {
   if (node.tag !== tag.integer || node.value.length === 0 || node.value.length > 5)
     throw new DerProblem('has a number that is too large')
   return node.value.readIntBE(0, node.value.length)
-}
-
-export function writeDer(identifier: number, ...parts: Buffer[]): Buffer {
-  const value = Buffer.concat(parts)
-  if (value.length < 0x80) return Buffer.concat([Buffer.from([identifier, value.length]), value])
-  const hex = value.length.toString(16)
-  const size = Buffer.from(hex.padStart(hex.length + (hex.length & 1), '0'), 'hex')
-  return Buffer.concat([Buffer.from([identifier, 0x80 | size.length]), size, value])
-}
-
-export const sequence = (...parts: Buffer[]) => writeDer(tag.sequence, ...parts)
-export const setOf = (...parts: Buffer[]) => writeDer(tag.set, ...parts)
-export const octetString = (...parts: Buffer[]) => writeDer(tag.octetString, ...parts)
-export const bitString = (bytes: Buffer) => writeDer(tag.bitString, Buffer.from([0]), bytes)
-export const utf8 = (text: string) => writeDer(tag.utf8, Buffer.from(text))
-
-/** An unsigned number given as bytes, most significant first. */
-export function unsigned(bytes: Buffer): Buffer {
-  let start = 0
-  while (start < bytes.length - 1 && bytes[start] === 0) start++
-  const trimmed = bytes.subarray(start)
-  return trimmed[0]! & 0x80
-    ? writeDer(tag.integer, Buffer.from([0]), trimmed)
-    : writeDer(tag.integer, trimmed)
-}
-
-export function oid(dotted: string): Buffer {
-  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
-  const bytes: number[] = []
-  for (const arc of [first * 40 + second, ...rest]) {
-    const groups = [arc & 0x7f]
-    for (let left = Math.floor(arc / 128); left > 0; left = Math.floor(left / 128))
-      groups.unshift((left & 0x7f) | 0x80)
-    bytes.push(...groups)
-  }
-  return writeDer(tag.oid, Buffer.from(bytes))
-}
-
-/** RFC 5280: UTCTime until 2049, GeneralizedTime from 2050. */
-export function time(date: Date): Buffer {
-  const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '')
-  return date.getUTCFullYear() < 2050
-    ? writeDer(tag.utcTime, Buffer.from(digits.slice(2)))
-    : writeDer(tag.generalizedTime, Buffer.from(digits))
 }

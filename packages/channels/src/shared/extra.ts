@@ -1,17 +1,17 @@
 import type { MessageClass } from '@herald/domain'
 import { CertificateProblem } from '../channel.ts'
 
-/** Reads one value of `extra`, or throws a CertificateProblem that names the key. */
+/** Reads one value of `extra`; throws a CertificateProblem with its name. */
 export type Reader<T> = (value: unknown, name: string) => T
-type Readers = Record<string, Reader<unknown>>
-/** What a table of readers yields: every key optional, because blank means "not set". */
-type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
+export type Readers = Record<string, Reader<unknown>>
+/** The result of a table of readers: every key is optional, because blank values count as not set. */
+export type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
 
 export type ExtraLimits = { requestsPerSecond?: number; devicesPerSecond?: number; dailyQuota?: number }
 
-type CommonExtra<ClassFields> = {
+export type CommonExtra<ClassFields> = {
   limits: ExtraLimits
-  /** Of messages that name none. */
+  /** Class of messages without one. */
   defaultClass: MessageClass
   classes: Record<MessageClass, ClassFields>
 }
@@ -21,7 +21,7 @@ export const text: Reader<string> = (value, name) => {
   return value.trim()
 }
 
-/** A string; a number is taken too, because ids of channels and templates look like numbers. */
+/** A string or a number, because ids of channels and templates look like numbers. */
 export const idText: Reader<string> = (value, name) => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   return text(value, name)
@@ -32,10 +32,10 @@ export const flag: Reader<boolean> = (value, name) => {
   return value
 }
 
-export function integer(least: number, most: number): Reader<number> {
+export function integer(min: number, max: number): Reader<number> {
   return (value, name) => {
-    if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most)
-      throw new CertificateProblem(`${name} must be a whole number from ${least} to ${most}`)
+    if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max)
+      throw new CertificateProblem(`${name} must be a whole number from ${min} to ${max}`)
     return value as number
   }
 }
@@ -48,12 +48,12 @@ export function oneOf<const T extends string | number>(...allowed: T[]): Reader<
   }
 }
 
-/** Vendors add categories from time to time, so the form is checked and not the list; `what` ends the sentence. */
-export function categoryWord(most: number, what: string): Reader<string> {
+/** Vendors add categories from time to time, so only the form is checked. `description` completes the error message. */
+export function categoryWord(max: number, description: string): Reader<string> {
   return (value, name) => {
     const word = text(value, name)
-    if (!/^[A-Z][A-Z_]*$/.test(word) || word.length > most)
-      throw new CertificateProblem(`${name} must be ${what}`)
+    if (!/^[A-Z][A-Z_]*$/.test(word) || word.length > max)
+      throw new CertificateProblem(`${name} must be ${description}`)
     return word
   }
 }
@@ -64,7 +64,7 @@ export const texts: Reader<string[]> = (value, name) => {
   return value.map((item: string) => item.trim())
 }
 
-/** Reads an object by a table of readers. Blank values are left out; a key without a reader is refused. */
+/** Reads an object with a table of readers. Blank values are left out; an unknown key is refused. */
 function readObject<R extends Readers>(value: unknown, name: string, readers: R): Read<R> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CertificateProblem(`${name} must be a JSON object`)
@@ -73,7 +73,7 @@ function readObject<R extends Readers>(value: unknown, name: string, readers: R)
     const reader = Object.hasOwn(readers, key) ? readers[key] : undefined
     if (!reader)
       throw new CertificateProblem(
-        `${name}.${key} is not known here; ${name} may hold ${Object.keys(readers).join(', ')}`,
+        `${name}.${key} is not a known field; remove it or use one of ${Object.keys(readers).join(', ')}`,
       )
     if (!isBlank(item)) read[key] = reader(item, `${name}.${key}`)
   }
@@ -81,8 +81,8 @@ function readObject<R extends Readers>(value: unknown, name: string, readers: R)
 }
 
 /**
- * Reads a certificate's `extra`: the vendor's own keys by `own`, and limits, default_class and classes, which every vendor
- * has; `classFields` are the fields that vendor knows inside a class.
+ * Reads a certificate's `extra`: the vendor's own keys with `own`, and limits, default_class and classes, which all vendors have.
+ * `classFields` are the vendor's fields of a class.
  */
 export function readExtra<O extends Readers, C extends Readers>(
   extra: Record<string, unknown>,
@@ -111,18 +111,18 @@ export function readExtra<O extends Readers, C extends Readers>(
   }
 }
 
-/** One of the five fields, trimmed; blank is a CertificateProblem that says what belongs there. */
-export function requireField(value: string, field: string, what: string): string {
+/** Returns one of the five fields, trimmed; throws a CertificateProblem with its `description` if it is blank. */
+export function requireField(value: string, field: string, description: string): string {
   const trimmed = (value ?? '').trim()
-  if (!trimmed) throw new CertificateProblem(`${field} is missing: it holds ${what}`)
+  if (!trimmed) throw new CertificateProblem(`${field} is missing: enter ${description}`)
   return trimmed
 }
 
-/** The same for keys that travel in headers, forms and signatures: one word of printable ASCII. */
-export function requireWord(value: string, field: string, what: string): string {
-  const word = requireField(value, field, what)
+/** The same for keys in headers, forms and signatures: one word of printable ASCII. */
+export function requireWord(value: string, field: string, description: string): string {
+  const word = requireField(value, field, description)
   if (!/^[\x21-\x7e]{1,256}$/.test(word))
-    throw new CertificateProblem(`${field} must be ${what}, one word without spaces`)
+    throw new CertificateProblem(`${field} must be ${description}, without spaces`)
   return word
 }
 

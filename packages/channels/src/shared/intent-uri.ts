@@ -1,14 +1,14 @@
 /** An Android intent URI in its parts: `<address>#Intent;action=…;component=…;S.key=value;end`. */
 export type IntentUri = {
-  /** What stands before `#Intent;`. */
+  /** The part before `#Intent;`. */
   address: string
   /** action, component, scheme and so on. */
   fields: ReadonlyMap<string, string>
-  /** `kind` is the letter before the dot: S text, B boolean, i integer and so on. */
+  /** `kind` is the letter before the dot: S string, B boolean, i integer and so on. */
   extras: readonly { kind: string; name: string; value: string }[]
 }
 
-/** Undefined when the text is no intent URI; parts without a meaning are left out. */
+/** Returns undefined when the text is not an intent URI; unknown parts are ignored. */
 export function parseIntentUri(uri: string): IntentUri | undefined {
   const at = uri.indexOf('#Intent;')
   if (at < 0) return undefined

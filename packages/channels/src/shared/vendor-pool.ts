@@ -1,22 +1,23 @@
 import { rootCertificates } from 'node:tls'
-import { type Failure, type Multicast, openPool, type Reply } from '@herald/http2'
+import { ownReasons, type Reason } from '@herald/domain'
+import { type MulticastRequest, openPool, type Reply, type RequestFailure } from '@herald/http2'
 import type { TransportDeps } from '../channel.ts'
-import { follow } from './follow.ts'
+import { abortWith } from './abort.ts'
 
-/** One request to many recipients; time limits are the pool's. */
-type VendorMulticast = Pick<Multicast, 'count' | 'headers' | 'path' | 'body'> & {
+/** One request to many recipients; the pool sets the time limits. */
+type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'path' | 'body'> & {
   signal: AbortSignal
   /** Exactly one of the two is called for each index. */
   onReply(index: number, reply: Reply): void
   onFailure(index: number, failure: VendorFailure): void
 }
 
-/** There is no answer. `reason` is short and holds neither address nor token. */
+/** There is no reply. The text of `reason` is short and contains neither address nor token. */
 type VendorFailure = {
-  reason: string
-  /** The request itself cannot be written, e.g. a token that is no part of a path. */
+  reason: Reason
+  /** The request cannot be written, e.g. a token that cannot be part of a path. */
   invalid: boolean
-  /** The vendor's parting words on that connection. */
+  /** Debug data of the vendor's GOAWAY on that connection. */
   goaway?: string
 }
 
@@ -28,21 +29,21 @@ type VendorPoolOptions = {
   deps: Pick<TransportDeps, 'ca' | 'proxy' | 'timeoutMs'>
   /** PEM of a client certificate. */
   identity?: { cert: string; key: string }
-  /** Parting words after which another connection would hear the same. */
+  /** Whether another connection would get the same GOAWAY. */
   isFinal?(goaway: string): boolean
 }
 
-/** A stuck vendor must not hold a batch for long: what is still unsent then goes back to the runner. */
+/** A vendor that hangs must not block a batch: after this multiple of the timeout, unsent requests return to the runner. */
 const deadlineFactor = 3
 const closeGraceMs = 1000
 
 /**
- * Connections to one vendor for one credential. Where the vendor cannot be reached, everybody waiting is told at once: the
- * runner knows better than a waiting pool what to do with the time.
+ * Connections to one vendor for one credential. When the vendor cannot be reached, all waiting requests fail at once, so that the
+ * runner can decide what to do instead of waiting for the pool.
  */
 export function openVendorPool(options: VendorPoolOptions): VendorPool {
   const { ca, proxy, timeoutMs } = options.deps
-  const running = new Set<(trouble: VendorFailure) => void>()
+  const running = new Set<(failure: VendorFailure) => void>()
   let ready = 0
 
   const pool = openPool({
@@ -54,23 +55,23 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
       if (event.kind === 'connected') ready++
       else if (event.kind === 'goaway') {
         const { debug } = event.goaway
-        if (options.isFinal?.(debug)) giveUp({ reason: 'goaway', invalid: false, goaway: debug })
+        if (options.isFinal?.(debug)) failAll({ reason: reasonOf('goaway'), invalid: false, goaway: debug })
       } else if (event.established) ready--
-      else if (ready === 0) giveUp({ reason: withCode('connect', event.message), invalid: false })
+      else if (ready === 0) failAll({ reason: reasonOf('connect', event.message), invalid: false })
     },
   })
 
-  function giveUp(trouble: VendorFailure): void {
-    for (const stop of [...running]) stop(trouble)
+  function failAll(failure: VendorFailure): void {
+    for (const stop of [...running]) stop(failure)
   }
 
   return {
     async multicast(request) {
       const stopped = new AbortController()
-      const letGo = follow(stopped, request.signal)
-      let trouble: VendorFailure | undefined
-      const stop = (cause: VendorFailure) => {
-        trouble ??= cause
+      const unlink = abortWith(stopped, request.signal)
+      let cause: VendorFailure | undefined
+      const stop = (failure: VendorFailure) => {
+        cause ??= failure
         stopped.abort()
       }
       running.add(stop)
@@ -81,13 +82,10 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
           deadlineMs: timeoutMs * deadlineFactor,
           signal: stopped.signal,
           onFailure: (index, failure) =>
-            request.onFailure(
-              index,
-              failure.reason === 'aborted' && trouble ? trouble : readFailure(failure),
-            ),
+            request.onFailure(index, failure.reason === 'aborted' && cause ? cause : readFailure(failure)),
         })
       } finally {
-        letGo()
+        unlink()
         running.delete(stop)
       }
     },
@@ -95,16 +93,19 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
   }
 }
 
-function readFailure(failure: Failure): VendorFailure {
+function readFailure(failure: RequestFailure): VendorFailure {
   return {
-    reason: withCode(failure.reason, failure.message),
+    reason: reasonOf(failure.reason, failure.message),
     invalid: failure.reason === 'invalid',
     goaway: failure.goaway?.debug,
   }
 }
 
-/** The system's or TLS's own word for the cause; the rest of the message names hosts and ports. */
-function withCode(reason: string, message: string): string {
+/** Keeps only the error code of the system or TLS: the rest of the message contains hosts and ports. */
+function reasonOf(kind: RequestFailure['reason'], message = ''): Reason {
   const code = /alert [a-z ]+|\b(?:E[A-Z]{4,}|ERR_[A-Z0-9_]+|[A-Z]+_[A-Z_]+)\b/.exec(message)?.[0].trim()
-  return code ? `${reason} (${code})` : reason
+  const text = code ? `${kind} (${code})` : kind
+  if (kind === 'timeout' || kind === 'deadline') return ownReasons.vendor_timeout(text)
+  if (kind === 'malformed' || kind === 'oversize') return ownReasons.vendor_reply_unreadable(text)
+  return ownReasons.vendor_unreachable(text)
 }

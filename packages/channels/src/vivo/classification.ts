@@ -3,8 +3,8 @@ import type { Task } from '../channel.ts'
 import { classificationOf, type VivoClass, type VivoSettings } from './settings.ts'
 
 /**
- * Second-level classes and the classification each belongs to (https://dev.vivo.com.cn/documentCenter/doc/359). vivo extends
- * the list, so nothing is refused for standing outside it: it only tells what a category given alone will count as.
+ * Categories (second-level classes) and their classification, https://dev.vivo.com.cn/documentCenter/doc/359. vivo extends the
+ * list, so other categories are not refused; it is used only for messages with a category and no classification.
  */
 export const categories: Readonly<Record<string, 0 | 1>> = {
   IM: 1,
@@ -19,13 +19,13 @@ export const categories: Readonly<Record<string, 0 | 1>> = {
   SOCIAL: 0,
 }
 
-type Classed = Pick<Task, 'message' | 'messageClass'>
+type ClassifiedTask = Pick<Task, 'message' | 'messageClass'>
 
 /**
- * The message's own classification or category, else the certificate's for its class. The two must agree or vivo refuses
- * them, and a category alone is enough: so they are taken from one place, never mixed from two.
+ * The classification and category of the message, otherwise those of the certificate for the class. vivo refuses values that
+ * disagree, so both come from the same source; a category alone is enough.
  */
-export function classFields({ message, messageClass }: Classed, settings: VivoSettings): VivoClass {
+export function classFields({ message, messageClass }: ClassifiedTask, settings: VivoSettings): VivoClass {
   const { classification, category } = message.vivo
   if (classification !== undefined || category !== undefined) return pick({ classification, category })
   const own = settings.classes[messageClass]
@@ -34,15 +34,15 @@ export function classFields({ message, messageClass }: Classed, settings: VivoSe
 }
 
 /**
- * The class that vivo will count the message under; the task's own where both mean the same. Test sends pass at any hour,
- * as system messages do.
+ * The class that vivo counts the message under; the task's own class if both have the same classification. Test messages are
+ * allowed at any hour, like system messages.
  */
-export function countedClass(task: Classed, settings: VivoSettings): MessageClass {
+export function countedClass(task: ClassifiedTask, settings: VivoSettings): MessageClass {
   const counted = task.message.vivo.pushMode === 1 ? 1 : countedAs(classFields(task, settings))
   if (counted === undefined) return task.messageClass
-  const named = counted === 1 ? 'service' : 'marketing'
-  const classes = [task.messageClass, named, 'service', 'marketing'] as const
-  return classes.find((name) => classificationOf(settings, name) === counted) ?? named
+  const usual = counted === 1 ? 'service' : 'marketing'
+  const classes = [task.messageClass, usual, 'service', 'marketing'] as const
+  return classes.find((name) => classificationOf(settings, name) === counted) ?? usual
 }
 
 function countedAs({ classification, category }: VivoClass): 0 | 1 | undefined {

@@ -1,16 +1,15 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { asStrings, fittingData } from '../shared/client-data.ts'
-import { timeLeft } from '../shared/time-left.ts'
-import { ellipsizeCodePoints } from '../shared/truncate.ts'
+import { asStrings, fittingData, timeLeft } from '../shared/payload-parts.ts'
+import { ellipsizeCodePoints } from '../shared/texts.ts'
 import { classFields } from './classification.ts'
 import type { VivoSettings } from './settings.ts'
 
-/** What every call of a task has in common; the transport adds target, time to live, receipt wish and requestId. */
+/** The part that all calls of a task share; the transport adds target, time to live, receipt fields and requestId. */
 export type VivoPayload = {
   taskId: number
   notice: VivoNotice
-  /** Seconds left, up to a day. */
+  /** Remaining seconds, at most a day. */
   ttl: number
   receipts: { kind: 'id'; id: string } | { kind: 'url'; url: string } | { kind: 'none' }
 }
@@ -31,12 +30,12 @@ type VivoNotice = {
   clientCustomMap: Record<string, string>
 }
 
-/** Limits of https://dev.vivo.com.cn/documentCenter/doc/362, in characters of any script. */
-const mostTitle = 40
-const mostContent = 100
-const mostSkipContent = 1024
-const mostCustomMap = 1024
-const mostCallbackUrl = 128
+/** Limits of https://dev.vivo.com.cn/documentCenter/doc/362, in characters. */
+const maxTitle = 40
+const maxContent = 100
+const maxSkipContent = 1024
+const maxCustomMap = 1024
+const maxCallbackUrl = 128
 const dayS = 86_400
 
 export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Unsupported {
@@ -45,21 +44,21 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   const texts = titleAndBody(message, task.applicationName)
   const title = texts?.title.trim()
   const content = texts?.body.trim()
-  if (!title || !content) return { unsupported: 'vivo needs a title and a content, and every text is blank' }
+  if (!title || !content) return { unsupported: 'vivo needs a title and a content, but all texts are blank' }
   const view = androidView(message, 'vivo')
   const skip = clickOf(view.click)
-  if ((skip.skipContent?.length ?? 0) > mostSkipContent)
-    return { unsupported: `vivo takes an intent of at most ${mostSkipContent} characters` }
+  if ((skip.skipContent?.length ?? 0) > maxSkipContent)
+    return { unsupported: `vivo accepts an intent of at most ${maxSkipContent} characters` }
   // Values must be strings.
-  const clientCustomMap = fittingData(task, asStrings, (map) => sizeOf(map) <= mostCustomMap)
+  const clientCustomMap = fittingData(task, asStrings, (map) => sizeOf(map) <= maxCustomMap)
   if (!clientCustomMap)
-    return { unsupported: `vivo takes at most ${mostCustomMap} characters of ext, keys and values together` }
+    return { unsupported: `vivo accepts at most ${maxCustomMap} characters of ext, keys and values together` }
   return {
     taskId: task.taskId,
     notice: {
       appId: settings.appId,
-      title: ellipsizeCodePoints(title, mostTitle),
-      content: ellipsizeCodePoints(content, mostContent),
+      title: ellipsizeCodePoints(title, maxTitle),
+      content: ellipsizeCodePoints(content, maxContent),
       notifyType: isSilent(view.sound) ? 1 : 4,
       ...skip,
       networkType: -1,
@@ -69,12 +68,12 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
       ...badgeOf(message),
       clientCustomMap,
     },
-    ttl: timeLeft(task, { least: 0, most: dayS }),
+    ttl: timeLeft(task, { min: 0, max: dayS }),
     receipts: receiptsOf(task, settings),
   }
 }
 
-/** The two classifications have a day's volume each, test sends one of their own. */
+/** Each classification has its own daily quota, and so do test messages. */
 export function quotaClass({ notice }: VivoPayload): string {
   return JSON.stringify([notice.pushMode, notice.classification, notice.category])
 }
@@ -84,12 +83,12 @@ function clickOf(click: Click): Pick<VivoNotice, 'skipType' | 'skipContent'> {
   return { skipType: /^https?:\/\//i.test(click.intent) ? 2 : 4, skipContent: click.intent }
 }
 
-/** vivo cannot name a sound, only ring or not. */
+/** vivo can only switch the sound on or off. */
 function isSilent(sound: string | undefined): boolean {
   return sound !== undefined && /^(none|silent)$/i.test(sound.trim())
 }
 
-/** The server can only add one to the icon, so a number to set is not carried. */
+/** vivo can only add one to the badge, so a number to set is not sent. */
 function badgeOf(message: Message): Pick<VivoNotice, 'addBadge'> {
   return message.badge.kind === 'add' && message.badge.count > 0 ? { addBadge: true } : {}
 }
@@ -104,8 +103,8 @@ function receiptsOf(task: Task, settings: VivoSettings): VivoPayload['receipts']
   const url = task.callbackUrl
   if (!url) return { kind: 'none' }
   if (settings.callbackId) return { kind: 'id', id: settings.callbackId }
-  // The address in the request works for formal sends only; a longer one would fail the whole push.
-  return url.length > mostCallbackUrl || task.message.vivo.pushMode === 1
+  // vivo accepts the URL in formal messages only; with a longer one the whole push would fail.
+  return url.length > maxCallbackUrl || task.message.vivo.pushMode === 1
     ? { kind: 'none' }
     : { kind: 'url', url }
 }

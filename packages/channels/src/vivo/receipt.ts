@@ -1,24 +1,25 @@
 import { parseVerbatim } from '@herald/domain'
-import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
+import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
 import { parseObject } from '../shared/http.ts'
-import { readTaskId } from '../shared/task-id.ts'
+import { readTaskId } from '../shared/identifiers.ts'
+import { reason } from '../shared/reason.ts'
 
-/** Reasons of a message that did not arrive which say that the token itself is dead. */
+/** Reasons of an undelivered message that mean that the token is dead. */
 const deadTokenCodes: ReadonlySet<string> = new Set(['2183', '20001', '20002'])
-/** Other known reasons; vivo's text does not name the field that carries them, so they are looked for in all. */
+/** Other known reasons. vivo does not document in which field they are, so all fields are searched. */
 const reasonCodes: ReadonlySet<string> = new Set([
   ...['101', '103', '104', '1000', '1017', '1020', '1040', '2124', '2144', '2158', '2161', '2162'],
   ...['10012', '11001', '12000', '20006'],
 ])
 
 /**
- * `{"<vivo's task id>": {targets, param, ackTime, ackType}}`, any number of entries. vivo does not sign receipts: the
- * unguessable address is the proof. `param` is our task id; an entry with another text there is not of our making.
+ * `{"<vivo's task id>": {targets, param, ackTime, ackType}}`, any number of entries. Receipts are unsigned: the URL is the secret.
+ * An entry whose `param` is not a task id belongs to another sender.
  */
-export function readCallback(request: CallbackRequest): CallbackReading {
+export function readCallback(request: CallbackRequest): CallbackResult {
   const entries = readEntries(request.body)
-  if (!entries) return { ok: false, problem: 'the body is not a JSON object', answer: answer(400, 1) }
-  return { ok: true, receipts: entries.flatMap(readEntry), answer: answer(200, 0) }
+  if (!entries) return { ok: false, problem: 'the body is not a JSON object', response: response(400, 1) }
+  return { ok: true, receipts: entries.flatMap(readEntry), response: response(200, 0) }
 }
 
 function readEntry(entry: unknown): Receipt[] {
@@ -26,19 +27,20 @@ function readEntry(entry: unknown): Receipt[] {
   const fields = entry as Record<string, unknown>
   const taskId = readTaskId(scalar(fields.param))
   if (taskId === undefined) return []
-  const verdict = readVerdict(fields)
-  return readTargets(fields.targets).map((token) => ({ taskId, token, ...verdict }))
+  const event = readEvent(fields)
+  return readTargets(fields.targets).map((token) => ({ taskId, token, ...event }))
 }
 
-function readVerdict(fields: Record<string, unknown>): Pick<Receipt, 'event' | 'reason'> {
+function readEvent(fields: Record<string, unknown>): Pick<Receipt, 'event' | 'reason'> {
   const ackType = scalar(fields.ackType)
-  // The older form has no ackType at all and is only ever sent for arrivals.
+  // The older form has no ackType and is sent for deliveries only.
   if (ackType === '0' || ackType === '') return { event: 'received' }
   const { targets: _, param: __, ackTime: ___, ...rest } = fields
-  const words = Object.values(rest).map(scalar)
-  const dead = words.find((word) => deadTokenCodes.has(word))
-  if (dead) return { event: 'gone', reason: dead }
-  return { event: 'dropped', reason: words.find((word) => reasonCodes.has(word)) ?? `ackType ${ackType}` }
+  const values = Object.values(rest).map(scalar)
+  const dead = values.find((value) => deadTokenCodes.has(value))
+  if (dead) return { event: 'gone', reason: reason('vivo', dead, 'the token is dead') }
+  const code = values.find((value) => reasonCodes.has(value)) ?? `ackType_${ackType}`
+  return { event: 'dropped', reason: reason('vivo', code, 'not delivered') }
 }
 
 function readTargets(targets: unknown): string[] {
@@ -46,7 +48,7 @@ function readTargets(targets: unknown): string[] {
   return list.map((token) => token.trim()).filter((token) => token !== '')
 }
 
-/** Strings and numbers as text; a regId of 23 digits keeps them all. */
+/** Strings and numbers as text; a regId of 23 digits keeps all its digits. */
 function scalar(value: unknown): string {
   if (typeof value === 'string') return value.trim()
   return value === undefined || value === null ? '' : JSON.stringify(value)
@@ -57,6 +59,6 @@ function readEntries(body: Buffer): unknown[] | undefined {
   return parseObject(text) && Object.values(parseVerbatim(text) as object)
 }
 
-function answer(status: number, result: number): CallbackAnswer {
+function response(status: number, result: number): CallbackResponse {
   return { status, contentType: 'application/json', body: JSON.stringify({ result }) }
 }

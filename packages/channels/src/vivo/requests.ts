@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { VivoPayload } from './payload.ts'
 import type { VivoSettings } from './settings.ts'
 
-/** The shortest time that vivo keeps a message: for one device, for a list. */
-const leastSingle = 60
-const leastList = 900
+/** Minimum time to live in seconds, for one device and for a list. */
+const minSingle = 60
+const minList = 900
 
 /** https://dev.vivo.com.cn/documentCenter/doc/362: MD5 over the plain concatenation, in lower case. */
 export function authBody(settings: VivoSettings, timestamp: number): object {
@@ -17,19 +17,19 @@ export function singleBody(payload: VivoPayload, regId: string): object {
   return {
     ...payload.notice,
     regId,
-    ...keepFor(payload.ttl, leastSingle),
-    ...receiptWish(payload, payload.receipts.kind !== 'none'),
+    ...ttlFields(payload.ttl, minSingle),
+    ...receiptFields(payload, payload.receipts.kind !== 'none'),
     requestId: requestId(payload, regId),
   }
 }
 
-/** What is stored once and shared by all chunks of a task; `key` as the payload is remembered. */
+/** The payload that vivo stores once for all calls of a task; `key` is the one of `listKey`. */
 export function listBody(payload: VivoPayload, key: string): object {
   return {
     ...payload.notice,
-    ...keepFor(payload.ttl, leastList),
-    // Lists have receipts through a receipt id alone.
-    ...receiptWish(payload, payload.receipts.kind === 'id'),
+    ...ttlFields(payload.ttl, minList),
+    // Lists support only receipts by id.
+    ...receiptFields(payload, payload.receipts.kind === 'id'),
     requestId: requestId(payload, key),
   }
 }
@@ -40,35 +40,38 @@ export function pushBody(payload: VivoPayload, vivoTaskId: string, regIds: reado
     regIds,
     taskId: vivoTaskId,
     requestId: requestId(payload, `${vivoTaskId} ${regIds.join()}`),
-    // Belongs to this body: a test list pushed without it goes out as a formal one.
+    // Without it, a test list would be sent as a formal one.
     pushMode: payload.notice.pushMode,
   }
 }
 
 /**
- * Names the stored list payload. The time to live moves with the clock, so it is part of the name in steps of five
- * minutes: a broadcast that lasts an hour stores a dozen payloads, and none outlives its message by more than a step.
+ * The key of a stored list payload. The remaining time to live is part of it in steps of five minutes: a broadcast of an hour
+ * stores a dozen payloads, and none lives longer than its message by more than a step.
  */
 export function listKey(payload: VivoPayload): string {
   const step = Math.ceil(payload.ttl / 300)
   return `list-${step}-${digest(JSON.stringify([payload.notice, payload.receipts]))}`
 }
 
-/** Less time left than vivo's shortest: only if the device is online now, or it would come too late. */
-function keepFor(ttl: number, least: number): { timeToLive: number; sendOnline?: true } {
-  return ttl < least ? { timeToLive: least, sendOnline: true } : { timeToLive: ttl }
+/** Below vivo's minimum, the message is sent only to devices that are online: others would get it too late. */
+function ttlFields(ttl: number, min: number): { timeToLive: number; sendOnline?: true } {
+  return ttl < min ? { timeToLive: min, sendOnline: true } : { timeToLive: ttl }
 }
 
-function receiptWish({ receipts, taskId }: VivoPayload, wanted: boolean): { extra?: Record<string, string> } {
+function receiptFields(
+  { receipts, taskId }: VivoPayload,
+  wanted: boolean,
+): { extra?: Record<string, string> } {
   if (!wanted || receipts.kind === 'none') return {}
   const where: Record<string, string> =
     receipts.kind === 'id' ? { 'callback.id': receipts.id } : { callback: receipts.url }
   return { extra: { ...where, 'callback.param': String(taskId) } }
 }
 
-/** The same for every attempt at the same devices, at most 64 characters. */
-function requestId(payload: VivoPayload, of: string): string {
-  return `${payload.taskId}-${digest(of)}`
+/** The same for every attempt to the same devices; at most 64 characters. */
+function requestId(payload: VivoPayload, target: string): string {
+  return `${payload.taskId}-${digest(target)}`
 }
 
 function digest(text: string): string {

@@ -1,22 +1,16 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem, type Limits } from '../channel.ts'
-import {
-  categoryWord,
-  type ExtraLimits,
-  oneOf,
-  readExtra,
-  requireField,
-  requireWord,
-  text,
-} from '../shared/extra.ts'
+import { type ExtraLimits, requireField, requireWord } from '../shared/extra.ts'
+import { type ClassExtra, limitsOf, readCardExtra } from '../shared/from-card.ts'
+import { card } from './card.ts'
 
-export type VivoClass = { classification?: 0 | 1; category?: string }
+export type VivoClass = ClassExtra<typeof card>
 
 export type VivoSettings = {
   appId: number
   appKey: string
   appSecret: string
-  /** Id of a receipt address entered in the vivo console; the only receipts that list sends have. */
+  /** Id of a receipt URL entered in the vivo console; the only way to get receipts for lists. */
   callbackId?: string
   limits: ExtraLimits
   defaultClass: MessageClass
@@ -24,21 +18,14 @@ export type VivoSettings = {
 }
 
 export function readSettings(certificate: Certificate): VivoSettings {
-  const appId = requireField(certificate.appId, 'app_id', 'the numeric appId of the vivo push console')
+  const appId = requireField(certificate.appId, 'app_id', 'the numeric appId from the vivo push console')
   if (!/^[1-9]\d{0,14}$/.test(appId))
-    throw new CertificateProblem('app_id must be the numeric appId of the vivo push console')
-  const extra = readExtra(
-    certificate.extra,
-    { callback_id: text },
-    {
-      classification: oneOf(0, 1),
-      category: categoryWord(64, 'a vivo category in capitals, such as IM, ORDER or MARKETING'),
-    },
-  )
+    throw new CertificateProblem('app_id must be the numeric appId from the vivo push console')
+  const extra = readCardExtra(card, certificate.extra, {})
   return {
     appId: Number(appId),
-    appKey: requireWord(certificate.appKey, 'app_key', 'the appKey of the vivo push console'),
-    appSecret: requireWord(certificate.appSecret, 'app_secret', 'the appSecret of the vivo push console'),
+    appKey: requireWord(certificate.appKey, 'app_key', 'the appKey from the vivo push console'),
+    appSecret: requireWord(certificate.appSecret, 'app_secret', 'the appSecret from the vivo push console'),
     callbackId: extra.callback_id,
     limits: extra.limits,
     defaultClass: extra.defaultClass,
@@ -46,21 +33,13 @@ export function readSettings(certificate: Certificate): VivoSettings {
   }
 }
 
-/** 0 operational, 1 system: what the certificate says of the class, else the class's own meaning. */
+/** 0 operational, 1 system: the certificate's setting for the class, otherwise service is system. */
 export function classificationOf(settings: VivoSettings, messageClass: MessageClass): 0 | 1 {
   return settings.classes[messageClass].classification ?? (messageClass === 'service' ? 1 : 0)
 }
 
-/**
- * 3000 messages a second is the grant of applications with up to 5 million effective users; operational messages pass from
- * 07:00 to 23:00 in China (https://dev.vivo.com.cn/documentCenter/doc/362). Larger grants are set as extra.limits.
- */
+/** Operational messages are allowed from 07:00 to 23:00 in China (https://dev.vivo.com.cn/documentCenter/doc/362). */
 export function limits(settings: VivoSettings, messageClass: MessageClass): Limits {
   const operational = classificationOf(settings, messageClass) === 0
-  return {
-    ...settings.limits,
-    devicesPerSecond: settings.limits.devicesPerSecond ?? 3000,
-    hours: operational ? { from: 7, to: 23 } : undefined,
-    timeZone: 'Asia/Shanghai',
-  }
+  return { ...limitsOf(card, settings.limits), hours: operational ? { from: 7, to: 23 } : undefined }
 }

@@ -1,4 +1,4 @@
-/** Old regIds have 23 digits, newer ones are longer and base64: no length is taken for granted. */
+/** Old regIds have 23 digits, newer ones are longer and base64. */
 const regId = /^[A-Za-z0-9_=-]{16,128}$/
 
 export function checkToken(token: string): string | undefined {

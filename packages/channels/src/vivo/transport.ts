@@ -1,25 +1,29 @@
-import type { Outcome } from '@herald/domain'
+import { eachConcurrently } from '@herald/async'
+import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { nextShanghaiMidnight } from '../shared/day.ts'
-import { CallRefused, outcomeOfThrown, untilAborted } from '../shared/pass.ts'
+import { untilAborted } from '../shared/abort.ts'
+import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 import { openCalls } from './calls.ts'
 import {
   classifyList,
   classifySingle,
   listPayloadGone,
-  listPayloadsSpent,
+  listQuotaUsedUp,
   outcomeOfResult,
 } from './classify.ts'
 import type { VivoPayload } from './payload.ts'
 import { listBody, listKey, pushBody, singleBody } from './requests.ts'
 import type { VivoSettings } from './settings.ts'
 
-/** Calls under way at once when a list has to go out one by one. */
+/** Maximum number of concurrent calls when the devices of a list are sent to one by one. */
 const singlesAtOnce = 16
-/** Stored payloads whose id is kept in this process; a forgotten one costs a query. */
-const mostKnown = 200
+/** Maximum number of stored payloads whose id is cached in this process; any other costs a query. */
+const maxCachedIds = 200
 
-type Tell = (token: string, outcome: Outcome) => void
+const noTaskId = ownReasons.vendor_reply_unreadable('the reply has no taskId')
+
+type Report = (token: string, outcome: Outcome) => void
 
 /** vivo did not store a list payload. */
 class SaveRefused extends CallRefused {
@@ -32,48 +36,41 @@ class SaveRefused extends CallRefused {
 
 export function openTransport(settings: VivoSettings, deps: TransportDeps): Transport<VivoPayload> {
   const calls = openCalls(settings, deps)
-  const known = new Map<string, string>()
+  const cachedIds = new Map<string, string>()
   let singlesUntil = 0
 
   async function sendOne(payload: VivoPayload, token: string, signal: AbortSignal): Promise<Outcome> {
     try {
-      const reply = await calls.ask('/message/send', singleBody(payload, token), signal)
+      const reply = await calls.call('/message/send', singleBody(payload, token), signal)
       return classifySingle(reply, deps.now())
     } catch (error) {
-      return outcomeOfThrown(error)
+      return outcomeOfError(error)
     }
   }
 
-  /** Several at a time; an answer about the whole application ends the round and stands for who was not asked. */
+  /** After an outcome that concerns the whole application, the remaining devices get it without a call. */
   async function sendEach(
     payload: VivoPayload,
     tokens: readonly string[],
     signal: AbortSignal,
-    tell: Tell,
+    report: Report,
   ): Promise<void> {
-    let next = 0
-    let verdict: Outcome | undefined
-    const run = async () => {
-      while (next < tokens.length) {
-        const token = tokens[next++]!
-        const outcome = verdict ?? (await sendOne(payload, token, signal))
-        if (concernsAll(outcome)) verdict = outcome
-        tell(token, outcome)
-      }
-    }
-    const runs = Array.from({ length: Math.min(singlesAtOnce, tokens.length) }, run)
-    const failed = (await Promise.allSettled(runs)).find((one) => one.status === 'rejected')
-    if (failed) throw failed.reason
+    let forAll: Outcome | undefined
+    await eachConcurrently(tokens, singlesAtOnce, async (token) => {
+      const outcome = forAll ?? (await sendOne(payload, token, signal))
+      if (concernsAll(outcome)) forAll = outcome
+      report(token, outcome)
+    })
   }
 
-  /** The id of the stored payload, shared by all chunks of the task in all processes. */
-  function stored(payload: VivoPayload, key: string, signal: AbortSignal): Promise<string> {
+  /** Returns the id of the stored payload, which all calls of the task in all processes share. */
+  function storedId(payload: VivoPayload, key: string, signal: AbortSignal): Promise<string> {
     const save = async () => {
-      // Others may wait for this payload too, so it is not stopped with one of them: only waiting for it is.
-      const unstopped = new AbortController().signal
-      const reply = await calls.ask('/message/saveListPayload', listBody(payload, key), unstopped)
+      // Other callers wait for the same payload, so an abort ends only the wait, not the call.
+      const never = new AbortController().signal
+      const reply = await calls.call('/message/saveListPayload', listBody(payload, key), never)
       if (reply.result !== 0) throw new SaveRefused(reply.result, outcomeOfResult(reply, deps.now()))
-      if (!reply.taskId) throw new SaveRefused(0, { kind: 'unavailable', reason: 'no taskId for the list' })
+      if (!reply.taskId) throw new SaveRefused(0, { kind: 'unavailable', reason: noTaskId })
       return reply.taskId
     }
     return untilAborted(deps.taskMemory(payload.taskId, key, save), signal)
@@ -85,16 +82,16 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     signal: AbortSignal,
   ): Promise<Outcome[]> {
     const push = (vivoTaskId: string) =>
-      calls.ask('/message/pushToList', pushBody(payload, vivoTaskId, tokens), signal)
+      calls.call('/message/pushToList', pushBody(payload, vivoTaskId, tokens), signal)
     const key = listKey(payload)
-    let vivoTaskId = known.get(key) ?? (await stored(payload, key, signal))
+    let vivoTaskId = cachedIds.get(key) ?? (await storedId(payload, key, signal))
     let reply = await push(vivoTaskId)
     if (listPayloadGone.has(reply.result)) {
-      vivoTaskId = await stored(payload, `${key}-after-${vivoTaskId}`, signal)
+      vivoTaskId = await storedId(payload, `${key}-after-${vivoTaskId}`, signal)
       reply = await push(vivoTaskId)
     }
-    if (known.size >= mostKnown) known.clear()
-    if (!listPayloadGone.has(reply.result)) known.set(key, vivoTaskId)
+    if (cachedIds.size >= maxCachedIds) cachedIds.clear()
+    if (!listPayloadGone.has(reply.result)) cachedIds.set(key, vivoTaskId)
     return classifyList(reply, tokens, deps.now())
   }
 
@@ -103,25 +100,25 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     recipients: readonly Recipient[],
     { signal, report }: SendContext,
   ): Promise<void> {
-    // A list with the same token twice would count one target too many, and one of them may be refused for it.
-    const places = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-    const tokens = [...places.keys()]
-    const tell: Tell = (token, outcome) => {
-      for (const index of places.get(token)!) report(index, outcome)
+    // vivo may refuse a list that contains a token twice.
+    const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
+    const tokens = [...byToken.keys()]
+    const reportToken: Report = (token, outcome) => {
+      for (const index of byToken.get(token)!) report(index, outcome)
     }
-    if (tokens.length < 2 || deps.now() < singlesUntil) return sendEach(payload, tokens, signal, tell)
+    if (tokens.length < 2 || deps.now() < singlesUntil) return sendEach(payload, tokens, signal, reportToken)
     try {
       const outcomes = await sendList(payload, tokens, signal)
       tokens.forEach((token, i) => {
-        tell(token, outcomes[i]!)
+        reportToken(token, outcomes[i]!)
       })
     } catch (error) {
-      if (error instanceof SaveRefused && error.result === listPayloadsSpent) {
+      if (error instanceof SaveRefused && error.result === listQuotaUsedUp) {
         singlesUntil = nextShanghaiMidnight(deps.now())
-        return sendEach(payload, tokens, signal, tell)
+        return sendEach(payload, tokens, signal, reportToken)
       }
-      const outcome = outcomeOfThrown(error)
-      for (const token of tokens) tell(token, outcome)
+      const outcome = outcomeOfError(error)
+      for (const token of tokens) reportToken(token, outcome)
     }
   }
 
@@ -130,9 +127,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
       await calls.authenticate(signal)
       return { ok: true }
     } catch (error) {
-      const outcome = outcomeOfThrown(error)
-      const problem = 'reason' in outcome ? outcome.reason : outcome.kind
-      return { ok: false, problem: `vivo: ${problem}`, temporary: outcome.kind !== 'misconfigured' }
+      return failedCheck('vivo', outcomeOfError(error))
     }
   }
 

@@ -1,20 +1,23 @@
 import type { ChannelAdapter } from '../channel.ts'
-import { holdQuota } from '../shared/hold-quota.ts'
+import { fromCard } from '../shared/from-card.ts'
+import { lazyTransport } from '../shared/lazy-transport.ts'
+import { rememberQuota } from '../shared/remember-quota.ts'
+import { card } from './card.ts'
 import { mapPayload, quotaClass, type XiaomiPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
-import { limits, readSettings, type XiaomiSettings } from './settings.ts'
+import { readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
-import { openTransport } from './transport.ts'
 
-export const xiaomi: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
-  name: 'xiaomi',
-  tokensPerCall: 1000,
-  onePerDevice: false,
+export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
+  ...fromCard(card),
   readSettings,
-  limits,
-  defaultClass: ({ defaultClass }) => defaultClass,
   mapPayload,
   checkToken,
-  open: (settings, deps) => holdQuota(openTransport(settings, deps), quotaClass, deps.now),
+  open: (settings, deps) =>
+    rememberQuota(
+      lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
+      quotaClass,
+      deps.now,
+    ),
   readCallback,
 }

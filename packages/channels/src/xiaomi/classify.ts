@@ -1,17 +1,18 @@
-import { accepted, type Outcome } from '@herald/domain'
-import { nextShanghaiMidnight } from '../shared/day.ts'
-import { type FailingKind, failing } from '../shared/failing.ts'
-import { type HttpReply, parseObject } from '../shared/http.ts'
+import { accepted, type Outcome, ownReasons } from '@herald/domain'
+import { type HttpReply, parseObject, readInteger } from '../shared/http.ts'
+import { type FailureKind, outcomeOfStatus } from '../shared/outcome.ts'
+import { reason } from '../shared/reason.ts'
+import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 import type { XiaomiPayload } from './payload.ts'
 
-/** One outcome for each recipient, or: none of these targets is valid, says the vendor of the call as a whole. */
-export type SendVerdict = { outcomeOf(token: string): Outcome } | { noValidTarget: Outcome }
+/** One outcome per token, or the reply "none of these targets is valid" for the call as a whole. */
+export type SendResult = { outcomeOf(token: string): Outcome } | { noValidTarget: Outcome }
 
 type Meaning = 'targets' | 'busy' | 'slow-down' | 'quota' | 'bad-message' | 'bad-channel' | 'bad-certificate'
 
 /**
- * Error codes of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560. A code that is not listed is the message's
- * fault: it fails for that message alone, while a guess at “certificate” would close the channel for everyone.
+ * Error codes of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560. A code that is not listed fails this message only:
+ * treating it as an error of the certificate would disable the channel for all messages.
  */
 const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['targets', 'no valid target', [20301]],
@@ -40,83 +41,81 @@ const meanings: readonly [Meaning, string, readonly number[]][] = [
 ]
 
 const byCode = new Map(
-  meanings.flatMap(([meaning, words, codes]) => codes.map((code) => [code, { meaning, words }] as const)),
+  meanings.flatMap(([meaning, text, codes]) => codes.map((code) => [code, { meaning, text }] as const)),
 )
 
-function meaningOf(code: number): { meaning: Meaning; words: string } {
-  return byCode.get(code) ?? { meaning: 'bad-message', words: 'unknown code' }
+function meaningOf(code: number): { meaning: Meaning; text: string } {
+  return byCode.get(code) ?? { meaning: 'bad-message', text: 'unknown code' }
 }
 
 export function classifySend(
   reply: HttpReply,
   channelFrom: XiaomiPayload['channelFrom'],
   nowMs: number,
-): SendVerdict {
-  const byStatus = outcomeOfStatus(reply, nowMs)
+): SendResult {
+  const byStatus = outcomeOfStatus('xiaomi', reply, kindOf4xx, nowMs)
   if (byStatus) return forAll(byStatus)
   const body = parseObject(reply.text)
-  const code = readCode(body)
+  const code = readInteger(body?.code)
   if (body === undefined || code === undefined) return forAll(unreadable)
   if (code === 0) return partial(badRegids(body.data))
-  const { meaning, words } = meaningOf(code)
-  const reason = `${code} ${words}`
+  const { meaning, text } = meaningOf(code)
+  const why = reason('xiaomi', code, text)
   switch (meaning) {
     case 'targets':
-      // 20301 only says that sending failed; without a word about the targets nobody's token is called dead.
+      // 20301 only means that sending failed; a token is dead only if the reason mentions the targets.
       return code === 20301 && !isAboutTargets(body.reason)
-        ? forAll({ kind: 'unavailable', reason: `${code} sending failed` })
-        : { noValidTarget: { kind: 'gone', reason } }
+        ? forAll({
+            kind: 'unavailable',
+            reason: reason('xiaomi', code, 'sending failed', 'sending_failed'),
+          })
+        : { noValidTarget: { kind: 'gone', reason: why } }
     case 'busy':
-      return forAll({ kind: 'unavailable', reason })
+      return forAll({ kind: 'unavailable', reason: why })
     case 'slow-down':
-      return forAll({ kind: 'throttled', reason })
+      return forAll({ kind: 'throttled', reason: why })
     case 'quota':
-      return forAll({ kind: 'quota', reason, until: nextShanghaiMidnight(nowMs) })
+      return forAll({ kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) })
     case 'bad-channel':
-      return forAll({ kind: channelFrom === 'message' ? 'rejected' : 'misconfigured', reason })
+      return forAll({ kind: channelFrom === 'message' ? 'rejected' : 'misconfigured', reason: why })
     case 'bad-certificate':
-      return forAll({ kind: 'misconfigured', reason })
+      return forAll({ kind: 'misconfigured', reason: why })
     case 'bad-message':
-      return forAll({ kind: 'rejected', reason })
+      return forAll({ kind: 'rejected', reason: why })
   }
 }
 
-/** What a reply to a harmless call says about the credential. */
+/** Returns the outcome of a call that sends nothing: `accepted` if the credentials are valid. */
 export function classifyCheck(reply: HttpReply, nowMs: number): Outcome {
-  const byStatus = outcomeOfStatus(reply, nowMs)
+  const byStatus = outcomeOfStatus('xiaomi', reply, kindOf4xx, nowMs)
   if (byStatus) return byStatus
-  const code = readCode(parseObject(reply.text))
+  const code = readInteger(parseObject(reply.text)?.code)
   if (code === undefined) return unreadable
   if (code === 0) return accepted
-  const { meaning, words } = meaningOf(code)
-  const reason = `${code} ${words}`
-  return meaning === 'bad-certificate' ? { kind: 'misconfigured', reason } : { kind: 'unavailable', reason }
+  const { meaning, text } = meaningOf(code)
+  const why = reason('xiaomi', code, text)
+  return { kind: meaning === 'bad-certificate' ? 'misconfigured' : 'unavailable', reason: why }
 }
 
-const unreadable: Outcome = { kind: 'unavailable', reason: 'answer is not JSON with a code' }
-
-function outcomeOfStatus(reply: HttpReply, nowMs: number): Outcome | undefined {
-  const { status } = reply
-  if (status >= 200 && status <= 299) return undefined
-  return failing(kindOfStatus(status), `HTTP ${status}`, reply, nowMs)
+const unreadable: Outcome = {
+  kind: 'unavailable',
+  reason: ownReasons.vendor_reply_unreadable('the reply is not JSON with a code'),
 }
 
-function kindOfStatus(status: number): FailingKind {
-  if (status === 429) return 'throttled'
-  if (status === 401 || status === 403) return 'misconfigured'
-  return status >= 400 && status <= 499 ? 'rejected' : 'unavailable'
+function kindOf4xx(status: number): FailureKind {
+  return status === 401 || status === 403 ? 'misconfigured' : 'rejected'
 }
 
-function forAll(outcome: Outcome): SendVerdict {
+function forAll(outcome: Outcome): SendResult {
   return { outcomeOf: () => outcome }
 }
 
-function partial(bad: ReadonlySet<string>): SendVerdict {
-  const gone: Outcome = { kind: 'gone', reason: 'bad_regids' }
+function partial(bad: ReadonlySet<string>): SendResult {
+  const gone: Outcome = { kind: 'gone', reason: reason('xiaomi', 'bad_regids', 'listed in bad_regids') }
   return { outcomeOf: (token) => (bad.has(token) ? gone : accepted) }
 }
 
-/** Clients have seen bad_regids, bad_regIds and badRegIds. */
+/** The spellings bad_regids, bad_regIds and badRegIds occur. */
 function badRegids(data: unknown): ReadonlySet<string> {
   if (typeof data !== 'object' || data === null) return new Set()
   const value = Object.entries(data).find(
@@ -126,11 +125,6 @@ function badRegids(data: unknown): ReadonlySet<string> {
   return new Set(listed.map((token) => token.trim()).filter(Boolean))
 }
 
-function isAboutTargets(reason: unknown): boolean {
-  return typeof reason === 'string' && /target|reg_?id|registration|目标/i.test(reason)
-}
-
-function readCode(body: Record<string, unknown> | undefined): number | undefined {
-  const code = typeof body?.code === 'string' && /^-?\d+$/.test(body.code) ? Number(body.code) : body?.code
-  return typeof code === 'number' && Number.isInteger(code) ? code : undefined
+function isAboutTargets(text: unknown): boolean {
+  return typeof text === 'string' && /target|reg_?id|registration|目标/i.test(text)
 }

@@ -1,26 +1,25 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { fittingData, passThroughData } from '../shared/client-data.ts'
-import { timeLeft } from '../shared/time-left.ts'
-import { cutCodePoints } from '../shared/truncate.ts'
+import { fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import { cutCodePoints } from '../shared/texts.ts'
 import type { XiaomiSettings } from './settings.ts'
 
-/** Form fields of one request, but for the recipients. */
+/** Form fields of a request, without the recipients. */
 export type XiaomiPayload = {
   fields: Readonly<Record<string, string>>
-  /** A channel that Xiaomi does not know is the message's fault or the certificate's. */
+  /** Where the channel comes from: an unknown one is an error of the message or of the certificate. */
   channelFrom: 'message' | 'certificate'
 }
 
-/** Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; texts count any character as one. */
-const mostTitle = 49
-const mostDescription = 127
-const mostPayloadBytes = 4095
-const mostCallbackBytes = 128
+/** Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; lengths of texts in characters. */
+const maxTitle = 49
+const maxDescription = 127
+const maxPayloadBytes = 4095
+const maxCallbackBytes = 128
 const dayS = 86_400
-/** Private messages, here the class `service`, are kept longer than public ones. */
-const mostSeconds = { service: 10 * dayS, marketing: dayS } as const
-/** Delivered 1, clicked 2, target invalid 16, push disabled 32, filter unmet 64, quota exceeded 128: a sum. */
+/** Private messages (class `service`) are stored longer than public ones. */
+const maxSeconds = { service: 10 * dayS, marketing: dayS } as const
+/** Sum of delivered 1, clicked 2, target invalid 16, push disabled 32, filter not met 64, quota exceeded 128. */
 const receiptTypes = 1 + 2 + 16 + 32 + 64 + 128
 
 export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsupported {
@@ -28,7 +27,7 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   const content = message.type === 'cmd' ? passThrough(settings) : notification(task, settings)
   if (isUnsupported(content)) return content
   const payload = payloadOf(task)
-  if (payload === undefined) return { unsupported: `Xiaomi takes at most ${mostPayloadBytes} bytes of ext` }
+  if (payload === undefined) return { unsupported: `Xiaomi accepts at most ${maxPayloadBytes} bytes of ext` }
   const channel = channelOf(task, settings)
   return {
     channelFrom: message.xiaomi.channelId ? 'message' : 'certificate',
@@ -37,7 +36,7 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
       ...content,
       payload,
       notify_id: String(replaceKey(task.taskId)),
-      // Base 36 keeps a task id within the 12 characters that older documents allow.
+      // In base 36 a task id fits into the 12 characters that the older documentation allows.
       'extra.jobkey': task.taskId.toString(36),
       ...lifetime(task),
       ...channel,
@@ -46,7 +45,7 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   }
 }
 
-/** The day's quota is counted by channel. */
+/** The daily quota is per channel. */
 export function quotaClass({ fields }: XiaomiPayload): string {
   return fields['extra.channel_id'] ?? ''
 }
@@ -54,28 +53,28 @@ export function quotaClass({ fields }: XiaomiPayload): string {
 function passThrough(settings: XiaomiSettings): Record<string, string> | Unsupported {
   return settings.passThrough
     ? { pass_through: '1' }
-    : { unsupported: 'Xiaomi has withdrawn pass-through messages (extra.pass_through is off)' }
+    : { unsupported: 'Xiaomi has discontinued pass-through messages (extra.pass_through is off)' }
 }
 
 function notification(task: Task, settings: XiaomiSettings): Record<string, string> | Unsupported {
   const { message } = task
   const texts = titleAndBody(message, task.applicationName)
   if (!texts?.title.trim() || !texts.body.trim())
-    return { unsupported: 'Xiaomi needs a title and a description, and every text is blank' }
+    return { unsupported: 'Xiaomi needs a title and a description, but all texts are blank' }
   const view = androidView(message, 'xiaomi')
   const style = styleOf(message, settings)
   const description = style['extra.notification_style_type'] === '1' ? message.bigText! : texts.body
   return {
     pass_through: '0',
-    title: cutCodePoints(texts.title, mostTitle),
-    description: cutCodePoints(description, mostDescription),
+    title: cutCodePoints(texts.title, maxTitle),
+    description: cutCodePoints(description, maxDescription),
     ...click(view.click),
     ...style,
     ...(view.sound ? { 'extra.sound_uri': soundUri(view.sound, settings.packageName) } : {}),
   }
 }
 
-/** Without notify_effect a notice counts as a “custom notification”, which Xiaomi switched off. */
+/** Without notify_effect it would be a “custom notification”, which Xiaomi has discontinued. */
 function click(click: Click): Record<string, string> {
   return click.kind === 'intent'
     ? { 'extra.notify_effect': '2', 'extra.intent_uri': click.intent }
@@ -89,7 +88,7 @@ function styleOf(message: Message, settings: XiaomiSettings): Record<string, str
   return message.bigText && settings.bigText ? { 'extra.notification_style_type': '1' } : {}
 }
 
-/** Phones load pictures only from where Xiaomi's own upload puts them; elsewhere the text goes out alone. */
+/** Phones load only pictures uploaded to Xiaomi; with any other picture the text is sent alone. */
 function isHostedByXiaomi(url: string): boolean {
   try {
     return /(^|\.)(xiaomi\.com|mi\.com|mi-img\.com)$/.test(new URL(url).hostname)
@@ -103,16 +102,16 @@ function soundUri(sound: string, packageName: string): string {
   return `android.resource://${packageName}/raw/${sound.replace(/\.[a-z0-9]{1,5}$/i, '')}`
 }
 
-/** What the app reads, as text; undefined when it is too long. */
+/** The data for the app as JSON; undefined when it is too long. */
 function payloadOf(task: Task): string | undefined {
-  const fits = (text: string) => Buffer.byteLength(text) <= mostPayloadBytes
+  const fits = (text: string) => Buffer.byteLength(text) <= maxPayloadBytes
   if (task.message.type !== 'cmd') return fittingData(task, JSON.stringify, fits)
   const whole = JSON.stringify(passThroughData(task))
   return fits(whole) ? whole : undefined
 }
 
 function lifetime(task: Task): Record<string, string> {
-  const seconds = timeLeft(task, { least: 0, most: mostSeconds[task.messageClass] })
+  const seconds = timeLeft(task, { min: 0, max: maxSeconds[task.messageClass] })
   return seconds === 0 ? { 'extra.only_send_once': '1' } : { time_to_live: String(seconds * 1000) }
 }
 
@@ -129,8 +128,8 @@ function channelOf({ message, messageClass }: Task, settings: XiaomiSettings): R
 }
 
 function receipts({ callbackUrl, taskId }: Task): Record<string, string> {
-  // A longer address would fail the whole push; without it only the receipts are missing.
-  if (!callbackUrl || Buffer.byteLength(callbackUrl) > mostCallbackBytes) return {}
+  // With a longer URL the whole push would fail; without it only the receipts are missing.
+  if (!callbackUrl || Buffer.byteLength(callbackUrl) > maxCallbackBytes) return {}
   return {
     'extra.callback': callbackUrl,
     'extra.callback.param': String(taskId),

@@ -1,31 +1,32 @@
-import type { CallbackAnswer, CallbackReading, CallbackRequest, Receipt } from '../channel.ts'
+import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
 import { parseObject } from '../shared/http.ts'
-import { readTaskId } from '../shared/task-id.ts'
+import { readTaskId } from '../shared/identifiers.ts'
+import { reason } from '../shared/reason.ts'
 
-/** Receipt types of Xiaomi's callback documents; others are not subscribed to and are passed over. */
+/** Receipt types of Xiaomi's callback documentation; we do not subscribe to others and ignore them. */
 const events: Readonly<Record<number, Pick<Receipt, 'event' | 'reason'>>> = {
   1: { event: 'received' },
   2: { event: 'clicked' },
-  16: { event: 'gone', reason: '16 target invalid' },
-  32: { event: 'dropped', reason: '32 push disabled in the app' },
-  64: { event: 'dropped', reason: '64 device filter not met' },
-  128: { event: 'dropped', reason: '128 daily quota exceeded' },
+  16: { event: 'gone', reason: reason('xiaomi', 16, 'target invalid') },
+  32: { event: 'dropped', reason: reason('xiaomi', 32, 'push disabled in the app') },
+  64: { event: 'dropped', reason: reason('xiaomi', 64, 'device filter not met') },
+  128: { event: 'dropped', reason: reason('xiaomi', 128, 'daily quota exceeded') },
 }
 
-/** Xiaomi ignores the body of the answer. */
-const received: CallbackAnswer = { status: 200, contentType: 'text/plain', body: '' }
-const refused: CallbackAnswer = { status: 400, contentType: 'text/plain', body: '' }
+/** Xiaomi ignores the body of our response. */
+const received: CallbackResponse = { status: 200, contentType: 'text/plain', body: '' }
+const refused: CallbackResponse = { status: 400, contentType: 'text/plain', body: '' }
 
 /**
- * A form whose field `data` is a JSON object keyed by message id. Receipts are unsigned: the address is the secret, and an
- * item whose `param` is not a task id is somebody else's.
+ * A form whose field `data` is a JSON object with message ids as keys. Receipts are unsigned: the URL is the secret. An item
+ * whose `param` is not a task id belongs to another sender.
  */
-export function readCallback(request: CallbackRequest): CallbackReading {
+export function readCallback(request: CallbackRequest): CallbackResult {
   const data = new URLSearchParams(request.body.toString('utf8')).get('data')
-  if (data === null) return { ok: false, problem: 'the form has no field data', answer: refused }
+  if (data === null) return { ok: false, problem: 'the form has no field data', response: refused }
   const items = parseObject(data)
-  if (!items) return { ok: false, problem: 'the field data is not a JSON object', answer: refused }
-  return { ok: true, receipts: Object.values(items).flatMap(readItem), answer: received }
+  if (!items) return { ok: false, problem: 'the field data is not a JSON object', response: refused }
+  return { ok: true, receipts: Object.values(items).flatMap(readItem), response: received }
 }
 
 function readItem(item: unknown): Receipt[] {

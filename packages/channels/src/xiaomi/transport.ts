@@ -1,7 +1,9 @@
-import type { Outcome } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
 import type { Transport, TransportDeps } from '../channel.ts'
-import { joinUrl, openHttpClient, outcomeOfFailure } from '../shared/http.ts'
-import { classifyCheck, classifySend, type SendVerdict } from './classify.ts'
+import { joinUrl } from '../shared/http.ts'
+import { openHttpClient } from '../shared/http-client.ts'
+import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { classifyCheck, classifySend, type SendResult } from './classify.ts'
 import type { XiaomiPayload } from './payload.ts'
 import type { XiaomiSettings } from './settings.ts'
 
@@ -9,7 +11,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
   const http = openHttpClient(deps)
   const authorization = `key=${settings.appSecret}`
 
-  async function ask(payload: XiaomiPayload, tokens: readonly string[], signal: AbortSignal) {
+  async function post(payload: XiaomiPayload, tokens: readonly string[], signal: AbortSignal) {
     try {
       const reply = await http.call({
         url: joinUrl(deps.urls.xiaomi, '/v3/message/regid'),
@@ -19,31 +21,31 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
       })
       return classifySend(reply, payload.channelFrom, deps.now())
     } catch (error) {
-      const outcome = outcomeOfFailure(error)
-      return { outcomeOf: () => outcome } satisfies SendVerdict
+      const outcome = outcomeOfError(error)
+      return { outcomeOf: () => outcome } satisfies SendResult
     }
   }
 
   /**
-   * “No valid target” for many is asked again in halves, once: one odd answer must not retire a thousand tokens, and the
-   * first call delivered nothing.
+   * After “no valid target” for several tokens, each half is sent once more: one wrong reply must not retire a thousand tokens,
+   * and the first call delivered nothing.
    */
-  async function judge(
+  async function sendTo(
     payload: XiaomiPayload,
     tokens: readonly string[],
     signal: AbortSignal,
     report: (token: string, outcome: Outcome) => void,
     mayHalve: boolean,
   ): Promise<void> {
-    const verdict = await ask(payload, tokens, signal)
-    if ('noValidTarget' in verdict && mayHalve && tokens.length > 1) {
+    const result = await post(payload, tokens, signal)
+    if ('noValidTarget' in result && mayHalve && tokens.length > 1) {
       const middle = Math.ceil(tokens.length / 2)
-      await judge(payload, tokens.slice(0, middle), signal, report, false)
-      await judge(payload, tokens.slice(middle), signal, report, false)
+      await sendTo(payload, tokens.slice(0, middle), signal, report, false)
+      await sendTo(payload, tokens.slice(middle), signal, report, false)
       return
     }
     for (const token of tokens)
-      report(token, 'noValidTarget' in verdict ? verdict.noValidTarget : verdict.outcomeOf(token))
+      report(token, 'noValidTarget' in result ? result.noValidTarget : result.outcomeOf(token))
   }
 
   return {
@@ -52,7 +54,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
       for (const [index, recipient] of recipients.entries()) {
         const token = recipient.token.trim()
         const same = indexesOf.get(token)
-        // A comma would make two targets of one token, and neither would be this device.
+        // Xiaomi separates targets by commas.
         if (token === '' || token.includes(',')) report(index, malformed)
         else if (same) same.push(index)
         else indexesOf.set(token, [index])
@@ -61,7 +63,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
       const reportToken = (token: string, outcome: Outcome) => {
         for (const index of indexesOf.get(token)!) report(index, outcome)
       }
-      await judge(payload, [...indexesOf.keys()], signal, reportToken, true)
+      await sendTo(payload, [...indexesOf.keys()], signal, reportToken, true)
     },
     async check(signal) {
       let outcome: Outcome
@@ -74,17 +76,15 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
         })
         outcome = classifyCheck(reply, deps.now())
       } catch (error) {
-        outcome = outcomeOfFailure(error)
+        outcome = outcomeOfError(error)
       }
-      if (outcome.kind === 'accepted') return { ok: true }
-      return {
-        ok: false,
-        problem: `Xiaomi answered the check with ${outcome.reason}`,
-        temporary: outcome.kind !== 'misconfigured',
-      }
+      return outcome.kind === 'accepted' ? { ok: true } : failedCheck('Xiaomi', outcome)
     },
     close: () => http.close(),
   }
 }
 
-const malformed: Outcome = { kind: 'rejected', reason: 'token is not a regid' }
+const malformed: Outcome = {
+  kind: 'rejected',
+  reason: ownReasons.token_malformed('the token is not a regid'),
+}

@@ -1,3 +1,4 @@
+import { ownReasons } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { classify, classifyFailure, classifyGoaway } from '../../src/apns/classify.ts'
 
@@ -45,7 +46,7 @@ const documented: [status: number, reason: string, kind: string, retryAfter: num
   ] satisfies [number, string, string, number?][]
 ).map(([status, reason, kind, retryAfter]) => [status, reason, kind, retryAfter])
 
-describe('an answer of APNs', () => {
+describe('a reply of APNs', () => {
   it('of 200 is accepted', () => {
     expect(classify({ status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
   })
@@ -53,7 +54,7 @@ describe('an answer of APNs', () => {
   it.each(documented)('%i %s is %s (after %p s)', (status, reason, kind, retryAfter) => {
     expect(classify(answer(status, reason)).outcome).toEqual({
       kind,
-      reason: `${status} ${reason}`,
+      reason: { code: `apns.${reason}`, text: `${status} ${reason}` },
       ...(retryAfter === undefined ? {} : { retryAfter }),
     })
   })
@@ -66,7 +67,7 @@ describe('an answer of APNs', () => {
     [500, 'SomethingNew', 'unavailable'],
     [599, 'SomethingNew', 'unavailable'],
     [400, 'constructor', 'rejected'],
-  ])('with an unknown reason is judged by its status: %i %s is %s', (status, reason, kind) => {
+  ])('with an unknown reason is classified by its status: %i %s is %s', (status, reason, kind) => {
     expect(classify(answer(status, reason)).outcome.kind).toBe(kind)
   })
 
@@ -77,29 +78,32 @@ describe('an answer of APNs', () => {
     [413, 'rejected'],
     [429, 'throttled'],
     [502, 'unavailable'],
-  ])('without a reason is judged by its status: %i is %s', (status, kind) => {
+  ])('without a reason is classified by its status: %i is %s', (status, kind) => {
     for (const body of ['', '<html>Bad Gateway</html>', 'null', '[]', '{"reason":5}'])
-      expect(classify({ status, body }).outcome).toMatchObject({ kind, reason: `${status} without a reason` })
+      expect(classify({ status, body }).outcome).toMatchObject({
+        kind,
+        reason: { code: `apns.http_${status}`, text: `${status} without a reason` },
+      })
   })
 
-  it('never repeats a sentence of somebody else as its reason', () => {
+  it('never repeats text that is not a reason of APNs', () => {
     const body = JSON.stringify({ reason: 'token 00fc13adff785122 is bad' })
     expect(classify({ status: 400, body }).outcome).toEqual({
       kind: 'rejected',
-      reason: '400 without a reason',
+      reason: { code: 'apns.http_400', text: '400 without a reason' },
     })
   })
 
-  it('tells since when a token is dead', () => {
+  it('reports since when a token is dead', () => {
     expect(classify(answer(410, 'Unregistered', { timestamp: 1_721_990_000_123 })).outcome).toEqual({
       kind: 'gone',
-      reason: '410 Unregistered',
+      reason: { code: 'apns.Unregistered', text: '410 Unregistered' },
       since: 1_721_990_000_123,
     })
     expect(classify(answer(410, 'Unregistered')).outcome).not.toHaveProperty('since')
   })
 
-  it('is waited for as long as it asks', () => {
+  it('contains the wait from the reply', () => {
     expect(classify({ ...answer(503, 'ServiceUnavailable'), retryAfter: 7 }).outcome).toMatchObject({
       retryAfter: 7,
     })
@@ -113,35 +117,40 @@ describe('an answer of APNs', () => {
     ['UnrelatedKeyIdInToken', 'new-connection'],
     ['InvalidProviderToken', undefined],
     ['Forbidden', undefined],
-  ])('403 %s is met with %s', (reason, remedy) => {
-    expect(classify(answer(403, reason))).toMatchObject({ remedy, concernsAll: true, spoilsConnection: true })
+  ])('403 %s is retried with a %s', (reason, retryWith) => {
+    expect(classify(answer(403, reason))).toMatchObject({
+      retryWith,
+      concernsAll: true,
+      endsConnection: true,
+    })
   })
 
   it.each(['InternalServerError', 'Shutdown', 'IdleTimeout'])(
     '%s ends the use of the connection',
     (reason) => {
-      expect(classify(answer(500, reason)).spoilsConnection).toBe(true)
+      expect(classify(answer(500, reason)).endsConnection).toBe(true)
     },
   )
 
   it.each(['BadDeviceToken', 'Unregistered', 'TooManyRequests', 'PayloadTooLarge'])(
     '%s concerns one device and leaves the connection alone',
     (reason) => {
-      expect(classify(answer(400, reason))).toMatchObject({ concernsAll: false, spoilsConnection: false })
+      expect(classify(answer(400, reason))).toMatchObject({ concernsAll: false, endsConnection: false })
     },
   )
 })
 
-describe('a connection that ended without an answer', () => {
-  const failure = { reason: 'closed', invalid: false }
+describe('a connection that ended without a reply', () => {
+  const closed = ownReasons.vendor_unreachable('closed')
+  const failure = { reason: closed, invalid: false }
   const goaway = (reason: string) => JSON.stringify({ reason })
 
   it.each(['BadCertificate', 'BadCertificateEnvironment', 'InvalidProviderToken'])(
     'with GOAWAY %s is a credential’s fault',
     (reason) => {
       const expected = {
-        outcome: { kind: 'misconfigured', reason: `GOAWAY ${reason}` },
-        spoilsConnection: true,
+        outcome: { kind: 'misconfigured', reason: { code: `apns.${reason}`, text: `GOAWAY ${reason}` } },
+        endsConnection: true,
         concernsAll: true,
       }
       expect(classifyFailure({ ...failure, goaway: goaway(reason) })).toEqual(expected)
@@ -149,16 +158,16 @@ describe('a connection that ended without an answer', () => {
     },
   )
 
-  it.each(['Shutdown', 'IdleTimeout'])('with GOAWAY %s is tried again', (reason) => {
+  it.each(['Shutdown', 'IdleTimeout'])('with GOAWAY %s is retried', (reason) => {
     expect(classifyFailure({ ...failure, goaway: goaway(reason) })).toEqual({
-      outcome: { kind: 'unavailable', reason: `GOAWAY ${reason}` },
+      outcome: { kind: 'unavailable', reason: { code: `apns.${reason}`, text: `GOAWAY ${reason}` } },
     })
     expect(classifyGoaway(goaway(reason))).toBeUndefined()
   })
 
-  it.each(['', 'not JSON', '{}'])('with empty or odd data %j is tried again', (data) => {
+  it.each(['', 'not JSON', '{}'])('with empty or invalid data %j is retried', (data) => {
     expect(classifyFailure({ ...failure, goaway: data })).toEqual({
-      outcome: { kind: 'unavailable', reason: 'closed' },
+      outcome: { kind: 'unavailable', reason: closed },
     })
   })
 
@@ -166,20 +175,19 @@ describe('a connection that ended without an answer', () => {
     'connect (alert certificate expired)',
     'closed (alert bad certificate)',
     'connect (alert unknown ca)',
-  ])('in the handshake (%s) is the certificate’s fault', (reason) => {
-    expect(classifyFailure({ ...failure, reason })).toMatchObject({
+  ])('in the handshake (%s) is an error of the certificate', (text) => {
+    expect(classifyFailure({ ...failure, reason: { ...closed, text } })).toMatchObject({
       outcome: { kind: 'misconfigured' },
       concernsAll: true,
     })
   })
 
-  it('with a handshake failure of another kind is tried again', () => {
-    expect(classifyFailure({ ...failure, reason: 'connect (alert internal error)' }).outcome.kind).toBe(
-      'unavailable',
-    )
+  it('with another handshake failure is retried', () => {
+    const reason = { ...closed, text: 'connect (alert internal error)' }
+    expect(classifyFailure({ ...failure, reason }).outcome.kind).toBe('unavailable')
   })
 
-  it('before anything could be written is the token’s fault', () => {
-    expect(classifyFailure({ reason: 'invalid', invalid: true }).outcome.kind).toBe('rejected')
+  it('before anything could be written is an error of the token', () => {
+    expect(classifyFailure({ ...failure, invalid: true }).outcome.kind).toBe('rejected')
   })
 })

@@ -1,5 +1,5 @@
-import { apns } from '../../src/apns/channel.ts'
-import { startApnsSimulator } from '../../src/apns/simulator.ts'
+import { startApnsSimulator } from '@herald/simulators/apns'
+import { adapter as apns } from '../../src/apns/channel.ts'
 import { describeContract } from '../contract.ts'
 import {
   issuePushCertificate,
@@ -29,7 +29,7 @@ for (const client of ['own', 'reference'] as const)
       }
     },
     token,
-    // The library signs its own tokens, so their number cannot be counted here.
+    // The library signs its own tokens, which cannot be counted here.
     expiringAuth: client === 'own',
     oversize,
   })

@@ -220,7 +220,7 @@ describe('what APNs cannot carry', () => {
     ['surrogate pairs', '🎉'],
     ['escaped in JSON', '"'],
     ['control characters, six bytes each', '\u0001'],
-  ])('cuts a body that is too long by its bytes on the wire: %s', (_name, character) => {
+  ])('cuts a body that is too long, counted in encoded bytes: %s', (_name, character) => {
     const payload = payloadOf({ body: character.repeat(5000), ext: '{"a":1}' })
     expect(size(payload)).toBeLessThanOrEqual(4096)
     expect(size(payload)).toBeGreaterThan(4096 - 16)
@@ -230,14 +230,14 @@ describe('what APNs cannot carry', () => {
     expect(ext).toEqual({ a: 1 })
   })
 
-  it('leaves a body alone that just fits', () => {
+  it('does not cut a body that just fits', () => {
     const room = 4096 - size(payloadOf({ body: 'x' }))
     const body = 'x'.repeat(1 + room)
     expect(JSON.parse(bodyOf(payloadOf({ body }), 1)).aps.alert.body).toBe(body)
     expect(JSON.parse(bodyOf(payloadOf({ body: `${body}x` }), 1)).aps.alert.body).toMatch(/x…$/)
   })
 
-  it('cuts the title once the body has given all', () => {
+  it('cuts the title after the body', () => {
     const payload = payloadOf({ title: 't'.repeat(5000), body: 'b'.repeat(5000) })
     const { alert } = JSON.parse(bodyOf(payload, 1)).aps
     expect(alert.body).toBe('…')
@@ -245,7 +245,7 @@ describe('what APNs cannot carry', () => {
     expect(size(payload)).toBeLessThanOrEqual(4096)
   })
 
-  it('says so when ext alone is too large', () => {
+  it('is unsupported when ext alone is too large', () => {
     expect(mapPayload(sampleTask({ ext: JSON.stringify({ x: 'y'.repeat(4096) }) }))).toEqual({
       unsupported: expect.stringContaining('4096 bytes'),
     })

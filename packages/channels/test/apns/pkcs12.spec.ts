@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { apns } from '../../src/apns/channel.ts'
-import { readPkcs12, WrongPassphrase } from '../../src/apns/pkcs12.ts'
+import { adapter as apns } from '../../src/apns/channel.ts'
+import { WrongPassphrase } from '../../src/apns/password-encryption.ts'
+import { readPkcs12 } from '../../src/apns/pkcs12.ts'
 import { CertificateProblem } from '../../src/channel.ts'
 import { tokenCertificate } from './credentials.ts'
 
@@ -17,13 +18,13 @@ describe('a .p12 file', () => {
     expect(readPkcs12(fixture('no-key'), 'parcel').keys).toEqual([])
   })
 
-  it('opens with its own passphrase only', () => {
+  it('can be read with its passphrase only', () => {
     for (const name of ['keychain', 'modern'])
       for (const passphrase of ['', 'Parcel', 'parcel ', 'пароль'])
         expect(() => readPkcs12(fixture(name), passphrase)).toThrow(WrongPassphrase)
   })
 
-  it('that is damaged is a certificate problem, never a crash', () => {
+  it('that is damaged leads to a certificate problem, never a crash', () => {
     const file = fixture('modern')
     fc.assert(
       fc.property(

@@ -1,6 +1,12 @@
 import { createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { isYoung, mayReplace, mintPass, providerTokenKey, readPass } from '../../src/apns/provider-token.ts'
+import {
+  createProviderToken,
+  isYoung,
+  mayReplace,
+  parseProviderToken,
+  providerTokenKey,
+} from '../../src/apns/provider-token.ts'
 import type { TokenAuth } from '../../src/apns/settings.ts'
 import { keyId, newSigningKey, teamId } from './credentials.ts'
 
@@ -11,7 +17,7 @@ const minutes = (count: number) => count * 60_000
 
 describe('a provider token', () => {
   it('has exactly two header fields and two claims, and a raw ES256 signature', () => {
-    const { jwt } = readPass(mintPass(auth, now + 400, false).value)
+    const { jwt } = parseProviderToken(createProviderToken(auth, now + 400, false).value)
     const [head, claims, signature] = jwt.split('.')
     const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
     expect(read(head!)).toEqual({ alg: 'ES256', kid: keyId })
@@ -25,17 +31,17 @@ describe('a provider token', () => {
   })
 
   it('is renewed after 50 minutes and ends after 60', () => {
-    expect(mintPass(auth, now, false)).toMatchObject({
+    expect(createProviderToken(auth, now, false)).toMatchObject({
       renewAt: now + minutes(50),
       expiresAt: now + minutes(60),
     })
   })
 
-  it('remembers where it is kept that it came early', () => {
+  it('stores that it was created early', () => {
     for (const early of [true, false]) {
-      const { value } = mintPass(auth, now, early)
-      expect(readPass(value)).toMatchObject({ value, early, issuedAt: now })
-      expect(readPass(value).jwt).not.toContain(' ')
+      const { value } = createProviderToken(auth, now, early)
+      expect(parseProviderToken(value)).toMatchObject({ value, early, issuedAt: now })
+      expect(parseProviderToken(value).jwt).not.toContain(' ')
     }
   })
 
@@ -45,20 +51,20 @@ describe('a provider token', () => {
     ['a young one, once', false, 1, true],
     ['never a young one that had come early', true, 19, false],
   ])('may be replaced when refused: %s', (_name, early, age, expected) => {
-    const pass = readPass(mintPass(auth, now, early).value)
-    expect(mayReplace(pass, now + minutes(age))).toBe(expected)
+    const token = parseProviderToken(createProviderToken(auth, now, early).value)
+    expect(mayReplace(token, now + minutes(age))).toBe(expected)
   })
 
-  it('is kept under the name of its key', () => {
+  it('is stored under a key that depends on its signing key', () => {
     const other = createPrivateKey(newSigningKey())
     expect(providerTokenKey(auth)).toBe(providerTokenKey({ ...auth }))
     expect(providerTokenKey(auth)).not.toBe(providerTokenKey({ ...auth, key: other }))
     expect(providerTokenKey(auth)).not.toBe(providerTokenKey({ ...auth, keyId: 'OTHER12345' }))
   })
 
-  it('is young for twenty minutes', () => {
-    const pass = readPass(mintPass(auth, now, false).value)
-    expect(isYoung(pass, now + minutes(20) - 1)).toBe(true)
-    expect(isYoung(pass, now + minutes(20))).toBe(false)
+  it('is young for 20 minutes', () => {
+    const token = parseProviderToken(createProviderToken(auth, now, false).value)
+    expect(isYoung(token, now + minutes(20) - 1)).toBe(true)
+    expect(isYoung(token, now + minutes(20))).toBe(false)
   })
 })

@@ -1,9 +1,10 @@
 import { parseVerbatim } from '@herald/domain'
+import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { apns } from '../../src/apns/channel.ts'
-import { type ApnsSimulator, startApnsSimulator } from '../../src/apns/simulator.ts'
+import { adapter as apns } from '../../src/apns/channel.ts'
 import { isUnsupported, type Recipient } from '../../src/channel.ts'
-import { sampleDeps, sampleMessage, sampleTask, sampleUrls } from '../samples.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { keyId, newSigningKey, teamId, tokenCertificate } from './credentials.ts'
 
 const token = 'c0ffee'.padEnd(64, '1')
@@ -83,7 +84,7 @@ describe('our APNs transport and the library', () => {
       expect(sorted(parseVerbatim(ours!.body))).toEqual(sorted(parseVerbatim(theirs!.body)))
     })
 
-  it('read the same answers', async () => {
+  it('read replies in the same way', async () => {
     const recipients = [
       token,
       'dead'.repeat(16),
@@ -96,14 +97,14 @@ describe('our APNs transport and the library', () => {
     expect(theirs).toEqual(['accepted', 'gone', 'gone', 'unavailable', 'throttled'])
   })
 
-  it('check a credential alike', async () => {
+  it('check a credential in the same way', async () => {
     const transport = open('reference')
     expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
     await transport.close()
   })
 })
 
-/** Whom a provider token is of; its time and signature differ by nature. */
+/** Issuer and key of a provider token; its time and signature always differ. */
 function readBearer(authorization: string | undefined) {
   const [head, claims] = (authorization ?? '').replace(/^bearer /, '').split('.')
   const part = (text = '') => JSON.parse(Buffer.from(text, 'base64url').toString())

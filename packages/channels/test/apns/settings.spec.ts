@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { apns } from '../../src/apns/channel.ts'
+import { adapter as apns } from '../../src/apns/channel.ts'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
 import {
   bundleId,
@@ -29,7 +29,7 @@ const issued = (marks?: Parameters<typeof issuePushCertificate>[1]) => {
 }
 
 describe('APNs settings from a .p8', () => {
-  it('hold key, key id, team and topic', () => {
+  it('contain key, key id, team and topic', () => {
     expect(apns.readSettings(tokenCertificate(newSigningKey()))).toMatchObject({
       environment: 'production',
       topic: bundleId,
@@ -46,7 +46,7 @@ describe('APNs settings from a .p8', () => {
     ])
   })
 
-  it('take windows line ends and blanks around the key', () => {
+  it('accept Windows line ends and white space around the key', () => {
     const key = `\n ${newSigningKey().replaceAll('\n', '\r\n')} \n`
     expect(apns.readSettings(tokenCertificate(key)).auth.kind).toBe('token')
   })
@@ -67,7 +67,7 @@ describe('APNs settings from a .p8', () => {
 })
 
 describe('APNs settings from a certificate', () => {
-  it('take PEM certificate and key in any order', () => {
+  it('accept PEM certificate and key in any order', () => {
     const { cert, key } = issuePushCertificate(apple)
     for (const text of [cert + key, key + cert])
       expect(apns.readSettings(pushRecord(text)).auth).toMatchObject({
@@ -87,24 +87,24 @@ describe('APNs settings from a certificate', () => {
     ['as Keychain exports it (RC2 and triple DES)', 'keychain.p12', 'parcel'],
     ['as OpenSSL 3 exports it (AES)', 'modern.p12', 'parcel'],
     ['without a passphrase', 'empty-passphrase.p12', ''],
-  ])('take a base64 .p12 %s', (_name, file, appSecret) => {
+  ])('accept a base64 .p12 %s', (_name, file, appSecret) => {
     const settings = apns.readSettings(pushRecord(fixture(file), { appSecret, appId: '' }))
     expect(settings).toMatchObject({ topic: bundleId, auth: { kind: 'certificate' } })
     expect(apns.expiresAt?.(settings)).toBe(Date.parse('2126-01-01'))
   })
 
-  it('take a PEM key under a passphrase', () => {
+  it('accept an encrypted PEM key', () => {
     const record = pushRecord(fixture('encrypted-key.pem'), { appSecret: 'parcel' })
     expect(apns.readSettings(record).auth.kind).toBe('certificate')
   })
 
-  it('know the topic by themselves when the certificate has one app', () => {
+  it('read the topic from a certificate for one app', () => {
     const topics = ['com.example.One', 'com.example.One.voip']
     expect(apns.readSettings(pushRecord(issued({ topics }), { appId: '' })).topic).toBe('com.example.One')
     expect(apns.readSettings(pushRecord(issued(), { appId: ' ' })).topic).toBe(bundleId)
   })
 
-  it('take a certificate that is marked for both environments, or for none', () => {
+  it('accept a certificate for both environments, or without an environment', () => {
     for (const environments of [['production', 'development'] as const, [] as const])
       for (const environment of ['production', 'development'] as const)
         expect(
@@ -113,7 +113,7 @@ describe('APNs settings from a certificate', () => {
         ).toBe(environment)
   })
 
-  it('tell when it ends, also when that is over', () => {
+  it('contain the expiry date, also when it has passed', () => {
     const notAfter = new Date('2020-02-03T04:05:06Z')
     expect(apns.expiresAt?.(apns.readSettings(pushRecord(issued({ notAfter }))))).toBe(notAfter.getTime())
   })
@@ -125,15 +125,19 @@ const otherKey = issuePushCertificate(apple).key
 const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   ['nothing', tokenCertificate(''), /^certificate is missing/],
   ['no bundle id', tokenCertificate(p8, { appId: ' ' }), /^app_id is missing.*bundle id/],
-  ['a bundle id with blanks', tokenCertificate(p8, { appId: 'my app' }), /^app_id is no bundle id/],
+  ['a bundle id with blanks', tokenCertificate(p8, { appId: 'my app' }), /^app_id is not a bundle id/],
   ['no key id', tokenCertificate(p8, { appKey: '' }), /^app_key is missing.*key id/],
   ['a key id of the wrong length', tokenCertificate(p8, { appKey: 'ABC' }), /^app_key must be 10 capital/],
   ['no team id', tokenCertificate(p8, { appSecret: '' }), /^app_secret is missing.*team id/],
   ['a team id in small letters', tokenCertificate(p8, { appSecret: 'team123456' }), /^app_secret must be 10/],
   ['another curve', tokenCertificate(newSigningKey('P-384')), /EC key on secp384r1.*P-256/],
   ['an RSA key', tokenCertificate(rsaKey()), /key of type rsa.*P-256/],
-  ['half a key', tokenCertificate(p8.slice(0, 120)), /^certificate is no readable \.p8/],
-  ['an unknown key of extra', tokenCertificate(p8, { extra: { topics: [] } }), /^extra\.topics is not known/],
+  ['half a key', tokenCertificate(p8.slice(0, 120)), /^certificate is not a readable \.p8/],
+  [
+    'an unknown key of extra',
+    tokenCertificate(p8, { extra: { topics: [] } }),
+    /^extra\.topics is not a known field/,
+  ],
   [
     'bundle_ids that are no list',
     tokenCertificate(p8, { extra: { bundle_ids: 'a' } }),
@@ -146,7 +150,7 @@ const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   ],
   ['a sentence', pushRecord('my certificate'), /neither a \.p8 key, nor PEM/],
   ['base64 of something else', pushRecord(Buffer.from('hello, world').toString('base64')), /neither a/],
-  ['half a .p12', pushRecord(fixture('modern.p12').slice(0, 800)), /no readable \.p12/],
+  ['half a .p12', pushRecord(fixture('modern.p12').slice(0, 800)), /not a readable \.p12/],
   ['the wrong passphrase', pushRecord(fixture('keychain.p12'), { appSecret: 'x' }), /not the passphrase/],
   ['no passphrase', pushRecord(fixture('modern.p12')), /not the passphrase/],
   ['a .p12 without key', pushRecord(fixture('no-key.p12'), { appSecret: 'parcel' }), /no private key/],
@@ -154,13 +158,13 @@ const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   [
     'PEM under a wrong passphrase',
     pushRecord(fixture('encrypted-key.pem'), { appSecret: 'x' }),
-    /is app_secret/,
+    /check that app_secret/,
   ],
-  ['somebody else’s key', pushRecord(issuePushCertificate(apple).cert + otherKey), /does not belong/],
+  ['another certificate’s key', pushRecord(issuePushCertificate(apple).cert + otherKey), /does not belong/],
   [
     'the other environment',
     pushRecord(issued({ environments: ['development'] })),
-    /for the development environment, this record is for production/,
+    /for the development environment, but this record is for production/,
   ],
   ['another app', pushRecord(issued(), { appId: 'com.example.Else' }), /does not cover com\.example\.Else/],
   [
@@ -191,13 +195,13 @@ describe('APNs settings say what is wrong', () => {
 })
 
 describe('an APNs token', () => {
-  it.each(['a'.repeat(64), 'A0'.repeat(32), 'f'.repeat(160)])('of hex digits is fine', (token) => {
+  it.each(['a'.repeat(64), 'A0'.repeat(32), 'f'.repeat(160)])('of hex digits is valid', (token) => {
     expect(apns.checkToken(token)).toBeUndefined()
   })
   it.each(['', 'a'.repeat(63), 'a'.repeat(65), 'g'.repeat(64), `<${'a'.repeat(64)}>`, 'a'.repeat(202)])(
     'like %j is refused',
     (token) => {
-      expect(apns.checkToken(token)).toMatch(/^device_token is no APNs token/)
+      expect(apns.checkToken(token)).toMatch(/^device_token is not an APNs token/)
     },
   )
 })

@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs'
-import type { Outcome } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
+import { type ApnsSimulator, type ApnsSimulatorOptions, startApnsSimulator } from '@herald/simulators/apns'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { apns } from '../../src/apns/channel.ts'
-import {
-  type ApnsSimulator,
-  type ApnsSimulatorOptions,
-  startApnsSimulator,
-} from '../../src/apns/simulator.ts'
+import { adapter as apns } from '../../src/apns/channel.ts'
 import {
   type Certificate,
   isUnsupported,
@@ -82,7 +78,7 @@ describe('the APNs transport', () => {
     expect(simulator.connections()).toBe(1)
   })
 
-  it('uses the topic of a binding where the certificate allows it', async () => {
+  it('uses the topic of a binding if the certificate allows it', async () => {
     const simulator = await startSimulator()
     const extra = { bundle_ids: ['com.example.Other'] }
     const transport = openFor(depsFor(simulator), tokenCertificate(p8, { extra }))
@@ -101,11 +97,15 @@ describe('the APNs transport', () => {
     ])
   })
 
-  it('tells since when a token is dead', async () => {
+  it('reports since when a token is dead', async () => {
     const simulator = await startSimulator()
     simulator.kill([token(0)], 1_721_990_000_123)
     expect(await send(openFor(depsFor(simulator)), recipientsOf(1))).toEqual([
-      { kind: 'gone', reason: '410 Unregistered', since: 1_721_990_000_123 },
+      {
+        kind: 'gone',
+        reason: { code: 'apns.Unregistered', text: '410 Unregistered' },
+        since: 1_721_990_000_123,
+      },
     ])
   })
 
@@ -128,7 +128,7 @@ describe('the APNs transport', () => {
     expect(deps.mints()).toBe(2)
   })
 
-  it('replaces a token that ran out, leaves its connection and sends again', async () => {
+  it('replaces an expired token, uses a new connection and sends again', async () => {
     let now = Date.now()
     const clock = () => now
     const simulator = await startSimulator({ now: clock })
@@ -136,7 +136,7 @@ describe('the APNs transport', () => {
     const minted: string[] = []
     const deps = depsFor(simulator, {
       now: clock,
-      // A store that hands out what it has until it is told otherwise.
+      // A store that returns its value until it is reported as stale.
       async session(_key, mint, stale) {
         if (kept === undefined || kept === stale) {
           kept = (await mint()).value
@@ -150,13 +150,13 @@ describe('the APNs transport', () => {
     now += minutes(61)
     expect(kinds(await send(transport, recipientsOf(30)))).toEqual(['accepted'])
     expect(minted).toHaveLength(2)
-    // Nothing was early about it, so the next one may be replaced early again.
+    // It was not replaced early, so the next one may be.
     expect(minted[1]).not.toContain(' ')
     expect(simulator.connections()).toBe(2)
     expect(simulator.ledger(7).distinct).toBe(30)
   })
 
-  it('sends nothing when it was stopped while it waited for its token', async () => {
+  it('sends nothing when it was stopped while waiting for its token', async () => {
     const simulator = await startSimulator()
     const asked = Promise.withResolvers<void>()
     const stop = new AbortController()
@@ -171,7 +171,7 @@ describe('the APNs transport', () => {
     const payload = apns.mapPayload(sampleTask({}, { taskId: 7 }), apns.readSettings(tokenCertificate(p8)))
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
     const report = () => {
-      throw new Error('nobody was asked')
+      throw new Error('a token was requested')
     }
     const sending = transport.send(payload, recipientsOf(2), { signal: stop.signal, report })
     await asked.promise
@@ -180,30 +180,39 @@ describe('the APNs transport', () => {
     expect(simulator.connections()).toBe(0)
   })
 
-  it('blames the clock instead of minting again and again', async () => {
+  it('reports a wrong clock instead of requesting tokens repeatedly', async () => {
     const simulator = await startSimulator()
     const deps = depsFor(simulator, { now: () => Date.now() - minutes(120) })
     const transport = openFor(deps)
     expect(await send(transport, recipientsOf(2))).toEqual(
-      Array(2).fill({ kind: 'misconfigured', reason: '403 ExpiredProviderToken' }),
+      Array(2).fill({
+        kind: 'misconfigured',
+        reason: { code: 'apns.ExpiredProviderToken', text: '403 ExpiredProviderToken' },
+      }),
     )
     expect(deps.mints()).toBe(2)
     expect(await send(transport, recipientsOf(2))).toEqual(
-      Array(2).fill({ kind: 'misconfigured', reason: expect.stringContaining('clock') }),
+      Array(2).fill({
+        kind: 'misconfigured',
+        reason: { code: 'apns.ExpiredProviderToken.new_token', text: expect.stringContaining('clock') },
+      }),
     )
     expect(deps.mints()).toBe(2)
   })
 
-  it('does not try a refused credential on every device', async () => {
+  it('does not try refused credentials for every device', async () => {
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator), tokenCertificate(newSigningKey()))
     expect(await send(transport, recipientsOf(1000))).toEqual(
-      Array(1000).fill({ kind: 'misconfigured', reason: '403 InvalidProviderToken' }),
+      Array(1000).fill({
+        kind: 'misconfigured',
+        reason: { code: 'apns.InvalidProviderToken', text: '403 InvalidProviderToken' },
+      }),
     )
     expect(simulator.requests()).toBeLessThan(10)
   })
 
-  it('sends only what was not processed again after GOAWAY', async () => {
+  it('after GOAWAY, sends again only what was not processed', async () => {
     const simulator = await startSimulator()
     simulator.setFaults({ goawayAfter: 40 })
     const transport = openFor(depsFor(simulator))
@@ -212,8 +221,8 @@ describe('the APNs transport', () => {
     expect(simulator.connections()).toBeGreaterThanOrEqual(4)
   })
 
-  it('goes on after streams have fallen to one', async () => {
-    const simulator = await startSimulator({ streamsFallOnRejection: true })
+  it('continues after the stream limit was lowered to one', async () => {
+    const simulator = await startSimulator({ oneStreamAfterRejection: true })
     const recipients = recipientsOf(60)
     for (const index of [3, 20, 40]) recipients[index]!.token = `badbadbadbadbad0${token(index).slice(16)}`
     const outcomes = await send(openFor(depsFor(simulator)), recipients)
@@ -222,19 +231,22 @@ describe('the APNs transport', () => {
     expect(simulator.ledger(7).duplicates).toBe(0)
   })
 
-  it('names the reason that only GOAWAY carries', async () => {
+  it('reports the reason that only GOAWAY contains', async () => {
     const apple = newAppleAuthority()
     const simulator = await startSimulator({ certificateAuthorities: [apple.cert] })
     const { cert, key } = issuePushCertificate(apple, { environments: ['development'] })
     const record = tokenCertificate(cert + key, { appKey: '', appSecret: '', environment: 'development' })
-    // Waiting for the time limit would take longer than the test may.
+    // Waiting for the time limit would exceed the test's limit.
     const transport = openFor(depsFor(simulator, { timeoutMs: 600_000 }), record)
     expect(await send(transport, recipientsOf(20))).toEqual(
-      Array(20).fill({ kind: 'misconfigured', reason: 'GOAWAY BadCertificateEnvironment' }),
+      Array(20).fill({
+        kind: 'misconfigured',
+        reason: { code: 'apns.BadCertificateEnvironment', text: 'GOAWAY BadCertificateEnvironment' },
+      }),
     )
     expect(await transport.check(new AbortController().signal)).toEqual({
       ok: false,
-      problem: 'APNs: GOAWAY BadCertificateEnvironment',
+      problem: 'APNs refused the credentials: GOAWAY BadCertificateEnvironment',
       temporary: false,
     })
   })
@@ -249,21 +261,21 @@ describe('the APNs transport', () => {
     expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
   })
 
-  it('says that a certificate is over without asking Apple', async () => {
+  it('reports an expired certificate without a call to Apple', async () => {
     const simulator = await startSimulator()
     const { cert, key } = issuePushCertificate(newAppleAuthority(), { notAfter: new Date('2020-02-03') })
     const transport = openFor(depsFor(simulator), tokenCertificate(cert + key, { appKey: '', appSecret: '' }))
-    const reason = 'the push certificate expired on 2020-02-03'
+    const reason = ownReasons.push_certificate_expired('2020-02-03')
     expect(await send(transport, recipientsOf(2))).toEqual(Array(2).fill({ kind: 'misconfigured', reason }))
     expect(await transport.check(new AbortController().signal)).toEqual({
       ok: false,
-      problem: `APNs: ${reason}`,
+      problem: `APNs refused the credentials: ${reason.text}`,
       temporary: false,
     })
     expect(simulator.connections()).toBe(0)
   })
 
-  it('goes through a proxy', async () => {
+  it('uses a proxy', async () => {
     const simulator = await startSimulator()
     const proxy = await startConnectProxy()
     opened.push(proxy)
@@ -272,14 +284,14 @@ describe('the APNs transport', () => {
     expect(proxy.asked).toEqual([new URL(simulator.url).host])
   })
 
-  it('asks the host of the record’s environment', async () => {
+  it('calls the host of the record’s environment', async () => {
     const sandbox = await startSimulator({ environment: 'development' })
     const deps = sampleDeps({ urls: sampleUrls({ apnsSandbox: sandbox.url }), ca: sandbox.ca })
     const transport = openFor(deps, tokenCertificate(p8, { environment: 'development' }))
     expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
   })
 
-  it('trusts nobody but known authorities', async () => {
+  it('trusts known authorities only', async () => {
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator, { ca: undefined }))
     const [outcome] = await send(transport, recipientsOf(1))

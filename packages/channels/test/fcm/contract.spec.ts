@@ -1,5 +1,5 @@
-import { fcm } from '../../src/fcm/channel.ts'
-import { startFcmSimulator } from '../../src/fcm/simulator.ts'
+import { startFcmSimulator } from '@herald/simulators/fcm'
+import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { describeContract } from '../contract.ts'
 import { accountCertificate, clientEmail, newAccountKey, projectId } from './credentials.ts'
 

@@ -10,7 +10,7 @@ export function newAccountKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** A service-account file as the Firebase console hands it out. */
+/** A service-account file like those of the Firebase console. */
 export function accountFile(privateKey: string, over: Record<string, unknown> = {}): string {
   return JSON.stringify({
     type: 'service_account',

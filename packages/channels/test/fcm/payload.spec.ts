@@ -1,10 +1,10 @@
 import type { Message } from '@herald/domain'
+import { readMessage } from '@herald/simulators/fcm-message'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { fcm } from '../../src/fcm/channel.ts'
+import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { bodyOf, type FcmMessage } from '../../src/fcm/payload.ts'
 import type { FcmSettings } from '../../src/fcm/settings.ts'
-import { readMessage } from '../../src/fcm/simulator-message.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 import { accountCertificate, newAccountKey } from './credentials.ts'
 
@@ -103,7 +103,7 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
     },
   ],
   [
-    'badge 0 can only be told to the app',
+    'badge 0 is sent in the data',
     { ...plain, badge: { kind: 'set', count: 0 } },
     { notification: plain, data: { task_id, badge: '0' }, android: { ...high, notification: { tag } } },
   ],
@@ -199,7 +199,7 @@ describe('an FCM message', () => {
     expect(messageOf(plain, { ttl }).android.ttl).toBe(expected)
   })
 
-  it('is bound to the package the certificate names', () => {
+  it('is restricted to the package of the certificate', () => {
     const own = fcm.readSettings(
       accountCertificate(newAccountKey(), { extra: { package_name: 'com.example' } }),
     )
@@ -214,9 +214,9 @@ describe('an FCM message', () => {
 })
 
 describe('what FCM cannot carry', () => {
-  it('is a text or badge without anything to show', () => {
+  it('is a text or badge without texts', () => {
     expect(map({ ...noTexts, badge: { kind: 'set', count: 3 } })).toEqual({
-      unsupported: expect.stringContaining('without title and body'),
+      unsupported: expect.stringContaining('needs a title or a body'),
     })
   })
 
@@ -224,7 +224,7 @@ describe('what FCM cannot carry', () => {
     ['plain', 'x'],
     ['three bytes each', '推'],
     ['surrogate pairs', '🎉'],
-  ])('cuts a body that is too long by its bytes: %s', (_name, character) => {
+  ])('cuts a body that is too long, counted in bytes: %s', (_name, character) => {
     const { notification } = messageOf({ title: 'Order', body: character.repeat(5000) })
     expect(notification?.body).toMatch(new RegExp(`^(${character})+…$`, 'u'))
     const bytes = Buffer.byteLength(notification!.body!)
@@ -233,13 +233,13 @@ describe('what FCM cannot carry', () => {
     expect(notification?.title).toBe('Order')
   })
 
-  it('cuts the title once the body has given all', () => {
+  it('cuts the title after the body', () => {
     const { notification } = messageOf({ title: 't'.repeat(5000), body: 'b'.repeat(5000) })
     expect(notification?.body).toBe('…')
     expect(notification?.title).toMatch(/^t{3800,}…$/)
   })
 
-  it('says so when ext alone is too large', () => {
+  it('is unsupported when ext alone is too large', () => {
     expect(map({ ...plain, ext: JSON.stringify({ x: 'y'.repeat(4000) }) })).toEqual({
       unsupported: expect.stringContaining('4000 bytes'),
     })

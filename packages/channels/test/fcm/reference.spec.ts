@@ -1,8 +1,9 @@
+import { type FcmSimulator, startFcmSimulator } from '@herald/simulators/fcm'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Recipient } from '../../src/channel.ts'
-import { fcm } from '../../src/fcm/channel.ts'
-import { type FcmSimulator, startFcmSimulator } from '../../src/fcm/simulator.ts'
-import { sampleDeps, sampleMessage, sampleTask, sampleUrls } from '../samples.ts'
+import { adapter as fcm } from '../../src/fcm/channel.ts'
+import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { accountCertificate, clientEmail, newAccountKey, projectId } from './credentials.ts'
 
 const token = `d1:APA91b${'x'.repeat(134)}`
@@ -73,7 +74,7 @@ describe('our FCM transport and the library', () => {
       expect(normal(ours!.body)).toEqual(normal(theirs!.body))
     })
 
-  it('read the same answers', async () => {
+  it('read replies in the same way', async () => {
     const recipients = [token, 'UNREGISTERED:x', 'INVALID:x', 'MISMATCH:x', 'QUOTA:x', 'INTERNAL:x'].map(
       (each, index) => ({ deviceId: index, token: each }),
     )
@@ -82,7 +83,7 @@ describe('our FCM transport and the library', () => {
     expect(theirs).toEqual(['accepted', 'gone', 'gone', 'gone', 'throttled', 'unavailable'])
   })
 
-  it('check a credential alike', async () => {
+  it('check a credential in the same way', async () => {
     const transport = open('reference')
     expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
     await transport.close()

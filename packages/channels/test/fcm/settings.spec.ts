@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { fcm } from '../../src/fcm/channel.ts'
+import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 import { accountCertificate, accountFile, clientEmail, newAccountKey, projectId } from './credentials.ts'
 
@@ -21,7 +21,7 @@ describe('FCM settings', () => {
     })
   })
 
-  it('take another project, as the sender may live elsewhere', () => {
+  it('accept another project than that of the file', () => {
     expect(fcm.readSettings(accountCertificate(key, { appId: ' other-project ' })).projectId).toBe(
       'other-project',
     )
@@ -33,12 +33,12 @@ describe('FCM settings', () => {
     )
   })
 
-  it('take the token endpoint under its older name, or without one', () => {
+  it('accept the older token endpoint, or none', () => {
     for (const token_uri of ['https://accounts.google.com/o/oauth2/token', undefined])
       expect(fcm.readSettings(fileWith({ token_uri })).clientEmail).toBe(clientEmail)
   })
 
-  it('hold Google’s rate unless the certificate lifts it', () => {
+  it('have Google’s rate unless the certificate sets another', () => {
     const plain = fcm.readSettings(accountCertificate(key))
     expect(fcm.limits(plain, 'marketing')).toMatchObject({ requestsPerSecond: 10_000 })
     const lifted = accountCertificate(key, {
@@ -52,7 +52,11 @@ describe('FCM settings', () => {
 
 const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   ['nothing', sampleCertificate('fcm'), /^certificate is missing.*service-account JSON/],
-  ['a server key', sampleCertificate('fcm', { certificate: 'AAAAabc:APA91b' }), /^certificate is no JSON/],
+  [
+    'a server key',
+    sampleCertificate('fcm', { certificate: 'AAAAabc:APA91b' }),
+    /^certificate is not valid JSON/,
+  ],
   ['a JSON list', sampleCertificate('fcm', { certificate: '[]' }), /must be the JSON object/],
   [
     'a user’s credentials',
@@ -69,7 +73,7 @@ const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   ['an address that is none', fileWith({ client_email: 'herald' }), /^client_email/],
   ['no key', fileWith({ private_key: '' }), /^private_key .* is missing/],
   ['half a key', fileWith({ private_key: key.slice(0, 300) }), /^private_key .* cannot be read/],
-  ['an EC key', fileWith({ private_key: ecKey }), /^private_key .* is of type ec/],
+  ['an EC key', fileWith({ private_key: ecKey }), /^private_key .* must be an RSA key, not ec/],
   [
     'a token endpoint elsewhere',
     fileWith({ token_uri: 'https://evil.example/token' }),
@@ -77,7 +81,11 @@ const problems: [name: string, record: Certificate, sentence: RegExp][] = [
   ],
   ['a token endpoint that is no text', fileWith({ token_uri: 5 }), /^token_uri .* must be/],
   ['no project', fileWith({ project_id: undefined }), /^app_id is missing/],
-  ['a project that is none', accountCertificate(key, { appId: 'my project/../x' }), /^app_id is no Firebase/],
+  [
+    'a project that is none',
+    accountCertificate(key, { appId: 'my project/../x' }),
+    /^app_id is not a Firebase/,
+  ],
   ['an unknown key of extra', accountCertificate(key, { extra: { server_key: 'x' } }), /^extra\.server_key/],
 ]
 
@@ -96,13 +104,13 @@ describe('FCM settings say what is wrong', () => {
 })
 
 describe('an FCM token', () => {
-  it.each(['d1:APA91bOK', `cJ8_-x:APA91b${'Z'.repeat(150)}`])('like %s is fine', (token) => {
+  it.each(['d1:APA91bOK', `cJ8_-x:APA91b${'Z'.repeat(150)}`])('like %s is valid', (token) => {
     expect(fcm.checkToken(token)).toBeUndefined()
   })
   it.each(['', 'no-colon', 'two:co:lons', 'd1:with space', ':x', 'x:', `d1:${'x'.repeat(4100)}`])(
     'like %j is refused',
     (token) => {
-      expect(fcm.checkToken(token)).toMatch(/^device_token is no FCM/)
+      expect(fcm.checkToken(token)).toMatch(/^device_token is not an FCM/)
     },
   )
 })

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Outcome } from '@herald/domain'
+import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '@herald/simulators/fcm'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
-import { fcm } from '../../src/fcm/channel.ts'
-import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '../../src/fcm/simulator.ts'
+import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { startConnectProxy } from '../connect-proxy.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { accountCertificate, clientEmail, newAccountKey, projectId } from './credentials.ts'
@@ -60,14 +60,14 @@ describe('the FCM transport', () => {
   const tokens = (count: number) => Array.from({ length: count }, (_, index) => token(index))
   const kinds = (outcomes: (Outcome | undefined)[]) => [...new Set(outcomes.map((outcome) => outcome?.kind))]
 
-  it('puts each token into a body of its own', async () => {
+  it('writes each token into its own body', async () => {
     const simulator = await startSimulator()
     expect(kinds(await send(openFor(depsFor(simulator)), tokens(300)))).toEqual(['accepted'])
     const sent = simulator.received().map(({ body }) => JSON.parse(body).message.token)
     expect(sent.sort()).toEqual(tokens(300).sort())
   })
 
-  it('mints one access token for everybody and renews it before it ends', async () => {
+  it('requests one access token for all and renews it before it expires', async () => {
     let now = Date.now()
     const clock = () => now
     const simulator = await startSimulator({ now: clock })
@@ -83,34 +83,44 @@ describe('the FCM transport', () => {
     expect(deps.mints()).toBe(2)
   })
 
-  it('waits as long as Google asks', async () => {
+  it('waits as long as Google requires', async () => {
     const simulator = await startSimulator({ retryAfter: 17 })
     const transport = openFor(depsFor(simulator))
     await send(transport, tokens(1))
     simulator.setFaults({ throttle: 1 })
     expect(await send(transport, tokens(1))).toEqual([
-      { kind: 'throttled', reason: '429 QUOTA_EXCEEDED', retryAfter: 17 },
+      {
+        kind: 'throttled',
+        reason: { code: 'fcm.QUOTA_EXCEEDED', text: '429 QUOTA_EXCEEDED' },
+        retryAfter: 17,
+      },
     ])
   })
 
-  it('calls an unknown project misconfigured and asks once', async () => {
+  it('reports an unknown project as misconfigured after one call', async () => {
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator), accountCertificate(key, { appId: 'no-such-project' }))
     const outcomes = await send(transport, tokens(200))
     expect(kinds(outcomes)).toEqual(['misconfigured'])
-    expect(outcomes[0]).toMatchObject({ reason: expect.stringContaining('no such project') })
+    expect(outcomes[0]).toMatchObject({ reason: { text: expect.stringContaining('no such project') } })
     expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: false })
   })
 
-  it('calls a missing role misconfigured', async () => {
+  it('reports a missing role as misconfigured', async () => {
     const accounts = [{ clientEmail, key, projects: [projectId], withoutRole: true }]
     const simulator = await startSimulator({ accounts })
     expect(await send(openFor(depsFor(simulator)), tokens(2))).toEqual(
-      Array(2).fill({ kind: 'misconfigured', reason: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED' }),
+      Array(2).fill({
+        kind: 'misconfigured',
+        reason: {
+          code: 'fcm.PERMISSION_DENIED.IAM_PERMISSION_DENIED',
+          text: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED',
+        },
+      }),
     )
   })
 
-  it('tells the dead from the living', async () => {
+  it('distinguishes dead and valid tokens', async () => {
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator))
     expect(kinds(await send(transport, [...tokens(2), 'UNREGISTERED:x', 'MISMATCH:x', 'INVALID:x']))).toEqual(
@@ -118,14 +128,14 @@ describe('the FCM transport', () => {
     )
   })
 
-  it('sends only what was not processed again after GOAWAY', async () => {
+  it('after GOAWAY, sends again only what was not processed', async () => {
     const simulator = await startSimulator()
     simulator.setFaults({ goawayAfter: 40 })
     expect(kinds(await send(openFor(depsFor(simulator)), tokens(150)))).toEqual(['accepted'])
     expect(simulator.ledger(7)).toEqual({ accepted: 150, distinct: 150, duplicates: 0 })
   })
 
-  it('goes through a proxy for tokens and messages', async () => {
+  it('uses a proxy for tokens and messages', async () => {
     const simulator = await startSimulator()
     const proxy = await startConnectProxy()
     opened.push(proxy)
@@ -135,11 +145,11 @@ describe('the FCM transport', () => {
     expect(proxy.asked).toEqual([host, host])
   })
 
-  it('keeps a path that its URL has', async () => {
+  it('keeps the path of its URL', async () => {
     const simulator = await startSimulator()
     const urls = sampleUrls({ fcm: `${simulator.url}/gateway/`, fcmToken: simulator.url })
     const transport = openFor(depsFor(simulator, { urls }))
-    // The simulator answers another path with a page, which never condemns a token.
+    // The simulator replies to another path with HTML, which never retires a token.
     expect(kinds(await send(transport, tokens(1)))).toEqual(['misconfigured'])
   })
 
@@ -150,7 +160,13 @@ describe('the FCM transport', () => {
         200,
         {},
         '{"id_token":"x"}',
-        { kind: 'misconfigured', reason: expect.stringContaining('without access_token') },
+        {
+          kind: 'misconfigured',
+          reason: {
+            code: 'herald.vendor_reply_unreadable',
+            text: expect.stringContaining('has no access_token'),
+          },
+        },
       ],
       [
         'a deleted key',
@@ -159,7 +175,10 @@ describe('the FCM transport', () => {
         '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}',
         {
           kind: 'misconfigured',
-          reason: 'token endpoint: 400 invalid_grant: the key was deleted or is another account’s',
+          reason: {
+            code: 'fcm.invalid_grant',
+            text: 'token endpoint: 400 invalid_grant: the key was deleted or belongs to another account',
+          },
         },
       ],
       [
@@ -169,7 +188,10 @@ describe('the FCM transport', () => {
         '{"error":"invalid_grant","error_description":"Invalid grant: account not found"}',
         {
           kind: 'misconfigured',
-          reason: 'token endpoint: 400 invalid_grant: the service account was deleted',
+          reason: {
+            code: 'fcm.invalid_grant',
+            text: 'token endpoint: 400 invalid_grant: the service account was deleted',
+          },
         },
       ],
       [
@@ -179,7 +201,10 @@ describe('the FCM transport', () => {
         '{"error":"invalid_grant","error_description":"Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."}',
         {
           kind: 'misconfigured',
-          reason: 'token endpoint: 400 invalid_grant: check the clock of this machine',
+          reason: {
+            code: 'fcm.invalid_grant',
+            text: 'token endpoint: 400 invalid_grant: check the clock of this server',
+          },
         },
       ],
       [
@@ -187,30 +212,55 @@ describe('the FCM transport', () => {
         400,
         {},
         '{"error":"invalid_grant","error_description":"Invalid JWT: Failed audience check."}',
-        { kind: 'misconfigured', reason: 'token endpoint: 400 invalid_grant: the audience is wrong' },
+        {
+          kind: 'misconfigured',
+          reason: {
+            code: 'fcm.invalid_grant',
+            text: 'token endpoint: 400 invalid_grant: the audience is wrong',
+          },
+        },
       ],
       [
         'an empty scope',
         400,
         {},
         '{"error":"invalid_scope"}',
-        { kind: 'misconfigured', reason: 'token endpoint: 400 invalid_scope' },
+        {
+          kind: 'misconfigured',
+          reason: { code: 'fcm.invalid_scope', text: 'token endpoint: 400 invalid_scope' },
+        },
       ],
       [
         'an account that may not',
         401,
         {},
         '{"error":"unauthorized_client"}',
-        { kind: 'misconfigured', reason: 'token endpoint: 401 unauthorized_client' },
+        {
+          kind: 'misconfigured',
+          reason: { code: 'fcm.unauthorized_client', text: 'token endpoint: 401 unauthorized_client' },
+        },
       ],
       [
         'too many asking',
         429,
         { 'retry-after': '9' },
         '{}',
-        { kind: 'throttled', reason: 'token endpoint: 429 without a code', retryAfter: 9 },
+        {
+          kind: 'throttled',
+          reason: { code: 'fcm.oauth_429', text: 'token endpoint: 429 without a code' },
+          retryAfter: 9,
+        },
       ],
-      ['an outage', 503, {}, '<html>', { kind: 'unavailable', reason: 'token endpoint: 503 without a code' }],
+      [
+        'an outage',
+        503,
+        {},
+        '<html>',
+        {
+          kind: 'unavailable',
+          reason: { code: 'fcm.oauth_503', text: 'token endpoint: 503 without a code' },
+        },
+      ],
     ]
 
     it.each(answers)('because of %s', async (_name, status, headers, body, outcome) => {

@@ -16,19 +16,19 @@ const lists = (failTokens: string[], expireTokens: string[], sendResult = true) 
   expireTokens,
 })
 
-describe('honor send answers', () => {
-  it.each([200, 0, 80000000, '200', '0', '80000000'])('takes %p for success', (code) => {
+describe('honor send replies', () => {
+  it.each([200, 0, 80000000, '200', '0', '80000000'])('accepts %p as success', (code) => {
     expect(coded(code, lists([], [])).outcomeOf('t').kind).toBe('accepted')
     expect(coded(code).outcomeOf('t').kind).toBe('accepted')
   })
 
-  it('does not take success when sendResult is false or HTTP is not 2xx', () => {
+  it('does not report success when sendResult is false or HTTP is not 2xx', () => {
     expect(coded(200, lists([], [], false)).outcomeOf('t').kind).toBe('unavailable')
     expect(coded(200, lists([], []), 503).outcomeOf('t').kind).toBe('throttled')
     expect(coded(200, lists([], []), 404).outcomeOf('t').kind).toBe('misconfigured')
   })
 
-  const codes: [code: number, kind: string, refresh: boolean][] = [
+  const codes: [code: number, kind: string, tokenRefused: boolean][] = [
     [400, 'rejected', false],
     [401, 'misconfigured', true],
     [403, 'misconfigured', false],
@@ -52,11 +52,11 @@ describe('honor send answers', () => {
     [81000001, 'unavailable', false],
     [89999999, 'unavailable', false],
   ]
-  it.each(codes)('reads code %d as %s', (code, kind, refresh) => {
-    const verdict = coded(code)
-    expect(verdict.outcomeOf('t').kind).toBe(kind)
-    expect(verdict.refresh).toBe(refresh)
-    expect(JSON.stringify(verdict.outcomeOf('t'))).not.toContain('secret')
+  it.each(codes)('reads code %d as %s', (code, kind, tokenRefused) => {
+    const result = coded(code)
+    expect(result.outcomeOf('t').kind).toBe(kind)
+    expect(result.tokenRefused).toBe(tokenRefused)
+    expect(JSON.stringify(result.outcomeOf('t'))).not.toContain('secret')
   })
 
   const statuses: [number, string, boolean][] = [
@@ -72,26 +72,32 @@ describe('honor send answers', () => {
     [599, 'unavailable', false],
     [200, 'unavailable', false],
   ]
-  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, refresh) => {
-    const verdict = classifySend(reply(status, '<html>'), now)
-    expect(verdict.outcomeOf('t').kind).toBe(kind)
-    expect(verdict.refresh).toBe(refresh)
+  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, tokenRefused) => {
+    const result = classifySend(reply(status, '<html>'), now)
+    expect(result.outcomeOf('t').kind).toBe(kind)
+    expect(result.tokenRefused).toBe(tokenRefused)
   })
 
-  it('refreshes on HTTP 401 whatever the code', () => {
-    expect(coded(12345, undefined, 401)).toMatchObject({ refresh: true })
+  it('gets a new token on HTTP 401 whatever the code', () => {
+    expect(coded(12345, undefined, 401)).toMatchObject({ tokenRefused: true })
     expect(coded(12345, undefined, 401).outcomeOf('t').kind).toBe('misconfigured')
   })
 
   it('honours Retry-After', () => {
-    const verdict = classifySend(reply(429, '', { 'retry-after': '9' }), now)
-    expect(verdict.outcomeOf('t')).toMatchObject({ kind: 'throttled', retryAfter: 9 })
+    const result = classifySend(reply(429, '', { 'retry-after': '9' }), now)
+    expect(result.outcomeOf('t')).toMatchObject({ kind: 'throttled', retryAfter: 9 })
   })
 
-  it.each([200, 80100000])('reads both lists beside code %d', (code) => {
+  it.each([200, 80100000])('reads both lists with code %d', (code) => {
     const { outcomeOf } = coded(code, lists(['f'], ['e']))
-    expect(outcomeOf('f')).toEqual({ kind: 'rejected', reason: `${code} listed in failTokens` })
-    expect(outcomeOf('e')).toEqual({ kind: 'gone', reason: `${code} listed in expireTokens` })
+    expect(outcomeOf('f')).toEqual({
+      kind: 'rejected',
+      reason: { code: `honor.${code}.failTokens`, text: 'listed in failTokens' },
+    })
+    expect(outcomeOf('e')).toEqual({
+      kind: 'gone',
+      reason: { code: `honor.${code}.expireTokens`, text: 'listed in expireTokens' },
+    })
     expect(outcomeOf('t').kind).toBe('accepted')
   })
 
@@ -106,21 +112,21 @@ describe('honor send answers', () => {
     expect([refused.outcomeOf('e').kind, refused.outcomeOf('t').kind]).toEqual(['gone', 'rejected'])
   })
 
-  it('survives lists that are none', () => {
+  it('accepts values that are not lists', () => {
     const odd = { sendResult: true, failTokens: 'all', expireTokens: [1, null, 'e'] }
     expect(coded(200, odd).outcomeOf('e').kind).toBe('gone')
     expect(coded(200, odd).outcomeOf('t').kind).toBe('accepted')
   })
 })
 
-describe('honor token answers', () => {
+describe('honor token replies', () => {
   it.each(['unauthorized_client', 'invalid_client', 'invalid_grant'])(
     'reads %s as misconfigured',
     (error) => {
       for (const status of [400, 401])
         expect(classifyAuth(reply(status, { error, error_description: 'words' }), now)).toEqual({
           kind: 'misconfigured',
-          reason: `oauth ${status} ${error}`,
+          reason: { code: `honor.oauth_${status}`, text: `oauth ${status} ${error}` },
         })
     },
   )
@@ -134,14 +140,14 @@ describe('honor token answers', () => {
     for (const status of [500, 503, 200])
       expect(classifyAuth(reply(status), now)).toEqual({
         kind: 'unavailable',
-        reason: `oauth ${status} no access token`,
+        reason: { code: `honor.oauth_${status}`, text: `oauth ${status} no access token` },
       })
   })
 
-  it('repeats no words that could hold a secret', () => {
+  it('repeats no text that could contain a secret', () => {
     expect(classifyAuth(reply(401, { error: 's3cr3t is wrong' }), now)).toEqual({
       kind: 'misconfigured',
-      reason: 'oauth 401 no access token',
+      reason: { code: 'honor.oauth_401', text: 'oauth 401 no access token' },
     })
   })
 })

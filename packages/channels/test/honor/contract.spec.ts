@@ -1,5 +1,5 @@
-import { honor } from '../../src/honor/channel.ts'
-import { type HonorSimulatorOptions, startHonorSimulator } from '../../src/honor/simulator.ts'
+import { type HonorSimulatorOptions, startHonorSimulator } from '@herald/simulators/honor'
+import { adapter as honor } from '../../src/honor/channel.ts'
 import { describeContract } from '../contract.ts'
 import { sampleCertificate } from '../samples.ts'
 
@@ -21,6 +21,7 @@ function describeWith(name: string, options: HonorSimulatorOptions): void {
         bad: { ...certificate, appSecret: 'not-the-secret' },
         urls: { honor: simulator.url, honorAuth: simulator.url },
         kill: simulator.kill,
+        registerReceipts: (url) => simulator.registerReceipts({ appId: app.appId, url }),
       }
     },
     token: (index) => `BAEAAAAAB${String(index).padStart(90, 'x')}`,

@@ -21,7 +21,7 @@ const intent = 'intent:#Intent;component=com.a/.Main;S.order=77;end'
 const badgeClass = { badge_class: 'com.a.Main' }
 
 describe('honor payload', () => {
-  it('writes a text message whole', () => {
+  it('writes a complete text message', () => {
     const payload = map(
       { bigText: 'Long text', ext: '{"order":"77"}', android: { clickAction: 'intent', intent } },
       {},
@@ -48,7 +48,7 @@ describe('honor payload', () => {
     })
   })
 
-  it('writes the least of a marketing message', () => {
+  it('writes a minimal marketing message', () => {
     expect(map({}, { messageClass: 'marketing' })).toEqual({
       data: '{"task_id":"4503599627370497"}',
       android: {
@@ -65,7 +65,7 @@ describe('honor payload', () => {
     })
   })
 
-  it('writes cmd as pass-through: data alone, with every text in it, and no badge', () => {
+  it('writes cmd as pass-through: only data, with all texts, and no badge', () => {
     expect(map({ type: 'cmd', ext: '{"cmd":"sync"}' }, { ttl: 600 }, badgeClass)).toEqual({
       data: '{"title":"Order shipped","body":"Parcel 123 is on its way","cmd":"sync","task_id":"4503599627370497"}',
       android: { ttl: '600s', biTag: '4503599627370497' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { honor } from '../../src/honor/channel.ts'
+import { adapter as honor } from '../../src/honor/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 
 function read(body: unknown, receipt_codes?: Record<string, string>) {
@@ -35,36 +35,38 @@ describe('honor receipts', () => {
     expect(read({ statuses: [entry({ status })] })).toEqual({
       ok: true,
       receipts: [{ taskId: 7001, token: 'TOK1', event: 'received' }],
-      answer: success,
+      response: success,
     })
   })
 
-  it('never prunes on a code nobody explained', () => {
+  it('never retires a token for an undocumented code', () => {
     expect(read({ statuses: [entry({ status: 2 })] })).toMatchObject({
-      receipts: [{ taskId: 7001, token: 'TOK1', event: 'dropped', reason: '2' }],
+      receipts: [
+        { taskId: 7001, token: 'TOK1', event: 'dropped', reason: { code: 'honor.2', text: 'not delivered' } },
+      ],
     })
   })
 
   it.each([
     ['delivered', { event: 'received' }],
-    ['uninstalled', { event: 'gone', reason: '77 uninstalled' }],
-    ['token-invalid', { event: 'gone', reason: '77 token-invalid' }],
-    ['notify-off', { event: 'dropped', reason: '77 notify-off' }],
-    ['throttled', { event: 'dropped', reason: '77 throttled' }],
-    ['expired', { event: 'dropped', reason: '77 expired' }],
-    ['other', { event: 'dropped', reason: '77 other' }],
-  ])('follows the operator who says that a code means %s', (meaning, expected) => {
+    ['uninstalled', { event: 'gone', reason: { code: 'honor.77', text: 'uninstalled' } }],
+    ['token-invalid', { event: 'gone', reason: { code: 'honor.77', text: 'token-invalid' } }],
+    ['notify-off', { event: 'dropped', reason: { code: 'honor.77', text: 'notify-off' } }],
+    ['throttled', { event: 'dropped', reason: { code: 'honor.77', text: 'throttled' } }],
+    ['expired', { event: 'dropped', reason: { code: 'honor.77', text: 'expired' } }],
+    ['other', { event: 'dropped', reason: { code: 'honor.77', text: 'other' } }],
+  ])('uses the operator’s meaning of a code: %s', (meaning, expected) => {
     const reading = read({ statuses: [entry({ status: 77 })] }, { 77: meaning })
     expect(reading).toMatchObject({ receipts: [{ taskId: 7001, token: 'TOK1', ...expected }] })
   })
 
-  it('lets the operator overrule the known code', () => {
+  it('prefers the operator’s meaning to the documented one', () => {
     expect(read({ statuses: [entry()] }, { 40000002: 'other' })).toMatchObject({
       receipts: [{ event: 'dropped' }],
     })
   })
 
-  it('passes over what is not about a push of ours', () => {
+  it('ignores pushes of other senders', () => {
     const foreign = [
       entry({ biTag: 'campaign' }),
       entry({ biTag: undefined }),
@@ -79,6 +81,6 @@ describe('honor receipts', () => {
   })
 
   it.each(['', 'x', '[]', '{}'])('refuses the body %j', (body) => {
-    expect(read(body)).toMatchObject({ ok: false, answer: { status: 400 } })
+    expect(read(body)).toMatchObject({ ok: false, response: { status: 400 } })
   })
 })

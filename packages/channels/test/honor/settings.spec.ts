@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { honor } from '../../src/honor/channel.ts'
+import { adapter as honor } from '../../src/honor/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 
 const read = (over: Partial<Certificate> = {}) =>
@@ -37,7 +37,7 @@ describe('honor settings', () => {
     })
   })
 
-  it('holds itself to the usual rate and to marketing when nothing is said', () => {
+  it('uses the default rate and marketing by default', () => {
     expect(honor.limits(read(), 'marketing')).toMatchObject({ devicesPerSecond: 3000 })
     expect(honor.defaultClass(read())).toBe('marketing')
   })
@@ -45,9 +45,9 @@ describe('honor settings', () => {
   const problems: [string, Partial<Certificate>, RegExp][] = [
     ['no app id', { appId: ' ' }, /app_id is missing/],
     ['an app id that breaks the path', { appId: '../x' }, /app_id must be the app id/],
-    ['no client id', { appKey: '' }, /app_key is missing: it holds the client id/],
-    ['no client secret', { appSecret: '' }, /app_secret is missing: it holds the client secret/],
-    ['an unknown key', { extra: { receipt_id: 'x' } }, /extra.receipt_id is not known/],
+    ['no client id', { appKey: '' }, /app_key is missing: enter the client id/],
+    ['no client secret', { appSecret: '' }, /app_secret is missing: enter the client secret/],
+    ['an unknown key', { extra: { receipt_id: 'x' } }, /extra.receipt_id is not a known field/],
     [
       'an importance that is none',
       { extra: { classes: { service: { importance: 'HIGH' } } } },
@@ -80,7 +80,7 @@ describe('honor settings', () => {
     [' \t', false],
     ['a b', false],
     ['x'.repeat(513), false],
-  ])('judges the token "%s"', (token, good) => {
+  ])('checks the token "%s"', (token, good) => {
     expect(honor.checkToken(token) === undefined).toBe(good)
   })
 })

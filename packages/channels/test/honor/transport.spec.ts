@@ -1,8 +1,8 @@
 import type { Outcome } from '@herald/domain'
+import { type HonorSimulatorOptions, startHonorSimulator } from '@herald/simulators/honor'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
-import { honor } from '../../src/honor/channel.ts'
-import { type HonorSimulatorOptions, startHonorSimulator } from '../../src/honor/simulator.ts'
+import { adapter as honor } from '../../src/honor/channel.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 const app = { appId: '104436234', clientId: 'c-1', clientSecret: 's-1' }
@@ -46,7 +46,7 @@ async function start(options: HonorSimulatorOptions = {}) {
 }
 
 describe('honor transport', () => {
-  it('names a token once, however many recipients share it', async () => {
+  it('lists a token once, however many recipients share it', async () => {
     const { sends, send } = await start()
     const kinds = await send(['a', 'FAIL1', 'EXPIRED1', 'a', 'EXPIRED1'])
     expect(kinds).toEqual(['accepted', 'rejected', 'gone', 'accepted', 'gone'])
@@ -62,7 +62,7 @@ describe('honor transport', () => {
     })
   })
 
-  it('mints one pass for many sends at once', async () => {
+  it('requests one access token for many concurrent sends', async () => {
     const { sends, deps, send } = await start()
     await Promise.all(Array.from({ length: 8 }, () => send(['a'])))
     expect(deps.mints()).toBe(1)

@@ -10,7 +10,7 @@ const reply = (status: number, body: unknown = '', headers: Record<string, strin
 const coded = (code: unknown, msg: unknown = 'words', status = 200) =>
   classifySend(reply(status, { code, msg, requestId: 'r' }), now)
 
-describe('huawei send answers', () => {
+describe('huawei send replies', () => {
   const codes: [code: string, kind: string][] = [
     ['80000000', 'accepted'],
     ['80100001', 'rejected'],
@@ -42,17 +42,17 @@ describe('huawei send answers', () => {
     ['89999999', 'unavailable'],
   ]
   it.each(codes)('reads %s as %s', (code, kind) => {
-    const verdict = coded(code)
-    expect(verdict.outcomeOf('t').kind).toBe(kind)
-    expect(verdict.refresh).toBe(['80200001', '80200003', '80200005', '80600003'].includes(code))
-    expect(verdict.urgencyRefused).toBe(code === '80300011')
+    const result = coded(code)
+    expect(result.outcomeOf('t').kind).toBe(kind)
+    expect(result.tokenRefused).toBe(['80200001', '80200003', '80200005', '80600003'].includes(code))
+    expect(result.urgencyRefused).toBe(code === '80300011')
   })
 
   it('decides by the code at any HTTP status, also when it is a number', () => {
     expect(coded('80000000', 'Success', 503).outcomeOf('t').kind).toBe('accepted')
     expect(coded(80300002, '', 200).outcomeOf('t')).toEqual({
       kind: 'misconfigured',
-      reason: '80300002 app may not push',
+      reason: { code: 'huawei.80300002', text: 'app may not push' },
     })
   })
 
@@ -69,16 +69,16 @@ describe('huawei send answers', () => {
     [503, 'throttled', false],
     [200, 'unavailable', false],
   ]
-  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, refresh) => {
-    const verdict = classifySend(reply(status, '<html>'), now)
-    expect(verdict.outcomeOf('t').kind).toBe(kind)
-    expect(verdict.refresh).toBe(refresh)
+  it.each(statuses)('reads HTTP %d without JSON as %s', (status, kind, tokenRefused) => {
+    const result = classifySend(reply(status, '<html>'), now)
+    expect(result.outcomeOf('t').kind).toBe(kind)
+    expect(result.tokenRefused).toBe(tokenRefused)
   })
 
   it('honours Retry-After', () => {
     expect(classifySend(reply(503, '', { 'retry-after': '7' }), now).outcomeOf('t')).toEqual({
       kind: 'throttled',
-      reason: 'HTTP 503 flow control',
+      reason: { code: 'huawei.http_503', text: 'HTTP 503 flow control' },
       retryAfter: 7,
     })
   })
@@ -86,11 +86,14 @@ describe('huawei send answers', () => {
   it('finds the refused tokens of v1 and v2 in the JSON inside msg', () => {
     const msg = '{"success":3,"failure":1,"illegal_tokens":["t1"]}'
     const { outcomeOf } = coded('80100000', msg)
-    expect(outcomeOf('t1')).toEqual({ kind: 'gone', reason: '80100000 illegal token' })
+    expect(outcomeOf('t1')).toEqual({
+      kind: 'gone',
+      reason: { code: 'huawei.80100000', text: 'illegal token' },
+    })
     expect(outcomeOf('t2').kind).toBe('accepted')
   })
 
-  it('takes a partial answer it cannot read for accepted, so that nothing is shown twice', () => {
+  it('reports an unreadable partial reply as accepted, so that nothing is sent twice', () => {
     for (const msg of ['half of them', undefined, 5, '[]'])
       expect(coded('80100000', msg).outcomeOf('t1').kind).toBe('accepted')
   })
@@ -108,28 +111,28 @@ describe('huawei send answers', () => {
   it.each(reasons)('reads the v3 reason %s as %s', (reason, kind) => {
     const msg = JSON.stringify({ illegalTokens: { [reason]: ['t1'] }, success: 1, failure: 1 })
     const { outcomeOf } = coded('80100000', msg)
-    expect(outcomeOf('t1')).toEqual({ kind, reason: `80100000 ${reason}` })
+    expect(outcomeOf('t1')).toEqual({ kind, reason: { code: `huawei.80100000.${reason}`, text: reason } })
     expect(outcomeOf('t2').kind).toBe('accepted')
   })
 
-  it('lets a reason outweigh "all tokens invalid"', () => {
+  it('prefers a reason to "all tokens invalid"', () => {
     const { outcomeOf } = coded('80300007', '{"illegalTokens":{"noRight":["t1"]}}')
     expect(outcomeOf('t1').kind).toBe('rejected')
     expect(outcomeOf('t2').kind).toBe('gone')
   })
 
-  it('never repeats what the vendor wrote', () => {
+  it('never repeats the vendor’s text', () => {
     for (const code of ['80100001', '89999999', '80200001'])
       expect(JSON.stringify(coded(code, 'token IQAAAACy0secret').outcomeOf('t'))).not.toContain('secret')
     const hostile = '{"illegalTokens":{"IQAAAACy0-is bad":["t1"]}}'
     expect(coded('80100000', hostile).outcomeOf('t1')).toEqual({
       kind: 'rejected',
-      reason: '80100000 illegal token',
+      reason: { code: 'huawei.80100000', text: 'illegal token' },
     })
   })
 })
 
-describe('huawei token answers', () => {
+describe('huawei token replies', () => {
   const refusals: [number, string][] = [
     [12304, 'client_secret wrong'],
     [20002, 'client_id malformed'],
@@ -142,7 +145,7 @@ describe('huawei token answers', () => {
     const body = { error: 1101, sub_error, error_description: 'secret text' }
     expect(classifyAuth(reply(400, body), now)).toEqual({
       kind: 'misconfigured',
-      reason: `oauth ${sub_error} ${words}`,
+      reason: { code: `huawei.oauth_${sub_error}`, text: `oauth ${sub_error} ${words}` },
     })
   })
 
@@ -154,7 +157,7 @@ describe('huawei token answers', () => {
     expect(classifyAuth(reply(status), now).kind).toBe('unavailable')
   })
 
-  it('waits at least a minute after 503, longer when told', () => {
+  it('waits at least a minute after 503, longer with Retry-After', () => {
     expect(classifyAuth(reply(503), now)).toMatchObject({ kind: 'throttled', retryAfter: 60 })
     expect(classifyAuth(reply(503, '', { 'retry-after': '120' }), now)).toMatchObject({ retryAfter: 120 })
   })

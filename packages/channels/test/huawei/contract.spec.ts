@@ -1,5 +1,5 @@
-import { huawei } from '../../src/huawei/channel.ts'
-import { startHuaweiSimulator } from '../../src/huawei/simulator.ts'
+import { startHuaweiSimulator } from '@herald/simulators/huawei'
+import { adapter as huawei } from '../../src/huawei/channel.ts'
 import { describeContract } from '../contract.ts'
 import { sampleCertificate } from '../samples.ts'
 import { makeServiceAccount } from './service-account.ts'
@@ -15,20 +15,28 @@ const credentials = [
   },
 ]
 const token = (index: number) => `IQAAAACy0${String(index).padStart(121, 'x')}`
+const callbackKey = Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')
 const oversize = { ext: JSON.stringify({ blob: 'x'.repeat(5000) }) }
 
 async function bench(
   certificate: { appKey?: string; appSecret?: string; certificate?: string },
   bad: object,
+  receipts: { version?: 1 | 2; rawKey?: boolean } = {},
 ) {
   const simulator = await startHuaweiSimulator({ credentials })
-  const good = sampleCertificate('huawei', { appId: clientId, ...certificate })
+  const good = sampleCertificate('huawei', {
+    appId: clientId,
+    extra: { callback_user: 'pushuser', callback_secret: callbackKey },
+    ...certificate,
+  })
   return {
     simulator,
     certificate: good,
     bad: { ...good, ...bad },
     urls: { huawei: simulator.url, huaweiAuth: simulator.url },
     kill: simulator.kill,
+    registerReceipts: (url: string) =>
+      simulator.registerReceipts({ clientId, url, user: 'pushuser', key: callbackKey, ...receipts }),
   }
 }
 
@@ -44,7 +52,8 @@ describeContract('huawei v1', {
 
 describeContract('huawei v2', {
   adapter: huawei,
-  start: () => bench({ appSecret: 's3cr3t-of-the-app', appKey: account.projectId }, wrongSecret),
+  start: () =>
+    bench({ appSecret: 's3cr3t-of-the-app', appKey: account.projectId }, wrongSecret, { version: 2 }),
   token,
   expiringAuth: true,
   oversize,
@@ -53,7 +62,11 @@ describeContract('huawei v2', {
 describeContract('huawei v3', {
   adapter: huawei,
   start: () =>
-    bench({ certificate: account.json }, { certificate: makeServiceAccount(account.projectId).json }),
+    bench(
+      { certificate: account.json },
+      { certificate: makeServiceAccount(account.projectId).json },
+      { rawKey: true },
+    ),
   token: (index) => `MAMzLg${String(index).padStart(106, 'x')}`,
   expiringAuth: true,
   oversize,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
 import { mapPayload } from '../../src/huawei/payload.ts'
-import type { ClassicAndroid, ClassicBody, ClassicNotification } from '../../src/huawei/payload-classic.ts'
+import type { V2Android, V2Body, V2Notification } from '../../src/huawei/payload-v2.ts'
 import { readSettings } from '../../src/huawei/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
@@ -12,11 +12,11 @@ type TaskOver = Parameters<typeof sampleTask>[1]
 const settingsOf = (extra: Extra = {}) =>
   readSettings(sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t', extra }))
 
-function classic(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): ClassicBody {
+function v2(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): V2Body {
   const payload = mapPayload(sampleTask(message, over), settingsOf(extra))
-  if (isUnsupported(payload) || !payload.classic || isUnsupported(payload.classic))
+  if (isUnsupported(payload) || !payload.v2 || isUnsupported(payload.v2))
     throw new Error(`unsupported: ${JSON.stringify(payload)}`)
-  return JSON.parse(JSON.stringify(payload.classic)) as ClassicBody
+  return JSON.parse(JSON.stringify(payload.v2)) as V2Body
 }
 
 const bytesOf = (body: object) => Buffer.byteLength(JSON.stringify(body))
@@ -25,8 +25,8 @@ const intent = 'intent:#Intent;component=com.a/.Main;S.order=77;end'
 const badgeClass = { badge_class: 'com.a.Main' }
 
 describe('huawei payload, v1 and v2', () => {
-  it('writes a text message whole', () => {
-    const body = classic(
+  it('writes a complete text message', () => {
+    const body = v2(
       {
         bigText: 'Long text',
         ext: '{"order":"77"}',
@@ -69,8 +69,8 @@ describe('huawei payload, v1 and v2', () => {
     })
   })
 
-  it('writes the least of a text message', () => {
-    expect(classic()).toEqual({
+  it('writes a minimal text message', () => {
+    expect(v2()).toEqual({
       validate_only: false,
       message: {
         data: '{"task_id":"4503599627370497"}',
@@ -88,8 +88,8 @@ describe('huawei payload, v1 and v2', () => {
     })
   })
 
-  it('writes cmd as pass-through: data alone, with every text in it, and no badge', () => {
-    const body = classic(
+  it('writes cmd as pass-through: only data, with all texts, and no badge', () => {
+    const body = v2(
       { type: 'cmd', ext: '{"cmd":"sync"}', huawei: { urgency: 'HIGH', category: 'PLAY_VOICE' } },
       { ttl: 600 },
       { ...badgeClass, classes: { service: { category: 'IM' } } },
@@ -121,7 +121,7 @@ describe('huawei payload, v1 and v2', () => {
     ],
   ] as const
   it.each(pictures)('%s', (_name, type, attachmentUrl, image, inData) => {
-    const { message } = classic({ type, attachmentUrl })
+    const { message } = v2({ type, attachmentUrl })
     expect(message.android.notification?.image).toBe(image)
     expect(JSON.parse(message.data).attachment_url).toBe(inData)
   })
@@ -136,12 +136,12 @@ describe('huawei payload, v1 and v2', () => {
     ['has no badge without a class', { kind: 'set', count: 5 }, {}, undefined],
   ] as const
   it.each(badges)('%s the badge', (_name, badge, extra, expected) => {
-    expect(classic({ badge }, {}, extra).message.android.notification?.badge).toEqual(expected)
+    expect(v2({ badge }, {}, extra).message.android.notification?.badge).toEqual(expected)
   })
 
   it('prefers the badge class of the message', () => {
-    const badge = classic({ huawei: { badgeClass: 'com.b.Main' } }, {}, badgeClass).message.android
-      .notification?.badge
+    const badge = v2({ huawei: { badgeClass: 'com.b.Main' } }, {}, badgeClass).message.android.notification
+      ?.badge
     expect(badge).toEqual({ class: 'com.b.Main', add_num: 1 })
   })
 
@@ -154,10 +154,10 @@ describe('huawei payload, v1 and v2', () => {
     ['asks for one second when the window has just closed', 30, sampleNow - 5, '1s'],
   ] as const
   it.each(ttls)('%s', (_name, ttl, showEnd, expected) => {
-    expect(classic({ showEnd }, { ttl }).message.android.ttl).toBe(expected)
+    expect(v2({ showEnd }, { ttl }).message.android.ttl).toBe(expected)
   })
 
-  const notifications: [string, MessageOver, Extra, Partial<ClassicNotification>][] = [
+  const notifications: [string, MessageOver, Extra, Partial<V2Notification>][] = [
     [
       'takes the vendor object before android',
       { android: { sound: 'a', channelId: 'a' }, huawei: { sound: 'b', channelId: 'b' } },
@@ -216,15 +216,15 @@ describe('huawei payload, v1 and v2', () => {
     ],
   ]
   it.each(notifications)('%s', (_name, message, extra, expected) => {
-    expect({ ...classic(message, {}, extra).message.android.notification }).toMatchObject(
+    expect({ ...v2(message, {}, extra).message.android.notification }).toMatchObject(
       Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)),
     )
     for (const [field, value] of Object.entries(expected))
       if (value === undefined)
-        expect(classic(message, {}, extra).message.android.notification).not.toHaveProperty(field)
+        expect(v2(message, {}, extra).message.android.notification).not.toHaveProperty(field)
   })
 
-  const androids: [string, MessageOver, TaskOver, Extra, Partial<ClassicAndroid>][] = [
+  const androids: [string, MessageOver, TaskOver, Extra, Partial<V2Android>][] = [
     [
       'takes the category of the class',
       {},
@@ -242,26 +242,26 @@ describe('huawei payload, v1 and v2', () => {
     ['tags receipts with the task', {}, { taskId: 12 }, {}, { bi_tag: '12' }],
   ]
   it.each(androids)('%s', (_name, message, over, extra, expected) => {
-    expect(classic(message, over, extra).message.android).toMatchObject(expected)
+    expect(v2(message, over, extra).message.android).toMatchObject(expected)
   })
 
-  it('keeps urgency to pass-through', () => {
-    expect(classic({ huawei: { urgency: 'HIGH' } }).message.android).not.toHaveProperty('urgency')
+  it('uses urgency for pass-through only', () => {
+    expect(v2({ huawei: { urgency: 'HIGH' } }).message.android).not.toHaveProperty('urgency')
   })
 
   it('keeps the digits of numbers in ext and its own task_id', () => {
-    const { data } = classic({ ext: '{"id":9007199254740993,"price":1.10,"task_id":"spoof"}' }).message
+    const { data } = v2({ ext: '{"id":9007199254740993,"price":1.10,"task_id":"spoof"}' }).message
     expect(data).toBe('{"id":9007199254740993,"price":1.10,"task_id":"4503599627370497"}')
   })
 
-  it('gives every attempt of a task the same replace-key, within 31 bits', () => {
-    const key = classic({}, { taskId: Number.MAX_SAFE_INTEGER }).message.android.notification!.notify_id
+  it('gives every attempt of a task the same replace key, within 31 bits', () => {
+    const key = v2({}, { taskId: Number.MAX_SAFE_INTEGER }).message.android.notification!.notify_id
     expect(key).toBe((Number.MAX_SAFE_INTEGER % 2147483647) + 1)
     expect(key).toBeLessThanOrEqual(2147483647)
   })
 
-  it('cuts big text first, to the last byte that fits', () => {
-    const body = classic({ bigText: '包裹"'.repeat(1000) })
+  it('cuts big text first, to the maximum size', () => {
+    const body = v2({ bigText: '包裹"'.repeat(1000) })
     const shown = body.message.android.notification!
     expect(shown.body).toBe('Parcel 123 is on its way')
     expect(shown.big_body).toMatch(/^(包裹")*包?裹?…$/)
@@ -270,9 +270,9 @@ describe('huawei payload, v1 and v2', () => {
     expect(size).toBeGreaterThan(4096 - 6)
   })
 
-  it('drops big text and cuts the body when ext leaves little room', () => {
+  it('drops big text and cuts the body when ext is large', () => {
     const ext = JSON.stringify({ blob: 'x'.repeat(3400) })
-    const body = classic({ ext, bigText: 'B'.repeat(2000), body: '😀'.repeat(500) })
+    const body = v2({ ext, bigText: 'B'.repeat(2000), body: '😀'.repeat(500) })
     const shown = body.message.android.notification!
     expect(shown).not.toHaveProperty('style')
     expect(shown.body).toMatch(/^(😀)+…$/u)

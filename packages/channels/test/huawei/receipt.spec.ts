@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { huawei } from '../../src/huawei/channel.ts'
+import { adapter as huawei } from '../../src/huawei/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 
 const vector = {
@@ -75,18 +75,21 @@ describe('huawei receipts', () => {
       biTag: '7001',
       deliveryStatus: { result: status, timestamp: 1 },
     }
-    const reason = status === 0 ? {} : { reason: String(status) }
+    const reason =
+      status === 0 ? {} : { reason: { code: `huawei.${status}`, text: `receipt status ${status}` } }
     const expected = event ? [{ taskId: 7001, token: 'IQAAAACy0A', event, ...reason }] : []
     for (const item of [v1, v2])
-      expect(read({ statuses: [item] })).toEqual({ ok: true, receipts: expected, answer: success })
+      expect(read({ statuses: [item] })).toEqual({ ok: true, receipts: expected, response: success })
   })
 
-  it('tells why the server withheld a message', () => {
+  it('reports why the server dropped a message', () => {
     const reading = read({ statuses: [entry({ status: 201, subStatus: 6 })] })
-    expect(reading).toMatchObject({ receipts: [{ event: 'dropped', reason: '201/6' }] })
+    expect(reading).toMatchObject({
+      receipts: [{ event: 'dropped', reason: { code: 'huawei.201.6', text: 'receipt status 201/6' } }],
+    })
   })
 
-  it('passes over what is not about a push of ours', () => {
+  it('ignores pushes of other senders', () => {
     const foreign = [
       entry({ biTag: 'campaign-7' }),
       entry({ biTag: undefined }),
@@ -99,12 +102,12 @@ describe('huawei receipts', () => {
       'text',
     ]
     const reading = read({ statuses: [...foreign, entry()] })
-    expect(reading).toMatchObject({ ok: true, answer: success })
+    expect(reading).toMatchObject({ ok: true, response: success })
     expect(reading.ok && reading.receipts).toEqual([{ taskId: 7001, token: 'IQAAAACy0A', event: 'received' }])
   })
 
   it.each(['', 'x', '[]', '{}', '{"statuses":{}}'])('refuses the body %j', (body) => {
-    expect(read(body)).toMatchObject({ ok: false, answer: { status: 400 } })
+    expect(read(body)).toMatchObject({ ok: false, response: { status: 400 } })
   })
 
   it.each([
@@ -114,7 +117,7 @@ describe('huawei receipts', () => {
     expect(read({ statuses: [entry()] }, { signed: true, header: header(value) }).ok).toBe(true)
   })
 
-  it('refuses a wrong signature, a changed time and a value that is none', () => {
+  it('refuses a wrong signature, a changed time and an invalid value', () => {
     const wrong = [
       header(vector.decoded.replace('t', 'u')),
       header(vector.decoded, vector.timestamp + 1),
@@ -125,23 +128,23 @@ describe('huawei receipts', () => {
     for (const one of wrong)
       expect(read({ statuses: [entry()] }, { signed: true, header: one })).toMatchObject({
         ok: false,
-        answer: { status: 401 },
+        response: { status: 401 },
       })
   })
 
-  it.each([-301_000, 301_000])('refuses a good signature %d ms away', (away) => {
+  it.each([-301_000, 301_000])('refuses a valid signature %d ms away', (away) => {
     const now = vector.timestamp + away
     expect(
       read({ statuses: [entry()] }, { signed: true, header: header(vector.decoded), now }),
     ).toMatchObject({
       ok: false,
-      problem: expect.stringMatching(/out of time/),
+      problem: expect.stringMatching(/too old/),
     })
   })
 
-  it('answers an unsigned test of the console well, and counts nothing of it', () => {
+  it('replies with success to an unsigned test of the console, without counting it', () => {
     const reading = read({ statuses: [entry()] }, { signed: true })
-    expect(reading).toMatchObject({ ok: false, answer: success })
+    expect(reading).toMatchObject({ ok: false, response: success })
     expect(reading).not.toHaveProperty('receipts')
   })
 })

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 
-/** A service-account JSON as the console hands it out, and what the simulator has to know of it. */
+/** A service-account JSON like those of the console, and what the simulator must know of it. */
 export function makeServiceAccount(projectId: string) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

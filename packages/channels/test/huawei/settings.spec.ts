@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { huawei } from '../../src/huawei/channel.ts'
+import { adapter as huawei } from '../../src/huawei/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 import { makeServiceAccount } from './service-account.ts'
 
@@ -14,15 +14,15 @@ const pem = (key: { privateKey: { export(o: object): string | Buffer } }) =>
 
 describe('huawei settings', () => {
   it('reads client id and secret, and the project as v2', () => {
-    expect(read({}).classic).toEqual({ clientId: '100200300', clientSecret: 's3cr3t', projectId: undefined })
-    expect(read({ appKey: ' 388421841222000001 ' }).classic?.projectId).toBe('388421841222000001')
-    expect(read({}).next).toBeUndefined()
+    expect(read({}).v2).toEqual({ clientId: '100200300', clientSecret: 's3cr3t', projectId: undefined })
+    expect(read({ appKey: ' 388421841222000001 ' }).v2?.projectId).toBe('388421841222000001')
+    expect(read({}).v3).toBeUndefined()
   })
 
-  it('reads a service account alone as v3, with or without an app id', () => {
+  it('reads only a service account as v3, with or without an app id', () => {
     const settings = read({ appId: '', appSecret: '', certificate: account.json })
-    expect(settings.classic).toBeUndefined()
-    expect(settings.next).toMatchObject({
+    expect(settings.v2).toBeUndefined()
+    expect(settings.v3).toMatchObject({
       projectId: account.projectId,
       keyId: 'key-1',
       subAccount: '110005',
@@ -59,7 +59,7 @@ describe('huawei settings', () => {
     })
   })
 
-  it('holds itself to the documented floor and to marketing when nothing is said', () => {
+  it('uses the documented minimum and marketing by default', () => {
     const settings = read({})
     expect(huawei.limits(settings, 'marketing')).toMatchObject({ devicesPerSecond: 6000 })
     expect(huawei.defaultClass(settings)).toBe('marketing')
@@ -75,11 +75,11 @@ describe('huawei settings', () => {
       { extra: { callback_user: 'u' } },
       /callback_user and extra.callback_secret/,
     ],
-    ['an unknown key', { extra: { badge_clas: 'x' } }, /extra.badge_clas is not known/],
+    ['an unknown key', { extra: { badge_clas: 'x' } }, /extra.badge_clas is not a known field/],
     [
       'an unknown class field',
       { extra: { classes: { service: { channel_id: 'x' } } } },
-      /channel_id is not known/,
+      /channel_id is not a known field/,
     ],
     [
       'a category in small letters',
@@ -92,7 +92,7 @@ describe('huawei settings', () => {
       /one of LOW, NORMAL, HIGH/,
     ],
     ['a target user type that is none', { extra: { target_user_type: 2 } }, /one of 0, 1/],
-    ['a certificate that is no JSON', { certificate: 'PEM' }, /whole service-account JSON/],
+    ['a certificate that is no JSON', { certificate: 'PEM' }, /complete service-account JSON/],
     ['a Google service account', { certificate: '{"client_email":"a@b"}' }, /Google service account/],
     ['a service account without key id', { certificate: fileWith({ key_id: '' }) }, /without key_id/],
     [
@@ -103,7 +103,7 @@ describe('huawei settings', () => {
     [
       'a project id that breaks the path',
       { certificate: fileWith({ project_id: '../x' }) },
-      /not a project id/,
+      /not a valid project id/,
     ],
     ['a key that is no PEM', { certificate: fileWith({ private_key: 'x' }) }, /not a PEM private key/],
     [
@@ -122,7 +122,7 @@ describe('huawei settings', () => {
     expect(() => read(over)).toThrow(sentence)
   })
 
-  it('never repeats a secret in its sentences', () => {
+  it('never repeats a secret in its messages', () => {
     for (const [, over] of problems)
       try {
         read({ appSecret: 'hush-hush', ...over })
@@ -140,7 +140,7 @@ describe('huawei settings', () => {
     ['a b', false],
     ['x'.repeat(513), false],
   ]
-  it.each(tokens)('judges the token "%s"', (token, good) => {
+  it.each(tokens)('checks the token "%s"', (token, good) => {
     expect(huawei.checkToken(token) === undefined).toBe(good)
   })
 })

@@ -1,9 +1,9 @@
 import type { Outcome } from '@herald/domain'
+import { type HuaweiSimulator, startHuaweiSimulator } from '@herald/simulators/huawei'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type Certificate, isUnsupported, type Recipient, type Transport } from '../../src/channel.ts'
-import { huawei } from '../../src/huawei/channel.ts'
+import { adapter as huawei } from '../../src/huawei/channel.ts'
 import type { HuaweiPayload } from '../../src/huawei/payload.ts'
-import { type HuaweiSimulator, startHuaweiSimulator } from '../../src/huawei/simulator.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { makeServiceAccount } from './service-account.ts'
 
@@ -67,7 +67,7 @@ describe('huawei transport', () => {
     return outcomes.map((outcome) => outcome?.kind)
   }
 
-  it('names a token once, however many recipients share it', async () => {
+  it('lists a token once, however many recipients share it', async () => {
     await start()
     const kinds = await send(open(), [
       { token: 'a' },
@@ -89,7 +89,7 @@ describe('huawei transport', () => {
     ])
   })
 
-  it('sends HarmonyOS devices through v3 and the others through v1 when both are open', async () => {
+  it('sends HarmonyOS devices through v3 and the others through v1 with credentials for both', async () => {
     await start()
     const both = open({ certificate: account.json })
     const kinds = await send(both, [{}, { harmony: true }, {}, { token: 'NORIGHT', harmony: true }])
@@ -105,7 +105,7 @@ describe('huawei transport', () => {
     expect(simulator.ledger(7001)).toEqual({ accepted: 3, distinct: 3, duplicates: 0 })
   })
 
-  it('calls HarmonyOS devices unsupported without a service account', async () => {
+  it('reports HarmonyOS devices as unsupported without a service account', async () => {
     await start()
     expect(await send(open(), [{ harmony: true }, {}])).toEqual(['unsupported', 'accepted'])
   })
@@ -118,7 +118,7 @@ describe('huawei transport', () => {
     expect(await send(both, [{}, { harmony: true }], { ext })).toEqual(['unsupported', 'accepted'])
   })
 
-  it('falls back to NORMAL when HIGH urgency is refused, and does not ask again', async () => {
+  it('falls back to NORMAL when HIGH urgency is refused, and does not try HIGH again', async () => {
     await start()
     const one = open()
     const high = { type: 'cmd', huawei: { urgency: 'HIGH' } } as const
@@ -128,7 +128,7 @@ describe('huawei transport', () => {
     expect(urgencies).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
   })
 
-  it('keeps HIGH urgency where it is granted', async () => {
+  it('keeps HIGH urgency if it is allowed', async () => {
     await start({ highUrgency: true })
     expect(await send(open(), [{}], { type: 'cmd', huawei: { urgency: 'HIGH' } })).toEqual(['accepted'])
     expect(JSON.parse(sends[0]!.body).message.android.urgency).toBe('HIGH')
@@ -145,7 +145,7 @@ describe('huawei transport', () => {
     expect(sends.map(({ body }) => JSON.parse(body).target.token.length)).toEqual([10, 10, 5])
   })
 
-  it('mints one pass for many sends at once', async () => {
+  it('requests one access token for many concurrent sends', async () => {
     await start()
     const one = open()
     await Promise.all(Array.from({ length: 8 }, () => send(one, [{}])))
@@ -153,7 +153,7 @@ describe('huawei transport', () => {
     expect(sends).toHaveLength(8)
   })
 
-  it('checks v1 with a validation-only request and a fresh pass', async () => {
+  it('checks v1 with a validation-only request and a new access token', async () => {
     await start()
     const { transport, deps } = open()
     expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
@@ -161,13 +161,13 @@ describe('huawei transport', () => {
     expect(deps.mints()).toBe(0)
   })
 
-  it('says that a project of another app is misconfigured', async () => {
+  it('reports a project of another app as misconfigured', async () => {
     await start()
     const checked = await open({ appKey: '1' }).transport.check(new AbortController().signal)
     expect(checked).toEqual({
       ok: false,
       temporary: false,
-      problem: 'Huawei refused the certificate: 80200001 access token missing, wrong or of another app',
+      problem: 'Huawei refused the credentials: 80200001 access token missing, wrong or of another app',
     })
   })
 })

@@ -33,7 +33,7 @@ type Kinds = Partial<Record<OutcomeKind, number[]>>
 const rowsOf = (kinds: Kinds) =>
   Object.entries(kinds).flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const))
 
-describe('a code about the whole call', () => {
+describe('a code of the whole call', () => {
   const expected: Kinds = {
     unavailable: [300, 500, 1001, 1003],
     rejected: [1005, 110004, 110032, 110053],
@@ -45,10 +45,10 @@ describe('a code about the whole call', () => {
   it.each(rowsOf(expected))('%i is %s for everyone', (code, kind) => {
     const both = outcomes(failed(String(code)))
     expect(both.map((outcome) => outcome.kind)).toEqual([kind, kind])
-    expect(both[0]).toMatchObject({ reason: expect.stringMatching(new RegExp(`^${code} \\S`)) })
+    expect(both[0]).toMatchObject({ reason: { code: `flyme.${code}`, text: expect.stringMatching(/^\S/) } })
   })
 
-  it('is in the table for every code the page has, and for no other', () => {
+  it('is in the table for every documented code, and for no other', () => {
     expect(Object.keys(callCodes).sort()).toEqual(Object.values(expected).flat().map(String).sort())
   })
 
@@ -56,15 +56,15 @@ describe('a code about the whole call', () => {
     expect(outcomes(failed(code))[0]).toMatchObject({ until: midnight })
   })
 
-  it('that no table knows is rejected with Meizu’s words, anything like a token blanked', () => {
+  it('that no table contains is rejected with Meizu’s text, without anything like a token', () => {
     expect(outcomes(failed('110099', `新错误 ${a}`))[0]).toEqual({
       kind: 'rejected',
-      reason: '110099 新错误 …',
+      reason: { code: 'flyme.110099', text: '新错误 …' },
     })
   })
 })
 
-describe('a code about one target', () => {
+describe('a code of one target', () => {
   const expected: Kinds = {
     rejected: [201, 520, 110005, 110010, 110011],
     unavailable: [501, 513, 519],
@@ -77,20 +77,29 @@ describe('a code about one target', () => {
     expect(outcomes(named(code)).map((outcome) => outcome.kind)).toEqual(['accepted', kind])
   })
 
-  it('is in the table for every code the page has, and for no other', () => {
+  it('is in the table for every documented code, and for no other', () => {
     expect(Object.keys(targetCodes).sort()).toEqual(Object.values(expected).flat().map(String).sort())
   })
 
-  it('that no table knows is rejected', () => {
-    expect(outcomes(named(999))[1]).toEqual({ kind: 'rejected', reason: '999' })
+  it('that no table contains is rejected', () => {
+    expect(outcomes(named(999))[1]).toEqual({
+      kind: 'rejected',
+      reason: { code: 'flyme.999', text: 'unknown code' },
+    })
   })
 
-  it('110010 is a muted device here, and a rate limit for the call', () => {
-    expect(outcomes(named(110010))[1]).toMatchObject({ kind: 'rejected' })
-    expect(outcomes(failed('110010'))[1]).toMatchObject({ kind: 'throttled' })
+  it('110010 means disabled messages here, and a rate limit for the call', () => {
+    expect(outcomes(named(110010))[1]).toMatchObject({
+      kind: 'rejected',
+      reason: { code: 'flyme.110010.target' },
+    })
+    expect(outcomes(failed('110010'))[1]).toMatchObject({
+      kind: 'throttled',
+      reason: { code: 'flyme.110010' },
+    })
   })
 
-  it('may come target to code', () => {
+  it('may be given as target → code', () => {
     const reversed = { code: '200', message: '', value: { [b]: '110002' } }
     expect(outcomes(reversed).map((outcome) => outcome.kind)).toEqual(['accepted', 'gone'])
     const listed = { code: 200, message: '', value: { [a]: ['110002'], [b]: 513 } }
@@ -106,18 +115,22 @@ describe('a success', () => {
     [{ code: '200', value: [1, 2] }],
     [{ code: '200', value: { 110002: null, 110003: [null, {}] } }],
     [{ code: '200', value: { odd: 'text' } }],
-  ])('%j accepts everyone', (body) => {
+  ])('%j accepts all targets', (body) => {
     expect(outcomes(body)).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
   })
 })
 
-describe('an answer that cannot be read', () => {
+describe('an unreadable reply', () => {
   const cases: [what: string, reply: HttpReply, expected: object][] = [
     ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
     ['a 429', http('', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
-    ['a 400', http('', 400), { kind: 'rejected', reason: 'HTTP 400' }],
+    ['a 400', http('', 400), { kind: 'rejected', reason: { code: 'flyme.http_400', text: 'HTTP 400' } }],
     ['a 408', http('', 408), { kind: 'unavailable' }],
-    ['a redirect', http('', 302), { kind: 'unavailable', reason: 'HTTP 302' }],
+    [
+      'a redirect',
+      http('', 302),
+      { kind: 'unavailable', reason: { code: 'flyme.http_302', text: 'HTTP 302' } },
+    ],
     ['a page of a proxy', http('<html></html>'), { kind: 'unavailable' }],
     ['an empty body', http(''), { kind: 'unavailable' }],
     ['no code', http('{"message":"?"}'), { kind: 'unavailable' }],

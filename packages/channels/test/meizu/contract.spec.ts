@@ -1,7 +1,10 @@
-import { meizu } from '../../src/meizu/channel.ts'
-import { startMeizuSimulator } from '../../src/meizu/simulator.ts'
+import { startMeizuSimulator } from '@herald/simulators/meizu'
+import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { describeContract } from '../contract.ts'
 import { meizuCertificate, meizuCredential, meizuToken } from './fixtures.ts'
+
+const accessToken = 'receipt-token'
+const extra = { receipt_registered: true, receipt_token: accessToken }
 
 describeContract('meizu', {
   adapter: meizu,
@@ -9,10 +12,12 @@ describeContract('meizu', {
     const simulator = await startMeizuSimulator({ credentials: [meizuCredential] })
     return {
       simulator,
-      certificate: meizuCertificate(),
+      certificate: meizuCertificate({ extra }),
       bad: meizuCertificate({ appSecret: 'ffffffff495867761f2e3d4c5b6a7988' }),
       urls: { meizu: simulator.url },
       kill: simulator.kill,
+      registerReceipts: (url) =>
+        simulator.registerReceipts({ appId: meizuCredential.appId, url, accessToken }),
     }
   },
   token: meizuToken,

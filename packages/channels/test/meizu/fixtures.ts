@@ -13,7 +13,7 @@ export function meizuCertificate(over: Partial<Certificate> = {}): Certificate {
   })
 }
 
-/** As in the vendor's samples: a prefix, then hex, 45 characters. */
+/** As in the vendor's examples: a prefix and hex, 45 characters. */
 export const meizuToken = (index: number) =>
   `RA50c6348036344485d017767735${index.toString(16).padStart(18, '0')}`
 

@@ -1,7 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { meizu } from '../../src/meizu/channel.ts'
+import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { readIntent } from '../../src/meizu/intent.ts'
 import type { MeizuPayload } from '../../src/meizu/payload.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
@@ -22,13 +22,13 @@ function mapped(message: Partial<Message>, over: Partial<Task> = {}, extra: Extr
   return payload
 }
 
-/** As it goes over the wire. */
+/** As it is sent. */
 const text = (...args: Parameters<typeof mapped>) => JSON.stringify(mapped(...args).message)
 const json = (...args: Parameters<typeof mapped>) => JSON.parse(text(...args))
 
 describe('a Meizu payload', () => {
-  it('is, for a plain text, this whole message', () => {
-    expect(mapped({}).way).toBe('varnished')
+  it('is this complete message for a plain text', () => {
+    expect(mapped({}).pushType).toBe('varnished')
     expect(json({})).toEqual({
       noticeBarInfo: { noticeMsgType: 1, title: 'Order shipped', content: 'Parcel 123 is on its way' },
       clickTypeInfo: { clickType: 0, parameters: { task_id: '4503599627370497' } },
@@ -113,37 +113,37 @@ describe('a Meizu payload', () => {
     expect(json(message)).toMatchObject(expected)
   })
 
-  it('carries ext as an object whose numbers keep their digits', () => {
+  it('contains ext as an object whose numbers keep their digits', () => {
     expect(text({ ext: '{"id":9007199254740993,"price":1.10,"deep":{"a":[true,null]}}' })).toContain(
       '"parameters":{"id":9007199254740993,"price":1.10,"deep":{"a":[true,null]},"task_id":"4503599627370497"}',
     )
   })
 
-  it('says nothing of a badge, and expands nothing without large text', () => {
+  it('has no badge, and no expanded text without big_text', () => {
     expect(text({ badge: { kind: 'set', count: 5 } })).toBe(text({ badge: { kind: 'add', count: 1 } }))
     expect(json({})).not.toHaveProperty('noticeExpandInfo')
   })
 
-  it('asks for a big picture for VIP applications alone, and for images alone', () => {
+  it('has a big picture only for VIP applications and images', () => {
     const attachmentUrl = 'https://example.com/p.png'
     expect(mapped({ type: 'image', attachmentUrl }).picture).toBeUndefined()
     expect(mapped({ type: 'image', attachmentUrl }, {}, { vip: true }).picture).toBe(attachmentUrl)
     expect(mapped({ type: 'text', attachmentUrl }, {}, { vip: true }).picture).toBeUndefined()
   })
 
-  it('leaves a picture’s address out when it does not fit beside ext', () => {
+  it('leaves out a picture’s URL when it does not fit with ext', () => {
     const ext = JSON.stringify({ blob: 'x'.repeat(950) })
     const { clickTypeInfo } = json({ type: 'image', attachmentUrl: 'https://example.com/picture.png', ext })
     expect(Object.keys(clickTypeInfo.parameters)).toEqual(['blob', 'task_id'])
   })
 
-  it('has a replace-key of at most 8 that a later attempt repeats', () => {
+  it('has a replace key of at most 8 characters, the same for every attempt', () => {
     expect(json({}, { taskId: 7 }).advanceInfo.notifyKey).toBe('7')
     expect(json({}, { taskId: Number.MAX_SAFE_INTEGER }).advanceInfo.notifyKey).toMatch(/^[0-9a-z]{8}$/)
   })
 
   const refused: [what: string, message: Partial<Message>, sentence: RegExp][] = [
-    ['a pass-through message', { type: 'cmd' }, /retired pass-through/],
+    ['a pass-through message', { type: 'cmd' }, /discontinued pass-through/],
     ['a message without any text', { title: undefined, body: undefined, ext: '{"a":1}' }, /blank/],
     ['a message of white space', { title: ' ', body: ' ' }, /blank/],
     ['more than 1000 bytes of ext', { ext: JSON.stringify({ a: '文'.repeat(330) }) }, /1000 bytes of ext/],
@@ -164,13 +164,13 @@ describe('a Meizu payload', () => {
   })
 })
 
-describe('the time Meizu keeps a message', () => {
+describe('the time to live at Meizu', () => {
   const cases: [what: string, ttl: number, showEnd: number | undefined, expected: object][] = [
     ['a day', 86_400, undefined, { offLine: 1, validTime: 24 }],
     ['a second less than a day', 86_399, undefined, { offLine: 1, validTime: 24 }],
     ['more than three days', 400_000, undefined, { offLine: 1, validTime: 72 }],
     ['an hour', 3600, undefined, { offLine: 1, validTime: 1 }],
-    ['less than its least hour', 3599, undefined, { offLine: 0 }],
+    ['less than an hour', 3599, undefined, { offLine: 0 }],
     ['only if reachable now', 0, undefined, { offLine: 0 }],
     ['what show_end_time leaves', 86_400, sampleNow + 7200, { offLine: 1, validTime: 2 }],
     ['ttl when it ends first', 3600, sampleNow + 7200, { offLine: 1, validTime: 1 }],
@@ -179,7 +179,7 @@ describe('the time Meizu keeps a message', () => {
     expect(json({ showEnd }, { ttl }).pushTimeInfo).toEqual(expected)
   })
 
-  it('sets no vendor timer for the beginning', () => {
+  it('sets no start time', () => {
     const window = { showBegin: sampleNow - 10, showEnd: sampleNow + 7200 }
     expect(json(window).advanceInfo).not.toHaveProperty('fixDisplay')
   })
@@ -200,10 +200,10 @@ describe('the class of a Meizu message', () => {
   })
 })
 
-describe('the receipt wish', () => {
+describe('the receipt fields', () => {
   const over = { callbackUrl: url }
 
-  it('names address, task and both events once the console knows the address', () => {
+  it('contain URL, task and both events if the URL is registered', () => {
     expect(json({}, over, { receipt_registered: true }).extra).toEqual({
       callback: url,
       'callback.param': '4503599627370497',
@@ -211,7 +211,7 @@ describe('the receipt wish', () => {
     })
   })
 
-  it('is left out before that, without an address, and where it is too long', () => {
+  it('are left out before that, without a URL, and if it is too long', () => {
     expect(json({}, over)).not.toHaveProperty('extra')
     expect(json({}, {}, { receipt_registered: true })).not.toHaveProperty('extra')
     const long = { callbackUrl: `https://example.com/${'x'.repeat(110)}` }
@@ -222,9 +222,9 @@ describe('the receipt wish', () => {
 describe('a pass-through message of an entitled application', () => {
   const entitled = { pass_through: true, receipt_registered: true }
 
-  it('is this whole message, texts and ext in its content, without receipts', () => {
+  it('is this complete message, texts and ext in its content, without receipts', () => {
     const payload = mapped({ type: 'cmd', ext: '{"n":9007199254740993}' }, { callbackUrl: url }, entitled)
-    expect(payload.way).toBe('unvarnished')
+    expect(payload.pushType).toBe('unvarnished')
     expect(payload.message).toEqual({
       title: 'Order shipped',
       content:
@@ -243,7 +243,7 @@ describe('a pass-through message of an entitled application', () => {
     expect(message.content).toBe('{"a":1,"task_id":"4503599627370497"}')
   })
 
-  it('holds at most 2000 bytes', () => {
+  it('has at most 2000 bytes', () => {
     const payload = map({ type: 'cmd', ext: JSON.stringify({ a: 'x'.repeat(2000) }) }, {}, entitled)
     expect(isUnsupported(payload) && payload.unsupported).toMatch(/2000 bytes/)
   })
@@ -253,17 +253,17 @@ describe('an intent', () => {
   const cases: [uri: string, expected: object | undefined][] = [
     [
       'intent:#Intent;component=com.demo/.DetailActivity;end',
-      { kind: 'page', activity: 'com.demo.DetailActivity', extras: {} },
+      { kind: 'activity', activity: 'com.demo.DetailActivity', extras: {} },
     ],
     [
       'intent:#Intent;launchFlags=0x1;component=com.demo/org.other.Page;S.name=a%20b;B.on=true;B.off=false;i.n=-7;end',
-      { kind: 'page', activity: 'org.other.Page', extras: { name: 'a b', on: true, off: false } },
+      { kind: 'activity', activity: 'org.other.Page', extras: { name: 'a b', on: true, off: false } },
     ],
     [
       'intent://open/item?id=1#Intent;scheme=demo;S.k=v;end',
-      { kind: 'address', url: 'demo://open/item?id=1', extras: { k: 'v' } },
+      { kind: 'url', url: 'demo://open/item?id=1', extras: { k: 'v' } },
     ],
-    ['demo://open/item', { kind: 'address', url: 'demo://open/item', extras: {} }],
+    ['demo://open/item', { kind: 'url', url: 'demo://open/item', extras: {} }],
     ['intent:#Intent;component=com.demo;end', undefined],
     ['intent:#Intent;end', undefined],
     ['intent://no/scheme#Intent;end', undefined],
@@ -276,7 +276,7 @@ describe('an intent', () => {
     else expect(read).toBeUndefined()
   })
 
-  it('keeps the digits of numbers, and takes what is none as text', () => {
+  it('keeps the digits of numbers, and reads invalid numbers as text', () => {
     const read = readIntent(
       'intent:#Intent;component=a/b;l.id=9007199254740993;f.x=1.50;i.bad=0x1f;S.odd=%;end',
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { meizu } from '../../src/meizu/channel.ts'
+import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { meizuCertificate } from './fixtures.ts'
 
 const a = 'RA50c6348036344485d01776773577c64740465480a6b'
@@ -19,7 +19,7 @@ function receipts(cb: unknown) {
 }
 
 describe('a Meizu receipt', () => {
-  it('in the vendor’s form names who has the message and who clicked it', () => {
+  it('in the vendor’s form lists deliveries and clicks', () => {
     const cb = {
       [`${msgId}-1`]: { param: '4503599627370497', type: 1, targets: [a, b] },
       [`${msgId}-2`]: { param: '4503599627370497', type: 2, targets: [a] },
@@ -31,11 +31,11 @@ describe('a Meizu receipt', () => {
         { taskId: 4503599627370497, token: b, event: 'received' },
         { taskId: 4503599627370497, token: a, event: 'clicked' },
       ],
-      answer: { status: 200, contentType: 'text/plain', body: '' },
+      response: { status: 200, contentType: 'text/plain', body: '' },
     })
   })
 
-  it('reads the sample of the vendor’s page', () => {
+  it('reads the example of the vendor’s page', () => {
     const body =
       'access_token=s3cr3t&cb=%7B%22c2ee5c3bf00448cfbceb7fdf68c3c8eb-1%22%3A%7B%22param%22%3A%2277%22%2C%22type%22%3A1%2C%22targets%22%3A%5B%22RA50c6348036344485d01776773577c64740465480a6b%22%5D%7D%7D'
     expect(read(body)).toMatchObject({ receipts: [{ taskId: 77, token: a, event: 'received' }] })
@@ -46,16 +46,16 @@ describe('a Meizu receipt', () => {
     (token) => {
       expect(read(form({}, token), { receipt_token: 's3cr3t' })).toMatchObject({
         ok: false,
-        answer: { status: 403 },
+        response: { status: 403 },
       })
     },
   )
 
-  it('takes any token when the certificate names none', () => {
+  it('accepts any token when the certificate has none', () => {
     expect(read(form({}, 'whatever'))).toMatchObject({ ok: true })
   })
 
-  it('takes the type from the key when the entry has none', () => {
+  it('reads the type from the key when the entry has none', () => {
     expect(receipts({ 'odd-msg-2': { param: '7', targets: [a] } })).toMatchObject([{ event: 'clicked' }])
   })
 
@@ -79,11 +79,11 @@ describe('a Meizu receipt', () => {
     [{ 'm-1': { param: '7', type: 1, targets: [7, null, ''] } }],
     [{ 'm-1': null, 'n-1': 'text' }],
     [{}],
-  ])('passes over %j', (cb) => {
+  ])('ignores %j', (cb) => {
     expect(receipts(cb)).toEqual([])
   })
 
   it.each(['', 'cb=', 'cb=nonsense', 'cb=[]', 'a=b', '[]'])('refuses %j', (body) => {
-    expect(read(body)).toMatchObject({ ok: false, answer: { status: 400 } })
+    expect(read(body)).toMatchObject({ ok: false, response: { status: 400 } })
   })
 })

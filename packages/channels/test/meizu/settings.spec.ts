@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { meizu } from '../../src/meizu/channel.ts'
+import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { signOf } from '../../src/meizu/sign.ts'
 import { meizuCertificate, meizuCredential } from './fixtures.ts'
 
 describe('a Meizu certificate', () => {
-  it('is read with its switches, classes and defaults', () => {
+  it('is read with its flags, classes and defaults', () => {
     expect(meizu.readSettings(meizuCertificate({ appKey: '' }))).toEqual({
       appId: '100999',
       appSecret: meizuCredential.appSecret,
@@ -43,7 +43,7 @@ describe('a Meizu certificate', () => {
     ['an appId with letters', { appId: 'm100' }, /^app_id must be the numeric appId/],
     ['no appSecret', { appSecret: ' ' }, /^app_secret is missing/],
     ['a broken appSecret', { appSecret: 'ab cd' }, /^app_secret must be .* without spaces/],
-    ['an unknown key', { extra: { receipt: true } }, /^extra\.receipt is not known here/],
+    ['an unknown key', { extra: { receipt: true } }, /^extra\.receipt is not a known field/],
     ['a flag that is text', { extra: { vip: 'yes' } }, /^extra\.vip must be true or false/],
     ['an unknown region', { extra: { region: 'eu' } }, /^extra\.region must be one of cn, intl/],
     [
@@ -52,13 +52,13 @@ describe('a Meizu certificate', () => {
       /^extra\.classes\.service\.notice_msg_type must be one of 0, 1/,
     ],
   ]
-  it.each(problems)('with %s is refused with a sentence', (_what, over, sentence) => {
+  it.each(problems)('with %s is refused with a reason', (_what, over, sentence) => {
     const read = () => meizu.readSettings(meizuCertificate(over))
     expect(read).toThrow(CertificateProblem)
     expect(read).toThrow(sentence)
   })
 
-  it('is held to 200 devices a second unless it names a larger grant', () => {
+  it('has a limit of 200 devices per second unless it sets another', () => {
     const limitsOf = (extra: Record<string, unknown>) =>
       meizu.limits(meizu.readSettings(meizuCertificate({ extra })), 'marketing')
     expect(limitsOf({})).toMatchObject({ devicesPerSecond: 200, timeZone: 'Asia/Shanghai' })

@@ -1,10 +1,9 @@
 import type { Message } from '@herald/domain'
+import { type MeizuSimulatorOptions, startMeizuSimulator } from '@herald/simulators/meizu'
+import { type SimReply, startSimServer } from '@herald/simulators/server'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
-import { meizu } from '../../src/meizu/channel.ts'
-import { type MeizuSimulatorOptions, startMeizuSimulator } from '../../src/meizu/simulator.ts'
-import { type SimReply, startSimServer } from '../../src/shared/sim-server.ts'
-import { startReceiver } from '../receiver.ts'
+import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { meizuCertificate, meizuCredential, meizuToken, outcomesOf } from './fixtures.ts'
 
@@ -35,11 +34,11 @@ async function simulate(options: MeizuSimulatorOptions = {}) {
   return simulator
 }
 
-/** A vendor whose answers a test makes up; keeps the forms it was sent. */
+/** A vendor with replies defined by the test; stores the forms it receives. */
 async function pretend(answer: (path: string, form: URLSearchParams) => unknown) {
   const calls: { path: string; form: URLSearchParams }[] = []
   const server = await startSimServer({
-    answer({ path, form }): SimReply {
+    otherwise({ path, form }): SimReply {
       calls.push({ path, form: form() })
       return { body: answer(path, form()) }
     },
@@ -53,7 +52,7 @@ async function pretend(answer: (path: string, form: URLSearchParams) => unknown)
 const ok = { code: '200', message: '', value: {}, msgId: 'm' }
 
 describe('the Meizu transport', () => {
-  it('halves a call that is refused for a target it does not name, until the bad one stands alone', async () => {
+  it('halves a call that is refused for an unknown target, until the bad one is alone', async () => {
     const bad = meizuToken(3)
     const { url, calls } = await pretend((_path, form) =>
       form.get('pushIds')!.split(',').includes(bad) ? { code: '110003', message: '', value: '' } : ok,
@@ -71,7 +70,7 @@ describe('the Meizu transport', () => {
     expect(accepted.sort()).toEqual(tokens(8).filter((token) => token !== bad))
   })
 
-  it('asks once for a token that stands twice in a call, and reports both', async () => {
+  it('sends once to a token that is in a call twice, and reports both', async () => {
     const simulator = await simulate()
     const { transport, payloadOf } = connect(simulator.url)
     const token = meizuToken(1)
@@ -82,18 +81,18 @@ describe('the Meizu transport', () => {
     expect(simulator.ledger(7001)).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
   })
 
-  it('tells muted, folded and failed devices apart inside one call', async () => {
+  it('distinguishes muted, collapsed and failed devices in one call', async () => {
     const simulator = await simulate()
     const { transport, payloadOf } = connect(simulator.url)
-    const magic = (code: number) => `magic${code}000000000000`
-    const asked = [meizuToken(1), magic(110010), magic(513), magic(520), magic(110002), magic(518)]
+    const preset = (code: number) => `preset${code}000000000000`
+    const asked = [meizuToken(1), preset(110010), preset(513), preset(520), preset(110002), preset(518)]
     const outcomes = await outcomesOf(transport, payloadOf(), asked)
     expect(outcomes.map((outcome) => outcome.kind)).toEqual([
       ...['accepted', 'rejected', 'unavailable', 'rejected', 'gone', 'throttled'],
     ])
   })
 
-  it('lodges a picture once a task and shows it', async () => {
+  it('uploads a picture once per task and shows it', async () => {
     const { url, calls } = await pretend((path) =>
       path.endsWith('/uploadImg')
         ? { ...ok, value: { imgType: 1, imgUrl: 'https://meizu.example/1.png' } }
@@ -123,7 +122,7 @@ describe('the Meizu transport', () => {
     ['refused', { code: '1005', message: 'too large', value: '' }],
     ['answered nonsense', 'nonsense'],
     ['answered without an address', ok],
-  ])('sends the text alone when the picture is %s', async (_what, answer) => {
+  ])('sends only the text when the picture is %s', async (_what, answer) => {
     const { url, calls } = await pretend((path) => (path.endsWith('/uploadImg') ? answer : ok))
     const { transport, payloadOf } = connect(url, { vip: true })
     const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png', bigText: 'Long' })
@@ -134,7 +133,7 @@ describe('the Meizu transport', () => {
     })
   })
 
-  it('does not lodge a picture again that was refused for this task', async () => {
+  it('does not upload a picture again that was refused for this task', async () => {
     const { url, calls } = await pretend((path) =>
       path.endsWith('/uploadImg') ? { code: '1005', message: '', value: '' } : ok,
     )
@@ -144,7 +143,7 @@ describe('the Meizu transport', () => {
     expect(calls.filter(({ path }) => path.endsWith('/uploadImg'))).toHaveLength(1)
   })
 
-  it('passes pictures and pass-through messages of entitled applications to the simulator', async () => {
+  it('sends pictures and pass-through messages of entitled applications to the simulator', async () => {
     const simulator = await simulate({ credentials: [{ ...meizuCredential, vip: true, passThrough: true }] })
     const { transport, payloadOf } = connect(simulator.url, { vip: true, pass_through: true })
     const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' }, 7001)
@@ -158,7 +157,7 @@ describe('the Meizu transport', () => {
     expect(simulator.ledger(7002).distinct).toBe(2)
   })
 
-  it('signs the text it sends, whatever it holds', async () => {
+  it('signs the text that it sends, whatever it contains', async () => {
     const simulator = await simulate()
     const { transport, payloadOf } = connect(simulator.url)
     const odd = payloadOf({
@@ -169,7 +168,7 @@ describe('the Meizu transport', () => {
     expect(await outcomesOf(transport, odd, tokens(2))).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }])
   })
 
-  it('goes to the overseas host where the certificate says so and a host is set', async () => {
+  it('calls the overseas host if the certificate says so and a host is set', async () => {
     const simulator = await simulate()
     const nowhere = 'http://127.0.0.1:9'
     const overseas = { urls: sampleUrls({ meizu: nowhere, meizuIntl: simulator.url }) }
@@ -180,39 +179,19 @@ describe('the Meizu transport', () => {
     expect(await kind(connect(simulator.url, { region: 'intl' }))).toBe('accepted')
   })
 
-  it('hears of every device through the receipts it asked for', async () => {
-    const receiver = await startReceiver()
-    opened.push(receiver)
-    const simulator = await simulate()
-    simulator.registerReceipts({ appId: 100999, url: receiver.url, accessToken: 's3cr3t' })
-    const extra = { receipt_registered: true, receipt_token: 's3cr3t' }
-    const { transport } = connect(simulator.url, extra)
-    const settings = meizu.readSettings(meizuCertificate({ extra }))
-    const task = sampleTask({}, { taskId: 7001, callbackUrl: receiver.url })
-    const payload = meizu.mapPayload(task, settings)
-    if (isUnsupported(payload)) throw new Error(payload.unsupported)
-    await outcomesOf(transport, payload, tokens(3))
-    await simulator.receiptsPosted()
-    const heard = receiver.posts.flatMap(({ headers, body }) => {
-      const reading = meizu.readCallback!({ headers, body, query: {}, now: Date.now() }, settings)
-      return reading.ok ? reading.receipts : []
-    })
-    expect(heard).toEqual(tokens(3).map((token) => ({ taskId: 7001, token, event: 'received' })))
-  })
-
-  it('does nothing for nobody', async () => {
+  it('makes no call without recipients', async () => {
     const { url, calls } = await pretend(() => ok)
     const { transport, payloadOf } = connect(url)
     expect(await outcomesOf(transport, payloadOf(), [])).toEqual([])
     expect(calls).toEqual([])
   })
 
-  it('calls a blacklisted application misconfigured', async () => {
+  it('reports a blacklisted application as misconfigured', async () => {
     const simulator = await simulate()
     simulator.forceCode('110009')
     const { transport, payloadOf } = connect(simulator.url)
     expect(await outcomesOf(transport, payloadOf(), tokens(1))).toEqual([
-      { kind: 'misconfigured', reason: '110009 the app is on the blacklist' },
+      { kind: 'misconfigured', reason: { code: 'flyme.110009', text: 'the app is on the blacklist' } },
     ])
   })
 })

@@ -10,7 +10,7 @@ const good = (create_time: unknown) =>
   reply({ code: 0, message: 'success', data: { auth_token: '58ad47319e8d725350a5afd5', create_time } })
 
 describe('oppo auth', () => {
-  it('signs as the vendor’s check vector says', () => {
+  it('signs like the vendor’s example', () => {
     expect(signAuth('sim-app-key', '1760000000000', 'sim-master-secret')).toBe(
       '557f20ccd8a0e2b128465780ba7548f4bdc8497bb9ba0858f3d684e3176d17d9',
     )
@@ -36,7 +36,7 @@ describe('oppo auth', () => {
     },
   )
 
-  it('renews a token that was made earlier earlier, but not on every call', () => {
+  it('renews an existing token earlier, but not on every call', () => {
     expect(readAuth(good(now - 5 * hour), now)).toMatchObject({
       renewAt: now + 15 * hour,
       expiresAt: now + 19 * hour,

@@ -2,7 +2,7 @@ import type { OutcomeKind } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { classifyAuth, classifySend } from '../../src/oppo/classify.ts'
 
-// Held against https://open.oppomobile.com/new/developmentDoc/info?id=11235 (return codes).
+// According to https://open.oppomobile.com/new/developmentDoc/info?id=11235 (return codes).
 
 const now = Date.parse('2025-10-09T16:53:20+08:00')
 const midnight = Date.parse('2025-10-10T00:00:00+08:00')
@@ -14,8 +14,8 @@ const reply = (body: unknown, status = 200, headers: Record<string, string> = {}
 })
 const refusal = (code: number | string, message = 'words') => reply({ code, message })
 const read = (answer: ReturnType<typeof reply>, classFrom: 'message' | 'certificate' = 'certificate') => {
-  const verdict = classifySend(answer, { classFrom, nowMs: now })
-  return 'whole' in verdict ? verdict.whole : verdict.readingOf('T1')
+  const result = classifySend(answer, { classFrom, nowMs: now })
+  return 'whole' in result ? result.whole : result.resultOf('T1')
 }
 
 const table: [OutcomeKind, string | undefined, number[]][] = [
@@ -41,23 +41,23 @@ describe('oppo return codes', () => {
       const reading = read(refusal(code))
       expect(reading.outcome.kind).toBe(kind)
       expect(reading.cause).toBe(cause)
-      if ('reason' in reading.outcome) expect(reading.outcome.reason).toMatch(new RegExp(`^${code} \\w`))
+      if (kind !== 'accepted') expect(reading.outcome).toMatchObject({ reason: { code: `oppo.${code}` } })
     },
   )
 
-  it('takes a code written as text', () => {
+  it('accepts a code that is a string', () => {
     expect(read(refusal('13')).outcome.kind).toBe('throttled')
   })
 
-  it('ends the day’s limit at midnight in Shanghai', () => {
+  it('ends the daily limit at midnight in Shanghai', () => {
     expect(read(refusal(33)).outcome).toEqual({
       kind: 'quota',
-      reason: '33 daily message limit',
+      reason: { code: 'oppo.33', text: 'daily message limit' },
       until: midnight,
     })
   })
 
-  it('blames a refused class on whoever named it', () => {
+  it('reports a refused class as an error of the message or the certificate', () => {
     for (const code of [54, 67]) {
       expect(read(refusal(code), 'certificate').outcome.kind).toBe('misconfigured')
       expect(read(refusal(code), 'message').outcome.kind).toBe('rejected')
@@ -68,14 +68,17 @@ describe('oppo return codes', () => {
     'reads 41 with %j as a dead target',
     (message) => {
       expect(read(refusal(41, message))).toEqual({
-        outcome: { kind: 'gone', reason: '41 registration id refused' },
+        outcome: {
+          kind: 'gone',
+          reason: { code: 'oppo.41.registration_id', text: 'registration id refused' },
+        },
         cause: 'target',
       })
     },
   )
 
-  it('splits a batch by its entries, whatever their order', () => {
-    const verdict = classifySend(
+  it('splits a batch by its entries, in any order', () => {
+    const result = classifySend(
       reply({
         code: 0,
         message: 'Success',
@@ -93,17 +96,17 @@ describe('oppo return codes', () => {
       }),
       { classFrom: 'certificate', nowMs: now },
     )
-    if ('whole' in verdict) throw new Error('not split')
-    const kinds = ['T1', 'T2', 'T3', 'T4'].map((token) => verdict.readingOf(token).outcome.kind)
+    if ('whole' in result) throw new Error('not split')
+    const kinds = ['T1', 'T2', 'T3', 'T4'].map((token) => result.resultOf(token).outcome.kind)
     expect(kinds).toEqual(['accepted', 'throttled', 'gone', 'accepted'])
   })
 
-  it.each([{ messageId: 'm' }, null, undefined])('trusts the code alone when data is %j', (data) => {
+  it.each([{ messageId: 'm' }, null, undefined])('uses only the code when data is %j', (data) => {
     expect(read(reply({ code: 0, message: 'Success', data })).outcome.kind).toBe('accepted')
   })
 })
 
-describe('oppo answers below the return codes', () => {
+describe('oppo replies without a return code', () => {
   const statuses: [number, OutcomeKind][] = [
     [500, 'unavailable'],
     [503, 'unavailable'],
@@ -117,7 +120,7 @@ describe('oppo answers below the return codes', () => {
     expect(read(reply('<html>', status)).outcome.kind).toBe(kind)
   })
 
-  it('passes on Retry-After', () => {
+  it('reports Retry-After', () => {
     expect(read(reply('', 429, { 'retry-after': '7' })).outcome).toMatchObject({ retryAfter: 7 })
   })
 
@@ -126,7 +129,7 @@ describe('oppo answers below the return codes', () => {
   })
 })
 
-describe('oppo auth answers', () => {
+describe('oppo auth replies', () => {
   const cases: [number, OutcomeKind][] = [
     [14, 'misconfigured'],
     [15, 'misconfigured'],
@@ -146,7 +149,7 @@ describe('oppo auth answers', () => {
     expect(classifyAuth(refusal(code), now).kind).toBe(kind)
   })
 
-  it('reads an answer without a token as unavailable', () => {
+  it('reads a reply without a token as unavailable', () => {
     expect(classifyAuth(reply({ code: 0, data: {} }), now).kind).toBe('unavailable')
     expect(classifyAuth(reply('<html>', 502), now).kind).toBe('unavailable')
   })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { oppo } from '../../src/oppo/channel.ts'
-import { startOppoSimulator } from '../../src/oppo/simulator.ts'
+import { startOppoSimulator } from '@herald/simulators/oppo'
+import { adapter as oppo } from '../../src/oppo/channel.ts'
 import { describeContract } from '../contract.ts'
 import { sampleCertificate } from '../samples.ts'
 

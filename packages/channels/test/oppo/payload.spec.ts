@@ -6,7 +6,7 @@ import { openWriter } from '../../src/oppo/request.ts'
 import { readSettings } from '../../src/oppo/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
-// Held against https://open.oppomobile.com/new/developmentDoc/info?id=11236 (message body).
+// According to https://open.oppomobile.com/new/developmentDoc/info?id=11236 (message body).
 
 const taskId = 4503599627370497
 const settingsOf = (extra: Record<string, unknown> = {}) =>
@@ -17,7 +17,7 @@ type Case = {
   message?: Partial<Message>
   task?: Partial<Omit<Task, 'message'>>
   extra?: Record<string, unknown>
-  /** Fields that differ from the plain message; undefined = the field is absent. */
+  /** Fields that differ from the plain message; undefined if the field is absent. */
   fields: Partial<OppoNotification>
 }
 
@@ -241,7 +241,7 @@ describe('oppo payload', () => {
     expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
   })
 
-  it('leaves the address of an attachment out where only the rest fits', () => {
+  it('leaves out the URL of an attachment when only the rest fits', () => {
     const ext = JSON.stringify({ note: 'x'.repeat(3900) })
     const task = sampleTask({
       ext,
@@ -252,7 +252,7 @@ describe('oppo payload', () => {
     expect(Object.keys(JSON.parse(notification.action_parameters))).toEqual(['note', 'task_id'])
   })
 
-  it('keeps the text form at hand for when a picture is refused', () => {
+  it('contains a form without picture, in case the picture is refused', () => {
     const message: Partial<Message> = { type: 'image', attachmentUrl: 'https://img.example.com/a.png' }
     const payload = mapPayload(sampleTask(message), settingsOf({ picture_url: true })) as OppoPayload
     expect(payload.plain).toMatchObject({ style: 1, content: 'Parcel 123 is on its way' })
@@ -260,7 +260,7 @@ describe('oppo payload', () => {
     expect(mapPayload(sampleTask(), settingsOf({ picture_url: true }))).not.toHaveProperty('plain')
   })
 
-  it('knows whose class it is, so that a refused one blames the right side', () => {
+  it('knows where the class comes from', () => {
     const from = (message: Partial<Message>) =>
       (mapPayload(sampleTask(message), settingsOf()) as OppoPayload).classFrom
     expect(from({})).toBe('certificate')

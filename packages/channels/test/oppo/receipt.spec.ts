@@ -27,7 +27,7 @@ const event = (over: Record<string, unknown> = {}) => ({
 })
 
 describe('oppo receipts', () => {
-  it('reads several events of one post, blanks between ids included', () => {
+  it('reads several events of one post, with spaces between ids', () => {
     expect(
       read([
         event({ registrationIds: 'T1, T2' }),
@@ -38,19 +38,24 @@ describe('oppo receipts', () => {
       receipts: [
         { taskId: 42, token: 'T1', event: 'received' },
         { taskId: 42, token: 'T2', event: 'received' },
-        { taskId: 42, token: 'T3', event: 'gone', reason: 'regid_invalid' },
+        {
+          taskId: 42,
+          token: 'T3',
+          event: 'gone',
+          reason: { code: 'oppo.regid_invalid', text: 'regid_invalid' },
+        },
       ],
-      answer: { status: 200, contentType: 'text/plain', body: '' },
+      response: { status: 200, contentType: 'text/plain', body: '' },
     })
   })
 
-  it('reads the daily cap of a device as dropped', () => {
+  it('reads the daily limit of a device as dropped', () => {
     expect(read([event({ eventType: 'user_daily_limit' })])).toMatchObject({
-      receipts: [{ event: 'dropped', reason: 'user_daily_limit' }],
+      receipts: [{ event: 'dropped', reason: { code: 'oppo.user_daily_limit' } }],
     })
   })
 
-  it('takes numbers where text is documented, and any application when the certificate names none', () => {
+  it('accepts numbers for strings, and any application when the certificate has none', () => {
     expect(read([event({ appId: 3000001, eventTime: 1, param: 42 })])).toMatchObject({
       receipts: [{ taskId: 42, token: 'T1' }],
     })
@@ -59,15 +64,15 @@ describe('oppo receipts', () => {
 
   it.each([
     ['of another application', event({ appId: '9' })],
-    ['of somebody else’s send', event({ param: 'job-42' })],
+    ['of another sender', event({ param: 'job-42' })],
     ['of an unknown type', event({ eventType: 'toString' })],
     ['without ids', event({ registrationIds: undefined })],
     ['that are no object', 7],
-  ])('passes over items %s', (_, item) => {
+  ])('ignores items %s', (_, item) => {
     expect(read([item, event()])).toMatchObject({ ok: true, receipts: [{ token: 'T1' }] })
   })
 
   it.each(['', '{}', '[', 'x=1'])('refuses the body %j', (body) => {
-    expect(read(body)).toMatchObject({ ok: false, answer: { status: 400 } })
+    expect(read(body)).toMatchObject({ ok: false, response: { status: 400 } })
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { limits, readSettings } from '../../src/oppo/settings.ts'
+import { adapter as oppo } from '../../src/oppo/channel.ts'
+import { readSettings } from '../../src/oppo/settings.ts'
 import { checkToken } from '../../src/oppo/token.ts'
 import { sampleCertificate } from '../samples.ts'
 
@@ -43,7 +44,7 @@ describe('oppo settings', () => {
     })
   })
 
-  it('fills in what a short certificate leaves out', () => {
+  it('applies defaults to a minimal certificate', () => {
     expect(read({ appId: '' })).toMatchObject({
       appId: '',
       pictureUrl: false,
@@ -54,15 +55,15 @@ describe('oppo settings', () => {
   })
 
   const problems: [string, Partial<Certificate>, RegExp][] = [
-    ['no app key', { appKey: '' }, /app_key is missing: it holds the App Key/],
-    ['no master secret', { appSecret: ' ' }, /app_secret is missing: it holds the Master Secret/],
+    ['no app key', { appKey: '' }, /app_key is missing: enter the App Key/],
+    ['no master secret', { appSecret: ' ' }, /app_secret is missing: enter the Master Secret/],
     ['a secret of two words', { appSecret: 'a b' }, /app_secret must be .* without spaces/],
     [
       'the client’s secret as master secret',
       { extra: { client_app_secret: 'master' } },
-      /Master Secret, which never/,
+      /enter the Master Secret/,
     ],
-    ['an unknown key', { extra: { chanel: 'x' } }, /extra\.chanel is not known/],
+    ['an unknown key', { extra: { chanel: 'x' } }, /extra\.chanel is not a known field/],
     ['an odd content limit', { extra: { content_limit: 100 } }, /content_limit must be one of 50, 200/],
     ['an unknown region', { extra: { region: 'eu' } }, /region must be one of cn, intl/],
     ['a picture switch as text', { extra: { picture_url: 'on' } }, /picture_url must be true or false/],
@@ -83,15 +84,20 @@ describe('oppo settings', () => {
     ],
     ['classes as a list', { extra: { classes: [1] } }, /extra\.classes must be a JSON object/],
   ]
-  it.each(problems)('refuses %s with a sentence', (_, over, sentence) => {
+  it.each(problems)('refuses %s with a reason', (_, over, sentence) => {
     const act = () => read(over)
     expect(act).toThrow(CertificateProblem)
     expect(act).toThrow(sentence)
   })
 
-  it('paces by the smallest grant until the certificate names another', () => {
-    expect(limits(read())).toMatchObject({ devicesPerSecond: 5000, timeZone: 'Asia/Shanghai' })
-    expect(limits(read({ extra: { limits: { devices_per_s: 30000, daily_quota: 9 } } }))).toMatchObject({
+  it('uses the smallest limit unless the certificate sets another', () => {
+    expect(oppo.limits(read(), 'marketing')).toMatchObject({
+      devicesPerSecond: 5000,
+      timeZone: 'Asia/Shanghai',
+    })
+    expect(
+      oppo.limits(read({ extra: { limits: { devices_per_s: 30000, daily_quota: 9 } } }), 'marketing'),
+    ).toMatchObject({
       devicesPerSecond: 30000,
       dailyQuota: 9,
     })

@@ -22,8 +22,8 @@ beforeEach(async () => {
     for await (const chunk of request) body += chunk
     const form = new URLSearchParams(body)
     if (request.url === '/server/v1/auth')
-      return response.end(JSON.stringify({ code: 0, data: { auth_token: 'pass', create_time: Date.now() } }))
-    expect(form.get('auth_token')).toBe('pass')
+      return response.end(JSON.stringify({ code: 0, data: { auth_token: 'token', create_time: Date.now() } }))
+    expect(form.get('auth_token')).toBe('token')
     const messages = form.has('message')
       ? [JSON.parse(form.get('message')!)]
       : JSON.parse(form.get('messages')!)
@@ -68,7 +68,7 @@ const open = (
 }
 
 describe('oppo transport', () => {
-  it('calls unicast for one and unicast_batch for many, each device with its own message id', async () => {
+  it('calls unicast for one and unicast_batch for several, each device with its own message id', async () => {
     answer = () => ({ code: 0 })
     await open()(['A'])
     await open()(['A', 'B'])
@@ -79,7 +79,7 @@ describe('oppo transport', () => {
     ])
   })
 
-  it('asks apart when a whole batch is refused over one bad id', async () => {
+  it('splits a batch that is refused because of one bad id', async () => {
     answer = (messages) =>
       messages.some((one) => one.target_value === 'C')
         ? { code: 41, message: 'invalid registration_id' }
@@ -87,7 +87,7 @@ describe('oppo transport', () => {
     expect(await open()(['A', 'B', 'C', 'D'])).toEqual(['accepted', 'accepted', 'gone', 'accepted'])
   })
 
-  it('sends the text alone when the picture is refused, whole or for some', async () => {
+  it('sends only the text when the picture is refused, for all or for some', async () => {
     answer = (messages) =>
       messages.some((one) => one.notification.style === 3)
         ? { code: 51, message: 'bad picture' }
@@ -108,20 +108,20 @@ describe('oppo transport', () => {
     expect(calls.map(({ messages }) => messages.map((one) => one.target_value))).toEqual([['A', 'B'], ['B']])
   })
 
-  it('reports a picture that is refused even as text, instead of asking for ever', async () => {
+  it('reports a picture error for a text instead of retrying forever', async () => {
     answer = () => ({ code: 51 })
     expect(await open({ picture_url: true })(['A'])).toEqual(['rejected'])
     expect(calls).toHaveLength(2)
   })
 
-  it('reaches overseas devices at their own host where the settings name one', async () => {
+  it('calls the overseas host if the settings have one', async () => {
     answer = () => ({ code: 0 })
     expect(await open({ region: 'intl' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['accepted'])
     expect(await open({ region: 'intl' }, sampleUrls({ oppo: url }))(['A'])).toEqual(['accepted'])
     expect(await open({ region: 'cn' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['unavailable'])
   })
 
-  it('never sends with the token of the application that the record held before', async () => {
+  it('never sends with the token of the record’s previous application', async () => {
     answer = () => ({ code: 0 })
     const urls = sampleUrls({ oppo: url })
     const deps = sampleDeps({ urls })
@@ -129,7 +129,7 @@ describe('oppo transport', () => {
     expect(deps.mints()).toBe(2)
   })
 
-  it('calls a token that stays refused unavailable, after one fresh one', async () => {
+  it('reports unavailable when a new token is refused too', async () => {
     answer = () => ({ code: 11, message: 'Invalid AuthToken' })
     expect(await open()(['A', 'B'])).toEqual(['unavailable', 'unavailable'])
     expect(calls).toHaveLength(2)

@@ -1,20 +1,9 @@
 import { X509Certificate } from 'node:crypto'
+import { createAuthority } from '@herald/simulators/authority'
+import { octetString, oid, sequence, time, unsigned, utf8 } from '@herald/simulators/der'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import {
-  DerProblem,
-  octetString,
-  octets,
-  oid,
-  oidText,
-  readDer,
-  sequence,
-  smallInteger,
-  time,
-  unsigned,
-  utf8,
-} from '../../src/shared/der.ts'
-import { createAuthority } from '../../src/shared/sim-authority.ts'
+import { DerProblem, octets, oidText, readDer, smallInteger } from '../../src/shared/der.ts'
 
 describe('DER', () => {
   it.each(['1.2.840.113635.100.6.3.6', '2.5.4.3', '0.9.2342.19200300.100.1.1', '2.16.840.1.101.3.4.1.42'])(
@@ -41,7 +30,7 @@ describe('DER', () => {
     expect(readDer(time(new Date('2050-01-01T00:00:00Z'))).value.toString()).toBe('20500101000000Z')
   })
 
-  it('reads pieces of indefinite length', () => {
+  it('reads parts of indefinite length', () => {
     const pieces = Buffer.concat([
       Buffer.from([0x24, 0x80]),
       octetString(Buffer.from('ab')),
@@ -51,7 +40,7 @@ describe('DER', () => {
     expect(octets(readDer(pieces)).toString()).toBe('abc')
   })
 
-  it('fails on anything else with a DerProblem alone', () => {
+  it('throws only DerProblem for any other input', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {

@@ -57,9 +57,9 @@ describe('reading extra', () => {
 
   const problems: [unknown, RegExp][] = [
     [[], /^extra must be a JSON object$/],
-    [{ nmae: 1 }, /^extra\.nmae is not known here; extra may hold name, id, /],
-    [JSON.parse('{"__proto__": 1}'), /extra\.__proto__ is not known/],
-    [{ toString: 'x' }, /extra\.toString is not known/],
+    [{ nmae: 1 }, /^extra\.nmae is not a known field; remove it or use one of name, id, /],
+    [JSON.parse('{"__proto__": 1}'), /extra\.__proto__ is not a known field/],
+    [{ toString: 'x' }, /extra\.toString is not a known field/],
     [{ name: 1 }, /^extra\.name must be a string$/],
     [{ id: 1.5 }, /extra\.id must be a string/],
     [{ on: 1 }, /extra\.on must be true or false/],
@@ -69,27 +69,25 @@ describe('reading extra', () => {
     [{ count: '5' }, /extra\.count/],
     [{ default_class: 'promo' }, /default_class must be one of service, marketing/],
     [{ limits: 5 }, /extra\.limits must be a JSON object/],
-    [{ limits: { per_s: 5 } }, /extra\.limits\.per_s is not known/],
+    [{ limits: { per_s: 5 } }, /extra\.limits\.per_s is not a known field/],
     [{ limits: { devices_per_s: 0.5 } }, /extra\.limits\.devices_per_s must be a whole number/],
     [{ classes: { service: { level: 3 } } }, /extra\.classes\.service\.level must be one of 1, 2/],
     [{ classes: { service: { category: 'im' } } }, /service\.category must be a category such as IM$/],
     [{ classes: { service: { category: 'ABCDE' } } }, /service\.category must be a category/],
     [
       { classes: { vip: {} } },
-      /extra\.classes\.vip is not known here; extra\.classes may hold service, marketing/,
+      /extra\.classes\.vip is not a known field; remove it or use one of service, marketing/,
     ],
   ]
-  it.each(problems)('refuses %j with a sentence', (extra, sentence) => {
+  it.each(problems)('refuses %j with a reason', (extra, sentence) => {
     expect(() => read(extra)).toThrow(CertificateProblem)
     expect(() => read(extra)).toThrow(sentence)
   })
 
-  it('asks for a missing field by what it holds', () => {
+  it('describes a missing field', () => {
     expect(requireField(' x ', 'app_key', 'the key')).toBe('x')
-    expect(() => requireField(' ', 'app_key', 'the key')).toThrow('app_key is missing: it holds the key')
+    expect(() => requireField(' ', 'app_key', 'the key')).toThrow('app_key is missing: enter the key')
     expect(requireWord(' x ', 'app_key', 'the key')).toBe('x')
-    expect(() => requireWord('a b', 'app_key', 'the key')).toThrow(
-      'app_key must be the key, one word without spaces',
-    )
+    expect(() => requireWord('a b', 'app_key', 'the key')).toThrow('app_key must be the key, without spaces')
   })
 })

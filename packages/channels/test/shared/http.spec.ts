@@ -1,18 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
+import { createAuthority } from '@herald/simulators/authority'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import {
-  type HttpClient,
-  type HttpClientOptions,
-  joinUrl,
-  openHttpClient,
-  outcomeOfFailure,
-  parseObject,
-  retryAfterSeconds,
-  TransportFailure,
-} from '../../src/shared/http.ts'
-import { createAuthority } from '../../src/shared/sim-authority.ts'
+import { joinUrl, parseObject, retryAfterSeconds, TransportFailure } from '../../src/shared/http.ts'
+import { type HttpClient, type HttpClientOptions, openHttpClient } from '../../src/shared/http-client.ts'
+import { outcomeOfError } from '../../src/shared/outcome.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -44,7 +37,7 @@ const failureOf = async (call: Promise<unknown>): Promise<TransportFailure> => {
 }
 
 describe('the HTTP client of the vendor channels', () => {
-  it('posts a body and returns whatever the vendor answered', async () => {
+  it('posts a body and returns the vendor’s reply', async () => {
     const url = await serve(async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk
@@ -67,7 +60,7 @@ describe('the HTTP client of the vendor channels', () => {
     expect(ports.size).toBeLessThanOrEqual(2)
   })
 
-  it('gives up when the answer has not ended at the time limit, however it trickles', async () => {
+  it('ends at the time limit when the reply is incomplete, however slowly it arrives', async () => {
     const silent = await serve(() => {})
     expect(await failureOf(open({ timeoutMs: 100 }).call({ url: silent }))).toMatchObject({ kind: 'timeout' })
     const trickling = await serve((_, response) => {
@@ -80,19 +73,19 @@ describe('the HTTP client of the vendor channels', () => {
     })
   })
 
-  it('stops at once when aborted, before and during the call', async () => {
+  it('stops immediately when aborted, before and during the call', async () => {
     const url = await serve(() => {})
     expect(await failureOf(open().call({ url, signal: AbortSignal.abort() }))).toMatchObject({
       kind: 'aborted',
     })
     const stop = new AbortController()
-    // Longer than the test may take, so that only the abort can end it.
+    // Longer than the test's limit, so that only the abort can end it.
     const call = failureOf(open({ timeoutMs: 600_000 }).call({ url, signal: stop.signal }))
     setTimeout(() => stop.abort(), 20)
     expect(await call).toMatchObject({ kind: 'aborted' })
   })
 
-  it('names a cut or refused connection by its code, without the address', async () => {
+  it('reports a cut or refused connection with its code, without the address', async () => {
     const cut = await serve((request) => request.socket.destroy())
     expect(await failureOf(open().call({ url: cut }))).toMatchObject({ kind: 'network' })
     const failure = await failureOf(open().call({ url: 'http://127.0.0.1:9/secret' }))
@@ -100,13 +93,13 @@ describe('the HTTP client of the vendor channels', () => {
     expect(`${failure.message} ${failure.stack}`).not.toContain('secret')
   })
 
-  it('does not read answers without end', async () => {
+  it('does not read endless replies', async () => {
     const url = await serve((_, response) => response.end('x'.repeat(5000)))
-    expect(await failureOf(open({ mostBytes: 4000 }).call({ url }))).toMatchObject({ kind: 'oversized' })
-    expect((await open({ mostBytes: 5000 }).call({ url })).text).toHaveLength(5000)
+    expect(await failureOf(open({ maxBytes: 4000 }).call({ url }))).toMatchObject({ kind: 'oversized' })
+    expect((await open({ maxBytes: 5000 }).call({ url })).text).toHaveLength(5000)
   })
 
-  it('closes although a call is under way', async () => {
+  it('closes while a call is in flight', async () => {
     const url = await serve(() => {})
     const client = openHttpClient({ timeoutMs: 30_000 })
     const call = failureOf(client.call({ url }))
@@ -115,7 +108,7 @@ describe('the HTTP client of the vendor channels', () => {
     expect(await call).toMatchObject({ kind: 'network' })
   })
 
-  it('goes through a proxy, to plain and to encrypted vendors', async () => {
+  it('uses a proxy for http and https', async () => {
     const asked: string[] = []
     const proxy = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`)
@@ -141,7 +134,7 @@ describe('the HTTP client of the vendor channels', () => {
     expect(asked.at(-1)).toBe(`CONNECT ${new URL(url).host}`)
   })
 
-  it('trusts an extra authority and nobody unknown', async () => {
+  it('trusts an additional authority and no unknown one', async () => {
     const { url, ca } = await serveTls()
     expect((await open({ ca }).call({ url })).text).toBe('encrypted')
     expect(await failureOf(open().call({ url }))).toMatchObject({ kind: 'network' })
@@ -157,18 +150,18 @@ async function serveTls(): Promise<{ url: string; ca: string }> {
   return { url: `https://127.0.0.1:${await listen(server)}`, ca: authority.cert }
 }
 
-describe('what a missing answer means', () => {
-  it('is unavailable, but an abort or a bug is thrown on', () => {
-    expect(outcomeOfFailure(new TransportFailure('timeout', 'no answer'))).toEqual({
+describe('the outcome of a missing reply', () => {
+  it('is unavailable; an abort or a bug is thrown again', () => {
+    expect(outcomeOfError(new TransportFailure('timeout', 'no answer'))).toEqual({
       kind: 'unavailable',
-      reason: 'timeout: no answer',
+      reason: { code: 'herald.vendor_timeout', text: 'timeout: no answer' },
     })
-    expect(() => outcomeOfFailure(new TransportFailure('aborted', 'stopped'))).toThrow('stopped')
-    expect(() => outcomeOfFailure(new TypeError('bug'))).toThrow('bug')
+    expect(() => outcomeOfError(new TransportFailure('aborted', 'stopped'))).toThrow('stopped')
+    expect(() => outcomeOfError(new TypeError('bug'))).toThrow('bug')
   })
 })
 
-describe('small readings of an answer', () => {
+describe('helpers for replies', () => {
   const now = Date.parse('2025-10-09T08:00:00Z')
   const cases: [string | undefined, number | undefined][] = [
     ['0', 0],
@@ -183,7 +176,7 @@ describe('small readings of an answer', () => {
     expect(retryAfterSeconds(value === undefined ? {} : { 'retry-after': value }, now)).toBe(seconds)
   })
 
-  it('takes JSON objects only', () => {
+  it('accepts JSON objects only', () => {
     expect(parseObject('{"a":1}')).toEqual({ a: 1 })
     for (const text of ['[]', 'null', '1', '<html>', '']) expect(parseObject(text)).toBeUndefined()
   })

@@ -23,7 +23,7 @@ describe('an intent URI', () => {
     expect(read.extras.map(({ kind, name, value }) => [kind, name, value])).toEqual(extras)
   })
 
-  it('keeps the address before it, and is none without its mark', () => {
+  it('keeps the address before it; without #Intent it is not an intent URI', () => {
     expect(parseIntentUri('intent://open?id=1#Intent;end')?.address).toBe('intent://open?id=1')
     expect(parseIntentUri('https://example.com')).toBeUndefined()
   })

@@ -5,8 +5,8 @@ import {
   classifyList,
   classifySingle,
   isReply,
+  outcomeOfInvalid,
   outcomeOfResult,
-  outcomeOfStatus,
   readReply,
   resultCodes,
   type VivoReply,
@@ -32,7 +32,7 @@ function reply(text: string): VivoReply {
 }
 const result = (code: number, desc = '') => outcomeOfResult({ result: code, desc, invalid: new Map() }, now)
 
-/** Every code of the vendor's page, by what becomes of the devices of the call. */
+/** Every code of the vendor's page, by outcome. */
 const expected: Record<Exclude<OutcomeKind, 'accepted' | 'unsupported'>, number[]> = {
   gone: [10302],
   misconfigured: [
@@ -54,10 +54,10 @@ describe('a vivo result', () => {
   it.each(rows)('%i is %s', (code, kind) => {
     const outcome = result(code)
     expect(outcome.kind).toBe(kind)
-    expect('reason' in outcome && outcome.reason).toMatch(new RegExp(`^${code} \\S`))
+    expect(outcome).toMatchObject({ reason: { code: `vivo.${code}`, text: expect.stringMatching(/^\S/) } })
   })
 
-  it('is in the table for every code the page has, and for no other', () => {
+  it('is in the table for every documented code, and for no other', () => {
     const listed = Object.values(expected).flat()
     expect(Object.keys(resultCodes).map(Number).sort()).toEqual(listed.sort())
   })
@@ -66,7 +66,7 @@ describe('a vivo result', () => {
     expect(result(code)).toMatchObject({ until: midnight })
   })
 
-  it('10071 waits for the opening hour in China', () => {
+  it('10071 waits for 07:00 in China', () => {
     expect(result(10071)).toMatchObject({ until: opening })
   })
 
@@ -74,9 +74,12 @@ describe('a vivo result', () => {
     expect(result(10093)).toMatchObject({ retryAfter: 2 })
   })
 
-  it('of an unknown code is rejected with vivo’s words, anything like a token blanked', () => {
-    expect(result(10999, `新规则 ${a}\n限制`)).toEqual({ kind: 'rejected', reason: '10999 新规则 … 限制' })
-    expect(result(10998)).toEqual({ kind: 'rejected', reason: '10998' })
+  it('of an unknown code is rejected with vivo’s text, without anything like a token', () => {
+    expect(result(10999, `新规则 ${a}\n限制`)).toEqual({
+      kind: 'rejected',
+      reason: { code: 'vivo.10999', text: '新规则 … 限制' },
+    })
+    expect(result(10998)).toEqual({ kind: 'rejected', reason: { code: 'vivo.10998', text: 'unknown code' } })
   })
 })
 
@@ -88,14 +91,14 @@ describe('an invalid user', () => {
     [4, 'rejected'],
     [9, 'rejected'],
   ])('of status %i is %s', (status, kind) => {
-    expect(outcomeOfStatus(status)).toMatchObject({
+    expect(outcomeOfInvalid(status)).toMatchObject({
       kind,
-      reason: expect.stringContaining(`status ${status}`),
+      reason: { code: `vivo.status_${status}`, text: expect.stringContaining(`status ${status}`) },
     })
   })
 })
 
-describe('the answer to a single send', () => {
+describe('the reply to a single send', () => {
   const cases: [text: string, kind: OutcomeKind][] = [
     ['{"result":0,"desc":"请求成功","taskId":"121397329"}', 'accepted'],
     ['{"result":"0","desc":"请求成功","taskId":121397329}', 'accepted'],
@@ -112,10 +115,10 @@ describe('the answer to a single send', () => {
   })
 })
 
-describe('the answer to a list send', () => {
+describe('the reply to a list send', () => {
   const kinds = (text: string) => classifyList(reply(text), [a, b, c], now).map((outcome) => outcome.kind)
 
-  it('accepts everyone it does not name', () => {
+  it('accepts all tokens that it does not list', () => {
     expect(kinds('{"requestId":"r","result":0,"desc":"请求成功"}')).toEqual([
       'accepted',
       'accepted',
@@ -127,7 +130,7 @@ describe('the answer to a list send', () => {
     ).toEqual(['rejected', 'accepted', 'gone'])
   })
 
-  it('reads 23 digits as a number without losing one', () => {
+  it('reads a number of 23 digits without loss', () => {
     expect(kinds(`{"result":0,"invalidUsers":[{"status":1,"userid":${b}}]}`)).toEqual([
       'accepted',
       'gone',
@@ -135,7 +138,7 @@ describe('the answer to a list send', () => {
     ])
   })
 
-  it('never retires tokens by a word about the whole list', () => {
+  it('never retires tokens by a code of the whole list', () => {
     expect(kinds('{"result":10302,"desc":"regId不合法"}')).toEqual(['rejected', 'rejected', 'rejected'])
     expect(kinds(`{"result":10302,"invalidUsers":[{"status":1,"userid":"${a}"}]}`)).toEqual([
       'gone',
@@ -144,18 +147,26 @@ describe('the answer to a list send', () => {
     ])
   })
 
-  it('says the same of everyone when the call was refused', () => {
+  it('has one outcome for all when the call was refused', () => {
     expect(kinds('{"result":10070,"desc":"发送总量超出限制"}')).toEqual(['quota', 'quota', 'quota'])
   })
 })
 
-describe('an answer that cannot be read', () => {
+describe('an unreadable reply', () => {
   const cases: [what: string, reply: HttpReply, expected: object][] = [
-    ['plain text of a 500', http('Internal Server Error', 500), { kind: 'unavailable', reason: 'HTTP 500' }],
+    [
+      'plain text of a 500',
+      http('Internal Server Error', 500),
+      { kind: 'unavailable', reason: { code: 'vivo.http_500', text: 'HTTP 500' } },
+    ],
     ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
     ['a 429', http('{}', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
     ['a page of a proxy', http('<html></html>'), { kind: 'unavailable' }],
-    ['a redirect', http('', 302), { kind: 'unavailable', reason: 'HTTP 302' }],
+    [
+      'a redirect',
+      http('', 302),
+      { kind: 'unavailable', reason: { code: 'vivo.http_302', text: 'HTTP 302' } },
+    ],
     ['an empty body', http(''), { kind: 'unavailable' }],
     ['a list', http('[]'), { kind: 'unavailable' }],
     ['no result', http('{"desc":"?"}'), { kind: 'unavailable' }],
@@ -166,7 +177,7 @@ describe('an answer that cannot be read', () => {
     expect(readReply(answer, now)).toMatchObject(expected)
   })
 
-  it('does not stumble over odd lists of invalid users', () => {
+  it('accepts malformed lists of invalid users', () => {
     const odd = reply('{"result":0,"invalidUsers":[null,7,"x",{"userid":null},{"status":"2","userid":"t"}]}')
     expect(classifyList(odd, ['t', 'u'], now).map((outcome) => outcome.kind)).toEqual(['gone', 'accepted'])
   })

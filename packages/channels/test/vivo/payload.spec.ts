@@ -1,7 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { vivo } from '../../src/vivo/channel.ts'
+import { adapter as vivo } from '../../src/vivo/channel.ts'
 import type { VivoPayload } from '../../src/vivo/payload.ts'
 import { listBody, listKey, pushBody, singleBody } from '../../src/vivo/requests.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
@@ -27,7 +27,7 @@ const single = (...args: Parameters<typeof mapped>) => singleBody(mapped(...args
 const list = (...args: Parameters<typeof mapped>) => listBody(mapped(...args), 'list')
 
 describe('a vivo payload', () => {
-  it('is, for a plain text to one device, this whole body', () => {
+  it('is this complete body for a plain text to one device', () => {
     expect(single({})).toEqual({
       appId: 105550001,
       regId,
@@ -119,7 +119,7 @@ describe('a vivo payload', () => {
     expect(single(message)).toMatchObject(expected)
   })
 
-  it('leaves out what is not said', () => {
+  it('leaves out missing fields', () => {
     expect(single({ vivo: { channelId: 'orders' } })).not.toHaveProperty('channelId')
     expect(single({ badge: { kind: 'set', count: 5 } })).not.toHaveProperty('addBadge')
     expect(single({ badge: { kind: 'add', count: 0 } })).not.toHaveProperty('addBadge')
@@ -128,7 +128,7 @@ describe('a vivo payload', () => {
     expect(single({})).not.toHaveProperty('category')
   })
 
-  it('leaves a picture’s address out when it does not fit beside ext', () => {
+  it('leaves out a picture’s URL when it does not fit with ext', () => {
     const ext = JSON.stringify({ blob: 'x'.repeat(980) })
     const payload = mapped({ type: 'image', attachmentUrl: 'https://example.com/picture.png', ext })
     expect(Object.keys(payload.notice.clientCustomMap)).toEqual(['blob', 'task_id'])
@@ -155,7 +155,7 @@ describe('a vivo payload', () => {
   })
 })
 
-describe('the time vivo keeps a message', () => {
+describe('the time to live at vivo', () => {
   const cases: [what: string, ttl: number, showEnd: number | undefined, single: object, list: object][] = [
     ['an hour', 3600, undefined, { timeToLive: 3600 }, { timeToLive: 3600 }],
     ['a day and more', 200_000, undefined, { timeToLive: 86_400 }, { timeToLive: 86_400 }],
@@ -164,7 +164,7 @@ describe('the time vivo keeps a message', () => {
     ['less than a list’s least', 899, undefined, { timeToLive: 899 }, { timeToLive: 900, sendOnline: true }],
     ['exactly a list’s least', 900, undefined, { timeToLive: 900 }, { timeToLive: 900 }],
     [
-      'less than the least of all',
+      'less than any minimum',
       59,
       undefined,
       { timeToLive: 60, sendOnline: true },
@@ -242,7 +242,7 @@ describe('the class of a vivo message', () => {
     expect(vivo.classOf?.(sampleTask({ vivo: own }, { messageClass }), settings)).toBe(as)
   })
 
-  it('counts as the class that the certificate gives that classification', () => {
+  it('is counted under the class that has this classification in the certificate', () => {
     const swapped = { classes: { service: { classification: 0 }, marketing: { classification: 1 } } }
     const settings = vivo.readSettings(vivoCertificate({ extra: swapped }))
     const counts = (own: Message['vivo'], messageClass: Task['messageClass']) =>
@@ -253,22 +253,22 @@ describe('the class of a vivo message', () => {
   })
 })
 
-describe('the receipt wish', () => {
+describe('the receipt fields', () => {
   const over = { callbackUrl: url }
   const param = { 'callback.param': '4503599627370497' }
 
-  it('is an address in single sends alone', () => {
+  it('contain a URL in single sends only', () => {
     expect(single({}, over)).toMatchObject({ extra: { callback: url, ...param } })
     expect(list({}, over)).not.toHaveProperty('extra')
   })
 
-  it('is the receipt id in both when the console has one', () => {
+  it('contain the receipt id in both if the certificate has one', () => {
     const extra = { 'callback.id': 'r7', ...param }
     expect(single({}, over, { callback_id: 'r7' })).toMatchObject({ extra })
     expect(list({}, over, { callback_id: 'r7' })).toMatchObject({ extra })
   })
 
-  it('is left out without a public address, for test sends, and where the address is too long', () => {
+  it('are left out without a public URL, for test messages, and if the URL is too long', () => {
     expect(single({}, {}, { callback_id: 'r7' })).not.toHaveProperty('extra')
     expect(single({ vivo: { pushMode: 1 } }, over)).not.toHaveProperty('extra')
     expect(single({}, { callbackUrl: `https://example.com/${'x'.repeat(110)}` })).not.toHaveProperty('extra')
@@ -276,7 +276,7 @@ describe('the receipt wish', () => {
 })
 
 describe('a list send', () => {
-  it('stores the message without a target and pushes targets with the push mode repeated', () => {
+  it('stores the message without a target and repeats the push mode with the targets', () => {
     const payload = mapped({ vivo: { pushMode: 1 } })
     expect(listBody(payload, 'list')).not.toHaveProperty('regId')
     expect(pushBody(payload, '342982', ['a', 'b'])).toEqual({
@@ -288,7 +288,7 @@ describe('a list send', () => {
     })
   })
 
-  it('has the same requestId at each attempt, and another for other devices', () => {
+  it('has the same requestId in each attempt, and another for other devices', () => {
     const payload = mapped({})
     const id = (tokens: string[]) => (pushBody(payload, '1', tokens) as { requestId: string }).requestId
     expect(id(['a', 'b'])).toBe(id(['a', 'b']))
@@ -296,7 +296,7 @@ describe('a list send', () => {
     expect(id(['a']).length).toBeLessThanOrEqual(64)
   })
 
-  it('shares one stored payload over five minutes, and none with another text or class', () => {
+  it('shares one stored payload for five minutes, but not with another text or class', () => {
     const key = (over: Partial<Task>, message: Partial<Message> = {}) => listKey(mapped(message, over))
     expect(key({ ttl: 3600 })).toBe(key({ ttl: 3301 }))
     expect(key({ ttl: 3600 })).not.toBe(key({ ttl: 3300 }))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { vivo } from '../../src/vivo/channel.ts'
+import { adapter as vivo } from '../../src/vivo/channel.ts'
 import { authBody } from '../../src/vivo/requests.ts'
 import { vivoCertificate } from './fixtures.ts'
 
@@ -36,7 +36,7 @@ describe('a vivo certificate', () => {
     ['no appKey', { appKey: ' ' }, /^app_key is missing/],
     ['a broken appKey', { appKey: 'a1b2 c3d4' }, /^app_key must be .* without spaces/],
     ['no appSecret', { appSecret: '' }, /^app_secret is missing/],
-    ['an unknown key', { extra: { callbackid: 'x' } }, /^extra\.callbackid is not known here/],
+    ['an unknown key', { extra: { callbackid: 'x' } }, /^extra\.callbackid is not a known field/],
     ['a receipt id of another type', { extra: { callback_id: 7 } }, /^extra\.callback_id must be a string/],
     [
       'a classification beyond 1',
@@ -51,16 +51,16 @@ describe('a vivo certificate', () => {
     [
       'a class field of another vendor',
       { extra: { classes: { service: { notify_level: 2 } } } },
-      /^extra\.classes\.service\.notify_level is not known here/,
+      /^extra\.classes\.service\.notify_level is not a known field/,
     ],
   ]
-  it.each(problems)('with %s is refused with a sentence', (_what, over, sentence) => {
+  it.each(problems)('with %s is refused with a reason', (_what, over, sentence) => {
     const read = () => vivo.readSettings(vivoCertificate(over))
     expect(read).toThrow(CertificateProblem)
     expect(read).toThrow(sentence)
   })
 
-  it('is held to vivo’s rate and, for operational messages, its hours', () => {
+  it('has vivo’s rate and, for operational messages, its hours', () => {
     const settings = vivo.readSettings(vivoCertificate())
     expect(vivo.limits(settings, 'service')).toMatchObject({
       devicesPerSecond: 3000,
@@ -70,7 +70,7 @@ describe('a vivo certificate', () => {
     expect(vivo.limits(settings, 'marketing').hours).toEqual({ from: 7, to: 23 })
   })
 
-  it('may raise the rate and move a class to the other side', () => {
+  it('may raise the rate and change the classification of a class', () => {
     const settings = vivo.readSettings(
       vivoCertificate({
         extra: {
@@ -88,7 +88,7 @@ describe('a vivo certificate', () => {
     expect(vivo.limits(settings, 'marketing').hours).toBeUndefined()
   })
 
-  it('signs as in the vendor’s example', () => {
+  it('signs like the vendor’s example', () => {
     expect(authBody(vivo.readSettings(vivoCertificate()), 1750000000000)).toEqual({
       appId: 105550001,
       appKey: 'a1b2c3d4e5f60718293a4b5c6d7e8f90',

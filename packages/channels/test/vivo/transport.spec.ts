@@ -1,10 +1,10 @@
 import type { Message } from '@herald/domain'
+import { startSimServer } from '@herald/simulators/server'
+import { startVivoSimulator, type VivoSimulator } from '@herald/simulators/vivo'
+import { startReceiver } from '@herald/testkit/receiver'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
-import { startSimServer } from '../../src/shared/sim-server.ts'
-import { vivo } from '../../src/vivo/channel.ts'
-import { startVivoSimulator, type VivoSimulator } from '../../src/vivo/simulator.ts'
-import { startReceiver } from '../receiver.ts'
+import { adapter as vivo } from '../../src/vivo/channel.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { outcomesOf, vivoCertificate, vivoCredential, vivoToken } from './fixtures.ts'
 
@@ -23,10 +23,10 @@ describe('the vivo transport', () => {
   let asked: string[]
   const opened: { close(): Promise<void> }[] = []
 
-  /** A way to the simulator that notes the paths it is asked for. */
+  /** A proxy to the simulator that records the paths. */
   async function open(over: Partial<TransportDeps> = {}) {
     const relay = await startSimServer({
-      async answer({ path, body, headers }) {
+      async otherwise({ path, body, headers }) {
         asked.push(path)
         const { authtoken } = headers
         const reply = await fetch(simulator.url + path, {
@@ -67,7 +67,7 @@ describe('the vivo transport', () => {
     expect(asked).toEqual(['/message/saveListPayload', '/message/pushToList'])
   })
 
-  it('stores the payload once for all chunks of a task, in all processes', async () => {
+  it('stores the payload once for all calls of a task, in all processes', async () => {
     await start()
     const { transport, deps } = await open()
     const elsewhere = await open({ session: deps.session, taskMemory: deps.taskMemory })
@@ -77,7 +77,7 @@ describe('the vivo transport', () => {
     expect(asked.filter((path) => path === '/message/auth')).toHaveLength(1)
   })
 
-  it('does not serve a certificate that got another secret with the pass of the former', async () => {
+  it('does not use the access token of a certificate’s previous secret', async () => {
     await start()
     const { transport, deps } = await open()
     await outcomesOf(transport, payloadOf(), tokens(1))
@@ -87,7 +87,7 @@ describe('the vivo transport', () => {
     expect(kindsOf(await outcomesOf(other, payloadOf(), tokens(1)))).toEqual(['misconfigured'])
   })
 
-  it('does not ask again with every batch when the volume of the day is spent', async () => {
+  it('does not call again with every batch when the daily quota is used up', async () => {
     await start()
     const { transport } = await open()
     simulator.forceResult(10073)
@@ -97,7 +97,7 @@ describe('the vivo transport', () => {
     expect(asked).toEqual([])
   })
 
-  it('asks for the shared pass and the stored payload rarely, because that costs queries', async () => {
+  it('rarely reads the shared access token and the stored payload, because that costs queries', async () => {
     await start()
     let sessions = 0
     let memories = 0
@@ -116,7 +116,7 @@ describe('the vivo transport', () => {
     expect({ sessions, memories }).toEqual({ sessions: 1, memories: 1 })
   })
 
-  it('stores it again once when vivo has forgotten it, and remembers the new one', async () => {
+  it('stores the payload again once when vivo has lost it, and caches the new one', async () => {
     await start()
     const { transport } = await open()
     await outcomesOf(transport, payloadOf(), tokens(2))
@@ -129,7 +129,7 @@ describe('the vivo transport', () => {
     expect(asked).toEqual(['/message/pushToList'])
   })
 
-  it('sends one by one for the rest of the day when list payloads are spent', async () => {
+  it('sends one by one for the rest of the day when the quota of list payloads is used up', async () => {
     await start({ listPayloadsPerDay: 0 })
     const { transport } = await open()
     expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(40)))).toEqual(['accepted'])
@@ -139,14 +139,14 @@ describe('the vivo transport', () => {
     expect(asked).toEqual(['/message/send', '/message/send'])
   })
 
-  it('stops sending one by one at the first word about the whole application', async () => {
+  it('stops sending one by one at the first outcome for the whole application', async () => {
     await start({ listPayloadsPerDay: 0, messagesPerSecond: 0 })
     const { transport } = await open()
     expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(100)))).toEqual(['throttled'])
     expect(asked.filter((path) => path === '/message/send').length).toBeLessThanOrEqual(16)
   })
 
-  it('asks once for a token that stands twice in a call, and reports both', async () => {
+  it('sends once to a token that is in a call twice, and reports both', async () => {
     await start()
     const { transport } = await open()
     const token = vivoToken(1)
@@ -155,13 +155,13 @@ describe('the vivo transport', () => {
     expect(simulator.ledger(7001)).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
   })
 
-  it('reads a refusal to store as the outcome of everyone', async () => {
+  it('reports a refusal to store as the outcome of all', async () => {
     await start()
     const { transport } = await open()
     simulator.forceResult(10043)
     expect(await outcomesOf(transport, payloadOf(), tokens(2))).toEqual([
-      { kind: 'misconfigured', reason: '10043 push is turned off for the app' },
-      { kind: 'misconfigured', reason: '10043 push is turned off for the app' },
+      { kind: 'misconfigured', reason: { code: 'vivo.10043', text: 'push is disabled for the app' } },
+      { kind: 'misconfigured', reason: { code: 'vivo.10043', text: 'push is disabled for the app' } },
     ])
   })
 
@@ -172,24 +172,27 @@ describe('the vivo transport', () => {
     expect(asked).toEqual(['/message/auth', '/message/auth', '/message/send'])
   })
 
-  it('tells the operator of the clock when that does not help', async () => {
+  it('reports a wrong clock when that does not help', async () => {
     await start({ now: () => Date.now() + 86_400_000 })
     const { transport } = await open()
     const [outcome] = await outcomesOf(transport, payloadOf(), tokens(1))
-    expect(outcome).toMatchObject({ kind: 'misconfigured', reason: expect.stringContaining('clock') })
+    expect(outcome).toMatchObject({
+      kind: 'misconfigured',
+      reason: { text: expect.stringContaining('clock') },
+    })
     expect(asked).toEqual(['/message/auth', '/message/auth'])
   })
 
-  it('waits out vivo’s limit on auth calls', async () => {
+  it('waits for vivo’s limit on auth calls', async () => {
     await start({ authPerSecond: 0 })
     const { transport } = await open()
     expect(await outcomesOf(transport, payloadOf(), tokens(1))).toEqual([
-      { kind: 'throttled', reason: '10093 auth called too fast', retryAfter: 2 },
+      { kind: 'throttled', reason: { code: 'vivo.10093', text: 'auth called too fast' }, retryAfter: 2 },
     ])
     expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
   })
 
-  it('hears of every device through the receipts it asked for, of lists and of single sends', async () => {
+  it('gets receipts of every device, of lists and of single sends', async () => {
     await start()
     const receiver = await startReceiver()
     opened.push(receiver)
@@ -216,7 +219,7 @@ describe('the vivo transport', () => {
     expect(await heard({})(tokens(3))).toEqual([])
   })
 
-  it('does nothing for nobody', async () => {
+  it('makes no call without recipients', async () => {
     await start()
     const { transport } = await open()
     expect(await outcomesOf(transport, payloadOf(), [])).toEqual([])

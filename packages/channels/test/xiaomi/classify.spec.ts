@@ -2,7 +2,7 @@ import type { OutcomeKind } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { classifyCheck, classifySend } from '../../src/xiaomi/classify.ts'
 
-// Held against https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560 (error codes).
+// According to https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560 (error codes).
 
 const now = Date.parse('2025-10-09T16:53:20+08:00')
 const midnight = Date.parse('2025-10-10T00:00:00+08:00')
@@ -19,8 +19,8 @@ const outcome = (
   answer: ReturnType<typeof reply>,
   channelFrom: 'message' | 'certificate' = 'certificate',
 ) => {
-  const verdict = classifySend(answer, channelFrom, now)
-  return 'noValidTarget' in verdict ? verdict.noValidTarget : verdict.outcomeOf('R1')
+  const result = classifySend(answer, channelFrom, now)
+  return 'noValidTarget' in result ? result.noValidTarget : result.outcomeOf('R1')
 }
 
 const table: [OutcomeKind, number[]][] = [
@@ -45,28 +45,28 @@ describe('xiaomi error codes', () => {
     (code, kind) => {
       const read = outcome(refusal(code))
       expect(read.kind).toBe(kind)
-      expect('reason' in read && read.reason).toMatch(new RegExp(`^${code} \\w`))
+      expect(read).toMatchObject({ reason: { code: `xiaomi.${code}`, text: expect.stringMatching(/^\w/) } })
     },
   )
 
-  it('takes a code written as text', () => {
+  it('accepts a code that is a string', () => {
     expect(outcome(refusal('21301')).kind).toBe('misconfigured')
   })
 
-  it('ends the day’s quota at midnight in Shanghai', () => {
+  it('ends the daily quota at midnight in Shanghai', () => {
     expect(outcome(refusal(200001))).toEqual({
       kind: 'quota',
-      reason: '200001 daily quota used',
+      reason: { code: 'xiaomi.200001', text: 'daily quota used' },
       until: midnight,
     })
   })
 
-  it('blames a refused channel on whoever named it', () => {
+  it('reports a refused channel as an error of the message or the certificate', () => {
     expect(outcome(refusal(27001), 'certificate').kind).toBe('misconfigured')
     expect(outcome(refusal(27001), 'message').kind).toBe('rejected')
   })
 
-  it('calls targets dead by 20301 only when the reason is about targets', () => {
+  it('reports gone for 20301 only when the reason mentions targets', () => {
     expect(outcome(refusal(20301, 'No valid targets!')).kind).toBe('gone')
     expect(outcome(refusal(20301, 'invalid regid')).kind).toBe('gone')
     expect(outcome(refusal(20301, 'internal trouble')).kind).toBe('unavailable')
@@ -74,13 +74,13 @@ describe('xiaomi error codes', () => {
   })
 
   it.each(['bad_regids', 'bad_regIds', 'badRegIds'])('splits a success by %s', (spelling) => {
-    const verdict = classifySend(
+    const result = classifySend(
       reply({ code: 0, data: { id: 'scm1', [spelling]: ' R2 ,,R3' } }),
       'certificate',
       now,
     )
-    if ('noValidTarget' in verdict) throw new Error('not a partial success')
-    expect(['R1', 'R2', 'R3', 'R4'].map((token) => verdict.outcomeOf(token).kind)).toEqual([
+    if ('noValidTarget' in result) throw new Error('not a partial success')
+    expect(['R1', 'R2', 'R3', 'R4'].map((token) => result.outcomeOf(token).kind)).toEqual([
       'accepted',
       'gone',
       'gone',
@@ -88,12 +88,12 @@ describe('xiaomi error codes', () => {
     ])
   })
 
-  it('takes a success without data for a success', () => {
+  it('accepts a success without data', () => {
     expect(outcome(reply({ code: 0 })).kind).toBe('accepted')
   })
 })
 
-describe('xiaomi answers below the error codes', () => {
+describe('xiaomi replies without an error code', () => {
   const statuses: [number, OutcomeKind][] = [
     [500, 'unavailable'],
     [502, 'unavailable'],
@@ -109,7 +109,7 @@ describe('xiaomi answers below the error codes', () => {
     expect(outcome(reply('<html>', status)).kind).toBe(kind)
   })
 
-  it('passes on Retry-After, in seconds or as a date', () => {
+  it('reports Retry-After, in seconds or as a date', () => {
     expect(outcome(reply('', 429, { 'retry-after': '7' }))).toMatchObject({ retryAfter: 7 })
     const date = new Date(now + 90_000).toUTCString()
     expect(outcome(reply('', 503, { 'retry-after': date }))).toMatchObject({ retryAfter: 90 })
@@ -125,7 +125,7 @@ describe('xiaomi answers below the error codes', () => {
 })
 
 describe('xiaomi check', () => {
-  it('tells a refused secret from a vendor that cannot answer now', () => {
+  it('distinguishes a refused secret from a temporary failure', () => {
     const kind = (answer: ReturnType<typeof reply>) => classifyCheck(answer, now).kind
     expect(kind(reply({ code: 0, data: {} }))).toBe('accepted')
     expect(kind(refusal(21301))).toBe('misconfigured')

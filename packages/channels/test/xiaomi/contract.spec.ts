@@ -1,5 +1,5 @@
-import { xiaomi } from '../../src/xiaomi/channel.ts'
-import { startXiaomiSimulator } from '../../src/xiaomi/simulator.ts'
+import { startXiaomiSimulator } from '@herald/simulators/xiaomi'
+import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import { describeContract } from '../contract.ts'
 import { sampleCertificate } from '../samples.ts'
 

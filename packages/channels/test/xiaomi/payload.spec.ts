@@ -5,7 +5,7 @@ import { mapPayload, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
-// Held against https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559 (parameters).
+// According to https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559 (parameters).
 
 const taskId = 4503599627370497
 const settingsOf = (extra: Record<string, unknown> = {}) =>
@@ -18,7 +18,7 @@ type Case = {
   message?: Partial<Message>
   task?: Partial<Omit<Task, 'message'>>
   extra?: Record<string, unknown>
-  /** Fields that differ from the plain message; undefined = the field is absent. */
+  /** Fields that differ from the plain message; undefined if the field is absent. */
   fields: Record<string, string | undefined>
 }
 
@@ -195,7 +195,7 @@ describe('xiaomi payload', () => {
     expect(payload.fields).toEqual(withoutUndefined({ ...plain, ...fields }))
   })
 
-  it('maps a command when the operator switched pass-through on', () => {
+  it('maps a command when pass-through is enabled', () => {
     const task = sampleTask({ type: 'cmd', title: undefined, body: 'sync', ext: '{"n":1}' })
     const payload = mapPayload(task, settingsOf({ pass_through: true })) as XiaomiPayload
     expect(payload.fields).toEqual({
@@ -219,14 +219,14 @@ describe('xiaomi payload', () => {
     expect(isUnsupported(mapPayload(task, settingsOf(extra)))).toBe(true)
   })
 
-  it('carries ext up to the last byte below 4 KB', () => {
+  it('accepts ext up to 4095 bytes', () => {
     const frame = `{"note":"","task_id":"${taskId}"}`.length
     const ext = JSON.stringify({ note: 'x'.repeat(4095 - frame) })
     const payload = mapPayload(sampleTask({ ext }), settingsOf()) as XiaomiPayload
     expect(payload.fields.payload).toHaveLength(4095)
   })
 
-  it('leaves the address of an attachment out where only the rest fits', () => {
+  it('leaves out the URL of an attachment when only the rest fits', () => {
     const ext = JSON.stringify({ note: 'x'.repeat(4000) })
     const task = sampleTask({
       ext,
@@ -237,7 +237,7 @@ describe('xiaomi payload', () => {
     expect(Object.keys(JSON.parse(fields.payload!))).toEqual(['note', 'task_id'])
   })
 
-  it('knows whose channel it is, so that a wrong one blames the right side', () => {
+  it('knows where the channel comes from', () => {
     const from = (message: Partial<Message>) =>
       (mapPayload(sampleTask(message), settingsOf({ channel_id: '1' })) as XiaomiPayload).channelFrom
     expect(from({})).toBe('certificate')

@@ -30,7 +30,7 @@ describe('xiaomi receipts', () => {
         { taskId: 42, token: 'R/2', event: 'received' },
         { taskId: 43, token: 'R3', event: 'clicked' },
       ],
-      answer: { status: 200, contentType: 'text/plain', body: '' },
+      response: { status: 200, contentType: 'text/plain', body: '' },
     })
   })
 
@@ -50,19 +50,19 @@ describe('xiaomi receipts', () => {
     })
   })
 
-  it('keeps a receipt that carries no param, under no task', () => {
+  it('keeps a receipt without param, for task 0', () => {
     expect(
       read({ axo1: { extra: { ack: '9800', quota: '10000' }, type: 128, targets: 'R3' } }),
     ).toMatchObject({ receipts: [{ taskId: 0, token: 'R3', event: 'dropped' }] })
   })
 
   it.each([
-    ['of somebody else', { param: 'job-42', type: 1, targets: 'R1' }],
+    ['of another sender', { param: 'job-42', type: 1, targets: 'R1' }],
     ['of an unknown type', { param: '42', type: 7, targets: 'R1' }],
     ['without targets', { param: '42', type: 1 }],
     ['that are no object', 'x'],
     ['with a task id out of range', { param: '99999999999999999', type: 1, targets: 'R1' }],
-  ])('passes over items %s', (_, item) => {
+  ])('ignores items %s', (_, item) => {
     expect(read({ scm1: item, scm2: { param: '42', type: 1, targets: 'R2' } })).toMatchObject({
       ok: true,
       receipts: [{ taskId: 42, token: 'R2' }],
@@ -72,7 +72,7 @@ describe('xiaomi receipts', () => {
   it.each(['', 'other=1', 'data=', 'data=[]', 'data={', 'data=%FF'])('refuses the body %j', (body) => {
     expect(readCallback({ headers: {}, query: {}, body: Buffer.from(body), now: 0 })).toMatchObject({
       ok: false,
-      answer: { status: 400 },
+      response: { status: 400 },
     })
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
-import { limits, readSettings } from '../../src/xiaomi/settings.ts'
+import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
+import { readSettings } from '../../src/xiaomi/settings.ts'
 import { checkToken } from '../../src/xiaomi/token.ts'
 import { sampleCertificate } from '../samples.ts'
 
@@ -44,7 +45,7 @@ describe('xiaomi settings', () => {
     })
   })
 
-  it('fills in what a short certificate leaves out', () => {
+  it('applies defaults to a minimal certificate', () => {
     expect(read({})).toMatchObject({
       bigText: false,
       bigPicture: false,
@@ -61,7 +62,7 @@ describe('xiaomi settings', () => {
     ['a secret with a line break', { appSecret: 'a\r\nx: y' }, /app_secret/],
     ['no package', { extra: {} }, /extra\.package_name is missing/],
     ['a package that is none', { extra: { package_name: 'a,b' } }, /extra\.package_name must be/],
-    ['an unknown key', { extra: { package_name: 'a.b', packge: 1 } }, /extra\.packge is not known/],
+    ['an unknown key', { extra: { package_name: 'a.b', packge: 1 } }, /extra\.packge is not a known field/],
     [
       'a flag as text',
       { extra: { package_name: 'a.b', big_text: 'yes' } },
@@ -71,7 +72,7 @@ describe('xiaomi settings', () => {
     [
       'an unknown class field',
       { extra: { package_name: 'a.b', classes: { service: { category: 'IM' } } } },
-      /extra\.classes\.service\.category is not known/,
+      /extra\.classes\.service\.category is not a known field/,
     ],
     [
       'an unknown default class',
@@ -84,13 +85,13 @@ describe('xiaomi settings', () => {
       /requests_per_s must be/,
     ],
   ]
-  it.each(problems)('refuses %s with a sentence', (_, over, sentence) => {
+  it.each(problems)('refuses %s with a reason', (_, over, sentence) => {
     const act = () => read(over)
     expect(act).toThrow(CertificateProblem)
     expect(act).toThrow(sentence)
   })
 
-  it('never repeats the secret in a sentence', () => {
+  it('never repeats the secret in a message', () => {
     try {
       read({ appSecret: 'top secret' })
       throw new Error('accepted')
@@ -99,15 +100,15 @@ describe('xiaomi settings', () => {
     }
   })
 
-  it('paces by the smallest grant until the certificate names another', () => {
-    expect(limits(read({}))).toEqual({
+  it('uses the smallest limit unless the certificate sets another', () => {
+    expect(xiaomi.limits(read({}), 'marketing')).toEqual({
       requestsPerSecond: 500,
       devicesPerSecond: undefined,
       dailyQuota: undefined,
       timeZone: 'Asia/Shanghai',
     })
     const own = read({ extra: { package_name: 'a.b', limits: { requests_per_s: 3000, daily_quota: 0 } } })
-    expect(limits(own)).toMatchObject({ requestsPerSecond: 3000, dailyQuota: 0 })
+    expect(xiaomi.limits(own, 'marketing')).toMatchObject({ requestsPerSecond: 3000, dailyQuota: 0 })
   })
 })
 

@@ -65,25 +65,25 @@ describe('xiaomi transport', () => {
     })
   })
 
-  it('asks in halves once when many are called invalid, and believes the second answer', async () => {
+  it('retries in halves once when many are reported invalid, and accepts the second reply', async () => {
     answer = (targets) => (targets.length > 2 || targets.includes('D') ? noTargets : { code: 0 })
     expect(kinds(await send(['A', 'B', 'C', 'D']))).toEqual(['accepted', 'accepted', 'gone', 'gone'])
     expect(bodies).toHaveLength(3)
   })
 
-  it('believes “no valid target” for one at once', async () => {
+  it('accepts “no valid target” for one token immediately', async () => {
     answer = () => noTargets
     expect(kinds(await send(['A']))).toEqual(['gone'])
     expect(bodies).toHaveLength(1)
   })
 
-  it('names a token once although two devices share it, and reports both', async () => {
+  it('lists a token once although two devices share it, and reports both', async () => {
     answer = () => ({ code: 0, data: { bad_regids: 'B' } })
     expect(kinds(await send(['A', 'B', 'A', 'B']))).toEqual(['accepted', 'gone', 'accepted', 'gone'])
     expect(bodies[0]).toContain('registration_id=A%2CB')
   })
 
-  it('never lets one device’s broken token become two targets', async () => {
+  it('never sends one device’s malformed token as two targets', async () => {
     answer = () => ({ code: 0 })
     expect(kinds(await send(['A', 'B,C', ' ']))).toEqual(['accepted', 'rejected', 'rejected'])
     expect(new URLSearchParams(bodies[0]).get('registration_id')).toBe('A')

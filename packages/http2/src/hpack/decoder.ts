@@ -2,21 +2,21 @@ import { DynamicTable, defaultTableSize } from './dynamic-table.ts'
 import { decodeHuffman } from './huffman.ts'
 import { type Entry, makeEntry, staticCount, staticEntries } from './static-table.ts'
 
-/** The block cannot be decoded; the connection's compression state is lost with it. */
+/** The block cannot be decoded, so the connection's compression state is lost. */
 export class HpackError extends Error {}
 
 /** A decoded header list. Names and values alternate in `fields`. */
 export type FieldList = {
   fields: string[]
-  /** The list passed the limit; `fields` holds only what came before. */
+  /** The list exceeds the limit; `fields` contains only the fields before that. */
   tooLarge: boolean
-  /** Some name or value is one that HTTP/2 forbids. */
+  /** HTTP/2 forbids one of the names or values. */
   malformed: boolean
 }
 
 /**
  * Decodes header blocks of one connection, in order. A block is decoded to its end even when its list is too large, because
- * the table must follow the peer's; work is bounded by the size of the block, memory by `maxListBytes`.
+ * the table must stay equal to the peer's. The size of the block limits the work, `maxListBytes` the memory.
  */
 export class HpackDecoder {
   private readonly table = new DynamicTable(defaultTableSize)
@@ -43,10 +43,9 @@ export class HpackDecoder {
       if (first >= 0x80) {
         entry = this.entryAt(this.readInteger(7))
       } else if ((first & 0xe0) === 0x20) {
-        if (seenField) throw new HpackError('a table size update stands after a field')
+        if (seenField) throw new HpackError('a table size update follows a field')
         const size = this.readInteger(5)
-        if (size > defaultTableSize)
-          throw new HpackError(`a table of ${size} bytes was announced, more than allowed`)
+        if (size > defaultTableSize) throw new HpackError(`a table size of ${size} bytes is not allowed`)
         this.table.resize(size)
         continue
       } else {
@@ -77,7 +76,7 @@ export class HpackDecoder {
 
   private entryAt(index: number): Entry {
     const entry = index <= staticCount ? staticEntries[index - 1] : this.table.get(index - staticCount - 1)
-    if (entry === undefined) throw new HpackError(`index ${index} is in no table`)
+    if (entry === undefined) throw new HpackError(`index ${index} does not exist`)
     return entry
   }
 
@@ -90,14 +89,14 @@ export class HpackDecoder {
     if (end > this.end) throw new HpackError('a string is longer than its block')
     this.at = end
     if (!huffman) return this.block.toString('latin1', start, end)
-    // The shortest code has five bits, so twice the coded length is room enough.
+    // The shortest code has five bits, so the decoded string is at most twice as long.
     if (this.scratch.length < 2 * length) this.scratch = Buffer.allocUnsafeSlow(2 * length)
     const written = decodeHuffman(this.block, start, end, this.scratch)
-    if (written < 0) throw new HpackError('a Huffman string is broken')
+    if (written < 0) throw new HpackError('a Huffman string is invalid')
     return this.scratch.toString('latin1', 0, written)
   }
 
-  /** RFC 7541 section 5.1. Four continuation bytes reach past any length or index that could be valid here. */
+  /** RFC 7541 section 5.1. Four continuation bytes are more than any valid length or index needs. */
   private readInteger(prefix: number): number {
     const mask = (1 << prefix) - 1
     let value = this.block[this.at++]! & mask
@@ -108,7 +107,7 @@ export class HpackDecoder {
       value += (byte & 0x7f) << shift
       if (byte < 0x80) return value
     }
-    throw new HpackError('an integer is longer than any that could be valid')
+    throw new HpackError('an integer is too long')
   }
 }
 

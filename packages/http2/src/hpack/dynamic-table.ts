@@ -1,11 +1,11 @@
 import { type Entry, entryOverhead } from './static-table.ts'
 
-/** What SETTINGS_HEADER_TABLE_SIZE is unless told otherwise; neither side of ours ever uses more. */
+/** Default of SETTINGS_HEADER_TABLE_SIZE; neither our encoder nor our decoder uses more. */
 export const defaultTableSize = 4096
 
-/** The dynamic table of RFC 7541 section 2.3.2: newest entry first, the oldest leave when room is needed. */
+/** The dynamic table of RFC 7541 section 2.3.2: newest entry first, the oldest are evicted. */
 export class DynamicTable {
-  /** Grows with every change of what an index means; compiled header blocks are valid for one version. */
+  /** Incremented whenever indexes change their meaning; a compiled header block is valid for one version. */
   version = 0
   count = 0
   size = 0
@@ -37,14 +37,14 @@ export class DynamicTable {
     this.size += entry.size
   }
 
-  /** `maxSize` may not exceed the capacity the table was made for. */
+  /** `maxSize` must not exceed the capacity given to the constructor. */
   resize(maxSize: number): void {
     this.version += 1
     this.maxSize = maxSize
     this.evictDownTo(maxSize)
   }
 
-  /** Position of the entry, or -1. Linear: the table holds a hundred entries at most, and only compiling looks here. */
+  /** Position of the entry, or -1. A linear search is enough: the table has about a hundred entries, and only compiling searches it. */
   find(name: string, value: string): number {
     for (let at = 0; at < this.count; at++) {
       const entry = this.get(at)!

@@ -4,24 +4,24 @@ import { findStaticField, findStaticName, makeEntry, staticCount } from './stati
 export type Field = { readonly name: string; readonly value: string }
 
 /**
- * The shared part of a header block as bytes, in two halves: between them goes what each request adds (its path, which as a
- * pseudo field must stand before the ordinary ones).
+ * The shared part of a header block as bytes, in two parts. The path of each request is written between them, because pseudo
+ * fields must precede ordinary ones.
  */
 export type CompiledBlock = {
   readonly head: Buffer
   readonly tail: Buffer
-  /** The bytes change the peer's table: they must be sent exactly once, before any other block. */
+  /** The bytes change the peer's table, so they must be sent exactly once, before any other block. */
   readonly once: boolean
   readonly version: number
 }
 
 /**
- * Turns shared fields into bytes. The first block puts them into the peer's dynamic table, every later one is an index a
- * field. Strings go out without Huffman coding: it would save some twenty bytes a request and cost more than their cipher.
+ * Encodes shared fields. The first block adds them to the peer's dynamic table; every later one has one index per field.
+ * Strings are not Huffman-coded: that would save about 20 bytes per request and cost more CPU time than encrypting them.
  */
 export class HpackEncoder {
   private readonly table = new DynamicTable(defaultTableSize)
-  /** Smallest table size the peer allowed since the last block, when it must still be announced. */
+  /** Smallest table size that the peer allowed since the last block. */
   private lowestSize = defaultTableSize
   private announcedSize = defaultTableSize
 
@@ -29,7 +29,7 @@ export class HpackEncoder {
     return this.table.version
   }
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE; more than 4096 bytes is not used. */
+  /** The peer's SETTINGS_HEADER_TABLE_SIZE; at most 4096 bytes are used. */
   setPeerTableSize(size: number): void {
     const wanted = Math.min(size, defaultTableSize)
     this.lowestSize = Math.min(this.lowestSize, wanted)
@@ -40,8 +40,8 @@ export class HpackEncoder {
     const out: number[] = []
     const versionBefore = this.table.version
     const resized = this.writeSizeUpdates(out)
-    // What one request's fields may take up in the table. Inserting more would push out the request's own fields, and every
-    // block would insert them again.
+    // Limits what one request inserts into the table. More would evict the request's own fields, and every block would insert
+    // them again.
     const budget = { room: this.table.maxSize }
     for (const field of pseudo) this.writeField(out, field, budget)
     const head = Buffer.from(out)

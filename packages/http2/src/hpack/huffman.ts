@@ -1,6 +1,6 @@
 /**
  * Code lengths of RFC 7541 appendix B, by symbol; 256 is the end-of-string symbol. The code is canonical (shorter codes
- * first, then by symbol), so the lengths are the whole code.
+ * first, then by symbol), so the lengths define it completely.
  */
 export const codeLengths: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
@@ -19,12 +19,12 @@ const nothing = -1
 const broken = -2
 
 /**
- * The code as a machine that eats four bits at a step: a state is an inner node of the code tree, and no step can complete
- * two symbols because the shortest code has five bits. 256 states by 16 steps.
+ * A state machine that consumes four bits per step. A state is an inner node of the code tree; no step completes two symbols,
+ * because the shortest code has five bits. 256 states by 16 steps.
  */
 const { next, emit, mayEnd } = buildMachine()
 
-/** Decodes into `target` and returns the bytes written, or -1 when the code is broken or `target` is too small. */
+/** Decodes into `target` and returns the bytes written, or -1 when the input is invalid or `target` is too small. */
 export function decodeHuffman(source: Uint8Array, start: number, end: number, target: Uint8Array): number {
   let state = 0
   let written = 0
@@ -52,7 +52,7 @@ function buildMachine() {
       const side = (code >>> bit) & 1
       if (children[node]![side] === 0) {
         children[node]![side] = children.push([0, 0]) - 1
-        // Padding is at most seven ones (RFC 7541 section 5.2), so only such a node may be the last.
+        // Padding is at most seven ones (RFC 7541 section 5.2), so input may end only at such a node.
         const depth = length - bit
         ending.push(side === 1 && ending[node]! && depth <= 7)
       }

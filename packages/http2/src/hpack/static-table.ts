@@ -1,4 +1,4 @@
-/** One header field as a table holds it. `malformed` marks names or values that HTTP/2 forbids but HPACK can carry. */
+/** One header field in a table. `malformed` marks names or values that HTTP/2 forbids but HPACK can encode. */
 export type Entry = {
   readonly name: string
   readonly value: string
@@ -6,14 +6,14 @@ export type Entry = {
   readonly malformed: boolean
 }
 
-/** RFC 7541 section 4.1: what a field counts for in a table and in a header list. */
+/** RFC 7541 section 4.1: bytes that each field counts in addition to its name and value. */
 export const entryOverhead = 32
 
 export function makeEntry(name: string, value: string, malformed = false): Entry {
   return { name, value, size: name.length + value.length + entryOverhead, malformed }
 }
 
-/** RFC 7541 appendix A, index 1 first. A `|` parts name and value. */
+/** RFC 7541 appendix A, starting with index 1. `|` separates name and value. */
 const rows = `:authority
 :method|GET
 :method|POST

@@ -1,45 +1,21 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { connect } from 'node:net'
-import { describe, it } from '@jest/globals'
-import { freePort } from './raw-server.ts'
+import { sleep } from '@herald/async'
+import { freePort } from '@herald/testkit'
 
 export type DebianServer = { port: number; output: () => string; close(): Promise<void> }
 
-/** Debian keeps servers where an ordinary user's PATH does not look. */
-function locate(program: string): string | undefined {
-  return [program, `/usr/sbin/${program}`].find(
-    (file) => spawnSync(file, ['-v'], { stdio: 'ignore', timeout: 5_000 }).error === undefined,
-  )
-}
+/** Debian installs servers in /usr/sbin, which is not in an ordinary user's PATH. */
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
 
-/**
- * Runs the suite when the program is installed. Elsewhere it is skipped with a word on stderr, except in continuous
- * integration, where a missing server must not pass for a tested one.
- */
-export function describeWith(program: string, debianPackage: string, suite: () => void): void {
-  if (locate(program) !== undefined) {
-    describe(program, suite)
-    return
-  }
-  const complaint = `${program} is not installed (apt-get install ${debianPackage})`
-  if (process.env.CI === 'true') {
-    it(`runs with ${program}`, () => {
-      throw new Error(complaint)
-    })
-    return
-  }
-  process.stderr.write(`${complaint}: its suite is SKIPPED\n`)
-  describe.skip(program, suite)
-}
-
-/** Starts a server on a free port and waits until it takes connections; tries another port if that one was taken. */
+/** Starts a server on a free port and waits until it accepts connections; tries another port if that one was taken. */
 export async function startDebianServer(
   program: string,
   argsFor: (port: number) => string[],
 ): Promise<DebianServer> {
   for (let attempt = 0; attempt < 3; attempt++) {
     const port = await freePort()
-    const child = spawn(locate(program) ?? program, argsFor(port), { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(program, argsFor(port), { stdio: ['ignore', 'pipe', 'pipe'], env })
     let output = ''
     const note = (chunk: Buffer | Error) => {
       output = (output + chunk.toString()).slice(-100_000)
@@ -74,7 +50,7 @@ async function accepts(port: number, child: ChildProcess): Promise<boolean> {
       socket.once('connect', () => socket.destroy())
     })
     if (open) return true
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await sleep(20)
   }
   return false
 }

@@ -7,7 +7,7 @@ export type Seen = {
   flags: number
   stream: number
   payload: Buffer
-  /** Of a HEADERS or CONTINUATION frame that completes a block. */
+  /** Only of a HEADERS or CONTINUATION frame that completes a block. */
   fields?: string[]
 }
 

@@ -1,4 +1,4 @@
-import type { Multicast } from '../../src/multicast.ts'
+import type { MulticastRequest } from '../../src/multicast-request.ts'
 import { openPool, type Pool, type PoolOptions } from '../../src/pool.ts'
 import { Recorder } from './recorder.ts'
 
@@ -25,7 +25,7 @@ export function makePools() {
 /** Sends to `count` recipients below /to/ and waits for all reports. */
 export async function multicast(
   pool: Pool,
-  request: Partial<Multicast> & { count: number },
+  request: Partial<MulticastRequest> & { count: number },
 ): Promise<Recorder> {
   const { recorder, done } = begin(pool, request)
   await done
@@ -34,7 +34,7 @@ export async function multicast(
 
 export function begin(
   pool: Pool,
-  request: Partial<Multicast> & { count: number },
+  request: Partial<MulticastRequest> & { count: number },
 ): { recorder: Recorder; done: Promise<void> } {
   const recorder = new Recorder()
   const done = pool.multicast({

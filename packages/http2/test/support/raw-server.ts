@@ -12,10 +12,10 @@ export type RawConnection = {
 }
 
 export type RawScript = {
-  /** Before anything is read; by default SETTINGS without content and all the window there is. */
+  /** Before anything is read; by default it sends empty SETTINGS and the maximum window. */
   onConnect?: (connection: RawConnection) => void
   onFrame?: (connection: RawConnection, seen: Seen) => void
-  /** A request has come whole. */
+  /** A request is complete. */
   onRequest?: (connection: RawConnection, stream: number, path: string) => void
 }
 
@@ -23,12 +23,12 @@ export type RawServer = {
   port: number
   origin: string
   connections: RawConnection[]
-  /** Paths of the requests that came whole, in order. */
+  /** Paths of the complete requests, in order. */
   paths: string[]
   close(): Promise<void>
 }
 
-/** A server that does exactly what the script says, right or wrong; over TLS when options are given. */
+/** A server that does exactly what the script says, valid or not; over TLS when options are given. */
 export async function startRawServer(script: RawScript, tls?: TlsOptions, fixedPort = 0): Promise<RawServer> {
   const connections: RawConnection[] = []
   const paths: string[] = []
@@ -75,12 +75,4 @@ export async function startRawServer(script: RawScript, tls?: TlsOptions, fixedP
 export async function listen(server: Server, port = 0): Promise<number> {
   await new Promise<void>((resolve) => server.listen(port, 'localhost', resolve))
   return (server.address() as { port: number }).port
-}
-
-/** A port on which, most likely, nobody listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

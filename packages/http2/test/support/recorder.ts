@@ -1,12 +1,12 @@
-import type { Failure, Multicast, Reply } from '../../src/index.ts'
+import type { MulticastRequest, Reply, RequestFailure } from '../../src/index.ts'
 
-/** Notes what a multicast reports, and that it reports each index once. */
+/** Records what a multicast reports, and indices that it reports twice. */
 export class Recorder {
   readonly replies = new Map<number, Reply>()
-  readonly failures = new Map<number, Failure>()
+  readonly failures = new Map<number, RequestFailure>()
   readonly twice: number[] = []
 
-  readonly callbacks: Pick<Multicast, 'onReply' | 'onFailure'> = {
+  readonly callbacks: Pick<MulticastRequest, 'onReply' | 'onFailure'> = {
     onReply: (index, reply) => this.note(this.replies, index, reply),
     onFailure: (index, failure) => this.note(this.failures, index, failure),
   }
@@ -15,7 +15,7 @@ export class Recorder {
     return this.replies.size + this.failures.size
   }
 
-  /** `200`, `unsent:goaway`, … or undefined while nothing was reported. */
+  /** `200`, `unsent:goaway`, …; undefined while nothing was reported. */
   outcome(index: number): string | undefined {
     const failure = this.failures.get(index)
     return failure === undefined
@@ -27,7 +27,7 @@ export class Recorder {
     return Array.from({ length: count }, (_, index) => this.outcome(index))
   }
 
-  /** How many indices ended how. */
+  /** Number of indices per outcome. */
   tally(): Record<string, number> {
     const tally: Record<string, number> = {}
     for (const index of [...this.replies.keys(), ...this.failures.keys()]) {

@@ -1,6 +1,6 @@
 import { Flag, FrameType, makeFrame } from '../../src/frames.ts'
 
-/** A header block of literals that touch no table. */
+/** A header block of literals that are not indexed. */
 export function block(fields: Record<string, string>): Buffer {
   return Buffer.concat(
     Object.entries(fields).flatMap(([name, value]) => [Buffer.from([0x00]), text(name), text(value)]),
@@ -29,7 +29,7 @@ export function dataFrame(stream: number, payload: string | Uint8Array, endStrea
   return makeFrame(FrameType.data, endStream ? Flag.endStream : 0, stream, Buffer.from(payload))
 }
 
-/** A whole answer. */
+/** A complete reply. */
 export function answer(stream: number, status = 200, body = ''): Buffer {
   const head = headersFrame(stream, { ':status': String(status) }, body === '')
   return body === '' ? head : Buffer.concat([head, dataFrame(stream, body, true)])

@@ -1,0 +1,65 @@
+import type { CredentialField, MessageField, Text } from './card.ts'
+
+/** Labels that several cards share. */
+export const label = {
+  appId: { en: 'App ID', zh: '应用 ID（App ID）' },
+  appKey: { en: 'App key', zh: '应用 Key（App key）' },
+  appSecret: { en: 'App secret', zh: '应用密钥（App secret）' },
+  clientId: { en: 'Client ID', zh: '客户端 ID（Client ID）' },
+  clientSecret: { en: 'Client secret', zh: '客户端密钥（Client secret）' },
+  projectId: { en: 'Project ID', zh: '项目 ID（Project ID）' },
+  serviceAccount: { en: 'Service account (JSON)', zh: '服务账号（JSON）' },
+  packageName: { en: 'Package name', zh: '包名' },
+  notificationChannel: { en: 'Notification channel ID', zh: '通知渠道 ID' },
+  passThrough: { en: 'Pass-through messages', zh: '透传消息' },
+  region: { en: 'Region', zh: '地区' },
+  badgeClass: { en: 'Badge class', zh: '角标入口类' },
+  targetUserType: { en: 'Target user type', zh: '目标用户类型' },
+  category: { en: 'Category', zh: '类别' },
+  importance: { en: 'Importance', zh: '重要程度' },
+} as const satisfies Record<string, Text>
+
+export const serviceAccountFile = { accept: '.json', as: 'text' } as const
+
+export const regionField = {
+  to: 'extra.region',
+  label: label.region,
+  kind: 'choice',
+  choices: ['cn', 'intl'],
+  about: '`cn` (default) or `intl`: which of the vendor’s hosts is called',
+  optional: true,
+} as const satisfies CredentialField
+
+export const targetUserTypeField = {
+  to: 'extra.target_user_type',
+  label: label.targetUserType,
+  kind: 'choice',
+  choices: [0, 1],
+  about: '`1` marks messages as test messages',
+  optional: true,
+} as const satisfies CredentialField
+
+/** The fields of `android` and of every vendor object that has `android: true`. */
+export const androidFields = {
+  sound: { type: 'text', label: { en: 'Sound', zh: '提示音' }, about: 'Alert sound.' },
+  channel_id: { type: 'text', label: label.notificationChannel, about: 'Notification bar channel.' },
+  click_action: {
+    type: 'choice',
+    choices: ['intent', 'open_app'],
+    label: { en: 'Click action', zh: '点击动作' },
+    about: 'Action on click: `intent` opens a page, `open_app` opens the app (default open_app).',
+  },
+  intent: {
+    type: 'text',
+    maxLength: 4096,
+    label: { en: 'Page to open (intent)', zh: '打开的页面（intent）' },
+    about:
+      'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent.',
+  },
+} as const satisfies Record<string, MessageField>
+
+export const badgeClassField = {
+  type: 'text',
+  label: label.badgeClass,
+  about: 'Activity class of the launcher icon.',
+} as const satisfies MessageField

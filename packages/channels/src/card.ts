@@ -1,0 +1,122 @@
+/**
+ * A vendor's card: everything about it that code outside its folder needs to know, as data. Cards import nothing but this file,
+ * so that the domain, the console's bundle and the command line can read them without loading an adapter.
+ */
+export type Card = {
+  /** Name inside Herald and in `ospush_sequence`. */
+  readonly name: string
+  /** `provider` of the HTTP interface. Never changes, is never used again. */
+  readonly provider: number
+  /** Name in answers, counters, message objects and callback paths, where it is not `name`. */
+  readonly publicName?: string
+  readonly title: Text
+  /** One of the vendors that `ups` in `ospush_sequence` stands for. */
+  readonly inUps?: true
+  /** The platform whose devices use this channel first, whatever `ospush_sequence` says; no other platform may. */
+  readonly solePlatform?: 'ios'
+  /** Platform of a device whose binding names none. */
+  readonly defaultPlatform: 'ios' | 'android'
+  /** Base addresses by name; each is a setting. */
+  readonly addresses: Readonly<Record<string, Address>>
+  /** Ways to fill in the certificate record; more than one where the vendor has several kinds of credentials. */
+  readonly credentials: readonly CredentialForm[]
+  /** Key of `extra` that users get as `app_secret`, because the vendor's client SDK needs it. They get no other secret. */
+  readonly clientSecret?: string
+  /** Fields of `extra.classes.service` and `.marketing`. */
+  readonly classFields: Readonly<Record<string, ClassField>>
+  readonly message: MessageObject
+  readonly limits: CardLimits
+  /** A binding may name the topic that it is sent under. */
+  readonly topicPerBinding?: true
+  /** A token belongs to one environment: a development binding never uses the production certificate. */
+  readonly environmentBound?: true
+  /** The vendor shows the number it is told and cannot add: Herald keeps a count per device. */
+  readonly absoluteBadge?: true
+  /** Devices that run HarmonyOS are reached through another version of the vendor's interface. */
+  readonly separatesHarmony?: true
+  /** The vendor reports arrivals, by calling back. */
+  readonly reportsReceipts?: true
+  /** The vendor's usual library, which sends instead of our own client if `HERALD_VENDOR_CLIENT` is `reference`. */
+  readonly referenceLibrary?: string
+}
+
+/** In the languages of the console. */
+export type Text = { readonly en: string; readonly zh: string }
+
+export type Address = {
+  /** Name of the setting that replaces it. */
+  readonly setting: string
+  /** What is called there, after "Base URL of". */
+  readonly about: string
+  readonly url: string
+  /** Of another region: absent in installations that do not serve it. */
+  readonly region?: true
+  /** Only certificates of this environment call it. */
+  readonly environment?: 'production' | 'development'
+}
+
+export type CredentialForm = {
+  /** Tells forms of one vendor apart. */
+  readonly kind?: Text
+  readonly fields: readonly CredentialField[]
+  /** A complete command line, without `certificate set <vendor>`. */
+  readonly example: string
+}
+
+export type CredentialField = {
+  /** Where it goes in the certificate record. */
+  readonly to: 'app_id' | 'app_key' | 'app_secret' | 'certificate' | `extra.${string}`
+  readonly label: Text
+  readonly kind: 'text' | 'file' | 'flag' | 'list' | 'choice'
+  /** Flag of the command line; keys of `extra` have none (`--extra` takes JSON). */
+  readonly flag?: string
+  /** Meaning and where to find it: help of the flag and row of the vendor's page. */
+  readonly about: string
+  readonly secret?: true
+  readonly optional?: true
+  readonly choices?: readonly (string | number)[]
+  /** For `file`: what a file picker offers, and how the content travels. PEM is text in either case. */
+  readonly file?: { readonly accept: string; readonly as: 'text' | 'base64' }
+  /** A second flag for the same field. */
+  readonly alias?: { readonly flag: string; readonly about: string; readonly as: 'text' | 'base64' }
+}
+
+/** `category`: capitals and underscores, because vendors add categories from time to time. */
+export type ClassField =
+  | { readonly type: 'id' }
+  | { readonly type: 'choice'; readonly choices: readonly (string | number)[] }
+  | { readonly type: 'category'; readonly maxLength: number; readonly about: string }
+
+export type MessageObject = {
+  /** Name of the object in a message. */
+  readonly object: string
+  /** The object also has the fields of `android`, and its own win over those. */
+  readonly android?: true
+  /** Takes `android.channel_id` where it names none: channel ids are otherwise registered per vendor. */
+  readonly inheritsChannel?: true
+  readonly fields: Readonly<Record<string, MessageField>>
+}
+
+export type MessageField = {
+  readonly label: Text
+  /** Description in the API reference. */
+  readonly about?: string
+} & (
+  | { readonly type: 'text'; readonly maxLength?: number; readonly maxBytes?: number }
+  | { readonly type: 'flag' }
+  | { readonly type: 'choice'; readonly choices: readonly (string | number)[] }
+  /** A JSON object, given as such or as text. */
+  | { readonly type: 'object' }
+)
+
+export type CardLimits = {
+  /** Maximum number of recipients of one `Transport.send`. */
+  readonly tokensPerCall: number
+  /** The vendor takes one request per device, so the runner settles in parts while a batch is in progress. */
+  readonly onePerDevice?: true
+  /** Documented rates; `extra.limits` of a certificate replaces them. */
+  readonly requestsPerSecond?: number
+  readonly devicesPerSecond?: number
+  /** Of daily quotas and closed hours. */
+  readonly timeZone: string
+}

@@ -1,0 +1,86 @@
+import { androidView, replaceKey, titleAndBody } from '@herald/domain'
+import type { Task, Unsupported } from '../channel.ts'
+import { clampBadge, clientData, httpsPicture, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import { fitTexts } from '../shared/texts.ts'
+import { maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
+import type { HuaweiSettings } from './settings.ts'
+
+/**
+ * Request of v3 (HarmonyOS 5 and later) without `target`, and the push-type header.
+ * https://developer.huawei.com/consumer/cn/doc/harmonyos-references/push-scenariozed-api-request-param
+ */
+export type V3Body = { pushType: 0 | 6; request: V3Request }
+type V3Request = {
+  payload: { notification: V3Notification } | { extraData: string }
+  pushOptions: { ttl: number; biTag: string; testMessage?: true }
+}
+type V3Notification = {
+  category: string
+  title: string
+  body: string
+  image?: string
+  sound?: string
+  badge?: { addNum?: number; setNum?: number }
+  /** 0 opens the app's home page. HarmonyOS has no Android intents, so an intent is sent in the data. */
+  clickAction: { actionType: 0; data: object }
+  notifyId: number
+}
+
+export function mapV3(task: Task, settings: HuaweiSettings): V3Body | Unsupported {
+  return task.message.type === 'cmd' ? mapBackground(task, settings) : mapAlert(task, settings)
+}
+
+function mapBackground(task: Task, settings: HuaweiSettings): V3Body | Unsupported {
+  const extraData = JSON.stringify(passThroughData(task))
+  const made: V3Body = {
+    pushType: 6,
+    request: { payload: { extraData }, pushOptions: options(task, settings) },
+  }
+  return sizeOf(made) <= maxBytes ? made : tooLarge
+}
+
+function mapAlert(task: Task, settings: HuaweiSettings): V3Body | Unsupported {
+  const { message } = task
+  const shown = titleAndBody(message, task.applicationName)
+  if (!shown) return noText
+  const view = androidView(message, 'huawei')
+  const image = httpsPicture(message)
+  const badge = clampBadge(message.badge)
+  const data = clientData(task, {
+    attachment_url: image ? undefined : message.attachmentUrl,
+    intent: view.click.kind === 'intent' ? view.click.intent : undefined,
+  })
+  const write = ({ title, body }: Readonly<Record<'title' | 'body', string>>): V3Body => ({
+    pushType: 0,
+    request: {
+      payload: {
+        notification: {
+          // Required in v3; without an approved category Huawei treats every message as marketing.
+          category: message.huawei.category ?? settings.classes[task.messageClass].category ?? 'MARKETING',
+          title,
+          body,
+          image,
+          sound: soundName(view.sound),
+          badge: badge && (badge.kind === 'set' ? { setNum: badge.count } : { addNum: badge.count }),
+          clickAction: { actionType: 0, data },
+          notifyId: replaceKey(task.taskId),
+        },
+      },
+      pushOptions: options(task, settings),
+    },
+  })
+  const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOf(write(tried)), maxBytes)
+  return texts ? write(texts) : tooLarge
+}
+
+function options(task: Task, settings: HuaweiSettings): V3Request['pushOptions'] {
+  return {
+    ttl: timeLeft(task, ttlBounds),
+    biTag: String(task.taskId),
+    testMessage: settings.targetUserType === 1 ? true : undefined,
+  }
+}
+
+function sizeOf({ request }: V3Body): number {
+  return Buffer.byteLength(JSON.stringify({ ...request, target: { token: [] } }))
+}

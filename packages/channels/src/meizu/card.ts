@@ -1,0 +1,92 @@
+import type { Card } from '../card.ts'
+import { label, regionField } from '../card-parts.ts'
+
+export const card = {
+  name: 'meizu',
+  provider: 4,
+  publicName: 'flyme',
+  title: { en: 'Meizu', zh: '魅族' },
+  inUps: true,
+  defaultPlatform: 'android',
+  addresses: {
+    meizu: { setting: 'HERALD_MEIZU_URL', about: 'Meizu', url: 'https://server-api-push.meizu.com' },
+    meizuIntl: {
+      setting: 'HERALD_MEIZU_INTL_URL',
+      about: 'Meizu (overseas)',
+      url: 'https://server-api-push.in.meizu.com',
+      region: true,
+    },
+  },
+  credentials: [
+    {
+      fields: [
+        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'App ID' },
+        {
+          to: 'app_key',
+          label: label.appKey,
+          kind: 'text',
+          optional: true,
+          flag: 'app-key',
+          about: 'App Key; used by the app’s SDK, not by the server',
+        },
+        {
+          to: 'app_secret',
+          label: label.appSecret,
+          kind: 'text',
+          secret: true,
+          flag: 'app-secret',
+          about: 'App Secret',
+        },
+        {
+          to: 'extra.receipt_registered',
+          label: { en: 'Receipt URL registered with the vendor', zh: '已在厂商后台登记回执地址' },
+          kind: 'flag',
+          optional: true,
+          about:
+            'the callback address is entered in the console; without that Meizu refuses a push that names it',
+        },
+        {
+          to: 'extra.receipt_token',
+          label: { en: 'Receipt token', zh: '回执令牌' },
+          kind: 'text',
+          secret: true,
+          optional: true,
+          about: 'what Meizu sends along with receipts, as set in the console',
+        },
+        {
+          to: 'extra.vip',
+          label: { en: 'VIP permission', zh: 'VIP 权限' },
+          kind: 'flag',
+          optional: true,
+          about: 'big pictures are for VIP applications',
+        },
+        {
+          to: 'extra.pass_through',
+          label: label.passThrough,
+          kind: 'flag',
+          optional: true,
+          about: 'pass-through is retired and open to old contracts only',
+        },
+        regionField,
+      ],
+      example: '--app-id 110 --app-key 7c1e --app-secret-file secret.txt',
+    },
+  ],
+  classFields: { notice_msg_type: { type: 'choice', choices: [0, 1] } },
+  message: {
+    object: 'flyme',
+    android: true,
+    fields: {
+      notice_msg_type: {
+        type: 'choice',
+        choices: [0, 1],
+        label: { en: 'Message type', zh: '消息类型' },
+        about: '0 = public message, 1 = private message.',
+      },
+    },
+  },
+  // The documentation before August 2023 says 1000 tokens per call. Meizu documents no rate limit; aggregators report 200 per
+  // second by default, which push_support@meizu.com can raise.
+  limits: { tokensPerCall: 100, devicesPerSecond: 200, timeZone: 'Asia/Shanghai' },
+  reportsReceipts: true,
+} as const satisfies Card

@@ -1,0 +1,113 @@
+import type { Card } from '../card.ts'
+import { label, regionField } from '../card-parts.ts'
+
+export const card = {
+  name: 'oppo',
+  provider: 6,
+  title: { en: 'OPPO', zh: 'OPPO' },
+  inUps: true,
+  defaultPlatform: 'android',
+  addresses: {
+    oppo: { setting: 'HERALD_OPPO_URL', about: 'OPPO', url: 'https://api.push.oppomobile.com' },
+    oppoIntl: {
+      setting: 'HERALD_OPPO_INTL_URL',
+      about: 'OPPO (overseas)',
+      url: 'https://api-intl.push.oppomobile.com',
+      region: true,
+    },
+  },
+  credentials: [
+    {
+      fields: [
+        {
+          to: 'app_id',
+          label: label.appId,
+          kind: 'text',
+          optional: true,
+          flag: 'app-id',
+          about: 'App ID; compared with receipts',
+        },
+        { to: 'app_key', label: label.appKey, kind: 'text', flag: 'app-key', about: 'App Key' },
+        {
+          to: 'app_secret',
+          label: { en: 'Master secret', zh: '主密钥（Master secret）' },
+          kind: 'text',
+          secret: true,
+          flag: 'master-secret',
+          about: 'Master Secret, which never ships in an app',
+        },
+        {
+          to: 'extra.client_app_secret',
+          label: { en: 'App secret for the client SDK', zh: '客户端 SDK 密钥' },
+          kind: 'text',
+          secret: true,
+          optional: true,
+          about: 'the App Secret of the SDK, to detect that it was saved as the Master Secret',
+        },
+        {
+          to: 'extra.channel_id',
+          label: label.notificationChannel,
+          kind: 'text',
+          optional: true,
+          about: 'channel of messages whose class names none',
+        },
+        {
+          to: 'extra.picture_url',
+          label: { en: 'Picture by URL', zh: '通过 URL 发送图片' },
+          kind: 'flag',
+          optional: true,
+          about: 'the paid add-on that lets a request name the address of a picture',
+        },
+        {
+          to: 'extra.content_limit',
+          label: { en: 'Maximum text length', zh: '正文长度上限' },
+          kind: 'choice',
+          choices: [50, 200],
+          optional: true,
+          about: 'characters of a standard notice: 50 (default), 200 in older contracts',
+        },
+        regionField,
+      ],
+      example: '--app-id 301 --app-key 9d2c --master-secret-file secret.txt',
+    },
+  ],
+  clientSecret: 'client_app_secret',
+  classFields: {
+    category: {
+      type: 'category',
+      maxLength: 32,
+      about: 'an OPPO category in capitals, such as IM, ORDER or MARKETING',
+    },
+    notify_level: { type: 'choice', choices: [1, 2, 16] },
+    channel_id: { type: 'id' },
+    private_msg_template_id: { type: 'id' },
+  },
+  message: {
+    object: 'oppo',
+    android: true,
+    fields: {
+      category: { type: 'text', maxLength: 32, label: label.category },
+      notify_level: {
+        type: 'choice',
+        choices: [1, 2, 16],
+        label: { en: 'Notification level', zh: '提醒等级' },
+      },
+      private_msg_template_id: {
+        type: 'text',
+        label: { en: 'Private message template ID', zh: '私信模板 ID' },
+      },
+      private_title_parameters: {
+        type: 'object',
+        label: { en: 'Title parameters (JSON)', zh: '标题参数（JSON）' },
+      },
+      private_content_parameters: {
+        type: 'object',
+        label: { en: 'Text parameters (JSON)', zh: '正文参数（JSON）' },
+      },
+    },
+  },
+  // 5000 messages per second is the limit of applications with fewer than 10 million users, the smallest one. The daily quota of
+  // marketing messages depends on the number of users, which only OPPO knows, so sending stops at its refusal.
+  limits: { tokensPerCall: 1000, devicesPerSecond: 5000, timeZone: 'Asia/Shanghai' },
+  reportsReceipts: true,
+} as const satisfies Card

@@ -1,0 +1,68 @@
+import type { Card } from '../card.ts'
+import { label } from '../card-parts.ts'
+
+export const card = {
+  name: 'vivo',
+  provider: 5,
+  title: { en: 'vivo', zh: 'vivo' },
+  inUps: true,
+  defaultPlatform: 'android',
+  addresses: {
+    vivo: { setting: 'HERALD_VIVO_URL', about: 'vivo', url: 'https://api-push.vivo.com.cn' },
+  },
+  credentials: [
+    {
+      fields: [
+        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'App ID' },
+        { to: 'app_key', label: label.appKey, kind: 'text', flag: 'app-key', about: 'App Key' },
+        {
+          to: 'app_secret',
+          label: label.appSecret,
+          kind: 'text',
+          secret: true,
+          flag: 'app-secret',
+          about: 'App Secret',
+        },
+        {
+          to: 'extra.callback_id',
+          label: { en: 'Callback ID', zh: '回调 ID' },
+          kind: 'text',
+          optional: true,
+          about: 'id of a receipt address entered in the vivo console; list sends have no other receipts',
+        },
+      ],
+      example: '--app-id 105 --app-key 41ab --app-secret-file secret.txt',
+    },
+  ],
+  classFields: {
+    classification: { type: 'choice', choices: [0, 1] },
+    category: {
+      type: 'category',
+      maxLength: 64,
+      about: 'a vivo category in capitals, such as IM, ORDER or MARKETING',
+    },
+  },
+  message: {
+    object: 'vivo',
+    android: true,
+    fields: {
+      push_mode: {
+        type: 'choice',
+        choices: [0, 1],
+        label: { en: 'Push mode', zh: '推送模式' },
+        about: '0 = production push, 1 = test push (default 0).',
+      },
+      classification: {
+        type: 'choice',
+        choices: [0, 1],
+        label: { en: 'Classification', zh: '消息分类' },
+        about: '0 = operational message, 1 = system message (default 0).',
+      },
+      category: { type: 'text', label: label.category },
+    },
+  },
+  // 3000 messages per second is the limit of applications with up to 5 million effective users
+  // (https://dev.vivo.com.cn/documentCenter/doc/362).
+  limits: { tokensPerCall: 1000, devicesPerSecond: 3000, timeZone: 'Asia/Shanghai' },
+  reportsReceipts: true,
+} as const satisfies Card

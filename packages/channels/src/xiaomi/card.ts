@@ -1,0 +1,96 @@
+import type { Card } from '../card.ts'
+import { label } from '../card-parts.ts'
+
+export const card = {
+  name: 'xiaomi',
+  provider: 3,
+  title: { en: 'Xiaomi', zh: '小米' },
+  inUps: true,
+  defaultPlatform: 'android',
+  addresses: {
+    xiaomi: { setting: 'HERALD_XIAOMI_URL', about: 'Xiaomi', url: 'https://api.xmpush.xiaomi.com' },
+  },
+  credentials: [
+    {
+      fields: [
+        {
+          to: 'app_id',
+          label: label.appId,
+          kind: 'text',
+          optional: true,
+          flag: 'app-id',
+          about: 'App ID; used by the app’s SDK, not by the server',
+        },
+        {
+          to: 'app_key',
+          label: label.appKey,
+          kind: 'text',
+          optional: true,
+          flag: 'app-key',
+          about: 'App Key, also for the SDK',
+        },
+        {
+          to: 'app_secret',
+          label: label.appSecret,
+          kind: 'text',
+          secret: true,
+          flag: 'app-secret',
+          about: 'App Secret, under application info in the developer console',
+        },
+        {
+          to: 'extra.package_name',
+          label: label.packageName,
+          kind: 'text',
+          optional: true,
+          about: 'the package name registered in the console; by default that of the application',
+        },
+        {
+          to: 'extra.channel_id',
+          label: label.notificationChannel,
+          kind: 'text',
+          optional: true,
+          about: 'channel of messages whose class names none',
+        },
+        {
+          to: 'extra.big_text',
+          label: { en: 'Long text', zh: '长文本' },
+          kind: 'flag',
+          optional: true,
+          about: 'the application may send long texts',
+        },
+        {
+          to: 'extra.big_picture',
+          label: { en: 'Large picture', zh: '大图' },
+          kind: 'flag',
+          optional: true,
+          about: 'the application may send large pictures',
+        },
+        {
+          to: 'extra.pass_through',
+          label: label.passThrough,
+          kind: 'flag',
+          optional: true,
+          about: 'the application may send pass-through messages',
+        },
+      ],
+      example: `--app-id 2882 --app-key 5801 --app-secret-file secret.txt --extra '{"package_name":"com.example.shop"}'`,
+    },
+  ],
+  classFields: { channel_id: { type: 'id' }, template_id: { type: 'id' } },
+  message: {
+    object: 'xiaomi',
+    android: true,
+    fields: {
+      template_id: { type: 'text', label: { en: 'Template ID', zh: '模板 ID' } },
+      template_param: {
+        type: 'object',
+        label: { en: 'Template parameters (JSON)', zh: '模板参数（JSON）' },
+      },
+    },
+  },
+  // 500 requests per second is the limit of applications with fewer than 100,000 reachable devices, the smallest one
+  // (https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1656). The daily quota depends on the number of reachable
+  // devices, which only Xiaomi knows, so sending stops at its refusal.
+  limits: { tokensPerCall: 1000, requestsPerSecond: 500, timeZone: 'Asia/Shanghai' },
+  reportsReceipts: true,
+} as const satisfies Card

@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals'
+import { isUnsupported } from '../../src/channel.ts'
+import { mapPayload } from '../../src/huawei/payload.ts'
+import type { V3Body } from '../../src/huawei/payload-v3.ts'
+import { readSettings } from '../../src/huawei/settings.ts'
+import { sampleCertificate, sampleTask } from '../samples.ts'
+import { makeServiceAccount } from './service-account.ts'
+
+const account = makeServiceAccount('388421841222000001')
+const settingsOf = (extra: Record<string, unknown> = {}, appSecret = '') =>
+  readSettings(
+    sampleCertificate('huawei', { appId: '100200300', appSecret, certificate: account.json, extra }),
+  )
+
+function v3(message: Parameters<typeof sampleTask>[0] = {}, extra: Record<string, unknown> = {}, ttl = 3600) {
+  const payload = mapPayload(sampleTask(message, { ttl }), settingsOf(extra))
+  if (isUnsupported(payload) || !payload.v3 || isUnsupported(payload.v3))
+    throw new Error(`unsupported: ${JSON.stringify(payload)}`)
+  return payload.v3
+}
+const written = (body: V3Body) => JSON.parse(JSON.stringify(body))
+
+describe('huawei payload, v3', () => {
+  it('writes a complete alert', () => {
+    const intent = 'intent:#Intent;component=com.a/.Main;end'
+    const body = v3(
+      {
+        type: 'image',
+        attachmentUrl: 'https://img.example/a.png',
+        badge: { kind: 'set', count: 0 },
+        ext: '{"order":77}',
+        huawei: { sound: 'shake.mp3', clickAction: 'intent', intent },
+      },
+      { target_user_type: 1, classes: { service: { category: 'EXPRESS' } } },
+    )
+    expect(written(body)).toEqual({
+      pushType: 0,
+      request: {
+        payload: {
+          notification: {
+            category: 'EXPRESS',
+            title: 'Order shipped',
+            body: 'Parcel 123 is on its way',
+            image: 'https://img.example/a.png',
+            sound: 'shake.mp3',
+            badge: { setNum: 0 },
+            clickAction: { actionType: 0, data: { intent, order: 77, task_id: '4503599627370497' } },
+            notifyId: 2097154,
+          },
+        },
+        pushOptions: { ttl: 3600, biTag: '4503599627370497', testMessage: true },
+      },
+    })
+  })
+
+  it('writes cmd as a background message', () => {
+    expect(written(v3({ type: 'cmd', title: undefined, body: undefined, ext: '{"cmd":"sync"}' }))).toEqual({
+      pushType: 6,
+      request: {
+        payload: { extraData: '{"cmd":"sync","task_id":"4503599627370497"}' },
+        pushOptions: { ttl: 3600, biTag: '4503599627370497' },
+      },
+    })
+  })
+
+  it('sends a message without category as marketing and adds to the badge', () => {
+    const { payload } = v3().request
+    expect(payload).toMatchObject({ notification: { category: 'MARKETING', badge: { addNum: 1 } } })
+  })
+
+  it('keeps the digits of numbers in ext', () => {
+    expect(JSON.stringify(v3({ ext: '{"id":9007199254740993}' }))).toContain('"id":9007199254740993')
+  })
+
+  it('writes ttl as a number of at most 15 days', () => {
+    expect(v3({}, {}, 90 * 86_400).request.pushOptions.ttl).toBe(1_296_000)
+    expect(v3({}, {}, 0).request.pushOptions.ttl).toBe(1)
+  })
+
+  it('cuts the body to 4096 bytes', () => {
+    const { request } = v3({ body: '中'.repeat(4000) })
+    const size = Buffer.byteLength(JSON.stringify({ ...request, target: { token: [] } }))
+    expect(size).toBeLessThanOrEqual(4096)
+    expect(size).toBeGreaterThan(4090)
+  })
+
+  it.each([
+    ['no text', { title: undefined, body: undefined }],
+    ['too much ext', { ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }],
+    ['too large a command', { type: 'cmd', ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }],
+  ] as const)('cannot carry %s', (_name, message) => {
+    expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
+  })
+
+  it('maps both versions when the certificate has credentials for both', () => {
+    const payload = mapPayload(sampleTask(), settingsOf({}, 's3cr3t'))
+    expect(Object.keys(payload)).toEqual(['v2', 'v3'])
+  })
+})

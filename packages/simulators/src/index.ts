@@ -1,0 +1,2 @@
+export { type Demo, type DemoCertificate, type DemoDevice, loadDemo, packageName } from './demo.ts'
+export type { Faults, Simulator } from './simulator.ts'

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { type SimFrame, startSimServer } from '../src/frame/server.ts'
+import { simRequestOf } from '../src/frame/state.ts'
+
+let frame: SimFrame
+let resets: number
+
+beforeEach(async () => {
+  resets = 0
+  frame = await startSimServer({
+    otherwise(request, { accepted, isAlive }) {
+      const token = request.form().get('token')!
+      if (!isAlive(token)) return { body: { dead: true } }
+      accepted.record(request.query.get('task') ?? undefined, token)
+      return { status: 201, body: { taken: token, type: request.mediaType } }
+    },
+    throttled: (request) => (request.path === '/auth' ? undefined : { body: 'slow down' }),
+    unavailable: () => ({ status: 503, body: 'out of order' }),
+    onReset() {
+      resets++
+    },
+    maxBytes: 1000,
+  })
+})
+afterEach(() => frame.close())
+
+const send = (token: string, path = '/send?task=7') =>
+  fetch(frame.url + path, { method: 'POST', body: new URLSearchParams({ token }) })
+const sim = async (path: string, body?: unknown) => {
+  const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const reply = await fetch(`${frame.url}/_sim/${path}`, init)
+  return { status: reply.status, body: (await reply.json()) as Record<string, unknown> }
+}
+
+describe('the frame of the simulators', () => {
+  it('replies as the vendor and keeps a ledger by task', async () => {
+    const reply = await send('A')
+    expect(reply.status).toBe(201)
+    expect(await reply.json()).toEqual({ taken: 'A', type: 'application/x-www-form-urlencoded' })
+    await send('A')
+    await send('B')
+    await send('C', '/send')
+    expect(await sim('ledger?task_id=7')).toMatchObject({ body: { accepted: 3, distinct: 2, duplicates: 1 } })
+    expect(await sim('ledger?task_id=8')).toMatchObject({ body: { accepted: 0, distinct: 0, duplicates: 0 } })
+    expect(await sim('ledger')).toMatchObject({ body: { accepted: 4, distinct: 3, duplicates: 1 } })
+    expect(await sim('ledger/devices?task_id=7')).toMatchObject({ body: { tokens: ['A', 'B'] } })
+    expect(await sim('ledger/tasks')).toMatchObject({
+      body: {
+        tasks: { 7: { accepted: 3, tokens: ['A', 'B'] }, '': { accepted: 1, tokens: ['C'] } },
+        unheard: 0,
+      },
+    })
+    expect(frame.ledger(7)).toEqual({ accepted: 3, distinct: 2, duplicates: 1 })
+  })
+
+  it('puts tokens on the dead list and clears everything on reset', async () => {
+    expect(await sim('dead', { tokens: ['A'], since: 5 })).toMatchObject({ status: 200 })
+    expect(frame.deadSince('A')).toBe(5)
+    expect(await (await send('A')).json()).toEqual({ dead: true })
+    await send('B')
+    await sim('faults', { unavailable: 1 })
+    await sim('reset', {})
+    expect(resets).toBe(1)
+    expect((await send('A')).status).toBe(201)
+    expect(frame.ledger()).toEqual({ accepted: 1, distinct: 1, duplicates: 0 })
+  })
+
+  it('replies to faults as the vendor, except to the token exchange', async () => {
+    frame.setFaults({ throttle: 1 })
+    expect(await (await send('A')).text()).toBe('slow down')
+    expect((await send('A', '/auth')).status).toBe(201)
+    frame.setFaults({ unavailable: 1 })
+    expect((await send('A')).status).toBe(503)
+    expect(frame.ledger(7).accepted).toBe(0)
+  })
+
+  it('cuts the connection after processing the request', async () => {
+    frame.setFaults({ cut: 1 })
+    await expect(send('A')).rejects.toThrow()
+    expect(frame.ledger(7).accepted).toBe(1)
+    expect(await sim('ledger/tasks')).toMatchObject({ body: { unheard: 1 } })
+  })
+
+  it('sends no reply when it hangs, and still closes', async () => {
+    frame.setFaults({ hang: 1 })
+    const hanging = send('A').then(
+      () => 'answered',
+      () => 'cut',
+    )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await frame.close()
+    expect(await hanging).toBe('cut')
+  })
+
+  it('waits before the reply with latencyMs', async () => {
+    frame.setFaults({ latencyMs: 80 })
+    const begun = performance.now()
+    await send('A')
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(75)
+  })
+
+  it.each([
+    ['faults', [], 'faults must be a JSON object'],
+    ['faults', { throtle: 1 }, 'throtle is not a known fault'],
+    ['faults', { cut: 2 }, 'cut must be a share from 0 to 1'],
+    ['faults', { refuseAuth: 1 }, 'refuseAuth must be true or false'],
+    ['faults', { latencyMs: -1 }, 'latencyMs must be a number, 0 or more'],
+    ['dead', { tokens: [1] }, 'tokens must be a list of strings'],
+    ['dead', { tokens: [], since: 'now' }, 'since must be Unix ms'],
+  ])('refuses %s %j with the reason', async (path, body, error) => {
+    expect(await sim(path, body)).toEqual({ status: 400, body: { error } })
+  })
+
+  it('has no other routes, and refuses large bodies', async () => {
+    expect(await sim('nothing')).toMatchObject({ status: 404 })
+    expect((await send('x'.repeat(2000))).status).toBe(413)
+  })
+
+  it('uses a fixed port and fails if it is in use', async () => {
+    const port = Number(new URL(frame.url).port)
+    const start = startSimServer({
+      port,
+      otherwise: () => ({ body: '' }),
+      throttled: () => undefined,
+      unavailable: () => ({ body: '' }),
+    })
+    await expect(start).rejects.toThrow('EADDRINUSE')
+  })
+
+  it('accepts only the tokens of a registry', async () => {
+    await frame.close()
+    frame = await startSimServer({
+      registry: ['A'],
+      otherwise: (_, { isAlive }) => ({ body: [isAlive('A'), isAlive('B')] }),
+      throttled: () => undefined,
+      unavailable: () => ({ body: '' }),
+    })
+    expect(await (await send('A')).json()).toEqual([true, false])
+  })
+})
+
+describe('forms', () => {
+  const read = (body: string) => [...simRequestOf('POST', '/', {}, body).form()]
+
+  it.each([
+    '',
+    'a=1',
+    'a=1&a=2&&b',
+    'a=b=c&=x&=',
+    'a+b=%2B+%20&c=%E6%96%87',
+    '?a=1',
+    'a=%',
+    'a=%FF&b=%zz',
+    'a=ü😀',
+  ])('reads %j as URLSearchParams does', (body) => {
+    expect(read(body)).toEqual([...new URLSearchParams(body)])
+  })
+
+  it('reads any text as URLSearchParams does', () => {
+    const piece = fc.constantFrom('a', '=', '&', '+', '%', '%41', '%e6%96%87', '%ff', '?', ' ', 'ü', '\ud800')
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        const body = pieces.join('')
+        expect(read(body)).toEqual([...new URLSearchParams(body)])
+      }),
+    )
+  })
+})
