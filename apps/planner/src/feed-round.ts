@@ -1,5 +1,6 @@
+import { eachConcurrently } from '@herald/async'
 import type { Database } from '@herald/db/store'
-import { pacedTasks, readyOutlets, releasePaced, releaseReady } from '@herald/db/tasks'
+import { pacedTasks, readyDestinations, releasePaced, releaseReady } from '@herald/db/tasks'
 import { enqueue } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 
@@ -9,30 +10,27 @@ export type FeedDeps = {
   onQueueFailure(error: unknown, tasks?: number[]): void
 }
 
-/** Most recipients in flight per certificate or node: the queue holds a window, so that an urgent push is never far behind. */
+/** Maximum number of recipients in flight per certificate or node, so that an urgent push does not wait behind a broadcast. */
 const WINDOW = 20_000
-/** Releases under way at once: ten thousand certificates must not take every connection from the other rounds. */
-const AT_ONCE = 4
+/** Concurrent releases: ten thousand certificates must not take all connections from the other rounds. */
+const PARALLEL_RELEASES = 4
 
 /**
- * One turn of releasing: a window's worth from every certificate that has ready batches, each in its turn, so that no tenant
- * can starve another; then what the buckets of tasks with a speed allow. Answers the number of batches released.
+ * Releases up to a window from every certificate with ready batches, so that no tenant can starve another; then what the
+ * speed limit of each task allows. Returns the number of released batches.
  */
 export async function feedRound(deps: FeedDeps): Promise<number> {
-  const outlets = await readyOutlets(deps.db)
+  const destinations = await readyDestinations(deps.db)
   const paced = await pacedTasks(deps.db)
   const releases = [
-    ...outlets.map((outlet) => () => releaseReady(deps.db, outlet, WINDOW)),
+    ...destinations.map((destination) => () => releaseReady(deps.db, destination, WINDOW)),
     ...paced.map((taskId) => () => releasePaced(deps.db, taskId)),
-  ].values()
+  ]
   let released = 0
-  const lane = async () => {
-    for (const release of releases) {
-      const batches = await release()
-      released += batches.length
-      await enqueue(deps.queues, batches, deps.onQueueFailure)
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  await eachConcurrently(releases, PARALLEL_RELEASES, async (release) => {
+    const batches = await release()
+    released += batches.length
+    await enqueue(deps.queues, batches, deps.onQueueFailure)
+  })
   return released
 }

@@ -1,61 +1,89 @@
+import { sleep } from '@herald/async'
 import { isTransient } from '@herald/db/store'
 
+export type LoopOptions = {
+  name: string
+  /** Pause after a round that left nothing to do. */
+  idleMs: number
+  /** Returns true to run again at once, or the pause in milliseconds. */
+  round(): Promise<boolean | number>
+}
+export type OnLoopError = (error: unknown, transient: boolean, loop: string) => void
+
 export type Loop = {
-  /** Runs the next round at once. */
+  /** Ends the pause. */
   wake(): void
-  /** Lets the round under way end. */
+  /** Resolves when the round in progress has ended. */
   stop(): Promise<void>
 }
 
-/**
- * Repeats `round` until stopped: at once while it says there is more to do, after `idleMs` otherwise. A failing round is told
- * and tried again; only an error here could stop the machine for good.
- */
-export function startLoop(options: {
-  idleMs: number
-  /** True = call again at once; a number = after so many ms. */
-  round(): Promise<boolean | number>
-  onError(error: unknown, passing: boolean): void
-}): Loop {
+const MIN_PAUSE_AFTER_ERROR_MS = 250
+
+/** Repeats `round` until stopped. A round that fails is reported and repeated after the pause. */
+export function startLoop({ name, idleMs, round, onError }: LoopOptions & { onError: OnLoopError }): Loop {
   let stopped = false
   let woken = false
-  let wakeUp = () => {}
-  const wake = () => {
-    woken = true
-    wakeUp()
-  }
-
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (woken || stopped) return resolve()
-      const timer = setTimeout(resolve, ms)
-      wakeUp = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  let pause = new AbortController()
 
   const running = (async () => {
     while (!stopped) {
       woken = false
-      let wait = options.idleMs
+      let waitMs = idleMs
       try {
-        const more = await options.round()
-        wait = more === true ? 0 : more === false ? options.idleMs : more
+        const more = await round()
+        if (more !== false) waitMs = more === true ? 0 : more
       } catch (error) {
-        options.onError(error, isTransient(error))
-        wait = Math.max(wait, 250)
+        onError(error, isTransient(error), name)
+        waitMs = Math.max(idleMs, MIN_PAUSE_AFTER_ERROR_MS)
       }
-      if (wait > 0) await pause(wait)
+      if (waitMs === 0 || woken || stopped) continue
+      pause = new AbortController()
+      await sleep(waitMs, pause.signal)
     }
   })()
 
   return {
-    wake,
+    wake() {
+      woken = true
+      pause.abort()
+    },
     stop() {
       stopped = true
-      wakeUp()
+      pause.abort()
       return running
+    },
+  }
+}
+
+/** A loop that is also woken by due work. */
+export type WatchedLoop<Due> = LoopOptions & {
+  wokenBy?(due: Due): boolean
+  /** Only every nth check wakes this loop (default 1). */
+  everyNthCheck?: number
+}
+
+/** Starts all loops, and one that calls `check` every `checkMs` and wakes those with due work. */
+export function startLoops<Due>(options: {
+  loops: readonly WatchedLoop<Due>[]
+  check(): Promise<Due>
+  checkMs: number
+  onError: OnLoopError
+}): { wake(name: string): void; stop(): Promise<void> } {
+  const { loops, check, checkMs, onError } = options
+  const running = new Map(loops.map((loop) => [loop.name, startLoop({ ...loop, onError })]))
+  let checks = 0
+  async function wakeDue(): Promise<boolean> {
+    const due = await check()
+    checks++
+    for (const { name, wokenBy, everyNthCheck = 1 } of loops)
+      if (checks % everyNthCheck === 0 && wokenBy?.(due)) running.get(name)!.wake()
+    return false
+  }
+  const watch = startLoop({ name: 'watch', idleMs: checkMs, round: wakeDue, onError })
+  return {
+    wake: (name) => running.get(name)?.wake(),
+    async stop() {
+      await Promise.all([watch, ...running.values()].map((loop) => loop.stop()))
     },
   }
 }

@@ -2,20 +2,20 @@ import { ensurePartitions, MigrationError, migrate, openDatabase } from '@herald
 import { loadSettings, requireSetting, SettingsError } from '@herald/settings'
 
 /**
- * Brings the database up to date and ends: for deployments that let one job do it before any program starts. Programs that
- * find nothing left to do start at once; without this job the first of them does it, and the others wait for it.
+ * Migrates the database and exits, for deployments that do this in a job before any program starts. Without this job the first
+ * program migrates and the others wait for it.
  */
 async function migrateOnce(): Promise<void> {
   const url = requireSetting(loadSettings().settings, 'databaseUrl')
-  const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
-  await migrate(url, { log: say })
+  const print = (line: string) => void process.stdout.write(`${line}\n`)
+  await migrate(url, { log: print })
   const db = openDatabase(url, { max: 1, name: 'herald migrate' })
   try {
     await ensurePartitions(db)
   } finally {
     await db.close()
   }
-  say('The database is up to date.')
+  print('The database is up to date.')
 }
 
 try {

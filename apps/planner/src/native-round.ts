@@ -4,51 +4,59 @@ import {
   type FallbackPlan,
   fallBackDue,
   fenceNodes,
-  movedSince,
   type NativeSettlement,
   type OrphanedBatch,
+  ownerChangedSince,
   settleOrphans,
 } from '@herald/db/native'
 import { type Database, isTransient, type Runner } from '@herald/db/store'
-import { devicesById, type PlannedTask, receiptsAmong } from '@herald/db/tasks'
-import { foldNative, gatherReasons, letters, type NativeAnswer, type Plan, planDevices } from '@herald/domain'
-import { type CertificateBook, planUnwritten, rulesFor } from '@herald/plan'
+import { devicesById, findReceipts, type PlannedTask } from '@herald/db/tasks'
+import {
+  foldNative,
+  groupReasons,
+  letters,
+  type NativeResult,
+  ownReasons,
+  type Plan,
+  planDevices,
+} from '@herald/domain'
+import { type CertificateCache, planUnwritten, rulesFor } from '@herald/plan'
 import { nativeQueue, type PushQueues } from '@herald/queue'
 
 export type NativeDeps = {
   db: Database
   queues: PushQueues
-  certificates: CertificateBook
+  certificates: CertificateCache
   ackSeconds: number
   onQueueFailure(error: unknown): void
-  /** The certificates of an application cannot be judged at present; its devices wait. */
-  onUnjudged(error: unknown): void
-  /** What became of recipients of the native channel. */
+  /** The certificates of an application cannot be read; its devices wait. */
+  onUnreadable(error: unknown): void
+  /** Counts recipients of the native channel by their fate. */
   onEnded(channel: 'native', fate: 'sent' | 'moved' | 'expired' | 'cancelled', recipients: number): void
 }
 
-const ROWS = 1000
-const BATCHES = 20
+const MAX_ROWS = 1000
+const MAX_BATCHES = 20
 
 /**
- * What the native channel leaves to rows alone: gateways that died, devices that did not acknowledge in time, inboxes of
- * expired and cancelled messages. Answers whether there may be more to do at once.
+ * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Returns
+ * whether there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   const { db } = deps
   for (const node of await fenceNodes(db))
     await deps.queues.remove(nativeQueue(node)).catch(deps.onQueueFailure)
-  const orphans = await settleOrphans(db, BATCHES, (found, runner) => settleAll(deps, found, runner))
+  const orphans = await settleOrphans(db, MAX_BATCHES, (found, runner) => settleAll(deps, found, runner))
   for (const orphan of orphans)
     for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
-  const fallen = await fallBackDue(db, ROWS, (due, runner) => planFallback(deps, due, runner))
-  deps.onEnded('native', 'moved', fallen.moved)
-  const expired = await expireInbox(db, ROWS)
+  const fallbacks = await fallBackDue(db, MAX_ROWS, (due, runner) => planFallback(deps, due, runner))
+  deps.onEnded('native', 'moved', fallbacks.moved)
+  const expired = await expireInbox(db, MAX_ROWS)
   deps.onEnded('native', 'expired', expired.unsent)
-  const cancelled = await cancelInbox(db, ROWS)
+  const cancelled = await cancelInbox(db, MAX_ROWS)
   deps.onEnded('native', 'cancelled', cancelled.unsent)
-  const rows = [fallen.looked, expired.removed, cancelled.removed]
-  return orphans.length >= BATCHES || rows.some((count) => count >= ROWS)
+  const rows = [fallbacks.locked, expired.removed, cancelled.removed]
+  return orphans.length >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
 }
 
 async function settleAll(
@@ -61,7 +69,7 @@ async function settleAll(
   return settlements
 }
 
-/** Its gateway may have written to some of them; who got the message says so again when it comes back. */
+/** The dead gateway may have written to some devices; those that have the message acknowledge it again after reconnecting. */
 async function settleOrphan(
   deps: NativeDeps,
   { batch, task }: { batch: OrphanedBatch; task: PlannedTask },
@@ -69,32 +77,30 @@ async function settleOrphan(
 ): Promise<NativeSettlement> {
   const pending = [...batch.status].flatMap((letter, index) => (letter === letters.pending ? [index] : []))
   const ids = pending.map((index) => batch.recipients[index]!)
-  const left = await movedSince(runner, ids, batch.plannedAt)
-  const received = await receiptsAmong(
+  const ownerChanged = await ownerChangedSince(runner, ids, batch.plannedAt)
+  const received = await findReceipts(
     runner,
     ids.map((deviceId) => ({ taskId: batch.taskId, deviceId })),
   )
-  const answers = new Map<number, NativeAnswer>()
+  const results = new Map<number, NativeResult>()
+  const unwritten: number[] = []
   for (const index of pending) {
     const id = batch.recipients[index]!
-    answers.set(
-      index,
-      received.has(`${batch.taskId}/${id}`) ? 'acknowledged' : left.has(id) ? 'left' : 'unwritten',
-    )
+    const isReceived = received.has(`${batch.taskId}/${id}`)
+    const result = isReceived ? 'acknowledged' : ownerChanged.has(id) ? 'ownerChanged' : 'unwritten'
+    results.set(index, result)
+    if (result === 'unwritten') unwritten.push(id)
   }
-  const unwritten = pending
-    .filter((index) => answers.get(index) === 'unwritten')
-    .map((index) => batch.recipients[index]!)
-  const { certificates, onUnjudged } = deps
-  const plan = await planUnwritten({ runner, certificates, onUnjudged }, batch, task, unwritten)
+  const { certificates, onUnreadable } = deps
+  const plan = await planUnwritten({ runner, certificates, onUnreadable }, batch, task, unwritten)
   const { taskId, id, version } = batch
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
-  return { taskId, id, version, ...foldNative(batch, answers, plan, rules) }
+  return { taskId, id, version, ...foldNative(batch, results, plan, rules) }
 }
 
 /**
- * What was written and not acknowledged may not come back to the native channel; what was not written left it unsent, and
- * may when every vendor fails.
+ * A message that was written and not acknowledged must not return to the native channel; one that was never written may, when
+ * every vendor fails.
  */
 async function planFallback(
   deps: NativeDeps,
@@ -109,19 +115,19 @@ async function planFallback(
     plan = planDevices(devices, rules, task.speed)
   } catch (error) {
     if (isTransient(error)) throw error
-    deps.onUnjudged(error)
+    deps.onUnreadable(error)
     return undefined
   }
-  const { note, reasons } = gatherReasons()
+  const { note, reasons } = groupReasons()
   if (!sent)
     for (const batch of plan.batches) {
       batch.tried = tried
-      for (const id of batch.recipients) note('moved', 'the device was not reached in time', id)
+      for (const id of batch.recipients) note('moved', ownReasons.device_not_reached, id)
     }
   return { plan, reasons: reasons() }
 }
 
-/** Shortens inboxes of devices that stay away. */
+/** Trims the inboxes of devices that do not connect. */
 export async function trimRound({ db, onEnded }: NativeDeps): Promise<boolean> {
   for (let last: number | undefined = 0; last !== undefined; ) {
     const devices = await overfullInboxes(db, last)

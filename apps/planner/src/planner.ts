@@ -1,171 +1,122 @@
-import { tendSuspects } from '@herald/db/devices'
-import { isConnectionLost, resealSecrets } from '@herald/db/store'
-import { applyRetention, feelPulse, type PlanningFailed } from '@herald/db/tasks'
-import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
-import type { Service } from '@herald/program'
-import { counter } from '@herald/telemetry'
+import { hideCallbackKeys } from '@herald/db/certificates'
+import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
+import { isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
+import { applyRetention, findDueWork } from '@herald/db/tasks'
+import type { Context, Service } from '@herald/program'
 import { feedRound } from './feed-round.ts'
-import { startLoop } from './loop.ts'
+import { type OnLoopError, startLoops } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
 import { planRound } from './plan-round.ts'
+import { createReports } from './reports.ts'
 import { createSampler } from './sampler.ts'
 import { sweepRound } from './sweep-round.ts'
 
-/** How soon an idle planner notices new work: one cheap query. */
-const PULSE_MS = 250
-/** How often rounds run without being told to. */
-const UNTOLD_MS = 10_000
+/** How soon an idle planner finds new work: one cheap query per check. */
+const CHECK_MS = 250
+/** How often a round runs although no check woke it. */
+const FALLBACK_INTERVAL_MS = 10_000
 const FEED_BUSY_MS = 25
 /**
- * Longer than a worker rests between two tries to settle. When Postgres comes back after more than a lease, the leases it holds
- * are over: whoever frees them before their workers are back has everything that was in flight sent once more.
+ * Longer than the pause of a worker between two attempts to settle. After an outage of Postgres longer than a lease all leases
+ * have expired; reclaiming them before the workers have reconnected would send everything in flight again.
  */
 const STEADY_MS = 10_000
 const RETENTION_MS = 3_600_000
-const GUARD_MS = 30_000
-/** While keys are rotated, a process with the former settings may still write with the former key. */
+const SUSPECTS_MS = 30_000
+/** During a key rotation a process with the old settings may still write with the old key. */
 const RESEAL_MS = 30_000
+/** After an upgrade of the release that stored push tokens in clear text: 500 rows per 100 ms, ten million in an hour. */
+const HIDE_MS = 60_000
+const HIDE_ROWS = 500
+const HIDE_PAUSE_MS = 100
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
 export const planner: Service = {
   name: 'planner',
-  start({ db, queues, certificates, sealer, settings, registry, log }) {
-    const planned = counter(registry, 'herald_recipients_planned_total')
-    const unreachable = counter(registry, 'herald_recipients_unreachable_total')
-    const failures = counter(registry, 'herald_rounds_failed_total')
-    const recipients = counter(registry, 'herald_recipients_total')
-    let queueDown = false
-    const feed = {
+  start(context) {
+    const { db, queues, certificates, settings, registry } = context
+    const reports = createReports(context)
+    let disconnectedAt = Number.NEGATIVE_INFINITY
+    const onError: OnLoopError = (error, ...rest) => {
+      if (isConnectionLost(error)) disconnectedAt = performance.now()
+      reports.onLoopError(error, ...rest)
+    }
+    const deps = {
       db,
       queues,
-      onQueueFailure(error: unknown, tasks?: number[]) {
-        if (!queueDown)
-          log.warn(
-            { err: error, tasks },
-            'jobs cannot be added to the queue; their batches are named again later',
-          )
-        queueDown = true
-      },
-    }
-    let troubledAt = Number.NEGATIVE_INFINITY
-    const isSteady = () => performance.now() - troubledAt > STEADY_MS
-    const onError = (error: unknown, passing: boolean) => {
-      if (isConnectionLost(error)) troubledAt = performance.now()
-      failures.inc({ cause: passing ? 'postgres' : 'error' })
-      if (passing) log.warn({ err: error }, 'Postgres is not available')
-      else log.error({ err: error }, 'a round failed')
-    }
-
-    const onEnded = (channel: Channel, fate: string, count: number) => {
-      if (count > 0) recipients.inc({ channel: publicName(channel), fate }, count)
-    }
-    const plan = {
-      db,
-      certificates,
-      shunned: new Map<number, number>(),
-      onFailure(error: PlanningFailed) {
-        failures.inc({ cause: 'task' })
-        log.error({ err: error, task: error.taskId }, 'a task could not be planned; it is tried again')
-      },
-      onBegun: (taskId: number, large: boolean) =>
-        log.info({ task: taskId }, large ? 'a large audience is being planned' : 'a task was planned'),
-      onPlanned(plan: Plan) {
-        for (const [channel, count] of targetsOf(plan)) planned.inc({ channel: publicName(channel) }, count)
-        if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
-      },
-    }
-    const feeding = startLoop({
-      idleMs: UNTOLD_MS,
-      onError,
-      round: async () => {
-        queueDown = false
-        return (await feedRound(feed)) > 0 ? FEED_BUSY_MS : false
-      },
-    })
-    const planning = startLoop({
-      idleMs: UNTOLD_MS,
-      onError,
-      round: async () => {
-        const more = await planRound(plan)
-        if (more) feeding.wake()
-        return more
-      },
-    })
-    const sweeping = startLoop({
-      idleMs: UNTOLD_MS,
-      onError,
-      round: () => sweepRound({ ...feed, onEnded, isSteady }),
-    })
-    const native = {
-      ...feed,
-      onEnded,
       certificates,
       ackSeconds: settings.ackSeconds,
-      onUnjudged: (error: unknown) =>
-        log.error({ err: error }, 'the certificates of an application cannot be judged; its devices wait'),
+      postponed: new Map<number, number>(),
+      isSteady: () => performance.now() - disconnectedAt > STEADY_MS,
+      ...reports,
     }
-    const tending = startLoop({ idleMs: UNTOLD_MS, onError, round: () => nativeRound(native) })
-    const trimming = startLoop({ idleMs: RETENTION_MS, onError, round: () => trimRound(native) })
-    const guarding = startLoop({
-      idleMs: GUARD_MS,
-      onError,
-      round: async () => {
-        await tendSuspects(db)
-        return false
-      },
-    })
-    const retaining = startLoop({
-      idleMs: RETENTION_MS,
-      onError,
-      round: async () => {
-        await applyRetention(db, settings.retentionDays)
-        return false
-      },
-    })
-    const rotating = startLoop({
-      idleMs: RESEAL_MS,
-      onError,
-      round: async () => {
-        if (settings.otherMasterKeys.length === 0) return false
-        const { resealed, broken } = await resealSecrets(db, sealer)
-        if (resealed > 0) log.info(`${resealed} secrets were sealed anew with HERALD_MASTER_KEY`)
-        if (broken > 0) log.error(`${broken} secrets are sealed with a key that was not given`)
-        return false
-      },
-    })
     const sampler = createSampler({ db, queues, registry })
-    const sampling = startLoop({ idleMs: UNTOLD_MS, onError, round: sampler.sample })
-    let beats = 0
-    const watching = startLoop({
-      idleMs: PULSE_MS,
+    const idleMs = FALLBACK_INTERVAL_MS
+
+    async function feed(): Promise<boolean | number> {
+      reports.onFeedRound()
+      return (await feedRound(deps)) > 0 ? FEED_BUSY_MS : false
+    }
+    async function plan(): Promise<boolean> {
+      const more = await planRound(deps)
+      if (more) loops.wake('feed')
+      return more
+    }
+
+    const loops = startLoops({
+      checkMs: CHECK_MS,
+      check: () => findDueWork(db),
       onError,
-      round: async () => {
-        const { plan, send, tend } = await feelPulse(db)
-        beats++
-        if (plan) planning.wake()
-        if (send) feeding.wake()
-        if (send && beats % 2 === 0) sweeping.wake()
-        if ((send || tend) && beats % 4 === 0) tending.wake()
-        return false
-      },
+      loops: [
+        { name: 'feed', idleMs, round: feed, wokenBy: (due) => due.send },
+        { name: 'plan', idleMs, round: plan, wokenBy: (due) => due.plan },
+        {
+          name: 'sweep',
+          idleMs,
+          round: () => sweepRound(deps),
+          wokenBy: (due) => due.send,
+          everyNthCheck: 2,
+        },
+        {
+          name: 'native',
+          idleMs,
+          round: () => nativeRound(deps),
+          wokenBy: (due) => due.send || due.native,
+          everyNthCheck: 4,
+        },
+        { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
+        { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
+        {
+          name: 'retention',
+          idleMs: RETENTION_MS,
+          round: () => applyRetention(db, settings.retentionDays).then(() => false),
+        },
+        { name: 'reseal', idleMs: RESEAL_MS, round: () => resealRound(context) },
+        { name: 'hide-tokens', idleMs: HIDE_MS, round: () => hideRound(context) },
+        { name: 'sample', idleMs, round: sampler.sample },
+      ],
     })
     return {
       async stop() {
-        const loops = [
-          watching,
-          planning,
-          feeding,
-          sweeping,
-          tending,
-          trimming,
-          guarding,
-          retaining,
-          rotating,
-          sampling,
-        ]
-        await Promise.all(loops.map((loop) => loop.stop()))
+        await loops.stop()
         await sampler.stop()
       },
     }
   },
+}
+
+async function resealRound({ db, sealer, settings, log }: Context): Promise<boolean> {
+  if (settings.otherMasterKeys.length === 0) return false
+  const { resealed, broken } = await resealSecrets(db, sealer)
+  if (resealed > 0) log.info(`${resealed} secrets were resealed with HERALD_MASTER_KEY`)
+  if (broken > 0) log.error(`${broken} secrets are sealed with a key that is not configured`)
+  return false
+}
+
+/** Processes of the release before need the clear text until their upgrade window ends. */
+async function hideRound({ db, sealer }: Context): Promise<false | number> {
+  if (await isClearTextNeeded(db.pool)) return false
+  await hideCallbackKeys(db, sealer)
+  const hidden = await hideClearTokens(db, await openPushTokens(db, sealer), HIDE_ROWS)
+  return hidden > 0 && HIDE_PAUSE_MS
 }

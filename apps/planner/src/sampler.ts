@@ -1,58 +1,58 @@
-import { type Backlog, readBacklog, readStanding, type Standing } from '@herald/db/readings'
-import { type Database, type Lead, takeLead } from '@herald/db/store'
+import { type Backlog, readBacklog, readSystemStats, type SystemStats } from '@herald/db/readings'
+import { type AdvisoryLock, type Database, tryAdvisoryLock } from '@herald/db/store'
 import { channels, publicName, vendorChannels } from '@herald/domain'
 import { type PushQueues, pushQueue } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 
-/** How often the backlog is read, and the slower facts (certificates, governor, size). */
 const SAMPLE_MS = 10_000
-const STANDING_EVERY = 3
-/** A reading that takes long pays for itself with a longer rest, so that looking never is a load. */
-const REST_FACTOR = 20
+/** Certificates, governor and database size are read with every third sample. */
+const STATS_EVERY = 3
+/** The pause after a sample is at least this many times its duration, so that sampling never loads Postgres. */
+const PAUSE_FACTOR = 20
 
 export type Sampler = {
-  /** One reading; answers the ms to rest. */
+  /** Takes one sample and returns the pause in milliseconds. */
   sample(): Promise<number>
   stop(): Promise<void>
 }
 
 /**
- * Shows what waits. One planner of all holds the lead and looks; the others show nothing, and one of them takes over when
- * the lead is lost with its process or connection.
+ * Exports the backlog as metrics. One planner owns the lock and samples; the others export nothing, and one of them takes over
+ * when the owner loses its process or connection.
  */
 export function createSampler(deps: { db: Database; queues: PushQueues; registry: Registry }): Sampler {
   const { db, queues } = deps
   const gauges = createGauges(deps.registry)
   gauges.clear()
-  let lead: Lead | undefined
-  let turn = 0
+  let lock: AdvisoryLock | undefined
+  let samples = 0
 
   async function drop(): Promise<void> {
-    const former = lead
-    lead = undefined
+    const former = lock
+    lock = undefined
     gauges.clear()
     await former?.release()
   }
 
   return {
     async sample() {
-      lead ??= await takeLead(db, 'sampler')
-      if (!lead) return SAMPLE_MS
+      lock ??= await tryAdvisoryLock(db, 'sampler')
+      if (!lock) return SAMPLE_MS
       const began = performance.now()
       try {
-        gauges.showBacklog(await readBacklog(lead.runner))
-        if (turn++ % STANDING_EVERY === 0) gauges.showStanding(await readStanding(lead.runner))
+        gauges.showBacklog(await readBacklog(lock.runner))
+        if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(lock.runner))
       } catch (error) {
         await drop()
         throw error
       }
       const took = performance.now() - began
       for (const channel of vendorChannels) {
-        // A queue that is away says so elsewhere; an old number here would be a lie.
+        // While the queue is down the series is removed: an old value would be wrong.
         const counts = await queues.counts(pushQueue(channel)).catch(() => undefined)
         gauges.showJobs(publicName(channel), counts)
       }
-      return Math.max(SAMPLE_MS, took * REST_FACTOR)
+      return Math.max(SAMPLE_MS, took * PAUSE_FACTOR)
     },
     stop: drop,
   }
@@ -86,7 +86,7 @@ function createGauges(registry: Registry) {
 
   function showBacklog(backlog: Backlog): void {
     recipients.reset()
-    // An autoscaler needs the zero: a series that is missing says nothing.
+    // An autoscaler needs a zero; it cannot use a missing series.
     for (const channel of channels) {
       for (const state of ['ready', 'released', 'sending'])
         recipients.set({ channel: publicName(channel), state }, 0)
@@ -99,27 +99,27 @@ function createGauges(registry: Registry) {
     planningAge.set(backlog.planningAge)
   }
 
-  function showStanding(standing: Standing): void {
+  function showStats(stats: SystemStats): void {
     for (const one of [certificates, expiry, permits, inDebt, usedToday]) one.reset()
     const soonest = new Map<string, number>()
-    for (const { channel, state, count, expiresIn } of standing.certificates) {
+    for (const { channel, state, count, expiresIn } of stats.certificates) {
       const name = publicName(channel)
       certificates.set({ channel: name, state }, count)
       if (expiresIn !== null) soonest.set(name, Math.min(expiresIn, soonest.get(name) ?? expiresIn))
     }
     for (const [channel, seconds] of soonest) expiry.set({ channel }, seconds)
-    for (const row of standing.governor) {
+    for (const row of stats.governor) {
       const labels = { channel: publicName(row.channel), class: row.messageClass }
       permits.set(labels, row.permits)
       inDebt.set(labels, row.inDebt)
       usedToday.set(labels, row.usedToday)
     }
-    bytes.set(standing.databaseBytes)
+    bytes.set(stats.databaseBytes)
   }
 
   return {
     showBacklog,
-    showStanding,
+    showStats,
     showJobs(channel: string, counts: { waiting: number; active: number } | undefined) {
       for (const state of ['waiting', 'active'] as const)
         if (counts) jobs.set({ channel, state }, counts[state])
@@ -127,7 +127,7 @@ function createGauges(registry: Registry) {
     },
     clear() {
       for (const one of all) one.reset()
-      // Without labels a reset gauge shows a zero, which here would be a claim.
+      // A gauge without labels exports 0 after a reset, which would be wrong here.
       for (const one of [planningAge, bytes]) one.remove()
     },
   }

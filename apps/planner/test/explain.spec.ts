@@ -4,7 +4,7 @@ import { explain } from '@herald/plan'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type DeviceSeed, type Machine, plainMessage, startMachine } from './machine.ts'
+import { type DeviceSeed, type Harness, plainMessage, startHarness } from './harness.ts'
 
 const words = ['ups', 'fcm', ...upsChannels] as readonly SequenceWord[]
 
@@ -23,17 +23,17 @@ const request = fc.record({
 })
 
 describe('explain and delivery', () => {
-  let machine: Machine
+  let harness: Harness
   beforeAll(async () => {
-    machine = await startMachine()
-    await machine.startPlanner()
-    await machine.startWorkers()
+    harness = await startHarness()
+    await harness.startPlanner()
+    await harness.startWorkers()
   })
-  afterAll(() => machine.stop())
+  afterAll(() => harness.stop())
 
   it('agree for any device, strategy and sequence', async () => {
-    const app = await machine.addApplication('any')
-    await machine.db.pool.query(
+    const app = await harness.addApplication('any')
+    await harness.db.pool.query(
       `UPDATE certificate SET state = 'closed', last_error = 'refused', last_error_at = now() WHERE app_id = $1 AND channel = 'vivo'`,
       [app],
     )
@@ -41,7 +41,7 @@ describe('explain and delivery', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(device, { minLength: 1, maxLength: 12 }), request, async (seeds, wish) => {
         const alias = `run ${number++}`
-        const ids = await machine.addDevices(
+        const ids = await harness.addDevices(
           app,
           seeds.map((seed, i) => ({
             ...seed,
@@ -58,29 +58,29 @@ describe('explain and delivery', () => {
           ttl: wish.ttl,
           message: { ...plainMessage, title: `not on ${wish.without}` },
         }
-        const told = await Promise.all(
-          ids.map((id) => explain(machine, { appId: app, ...task }, id).then(({ channel }) => channel)),
+        const explained = await Promise.all(
+          ids.map((id) => explain(harness, { appId: app, ...task }, id).then(({ channel }) => channel)),
         )
-        const taskId = await machine.notify(app, task)
-        expect(await assigned(taskId, ids)).toEqual(told)
-        // vivo is closed: who has nothing else is held, everybody else is sent to.
-        const sendable = told.filter(
+        const taskId = await harness.notify(app, task)
+        expect(await assigned(taskId, ids)).toEqual(explained)
+        // vivo is closed: devices with no other channel wait, all others are sent to.
+        const sendable = explained.filter(
           (channel) => channel !== null && !['vivo', 'nativepush'].includes(channel),
         )
-        await until(async () => (await machine.ledger(taskId)).length >= sendable.length, {
+        await until(async () => (await harness.ledger(taskId)).length >= sendable.length, {
           seconds: 10,
           what: 'the deliveries',
         })
-        const delivered = (await machine.ledger(taskId)).map(({ channel }) =>
+        const delivered = (await harness.ledger(taskId)).map(({ channel }) =>
           publicName(channel as VendorChannel),
         )
         expect(delivered.sort()).toEqual(sendable.sort())
         for (const [i, seed] of seeds.entries()) {
-          const { channel, others } = await explain(machine, { appId: app, ...task }, ids[i]!)
-          // Every channel the device could be thought to use is spoken of, once.
-          const spoken = [...others.map((other) => other.channel), ...(channel === null ? [] : [channel])]
-          expect(new Set(spoken).size).toBe(spoken.length)
-          expect(spoken).toEqual(
+          const { channel, others } = await explain(harness, { appId: app, ...task }, ids[i]!)
+          // Each channel that the device has is mentioned once.
+          const mentioned = [...others.map((other) => other.channel), ...(channel === null ? [] : [channel])]
+          expect(new Set(mentioned).size).toBe(mentioned.length)
+          expect(mentioned).toEqual(
             expect.arrayContaining([
               'nativepush',
               ...Object.keys(seed.tokens ?? {}).map((name) => publicName(name as VendorChannel)),
@@ -90,12 +90,12 @@ describe('explain and delivery', () => {
       }),
       { numRuns: 60, endOnFailure: true },
     )
-    expect(await machine.imbalances()).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
   }, 120_000)
 
-  /** The channel each device was assigned to, in public names; null where none could take it. */
+  /** Returns the public name of the channel of each device; null without a channel. */
   async function assigned(taskId: number, ids: number[]): Promise<(string | null)[]> {
-    const { rows } = await machine.db.pool.query<{ device: number; channel: VendorChannel | 'native' }>(
+    const { rows } = await harness.db.pool.query<{ device: number; channel: VendorChannel | 'native' }>(
       `SELECT r.device, b.channel FROM batch b CROSS JOIN LATERAL unnest(b.recipients) AS r (device) WHERE b.task_id = $1
        UNION ALL SELECT device_id, 'native' FROM inbox WHERE task_id = $1`,
       [taskId],

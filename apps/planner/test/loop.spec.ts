@@ -1,40 +1,66 @@
 import { until } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { startLoop } from '../src/loop.ts'
+import { startLoop, startLoops } from '../src/loop.ts'
 
 describe('a loop', () => {
-  it('ends when the round under way has ended', async () => {
+  it('ends when the round in progress has ended', async () => {
     const round = Promise.withResolvers<boolean>()
-    let over = false
-    const loop = startLoop({ idleMs: 60_000, round: () => round.promise, onError: () => {} })
+    let ended = false
+    const loop = startLoop({ name: 'spec', idleMs: 60_000, round: () => round.promise, onError: () => {} })
     const stopped = loop.stop().then(() => {
-      over = true
+      ended = true
     })
     await new Promise((resolve) => setImmediate(resolve))
-    expect(over).toBe(false)
+    expect(ended).toBe(false)
     round.resolve(false)
     await stopped
   })
 
-  it('goes on after a round that failed, at once while there is more, and when it is woken', async () => {
+  it('repeats after a round that failed, at once while there is more, and when it is woken', async () => {
     const rounds = ['fails', true, false, false]
-    const told: unknown[] = []
+    const errors: unknown[] = []
     let begun = 0
     const loop = startLoop({
+      name: 'spec',
       idleMs: 60_000,
       async round() {
         const round = rounds[begun++]!
         if (typeof round === 'string') throw new Error(round)
         return round
       },
-      onError: (error, passing) => told.push([(error as Error).message, passing]),
+      onError: (error, ...details) => errors.push([(error as Error).message, ...details]),
     })
     await until(() => begun === 1)
     loop.wake()
     await until(() => begun === 3)
-    expect(told).toEqual([['fails', false]])
+    expect(errors).toEqual([['fails', false, 'spec']])
     loop.wake()
     await until(() => begun === 4)
     await loop.stop()
   })
+})
+
+it('loops are woken by due work, some only by every second check', async () => {
+  const rounds = { often: 0, rarely: 0, never: 0 }
+  let checks = 0
+  const loop = (name: keyof typeof rounds) => ({
+    name,
+    idleMs: 60_000,
+    round: async () => ++rounds[name] < 0,
+  })
+  const loops = startLoops({
+    checkMs: 1,
+    check: async () => ++checks <= 4,
+    onError: () => {},
+    loops: [
+      { ...loop('often'), wokenBy: (due) => due },
+      { ...loop('rarely'), wokenBy: (due) => due, everyNthCheck: 2 },
+      loop('never'),
+    ],
+  })
+  await until(() => checks >= 6)
+  expect(rounds).toEqual({ often: 5, rarely: 3, never: 1 })
+  loops.wake('never')
+  await until(() => rounds.never === 2)
+  await loops.stop()
 })

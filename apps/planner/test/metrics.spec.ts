@@ -2,22 +2,22 @@ import { counters, createRegistry, gauges, histograms, type Registry } from '@he
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createSampler } from '../src/sampler.ts'
-import { type Machine, plainMessage, startMachine } from './machine.ts'
+import { type Harness, plainMessage, startHarness } from './harness.ts'
 
-let machine: Machine
+let harness: Harness
 let app: string
 beforeAll(async () => {
-  machine = await startMachine()
-  app = await machine.addApplication('measured', { limits: { devicesPerSecond: 1000, dailyQuota: 5 } })
-  await machine.startPlanner()
+  harness = await startHarness()
+  app = await harness.addApplication('measured', { limits: { devicesPerSecond: 1000, dailyQuota: 5 } })
+  await harness.startPlanner()
 }, 60_000)
-afterAll(() => machine.stop())
+afterAll(() => harness.stop())
 
 /** The sum of the samples whose labels include these. */
 async function value(
   name: string,
   labels: Record<string, string> = {},
-  registry: Registry = machine.registry,
+  registry: Registry = harness.registry,
 ) {
   const found = await registry.getSingleMetric(name)?.get()
   const samples = (found?.values ?? []).filter(
@@ -28,17 +28,17 @@ async function value(
   return samples.length === 0 ? undefined : samples.reduce((sum, sample) => sum + sample.value, 0)
 }
 
-describe('what the programs show of a push', () => {
+describe('the metrics of a push', () => {
   it('counts every fate, and outcomes by kind', async () => {
-    await machine.startWorkers(['xiaomi', 'honor'])
-    await machine.addDevices(app, [
+    await harness.startWorkers(['xiaomi', 'honor'])
+    await harness.addDevices(app, [
       ...['a', 'b', 'c'].map((name) => ({ tokens: { xiaomi: `${name}:accepted` } })),
       { tokens: { xiaomi: 'd:gone' } },
       { tokens: { honor: 'e:accepted', xiaomi: 'e:rejected' } },
       { tokens: {} },
     ])
-    const task = await machine.notify(app)
-    await machine.finished(task, 30)
+    const task = await harness.notify(app)
+    await harness.finished(task, 30)
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'sent' })).toBe(3)
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'failed' })).toBe(1)
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'moved' })).toBe(1)
@@ -51,37 +51,37 @@ describe('what the programs show of a push', () => {
     expect(await value('herald_job_seconds', { channel: 'xiaomi' })).toBe(1)
   })
 
-  it('measures the way to the vendor from the accept, and a planned one from its time', async () => {
+  it('measures the latency from the accept, and of a scheduled task from its begin time', async () => {
     const sum = async () => {
-      const found = await machine.registry.getSingleMetric('herald_notify_to_vendor_seconds')!.get()
+      const found = await harness.registry.getSingleMetric('herald_notify_to_vendor_seconds')!.get()
       return found.values
         .filter((sample) => (sample as { metricName?: string }).metricName?.endsWith('_sum'))
         .reduce((total, sample) => total + sample.value, 0)
     }
     const before = await sum()
-    await machine.addDevices(app, [{ tokens: { honor: 'late:accepted' }, tag: 'late' }])
+    await harness.addDevices(app, [{ tokens: { honor: 'late:accepted' }, tag: 'late' }])
     const begin = Math.floor(Date.now() / 1000) + 2
-    const task = await machine.notify(app, {
+    const task = await harness.notify(app, {
       audience: { kind: 'tag', tags: ['late'] },
       message: { ...plainMessage, showBegin: begin },
     })
-    await machine.finished(task, 30)
+    await harness.finished(task, 30)
     expect(await value('herald_recipients_planned_total', { channel: 'honor' })).toBe(1)
-    // Counted from the accept it would be two seconds more than has passed since its time.
+    // Measured from the accept it would be two seconds more.
     expect((await sum()) - before).toBeLessThanOrEqual(Date.now() / 1000 - begin)
   })
 
-  it('shows who had to wait for the governor and what stands in the queue', async () => {
-    await machine.addDevices(
+  it('counts recipients deferred by the governor, and the backlog', async () => {
+    await harness.addDevices(
       app,
       Array.from({ length: 8 }, (_, i) => ({ tokens: { xiaomi: `q${i}:accepted` }, tag: 'quota' })),
     )
-    await machine.addDevices(app, [{ tokens: { oppo: 'o:accepted' }, tag: 'quota' }])
-    await machine.notify(app, { audience: { kind: 'tag', tags: ['quota'] } })
+    await harness.addDevices(app, [{ tokens: { oppo: 'o:accepted' }, tag: 'quota' }])
+    await harness.notify(app, { audience: { kind: 'tag', tags: ['quota'] } })
     await until(async () => ((await value('herald_governor_held_total', { cause: 'quota' })) ?? 0) >= 1, {
       seconds: 30,
     })
-    // Nobody works for oppo here, so its batch waits to be taken.
+    // There is no oppo worker, so its batch waits.
     await until(
       async () => (await value('herald_queue_recipients', { channel: 'oppo', state: 'released' })) === 1,
       {
@@ -106,13 +106,13 @@ describe('what the programs show of a push', () => {
     expect(await value('herald_postgres_connections', { state: 'waiting' })).toBe(0)
   })
 
-  it('lets one planner of several look, and another when it is gone', async () => {
+  it('are sampled by one of several planners, and by another when that one stops', async () => {
     const registry = createRegistry('second')
-    const second = createSampler({ db: machine.db, queues: machine.queues, registry })
+    const second = createSampler({ db: harness.db, queues: harness.queues, registry })
     await second.sample()
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' }, registry)).toBeUndefined()
     expect(await value('herald_database_bytes', {}, registry)).toBeUndefined()
-    await machine.stopServices()
+    await harness.stopServices()
     await second.sample()
     expect(await value('herald_queue_recipients', { channel: 'oppo' }, registry)).toBe(1)
     expect(await value('herald_governor_used_today', { channel: 'xiaomi' }, registry)).toBeGreaterThan(0)
@@ -120,7 +120,7 @@ describe('what the programs show of a push', () => {
     await second.stop()
   })
 
-  it('uses only labels that cannot grow without bound', () => {
+  it('use only labels with a bounded number of values', () => {
     const bounded = ['channel', 'kind', 'fate', 'outcome', 'code', 'cause', 'result', 'state', 'class']
     const more = ['dependency', 'path', 'status', 'lane']
     for (const [name, { help, labels }] of Object.entries({ ...counters, ...gauges, ...histograms })) {

@@ -8,8 +8,8 @@ const migrate = async (url: string) => {
   return { code, output: job.output() }
 }
 
-describe('the migration as a job of its own', () => {
-  it('brings an empty database up to date, and has nothing to do the second time', async () => {
+describe('the migration job', () => {
+  it('migrates an empty database, and has nothing to do the second time', async () => {
     const database = await testDatabase({ migrated: false })
     try {
       const first = await migrate(database.url)
@@ -22,10 +22,10 @@ describe('the migration as a job of its own', () => {
     }
   })
 
-  it('says in one sentence what is wrong', async () => {
-    const nobody = await migrate(`postgres://herald@127.0.0.1:${await freePort()}/herald`)
-    expect(nobody.code).toBe(1)
-    expect(nobody.output.trim().split('\n')).toHaveLength(1)
+  it('reports a problem in one line', async () => {
+    const unreachable = await migrate(`postgres://herald@127.0.0.1:${await freePort()}/herald`)
+    expect(unreachable.code).toBe(1)
+    expect(unreachable.output.trim().split('\n')).toHaveLength(1)
     const blank = await migrate('')
     expect([blank.code, blank.output]).toEqual([1, expect.stringMatching(/^DATABASE_URL is not set: /)])
   })

@@ -1,24 +1,24 @@
 import { cancelTask, recordReceipts } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Machine, startMachine } from './machine.ts'
+import { type Harness, startHarness } from './harness.ts'
 
 const ROWS = 200_000
 const watched = ['device', 'device_tag', 'binding', 'batch', 'receipt', 'counter', 'task']
 
 describe('the pipeline on 200,000 rows of each large table', () => {
-  let machine: Machine
+  let harness: Harness
   let app: string
   let big: string
   beforeAll(async () => {
-    machine = await startMachine()
-    app = await machine.addApplication('big')
-    const other = await machine.addApplication('other')
+    harness = await startHarness()
+    app = await harness.addApplication('big')
+    const other = await harness.addApplication('other')
     big = other
-    const { pool } = machine.db
+    const { pool } = harness.db
     await pool.query(
-      `INSERT INTO device (app_id, guid, push_token, platform, alias, user_id)
-       SELECT $1, 'g' || n, 'p' || n, 'android', 'a' || n, n FROM generate_series(1, ${ROWS}) n`,
+      `INSERT INTO device (app_id, guid, push_token_hash, platform, alias, user_id)
+       SELECT $1, 'g' || n, push_token_hash('p' || n), 'android', 'a' || n, n FROM generate_series(1, ${ROWS}) n`,
       [other],
     )
     await pool.query(
@@ -44,7 +44,7 @@ describe('the pipeline on 200,000 rows of each large table', () => {
     )
     await pool.query(`INSERT INTO receipt (task_id, device_id, channel) SELECT id, 1, 'xiaomi' FROM task`)
     await pool.query('ANALYZE')
-    await machine.addDevices(
+    await harness.addDevices(
       app,
       Array.from({ length: 3000 }, (_, i) => ({
         tokens: { oppo: `o${i}:${i % 7 === 0 ? 'gone' : 'accepted'}`, fcm: `f${i}:accepted` },
@@ -54,43 +54,44 @@ describe('the pipeline on 200,000 rows of each large table', () => {
       })),
     )
   }, 120_000)
-  afterAll(() => machine.stop())
+  afterAll(() => harness.stop())
 
   it('reads every large table through its indexes', async () => {
-    await machine.startPlanner()
-    await machine.startWorkers(['oppo', 'fcm'])
-    const { pool } = machine.db
+    const { pool } = harness.db
+    // The planner replaces clear text by hashes.
     const tokens = (
       await pool.query('SELECT push_token FROM device WHERE app_id = $1 ORDER BY id LIMIT 20', [app])
     ).rows
+    await harness.startPlanner()
+    await harness.startWorkers(['oppo', 'fcm'])
     const before = await scans()
 
     const tasks = [
-      await machine.notify(app, { audience: { kind: 'all' } }),
-      await machine.notify(app, { audience: { kind: 'tag', tags: ['odd', 'none'] } }),
-      await machine.notify(app, { audience: { kind: 'alias', aliases: ['alias7', 'alias8'] } }),
-      await machine.notify(app, { audience: { kind: 'user_id', userIds: [5n, 6n] }, requestId: 'once' }),
-      await machine.notify(app, {
+      await harness.notify(app, { audience: { kind: 'all' } }),
+      await harness.notify(app, { audience: { kind: 'tag', tags: ['odd', 'none'] } }),
+      await harness.notify(app, { audience: { kind: 'alias', aliases: ['alias7', 'alias8'] } }),
+      await harness.notify(app, { audience: { kind: 'user_id', userIds: [5n, 6n] }, requestId: 'once' }),
+      await harness.notify(app, {
         audience: { kind: 'push_token', pushTokens: tokens.map((row) => row.push_token) },
       }),
-      await machine.notify(app, { audience: { kind: 'tag', tags: ['even'] }, speed: 5000 }),
+      await harness.notify(app, { audience: { kind: 'tag', tags: ['even'] }, speed: 5000 }),
     ]
-    for (const task of tasks) await machine.finished(task, 60)
-    // A broadcast to every row: its pages are a large share of the tables, which tempts the planner of Postgres most.
-    const everyone = await machine.notify(big)
-    await until(async () => (await machine.stateOf(everyone)) === 'sending', {
+    for (const task of tasks) await harness.finished(task, 60)
+    // A broadcast to every row: its pages are a large share of the tables, for which Postgres prefers a sequential scan.
+    const everyone = await harness.notify(big)
+    await until(async () => (await harness.stateOf(everyone)) === 'sending', {
       seconds: 60,
       what: 'the plan',
     })
-    await cancelTask(machine.db, { appId: big }, everyone)
-    await machine.finished(everyone, 60)
-    expect(await machine.counters(everyone)).toEqual({ xiaomi: { target: ROWS, cancelled: ROWS } })
+    await cancelTask(harness.db, { appId: big }, everyone)
+    await harness.finished(everyone, 60)
+    expect(await harness.counters(everyone)).toEqual({ xiaomi: { target: ROWS, cancelled: ROWS } })
     const sent = await pool.query(
       `SELECT recipients[1] AS device FROM batch WHERE task_id = $1 AND channel = 'oppo' AND status LIKE 's%'`,
       [tasks[0]],
     )
     await recordReceipts(
-      machine.db,
+      harness.db,
       sent.rows.map(({ device }) => ({
         appId: app,
         taskId: tasks[0]!,
@@ -100,17 +101,17 @@ describe('the pipeline on 200,000 rows of each large table', () => {
     )
 
     const after = await scans()
-    expect(await machine.imbalances()).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
     expect(Object.fromEntries(watched.map((table) => [table, after[table]! - before[table]!]))).toEqual(
       Object.fromEntries(watched.map((table) => [table, 0])),
     )
   }, 120_000)
 
-  /** Sequential scans of tables and partitions with rows, by table. Empty partitions cost nothing to scan. */
+  /** Returns the number of sequential scans per table, without those of empty partitions, which cost nothing. */
   async function scans(): Promise<Record<string, number>> {
-    // Every backend reports its counts at the end of a statement, but at most once a second.
+    // A backend reports its counts at most once per second.
     await new Promise((resolve) => setTimeout(resolve, 1500))
-    const { rows } = await machine.db.pool.query<{ name: string; scans: number }>(
+    const { rows } = await harness.db.pool.query<{ name: string; scans: number }>(
       `SELECT regexp_replace(relname, '_[0-9]{8}$', '') AS name, sum(seq_scan)::int AS scans FROM pg_stat_user_tables
        WHERE n_live_tup > 100 OR relname !~ '_[0-9]{8}$' GROUP BY 1`,
     )

@@ -18,14 +18,14 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Queues of this depth that remember which tasks were named to them. */
+/** Queues of this depth that record the tasks of their jobs. */
 function queuesOf(depth: () => Promise<number> = async () => 0) {
-  const named: number[] = []
+  const enqueued: number[] = []
   const add = async (_queue: string, job: PushJob) => {
-    for (const { taskId } of job.batches) named.push(taskId)
+    for (const { taskId } of job.batches) enqueued.push(taskId)
   }
   return {
-    named,
+    enqueued,
     deps: {
       db,
       queues: { add, depth } as unknown as PushQueues,
@@ -37,9 +37,9 @@ function queuesOf(depth: () => Promise<number> = async () => 0) {
 }
 
 async function released(channel: Channel, seconds: number): Promise<number> {
-  const outlet = channel === 'native' ? { node: 'a' } : { certificateId: 1 }
+  const destination = channel === 'native' ? { node: 'a' } : { certificateId: 1 }
   const { taskId } = await acceptPlan(db, 'app', {
-    batches: [{ channel, ...outlet, recipients: [1], tried: [] }],
+    batches: [{ channel, ...destination, recipients: [1], tried: [] }],
   })
   await db.pool.query('UPDATE batch SET released_at = now() - make_interval(secs => $2) WHERE task_id = $1', [
     taskId,
@@ -50,26 +50,26 @@ async function released(channel: Channel, seconds: number): Promise<number> {
 const settleAll = () => db.pool.query(`UPDATE batch SET state = 'settled'`)
 
 describe('a batch that was released and not claimed', () => {
-  const unknown = () => Promise.reject(new Error('the queue is away'))
+  const unknown = () => Promise.reject(new Error('the queue is down'))
   it.each<[string, Channel, number, () => Promise<number>, boolean]>([
     ['a moment ago from an empty queue', 'fcm', 1, async () => 0, false],
     ['for seconds from an empty queue', 'fcm', 4, async () => 0, true],
     ['for seconds from a queue with jobs', 'fcm', 4, async () => 3, false],
     ['for over a minute from a queue with jobs', 'fcm', 61, async () => 3, true],
-    ['for over a minute from a queue that is far behind', 'fcm', 61, async () => 5001, false],
-    ['for over a minute from a queue that is away', 'fcm', 61, unknown, false],
+    ['for over a minute from a queue with a long backlog', 'fcm', 61, async () => 5001, false],
+    ['for over a minute from a queue that is down', 'fcm', 61, unknown, false],
     ['for seconds by its gateway', 'native', 4, unknown, true],
   ])('%s', async (_, channel, seconds, depth, again) => {
     const task = await released(channel, seconds)
-    const { named, deps } = queuesOf(depth)
+    const { enqueued, deps } = queuesOf(depth)
     await sweepRound(deps)
     await sweepRound(deps)
-    expect(named).toEqual(again ? [task] : [])
+    expect(enqueued).toEqual(again ? [task] : [])
     await settleAll()
   })
 })
 
-it('a batch of a worker that died is ready again when its lease is over', async () => {
+it('a batch of a worker that died is ready again when its lease has expired', async () => {
   const task = await released('fcm', 0)
   await db.pool.query(
     `UPDATE batch SET state = 'sending', worker = 'dead', lease_until = now() - interval '1 second' WHERE task_id = $1`,
@@ -81,7 +81,7 @@ it('a batch of a worker that died is ready again when its lease is over', async 
   await settleAll()
 })
 
-it('a broadcast fills the window of its certificate and leaves the turn to others', async () => {
+it('a broadcast fills the window of its certificate only', async () => {
   const thousand = Array.from({ length: 1000 }, (_, i) => i + 1)
   const ready = (certificateId: number, count: number) =>
     acceptPlan(
@@ -95,14 +95,14 @@ it('a broadcast fills the window of its certificate and leaves the turn to other
           tried: [],
         })),
       },
-      { held: true, lane: 'normal' },
+      { released: false, lane: 'normal' },
     )
   const { taskId: broadcast } = await ready(1, 25)
   const { taskId: neighbour } = await ready(2, 1)
-  const { named, deps } = queuesOf()
+  const { enqueued, deps } = queuesOf()
   await feedRound(deps)
   await feedRound(deps)
-  expect(named.filter((task) => task === broadcast)).toHaveLength(20)
-  expect(named.filter((task) => task === neighbour)).toHaveLength(1)
+  expect(enqueued.filter((task) => task === broadcast)).toHaveLength(20)
+  expect(enqueued.filter((task) => task === neighbour)).toHaveLength(1)
   await settleAll()
 })

@@ -1,4 +1,4 @@
-import { apns } from '@herald/channels'
+import { adapter } from '@herald/channels/apns'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(apns)
+await runChannelWorker(adapter)

@@ -1,4 +1,4 @@
-import { fcm } from '@herald/channels'
+import { adapter } from '@herald/channels/fcm'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(fcm)
+await runChannelWorker(adapter)

@@ -1,4 +1,4 @@
-import { honor } from '@herald/channels'
+import { adapter } from '@herald/channels/honor'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(honor)
+await runChannelWorker(adapter)

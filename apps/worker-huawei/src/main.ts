@@ -1,4 +1,4 @@
-import { huawei } from '@herald/channels'
+import { adapter } from '@herald/channels/huawei'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(huawei)
+await runChannelWorker(adapter)

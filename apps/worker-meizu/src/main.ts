@@ -1,4 +1,4 @@
-import { meizu } from '@herald/channels'
+import { adapter } from '@herald/channels/meizu'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(meizu)
+await runChannelWorker(adapter)

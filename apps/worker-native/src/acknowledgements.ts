@@ -1,46 +1,56 @@
+import { coalesce } from '@herald/async'
 import { type Acknowledgement, acknowledge } from '@herald/db/native'
 import type { Database } from '@herald/db/store'
-import { createGatherer } from './gather.ts'
+import { writeUntil } from './write-until.ts'
 
 export type Acknowledgements = {
-  record(acknowledgement: Acknowledgement): void
+  /** `isProven`: this gateway wrote the task to the device. */
+  record(acknowledgement: Acknowledgement, isProven: boolean): void
   flushed(): Promise<void>
 }
 
-/** While Postgres is away this many are kept; devices repeat what is lost beyond it when the message comes again. */
-const MOST_KEPT = 200_000
+/** Maximum kept while Postgres is down. Devices repeat lost acknowledgements when the message is delivered again. */
+const MAX_KEPT = 200_000
+const MAX_KEPT_UNPROVEN = 100_000
 
-/** Writes acknowledgements down in groups, because one by one the counters would be the limit. */
+/**
+ * Writes acknowledgements in groups; single writes would be limited by the counters' row locks. Proven and unproven ones are
+ * written separately: behind a flood of invented ones the others would be lost, or so late that vendors repeat their pushes.
+ */
 export function recordAcknowledgements(deps: {
   db: Database
-  /** So many were new. */
+  /** `count` acknowledgements were new. */
   onReceived(count: number): void
-  onTrouble(error: unknown): void
-  giveUp(): boolean
+  onPostgresError(error: unknown): void
+  /** Ends the attempts to write. */
+  ending: AbortSignal
 }): Acknowledgements {
-  let kept = 0
-  const gatherer = createGatherer<Acknowledgement>({
-    ms: 50,
-    most: 1000,
-    async take(receipts) {
-      for (let written = false; !written && !deps.giveUp(); ) {
-        try {
-          deps.onReceived(await acknowledge(deps.db, receipts))
-          written = true
-        } catch (error) {
-          deps.onTrouble(error)
-          await new Promise((resolve) => setTimeout(resolve, 500))
-        }
-      }
-      kept -= receipts.length
-    },
-  })
+  const proven = createList(MAX_KEPT)
+  const unproven = createList(MAX_KEPT_UNPROVEN)
+
+  function createList(max: number) {
+    let kept = 0
+    const group = coalesce<Acknowledgement>({
+      windowMs: 50,
+      maxItems: 1000,
+      async write(receipts) {
+        const write = async () => deps.onReceived(await acknowledge(deps.db, receipts))
+        await writeUntil(deps.ending, write, deps.onPostgresError)
+        kept -= receipts.length
+      },
+    })
+    return {
+      record(acknowledgement: Acknowledgement): void {
+        if (kept >= max) return
+        kept++
+        void group.add(acknowledgement)
+      },
+      flushed: group.flushed,
+    }
+  }
+
   return {
-    record(acknowledgement) {
-      if (kept >= MOST_KEPT) return
-      kept++
-      gatherer.add(acknowledgement)
-    },
-    flushed: gatherer.flushed,
+    record: (acknowledgement, isProven) => (isProven ? proven : unproven).record(acknowledgement),
+    flushed: async () => void (await Promise.all([proven.flushed(), unproven.flushed()])),
   }
 }

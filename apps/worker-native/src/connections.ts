@@ -1,169 +1,181 @@
+import { tokenBuckets } from '@herald/async'
 import type { WebSocket } from 'ws'
+import { drainConnections } from './drain-connections.ts'
 import { welcomeFrame } from './frames.ts'
-import type { Greeter } from './greeter.ts'
-import { type Closing, type Event, step } from './protocol.ts'
-import { createRateLimiter } from './rate-limiter.ts'
-import { createSession, examine, isFull, type Session } from './session.ts'
+import { startHealthTicks } from './health.ts'
+import type { Presence } from './presence.ts'
+import { type CloseReason, type Event, step } from './protocol.ts'
+import { createSession, isFull, type Session } from './session.ts'
 
 export type Connections = {
-  /** Connected devices; one connection each, the newest. */
+  /** Connected devices, each with its newest connection. */
   sessions: ReadonlyMap<number, Session>
-  /** Every open socket, devices that have not said hello included. */
+  /** Number of open sockets, including those without a hello. */
   count(): number
   countOf(address: string): number
+  /** Number of connections of an address whose device is not known yet. */
+  unidentifiedOf(address: string): number
   accept(socket: WebSocket, address: string): void
-  /** Hands a frame to the connection of a device; false when there is none that can take it. */
+  /** Writes a frame to the connection of a device; false when there is none that can take it. */
   write(deviceId: number, taskId: number, frame: Buffer): boolean
   wasWritten(deviceId: number, taskId: number): boolean
   /** Ends the connection of a device if it is still this one. */
-  end(deviceId: number, connection: number, why: Closing): void
-  /** Ends all, evenly over `ms`, and resolves when every socket is closed. */
-  moveAll(ms: number): Promise<void>
+  end(deviceId: number, connection: number, why: CloseReason): void
+  /** Ends all connections evenly over `ms`, and resolves when every socket is closed. */
+  drain(ms: number): Promise<void>
   stop(): void
 }
 
 export type ConnectionsDeps = {
-  greeter: Greeter
+  presence: Presence
   onWelcome(session: Session): void
-  onAcknowledged(session: Session, taskIds: number[]): void
-  /** A device that could take no more has read what waited for it. */
-  onRoom(deviceId: number): void
-  /** A connection ended before these tasks were acknowledged over it. */
-  onLost(deviceId: number, taskIds: ReadonlySet<number>): void
-  /** We ended a connection with this code. */
+  /** `written` were written to this connection; `others` may have been written to an earlier one, or are invented. */
+  onAcknowledged(session: Session, written: number[], others: number[]): void
+  /** A device whose buffer was full has read it. */
+  onWritable(deviceId: number): void
+  /** A connection ended without an acknowledgement of these tasks. */
+  onUnacknowledged(deviceId: number, taskIds: ReadonlySet<number>): void
+  /** The gateway ended a connection with this code. */
   onClosed(code: number): void
 }
 
-const TICK_MS = 1_000
-const FRAMES_PER_TICK = 200
-/** So many acknowledged tasks weigh as much as a frame: each is a row, and all devices share the way to Postgres. */
+/** Frames include pings and pongs. */
+const MAX_FRAMES_PER_TICK = 200
+/** A client that still sends after its close frame is cut off: `ws` parses frames until the socket ends. */
+const MAX_FRAMES_BEFORE_CUT = 1000
+/** Pings are answered while at most this many bytes wait to be sent; a client that reads gets its data instead. */
+const MAX_BUFFERED_FOR_PONG = 16 * 1024
+/** Ten acknowledged tasks count as one frame for rate limiting: each is a row in Postgres. */
 const TASKS_PER_FRAME = 10
-/** A device that two programs fight over, or that reconnects in a loop, must not cost more than this. */
+/** Limit per device, for two programs that use the same token or a client that reconnects in a loop. */
 const HELLOS = { burst: 20, perSecond: 0.5 }
-/** Sockets that do not close when told are cut off after this. */
-const CLOSING_MS = 2_000
 
-const held = Symbol('session')
-type HeldSocket = WebSocket & { [held]: Session }
+const sessionKey = Symbol('session')
+type SessionSocket = WebSocket & { [sessionKey]: Session }
 
-/** Holds the sockets and does what the protocol says. Handlers are shared by all sockets; each would cost memory apart. */
+/** Owns the sockets and executes the protocol. All sockets share the handlers; closures per socket would cost memory. */
 export function createConnections(deps: ConnectionsDeps): Connections {
   const sessions = new Map<number, Session>()
   const all = new Set<Session>()
-  const addresses = new Map<string, number>()
+  const addresses = new Map<string, { open: number; unidentified: number }>()
   const applications = new Map<string, string>()
-  const hellos = createRateLimiter(HELLOS)
+  const hellos = tokenBuckets(HELLOS)
 
   function handle(session: Session, event: Event): void {
     const { state, action } = step(session.state, event)
     session.state = state
     switch (action.do) {
       case 'look up':
-        // Before Postgres is asked: the greeting would take the presence from the connection that the device has.
-        if (hellos.allows(action.pushToken)) void greet(session, action.pushToken)
-        else handle(session, { kind: 'end', why: 'restless' })
+        // Checked before the lookup, which would take the presence from the device's current connection.
+        if (hellos.take(action.pushToken) === 0) void identify(session, action.pushToken)
+        else handle(session, { kind: 'end', why: 'reconnecting' })
         break
       case 'welcome':
         session.socket.send(welcomeFrame)
         deps.onWelcome(session)
         break
-      case 'acknowledge':
+      case 'acknowledge': {
         session.frames += Math.floor(action.taskIds.length / TASKS_PER_FRAME)
-        for (const taskId of action.taskIds) session.unacknowledged?.delete(taskId)
+        const [written, others]: [number[], number[]] = [[], []]
+        for (const taskId of action.taskIds)
+          (session.unacknowledged?.delete(taskId) ? written : others).push(taskId)
         if (session.unacknowledged?.size === 0) session.unacknowledged = undefined
-        deps.onAcknowledged(session, action.taskIds)
+        deps.onAcknowledged(session, written, others)
         break
+      }
       case 'close':
         release(session)
         deps.onClosed(action.code)
+        session.heardAt = performance.now()
         session.socket.close(action.code, action.reason)
         break
     }
   }
 
-  async function greet(session: Session, pushToken: string): Promise<void> {
+  async function identify(session: Session, pushToken: string): Promise<void> {
     try {
-      const greeted = await deps.greeter.greet(pushToken)
-      if (!greeted) return handle(session, { kind: 'end', why: 'unknownToken' })
-      const { deviceId, connection } = greeted
-      if (session.state !== 'greeting') return deps.greeter.leave(greeted)
+      const device = await deps.presence.connect(pushToken)
+      if (!device) return handle(session, { kind: 'end', why: 'unknownToken' })
+      const { deviceId, connection } = device
+      if (session.state !== 'identifying') return deps.presence.disconnect(device)
       session.deviceId = deviceId
+      addresses.get(session.address)!.unidentified--
       session.connection = connection
-      session.appId = sameText(greeted.appId)
+      session.generation = device.generation
+      session.appId = sharedText(device.appId)
       const former = sessions.get(deviceId)
-      if (!greeted.newest || (former && former.connection > connection))
+      if (!device.newest || (former && former.connection > connection))
         return handle(session, { kind: 'end', why: 'replaced' })
       if (former) handle(former, { kind: 'end', why: 'replaced' })
       sessions.set(deviceId, session)
-      handle(session, { kind: 'recognised' })
+      handle(session, { kind: 'identified' })
     } catch {
       handle(session, { kind: 'end', why: 'unavailable' })
     }
   }
 
-  /** Thousands of connections share few applications; each row of Postgres brings its own copy of the id. */
-  function sameText(text: string): string {
+  /** Thousands of connections share few applications; this saves a copy of the id per connection. */
+  function sharedText(text: string): string {
     const known = applications.get(text)
     if (known !== undefined) return known
     applications.set(text, text)
     return text
   }
 
-  /** The device is no longer connected by this session. */
+  /** Removes the session from `sessions` and from presence. */
   function release(session: Session): void {
     const { deviceId, connection, unacknowledged } = session
     session.unacknowledged = undefined
-    if (unacknowledged) deps.onLost(deviceId, unacknowledged)
+    if (unacknowledged) deps.onUnacknowledged(deviceId, unacknowledged)
     if (connection === 0) return
     session.connection = 0
     if (sessions.get(deviceId) === session) sessions.delete(deviceId)
-    deps.greeter.leave({ deviceId, connection })
+    deps.presence.disconnect({ deviceId, connection })
+  }
+
+  /** Counts a frame; false when the connection is over and the frame must be ignored. */
+  function countFrame(session: Session): boolean {
+    session.frames++
+    if (session.frames > MAX_FRAMES_BEFORE_CUT) session.socket.terminate()
+    else if (session.frames > MAX_FRAMES_PER_TICK) handle(session, { kind: 'end', why: 'flooding' })
+    return session.state !== 'over'
   }
 
   function onMessage(this: WebSocket, data: unknown, isBinary: boolean): void {
-    const session = (this as HeldSocket)[held]
+    const session = (this as SessionSocket)[sessionKey]
+    if (!countFrame(session)) return
     session.heardAt = performance.now()
-    session.frames++
-    if (session.frames > FRAMES_PER_TICK) handle(session, { kind: 'end', why: 'flooding' })
-    else handle(session, isBinary ? { kind: 'binary' } : { kind: 'text', text: String(data) })
+    handle(session, isBinary ? { kind: 'binary' } : { kind: 'text', text: String(data) })
+  }
+
+  function onPing(this: WebSocket, data: Buffer): void {
+    onPong.call(this)
+    const { state } = (this as SessionSocket)[sessionKey]
+    if (state !== 'over' && this.bufferedAmount <= MAX_BUFFERED_FOR_PONG) this.pong(data)
   }
 
   function onPong(this: WebSocket): void {
-    const session = (this as HeldSocket)[held]
-    // Before its hello a device has the time for it and no more, whatever else it sends.
-    if (session.state !== 'strange') session.heardAt = performance.now()
+    const session = (this as SessionSocket)[sessionKey]
+    // Neither a ping nor a pong extends the time for the hello.
+    if (countFrame(session) && session.state !== 'unidentified') session.heardAt = performance.now()
   }
 
   function onClose(this: WebSocket): void {
-    const session = (this as HeldSocket)[held]
+    const session = (this as SessionSocket)[sessionKey]
     session.state = 'over'
     release(session)
     all.delete(session)
-    const left = addresses.get(session.address)! - 1
-    if (left > 0) addresses.set(session.address, left)
-    else addresses.delete(session.address)
+    const counts = addresses.get(session.address)!
+    counts.open--
+    if (session.deviceId === 0) counts.unidentified--
+    if (counts.open === 0) addresses.delete(session.address)
   }
 
-  // A broken frame or a reset; the close event follows.
-  const onError = () => {}
-
-  function cutOff(session: Session, why: Closing): void {
-    handle(session, { kind: 'end', why })
-    session.socket.terminate()
+  /** After an invalid frame or a reset the close event follows. */
+  function onError(this: WebSocket, error: Error & { code?: string }): void {
+    if (error.code === 'WS_ERR_TOO_MANY_BUFFERED_PARTS')
+      handle((this as SessionSocket)[sessionKey], { kind: 'end', why: 'flooding' })
   }
-
-  const timer = setInterval(() => {
-    const now = performance.now()
-    for (const session of all) {
-      session.frames = 0
-      const condition = examine(session, now)
-      if (condition === 'late') handle(session, { kind: 'time is up' })
-      else if (condition === 'quiet') {
-        session.pingedAt = now
-        session.socket.ping()
-      } else if (condition !== 'well') cutOff(session, condition)
-    }
-  }, TICK_MS)
 
   function openSession(deviceId: number): Session | undefined {
     const session = sessions.get(deviceId)
@@ -175,13 +187,18 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   return {
     sessions,
     count: () => all.size,
-    countOf: (address) => addresses.get(address) ?? 0,
+    countOf: (address) => addresses.get(address)?.open ?? 0,
+    unidentifiedOf: (address) => addresses.get(address)?.unidentified ?? 0,
     accept(socket, address) {
       const session = createSession(socket, address)
-      ;(socket as HeldSocket)[held] = session
+      ;(socket as SessionSocket)[sessionKey] = session
       all.add(session)
-      addresses.set(address, (addresses.get(address) ?? 0) + 1)
+      const counts = addresses.get(address) ?? { open: 0, unidentified: 0 }
+      addresses.set(address, counts)
+      counts.open++
+      counts.unidentified++
       socket.on('message', onMessage)
+      socket.on('ping', onPing)
       socket.on('pong', onPong)
       socket.on('close', onClose)
       socket.on('error', onError)
@@ -193,7 +210,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       if (isFull(session)) return false
       session.unacknowledged ??= new Set()
       session.unacknowledged.add(taskId)
-      const onRead = isFull(session, frame.length) ? () => deps.onRoom(deviceId) : undefined
+      const onRead = isFull(session, frame.length) ? () => deps.onWritable(deviceId) : undefined
       session.socket.send(frame, { binary: false }, onRead)
       return true
     },
@@ -202,20 +219,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const session = sessions.get(deviceId)
       if (session?.connection === connection) handle(session, { kind: 'end', why })
     },
-    async moveAll(ms) {
-      const leaving = [...all]
-      const started = performance.now()
-      for (const [i, session] of leaving.entries()) {
-        const wait = started + (ms * i) / leaving.length - performance.now()
-        if (wait > 5) await new Promise((resolve) => setTimeout(resolve, wait))
-        handle(session, { kind: 'end', why: 'moving' })
-      }
-      const until = performance.now() + CLOSING_MS
-      while (all.size > 0 && performance.now() < until)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      for (const session of all) session.socket.terminate()
-      while (all.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
-    },
-    stop: () => clearInterval(timer),
+    drain: (ms) => drainConnections(all, ms, (session) => handle(session, { kind: 'end', why: 'draining' })),
+    stop: startHealthTicks(all, handle),
   }
 }

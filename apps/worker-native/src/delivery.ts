@@ -1,59 +1,59 @@
-import { randomUUID } from 'node:crypto'
-import { type Acknowledgement, movedSince } from '@herald/db/native'
+import { type Acknowledgement, ownerChangedSince } from '@herald/db/native'
 import { type Database, retrying } from '@herald/db/store'
-import { type ClaimedBatch, claimBatches } from '@herald/db/tasks'
+import type { ClaimedBatch } from '@herald/db/tasks'
 import { type Lane, letters } from '@herald/domain'
 import type { PushJob } from '@herald/queue'
-import type { KnownTask, TaskBook } from './task-book.ts'
+import { claimJob } from '@herald/worker'
+import type { KnownTask, TaskCache } from './task-cache.ts'
 import { createWrittenBatches, uncounted, type WrittenBatch } from './written-batches.ts'
 
 export type Delivery = {
-  /** Writes the batches of a job to the connections of this node; resolves when all is settled. */
+  /** Writes the batches of a job to the connections of this node; resolves when they are settled. */
   run(job: PushJob): Promise<void>
-  /** True when the acknowledgement belongs to a batch that is not settled yet: the settle will count it. */
+  /** True when the acknowledgement belongs to a batch that is not settled yet; the settle counts it. */
   takesAcknowledgement(taskId: number, deviceId: number): boolean
-  /** The connection ended: no acknowledgement of these tasks will come over it. */
+  /** The connection ended: no acknowledgement of these tasks will arrive over it. */
   expectsNoMore(deviceId: number, taskIds: Iterable<number>): void
 }
 
 export type DeliveryDeps = {
   db: Database
-  tasks: TaskBook
-  /** Name of this node, and whether it may write at present. */
+  tasks: TaskCache
+  /** Name of this node, and whether its lease allows writing. */
   node(): string
   mayWrite(): boolean
-  /** Hands a frame to the connection of a device; false when there is none that can take it. */
+  /** Writes a frame to the connection of a device; false when there is none that can take it. */
   write(deviceId: number, taskId: number, frame: Buffer): boolean
-  /** Answers those that are known to be written down. */
+  /** Returns the batches that were settled. */
   settle(group: readonly WrittenBatch[]): Promise<ReadonlySet<WrittenBatch>>
-  /** An acknowledgement that its batch's settle could not count. */
+  /** Records an acknowledgement that the settle of its batch did not count. */
   record(acknowledgement: Acknowledgement): void
-  /** The first write of a batch is about to be made so long after its task was accepted. */
+  /** `seconds` from the start of the task to the first write of a batch. */
   onFirstCall(lane: Lane, seconds: number): void
 }
 
-const LEASE_SECONDS = 30
 const TICK_MS = 10
-/** Most batches of one settle. */
-const TOGETHER = 50
+/** Maximum number of batches per settle. */
+const MAX_BATCHES = 50
 
-/** Claims, writes, waits a little for acknowledgements, and has what became of it settled. */
+/** Claims batches, writes them, waits briefly for acknowledgements and settles them. */
 export function createDelivery(deps: DeliveryDeps): Delivery {
   const written = createWrittenBatches()
   const waiting = new Map<WrittenBatch, () => void>()
   let tickAt: number | undefined
 
   async function run(job: PushJob): Promise<void> {
-    // What is not claimed is named again, or given to others when this node is fenced.
+    // Unclaimed batches are enqueued again, or reassigned when this node is fenced.
     if (!deps.mayWrite()) return
-    const lease = { seconds: LEASE_SECONDS, worker: `native@${deps.node()} ${randomUUID()}` }
-    const batches = await retrying(() => claimBatches(deps.db.pool, job.batches, lease))
+    const { batches, secondsSince } = await claimJob(deps.db, job, {
+      channel: 'native',
+      process: `native@${deps.node()}`,
+    })
     if (batches.length === 0) return
-    const claimed = performance.now()
-    const [tasks, moved] = await Promise.all([
+    const [tasks, ownerChanges] = await Promise.all([
       deps.tasks.of(batches.map(({ taskId }) => taskId)),
       retrying(() =>
-        movedSince(
+        ownerChangedSince(
           deps.db.pool,
           batches.flatMap(({ recipients }) => recipients),
           Math.min(...batches.map(({ plannedAt }) => plannedAt)),
@@ -63,11 +63,8 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     await Promise.all(
       batches.map((batch) => {
         const known = tasks.get(batch.taskId)!
-        if (batch.attempts === 1) {
-          const ms = batch.claimedAt - known.task.beginAt + performance.now() - claimed
-          deps.onFirstCall(batch.lane, ms / 1000)
-        }
-        return deliver(batch, known, (deviceId) => (moved.get(deviceId) ?? 0) > batch.plannedAt)
+        if (batch.attempts === 1) deps.onFirstCall(batch.lane, secondsSince(known.task, batch))
+        return deliver(batch, known, (deviceId) => (ownerChanges.get(deviceId) ?? 0) > batch.plannedAt)
       }),
     )
   }
@@ -75,19 +72,19 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   function deliver(
     batch: ClaimedBatch,
     { task, frame }: KnownTask,
-    hasLeft: (deviceId: number) => boolean,
+    hasOwnerChanged: (deviceId: number) => boolean,
   ): Promise<void> {
-    // Before the first write: an acknowledgement may come back at once.
+    // Before the first write: an acknowledgement may arrive at once.
     const entry = written.open(batch, task, performance.now())
     const mayWrite = deps.mayWrite()
     for (let index = 0; index < batch.status.length; index++) {
       if (batch.status[index] !== letters.pending) continue
       const deviceId = batch.recipients[index]!
-      if (hasLeft(deviceId)) entry.answers.set(index, 'left')
+      if (hasOwnerChanged(deviceId)) entry.results.set(index, 'ownerChanged')
       else if (mayWrite && deps.write(deviceId, batch.taskId, frame)) {
-        entry.answers.set(index, 'written')
+        entry.results.set(index, 'written')
         entry.awaited.set(deviceId, index)
-      } else entry.answers.set(index, 'unwritten')
+      } else entry.results.set(index, 'unwritten')
     }
     schedule()
     return new Promise((resolve) => waiting.set(entry, resolve))
@@ -101,10 +98,10 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
 
   function tick(): void {
     const now = performance.now()
-    // After a busy stretch timers run before sockets are read, so that silence proves nothing yet.
+    // After the event loop lagged, timers run before sockets are read, so missing acknowledgements prove nothing.
     const due = written.takeDue(now, now - tickAt! > TICK_MS)
     tickAt = undefined
-    for (let at = 0; at < due.length; at += TOGETHER) void settle(due.slice(at, at + TOGETHER))
+    for (let at = 0; at < due.length; at += MAX_BATCHES) void settle(due.slice(at, at + MAX_BATCHES))
     if (written.areWaiting()) schedule()
   }
 

@@ -10,8 +10,8 @@ const base = '/native/demo'
 const policy =
   "default-src 'self'; connect-src 'self' ws: wss:; img-src https: http: data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 
-/** Answers the demo page, a device in a browser that uses the client's own sources; false for everything else. */
-export function answerDemo(request: IncomingMessage, response: ServerResponse): boolean {
+/** Serves the demo page, a device in a browser that uses the client's sources. Returns false for other paths. */
+export function serveDemo(request: IncomingMessage, response: ServerResponse): boolean {
   const path = request.url?.split('?')[0] ?? ''
   if (path !== base && !path.startsWith(`${base}/`)) return false
   const page = request.method === 'GET' || request.method === 'HEAD' ? findPage(path) : undefined
@@ -36,7 +36,7 @@ function findPage(path: string): Page | undefined {
 
 const sources = ['device.ts', 'device-memory.ts', 'device-message.ts', 'device-reconnect.ts', 'exact-json.ts']
 
-/** The client has no build: its sources become what a browser runs by having their types blanked out. */
+/** The client has no build step: types are removed from its sources when they are served. */
 function readPages(): Map<string, Page> {
   const own = (name: string) => readFileSync(join(import.meta.dirname, 'demo', name), 'utf8')
   const client = dirname(fileURLToPath(import.meta.resolve('@herald/client/device')))
@@ -52,7 +52,7 @@ function readPages(): Map<string, Page> {
 }
 
 function withoutTypes(source: string): string {
-  // Node runs all our sources by the same function, yet warns about calling it.
+  // Node warns that this function is experimental.
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {

@@ -1,9 +1,9 @@
-import type { Message } from '@herald/domain'
+import { fieldsOf, type Message } from '@herald/domain'
 import { heartbeatSeconds } from './protocol.ts'
 
 export const welcomeFrame = JSON.stringify({ op: 'welcome', heartbeat: heartbeatSeconds })
 
-/** The frame that brings a message to a device, in the names of the HTTP interface. The text of `ext` is never re-written. */
+/** Returns the frame of a message, with the field names of the HTTP interface. The text of `ext` is sent unchanged. */
 export function pushFrame(taskId: number, message: Message): string {
   const fields = JSON.stringify(messageFields(message))
   const body = message.ext === undefined ? fields : `${fields.slice(0, -1)},"ext":${message.ext}}`
@@ -11,7 +11,7 @@ export function pushFrame(taskId: number, message: Message): string {
 }
 
 function messageFields(message: Message): object {
-  const { ios, android, badge } = message
+  const { badge } = message
   return {
     type: message.type,
     title: message.title,
@@ -21,24 +21,11 @@ function messageFields(message: Message): object {
     badge: badge.kind === 'add' ? `+${badge.count}` : String(badge.count),
     show_begin_time: message.showBegin,
     show_end_time: message.showEnd,
-    ios: orNothing({
-      sound: ios.sound,
-      content_available: ios.contentAvailable,
-      mutable_content: ios.mutableContent,
-      category: ios.category,
-      thread_id: ios.threadId,
-      subtitle: ios.subtitle,
-      apns_collapse_id: ios.apnsCollapseId,
-    }),
-    android: orNothing({
-      sound: android.sound,
-      channel_id: android.channelId,
-      click_action: android.clickAction,
-      intent: android.intent,
-    }),
+    ios: orUndefined(fieldsOf('ios', message.ios)),
+    android: orUndefined(fieldsOf('android', message.android)),
   }
 }
 
-function orNothing(fields: object): object | undefined {
+function orUndefined(fields: object): object | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined
 }

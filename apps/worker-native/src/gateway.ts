@@ -4,33 +4,38 @@ import { nativeQueue, type QueueWorker } from '@herald/queue'
 import { recordAcknowledgements } from './acknowledgements.ts'
 import { createConnections } from './connections.ts'
 import { createDelivery } from './delivery.ts'
-import { openDoor } from './door.ts'
-import { createGreeter } from './greeter.ts'
 import { createInboxDrain } from './inbox-drain.ts'
+import { openListener } from './listener.ts'
 import { createMetrics } from './metrics.ts'
 import { joinGateways } from './node-lease.ts'
-import { startRounds } from './rounds.ts'
+import { createPresence } from './presence.ts'
+import { startReconciler } from './reconciler.ts'
 import { createSettler } from './settle-written.ts'
-import { createTaskBook } from './task-book.ts'
+import { createTaskCache } from './task-cache.ts'
 import { createUpgrade } from './upgrade.ts'
 
 export type GatewayOptions = {
-  /** Serves /native on this server beside what it does already; without one the gateway opens its own port. */
+  /** Serves /native on this server; without one the gateway opens its own port. */
   server?: Server
 }
 
-/** A job waits for acknowledgements, not for the processor. */
-const JOBS = 64
-/** Moving devices away is spread, so that the other gateways and Postgres see no storm: a thousand a second, 10 s at most. */
-const MOVE_MS_PER_DEVICE = 1
-const MOVE_MS = 10_000
-const SHORT_OF_TIME_MS = 5_000
+/**
+ * Acknowledgements per connection of tasks that were not written to it. A device repeats those that an earlier connection may
+ * have lost: the SDK sends its last 100. Messages that are still in the inbox are written again, and then count without limit.
+ */
+const MAX_UNPROVEN_ACKS = 200
+/** Jobs wait for acknowledgements, not for the CPU. */
+const CONCURRENT_JOBS = 64
+/** Connections are closed over time, at a thousand per second, to spread the load on the other gateways and Postgres. */
+const DRAIN_MS_PER_DEVICE = 1
+const MAX_DRAIN_MS = 10_000
+const FLUSH_MS = 5_000
 
-/** The native channel: holds the connections of devices and delivers over them. */
+/** The native channel: keeps the connections of devices and delivers over them. */
 export function nativeGateway(options: GatewayOptions = {}): Service {
   return {
     name: 'worker-native',
-    // Without the queue it still greets devices and drains their inboxes; refusing them would only make matters worse.
+    // Without the queue a gateway still accepts devices and delivers from their inboxes.
     needs: ['postgres'],
     start: (context) => startGateway(context, options),
   }
@@ -39,53 +44,57 @@ export function nativeGateway(options: GatewayOptions = {}): Service {
 async function startGateway(context: Context, options: GatewayOptions): Promise<Running> {
   const { settings, db, queues, certificates, log } = context
   const { ackSeconds } = settings
-  let leaving = false
-  let giveUp = false
-  let trouble = false
-  const onTrouble = (error: unknown) => {
-    if (!trouble) log.warn({ err: error }, 'the gateway cannot use Postgres; it goes on when it can')
-    trouble = true
+  let draining = false
+  let errorLogged = false
+  const ending = new AbortController()
+  const onPostgresError = (error: unknown) => {
+    if (!errorLogged) log.warn({ err: error }, 'the gateway cannot use Postgres; it will retry')
+    errorLogged = true
   }
 
-  const door = await openDoor(settings, options.server)
+  const listener = await openListener(settings, options.server)
   const lease = await joinGateways({
     db,
     nodeId: settings.nodeId,
-    onTrouble,
+    onPostgresError,
     onRenewed() {
-      trouble = false
+      errorLogged = false
     },
     onRejoin() {
-      log.warn({ node: lease.node() }, 'this gateway was given up by the others and joined them again')
+      log.warn({ node: lease.node() }, 'gateway lease expired and was fenced; rejoined under a new name')
       const former = worker
       worker = work()
-      void former.drain().catch(onTrouble)
+      void former.drain().catch(onPostgresError)
     },
   }).catch(async (error) => {
-    door.refuseNew()
-    await door.close()
+    listener.refuseNew()
+    await listener.close()
     throw error
   })
 
-  const tasks = createTaskBook(db)
+  const tasks = createTaskCache(db)
   const acknowledgements = recordAcknowledgements({
     db,
     onReceived: (count) => metrics.received(count),
-    onTrouble,
-    giveUp: () => giveUp,
+    onPostgresError,
+    ending: ending.signal,
   })
-  const greeter = createGreeter({ db, node: lease.node, onTrouble, giveUp: () => giveUp })
+  const presence = createPresence({ db, node: lease.node, onPostgresError, ending: ending.signal })
   const connections = createConnections({
-    greeter,
-    onWelcome: ({ deviceId }) => rounds.welcome(deviceId),
-    onAcknowledged({ deviceId, appId }, taskIds) {
-      metrics.acknowledged(taskIds.length)
-      for (const taskId of taskIds)
+    presence,
+    onWelcome: ({ deviceId }) => reconciler.welcome(deviceId),
+    onAcknowledged(session, written, others) {
+      const { appId, deviceId } = session
+      metrics.acknowledged(written.length + others.length)
+      for (const taskId of written)
         if (!delivery.takesAcknowledgement(taskId, deviceId))
-          acknowledgements.record({ appId, taskId, deviceId })
+          acknowledgements.record({ appId, taskId, deviceId }, true)
+      for (const taskId of others)
+        if (!delivery.takesAcknowledgement(taskId, deviceId) && session.unprovenAcks++ < MAX_UNPROVEN_ACKS)
+          acknowledgements.record({ appId, taskId, deviceId }, false)
     },
-    onLost: (deviceId, taskIds) => delivery.expectsNoMore(deviceId, taskIds),
-    onRoom: (deviceId) => rounds.wake(deviceId),
+    onUnacknowledged: (deviceId, taskIds) => delivery.expectsNoMore(deviceId, taskIds),
+    onWritable: (deviceId) => reconciler.wake(deviceId),
     onClosed: (code) => metrics.closed(code),
   })
   const metrics = createMetrics(context.registry, connections.count)
@@ -100,7 +109,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     node: lease.node,
     isConnected: (deviceId) => connections.sessions.has(deviceId),
     wasWritten: connections.wasWritten,
-    wake: (deviceId) => rounds.wake(deviceId),
+    wake: (deviceId) => reconciler.wake(deviceId),
     ackSeconds,
     metrics,
     log,
@@ -112,7 +121,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     mayWrite: lease.mayWrite,
     write,
     settle,
-    record: acknowledgements.record,
+    record: (acknowledgement) => acknowledgements.record(acknowledgement, true),
     onFirstCall: metrics.firstCall,
   })
   const inbox = createInboxDrain({
@@ -124,46 +133,51 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     ackSeconds,
     onSent: metrics.sent,
   })
-  const rounds = startRounds({
+  const reconciler = startReconciler({
     db,
     sessions: connections.sessions,
     node: lease.node,
     inbox,
     onReplaced: (deviceId, connection) => connections.end(deviceId, connection, 'replaced'),
-    onLeft: greeter.leave,
-    onTrouble,
+    onRevoked: (deviceId, connection) => connections.end(deviceId, connection, 'revoked'),
+    onDisconnected: presence.disconnect,
+    onPostgresError,
   })
 
   const work = (): QueueWorker =>
-    queues.work(nativeQueue(lease.node()), { concurrency: JOBS, onDead: context.die }, delivery.run)
+    queues.work(
+      nativeQueue(lease.node()),
+      { concurrency: CONCURRENT_JOBS, onDead: context.die },
+      delivery.run,
+    )
   let worker = work()
 
-  door.serve(
+  listener.serve(
     createUpgrade({
       trustedProxies: settings.trustedProxies,
       perAddress: settings.gatewayPerAddress,
       countOf: connections.countOf,
-      isLeaving: () => leaving,
+      unidentifiedOf: connections.unidentifiedOf,
+      isDraining: () => draining,
       accept: connections.accept,
     }),
+    connections.countOf,
   )
 
   return {
-    waiting: () => (lease.mayWrite() ? undefined : 'the lease of the gateway'),
+    waiting: () => (lease.mayWrite() ? undefined : 'gateway lease'),
     async stop() {
-      leaving = true
-      door.refuseNew()
-      await connections.moveAll(Math.min(MOVE_MS, connections.count() * MOVE_MS_PER_DEVICE))
+      draining = true
+      listener.refuseNew()
+      await connections.drain(Math.min(MAX_DRAIN_MS, connections.count() * DRAIN_MS_PER_DEVICE))
       await worker.drain()
-      await rounds.stop()
+      await reconciler.stop()
       connections.stop()
-      // While Postgres is away the rest is left to the fence and to the devices, which say again what they have.
-      setTimeout(() => {
-        giveUp = true
-      }, SHORT_OF_TIME_MS).unref()
-      await Promise.all([acknowledgements.flushed(), greeter.flushed()])
+      // If Postgres is down, the planner fences this gateway later and devices repeat their acknowledgements.
+      setTimeout(() => ending.abort(), FLUSH_MS).unref()
+      await Promise.all([acknowledgements.flushed(), presence.flushed()])
       await lease.leave()
-      await door.close()
+      await listener.close()
     },
   }
 }

@@ -1,48 +1,48 @@
 import { trimInboxes } from '@herald/db/ledger'
-import { sendFromInbox, type Waiting, waitingInbox } from '@herald/db/native'
+import { sendFromInbox, type WaitingMessage, waitingInbox } from '@herald/db/native'
 import type { Database } from '@herald/db/store'
-import type { TaskBook } from './task-book.ts'
+import type { TaskCache } from './task-cache.ts'
 
 export type InboxDrain = {
-  /** Writes what waits for these devices to their connections, oldest first. */
+  /** Writes the waiting messages of these devices to their connections, oldest first. */
   drain(deviceIds: readonly number[]): Promise<void>
 }
 
 export type DrainDeps = {
   db: Database
-  tasks: TaskBook
+  tasks: TaskCache
   mayWrite(): boolean
-  /** Hands a frame to the connection of a device; false when there is none that can take it. */
+  /** Writes a frame to the connection of a device; false when there is none that can take it. */
   write(deviceId: number, taskId: number, frame: Buffer): boolean
-  /** Written to the present connection already. */
+  /** Whether the message was written to the current connection. */
   wasWritten(deviceId: number, taskId: number): boolean
   ackSeconds: number
-  /** So many were counted as sent. */
+  /** `count` messages were counted as sent. */
   onSent(count: number): void
 }
 
-/** Messages of one transaction: their frames are written while the rows are locked. */
-const AT_ONCE = 1000
+/** Messages per transaction: their frames are written while the rows are locked. */
+const MAX_MESSAGES = 1000
 
 /**
- * Store and forward. A message that was never counted as written is written and counted in one commit; if it stands on the
- * present connection already, because the commit failed or another settled its batch, it is counted only. One that was written
- * to an earlier connection and not acknowledged is written again and counts no more.
+ * Forwards stored messages. A message that is not counted as sent is written and counted in one commit; if it was already
+ * written to the current connection, because the commit failed or the planner settled its batch, it is only counted. A message
+ * that was written to an earlier connection and not acknowledged is written again and not counted again.
  */
 export function createInboxDrain(deps: DrainDeps): InboxDrain {
   const { db, tasks } = deps
 
-  async function send(messages: Waiting[]): Promise<void> {
+  async function send(messages: WaitingMessage[]): Promise<void> {
     const known = await tasks.of(messages.map(({ taskId }) => taskId))
-    const write = ({ deviceId, taskId }: Waiting) => {
+    const write = ({ deviceId, taskId }: WaitingMessage) => {
       const frame = known.get(taskId)?.frame
       return frame !== undefined && deps.mayWrite() && deps.write(deviceId, taskId, frame)
     }
-    // One walk over all of them keeps each device's messages in order.
-    const writeAll = (locked: Waiting[]) => {
-      const ours = new Set(locked.map(nameOf))
+    // One pass over all messages keeps those of each device in order.
+    const writeAll = (locked: WaitingMessage[]) => {
+      const lockedNames = new Set(locked.map(nameOf))
       return messages.filter(
-        (message) => (message.sent || ours.has(nameOf(message))) && write(message) && !message.sent,
+        (message) => (message.sent || lockedNames.has(nameOf(message))) && write(message) && !message.sent,
       )
     }
     const fresh = messages.filter(({ sent }) => !sent)
@@ -61,9 +61,9 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
       const due = found.waiting.filter(
         ({ deviceId, taskId, sent }) => !sent || !deps.wasWritten(deviceId, taskId),
       )
-      for (let at = 0; at < due.length; at += AT_ONCE) await send(due.slice(at, at + AT_ONCE))
+      for (let at = 0; at < due.length; at += MAX_MESSAGES) await send(due.slice(at, at + MAX_MESSAGES))
     },
   }
 }
 
-const nameOf = ({ deviceId, taskId }: Waiting) => `${deviceId} ${taskId}`
+const nameOf = ({ deviceId, taskId }: WaitingMessage) => `${deviceId} ${taskId}`

@@ -1,2 +1,2 @@
-export { answerDemo } from './demo.ts'
+export { serveDemo } from './demo.ts'
 export { type GatewayOptions, nativeGateway } from './gateway.ts'

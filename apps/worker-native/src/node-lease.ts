@@ -2,35 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { joinNode, leaveNode, renewNode } from '@herald/db/native'
 import { type Database, retrying } from '@herald/db/store'
 
-/** Others count on the lease for so long; a dead gateway's devices look online meanwhile. */
+/** The devices of a dead gateway look online for this long. */
 const LEASE_SECONDS = 10
 const RENEW_MS = 2_000
-/** Writing stops this long before the lease ends, because writing takes time and clocks run apart. */
+/** Writing stops this long before the lease ends, because writing takes time and clocks drift. */
 const MARGIN_MS = 3_000
 
 export type NodeLease = {
-  /** The name under which this gateway is known now. */
+  /** The current name of this gateway. */
   node(): string
-  /** False when the lease could not be proved alive lately: others may have taken over what is ours. */
+  /** False when the lease was not renewed lately: the planner may have reassigned the batches of this gateway. */
   mayWrite(): boolean
   /** Ends the lease. */
   leave(): Promise<void>
 }
 
 /**
- * Joins the gateways and keeps the lease. A gateway that was fenced, because it could not renew in time, joins again under a
- * new name with all its connections; `onRejoin` then moves what hangs on the name.
+ * Registers the gateway and renews its lease. A gateway that was fenced, because it did not renew in time, registers again under
+ * a new name and keeps its connections; `onRejoin` then opens the queue of the new name.
  */
 export async function joinGateways(options: {
   db: Database
   nodeId: string
   onRejoin(): void
   onRenewed(): void
-  onTrouble(error: unknown): void
+  onPostgresError(error: unknown): void
 }): Promise<NodeLease> {
   const { db, nodeId } = options
   let node = nameOf(nodeId)
-  let provedAt = performance.now()
+  let renewedAt = performance.now()
   let renamed = false
   await retrying(() => joinNode(db, node, LEASE_SECONDS), { forMs: 60_000 })
 
@@ -44,10 +44,10 @@ export async function joinGateways(options: {
       }
       if (renamed) options.onRejoin()
       renamed = false
-      provedAt = askedAt
+      renewedAt = askedAt
       options.onRenewed()
     } catch (error) {
-      options.onTrouble(error)
+      options.onPostgresError(error)
     }
   }
   let renewing: Promise<void> | undefined
@@ -59,16 +59,16 @@ export async function joinGateways(options: {
 
   return {
     node: () => node,
-    mayWrite: () => performance.now() - provedAt < LEASE_SECONDS * 1000 - MARGIN_MS,
+    mayWrite: () => performance.now() - renewedAt < LEASE_SECONDS * 1000 - MARGIN_MS,
     async leave() {
       clearInterval(timer)
       await renewing
-      await leaveNode(db, node).catch(options.onTrouble)
+      await leaveNode(db, node).catch(options.onPostgresError)
     },
   }
 }
 
-/** Unique for every life of a process: the fence of a former life must not hit the present one. */
+/** Unique per start of a process: a fence of an earlier start must not affect this one. */
 function nameOf(nodeId: string): string {
   const readable = nodeId.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 48)
   return `${readable}-${randomBytes(5).toString('hex')}`

@@ -2,37 +2,38 @@
 export const subprotocol = 'herald.v1'
 export const helloSeconds = 10
 export const heartbeatSeconds = 30
-/** Task ids of one acknowledgement; a device is never behind by more. */
-const MOST_TASKS = 1000
+/** Maximum number of task ids per acknowledgement; a device never has more unacknowledged messages. */
+const MAX_TASKS = 1000
 
-/** Why the gateway ends a connection. What a client is to do about it stands in the README. */
-export const closings = {
+/** Why the gateway ends a connection. The README says what a client should do. */
+export const closeReasons = {
   malformed: { code: 4400, reason: 'the frame is not a JSON object with a known op' },
-  outOfTurn: { code: 4400, reason: 'the frame does not fit here: hello first and once' },
+  outOfTurn: { code: 4400, reason: 'unexpected frame: hello must come first and only once' },
   badAck: { code: 4400, reason: 'task_ids must be a list of 1 to 1000 task ids' },
-  noHello: { code: 4401, reason: 'no hello with a push token came' },
+  noHello: { code: 4401, reason: 'no hello with a push token was received' },
   unknownToken: { code: 4401, reason: 'no device has this push token' },
+  revoked: { code: 4401, reason: 'the push token was replaced, or the device was removed' },
   slow: { code: 4408, reason: 'the device reads or acknowledges too slowly' },
-  silent: { code: 4408, reason: 'the device answered no ping' },
-  replaced: { code: 4409, reason: 'a newer connection of this device took over' },
+  silent: { code: 4408, reason: 'the device did not answer a ping' },
+  replaced: { code: 4409, reason: 'replaced by a newer connection of this device' },
   flooding: { code: 4429, reason: 'too many frames or acknowledgements' },
-  restless: { code: 4429, reason: 'the device connects too often' },
-  unavailable: { code: 1013, reason: 'the gateway cannot look devices up at present' },
-  moving: { code: 4503, reason: 'this gateway is going away; connect again' },
+  reconnecting: { code: 4429, reason: 'the device connects too often' },
+  unavailable: { code: 1013, reason: 'the gateway cannot look up devices at the moment' },
+  draining: { code: 4503, reason: 'this gateway is shutting down; reconnect' },
 } as const
-export type Closing = keyof typeof closings
+export type CloseReason = keyof typeof closeReasons
 
-/** A connection is `strange` until its hello, `greeting` while the device is looked up, then `open`. */
-export type State = 'strange' | 'greeting' | 'open' | 'over'
+/** A connection is `unidentified` until its hello, `identifying` during the lookup of the device, then `open`. */
+export type State = 'unidentified' | 'identifying' | 'open' | 'over'
 
 export type Event =
   | { kind: 'text'; text: string }
   | { kind: 'binary' }
-  | { kind: 'time is up' }
-  /** The answer of the lookup. */
-  | { kind: 'recognised' }
-  /** Anything that ends it from our side. */
-  | { kind: 'end'; why: Closing }
+  | { kind: 'hello timeout' }
+  /** The lookup found the device. */
+  | { kind: 'identified' }
+  /** The gateway ends the connection. */
+  | { kind: 'end'; why: CloseReason }
 
 export type Action =
   | { do: 'look up'; pushToken: string }
@@ -41,17 +42,17 @@ export type Action =
   | { do: 'close'; code: number; reason: string }
   | { do: 'nothing' }
 
-/** What a connection does about an event, and what it is afterwards. The meaning of the protocol is here, the socket elsewhere. */
+/** Returns the action for an event and the next state. Pure: sockets are handled in connections.ts. */
 export function step(state: State, event: Event): { state: State; action: Action } {
   if (state === 'over') return { state, action: { do: 'nothing' } }
   switch (event.kind) {
     case 'end':
       return end(event.why)
-    case 'time is up':
-      // A device that said hello in time does not pay for a slow lookup.
-      return state === 'strange' ? end('noHello') : { state, action: { do: 'nothing' } }
-    case 'recognised':
-      return state === 'greeting' ? { state: 'open', action: { do: 'welcome' } } : end('outOfTurn')
+    case 'hello timeout':
+      // A slow lookup is not the device's fault.
+      return state === 'unidentified' ? end('noHello') : { state, action: { do: 'nothing' } }
+    case 'identified':
+      return state === 'identifying' ? { state: 'open', action: { do: 'welcome' } } : end('outOfTurn')
     case 'binary':
       return end('malformed')
     case 'text':
@@ -59,20 +60,20 @@ export function step(state: State, event: Event): { state: State; action: Action
   }
 }
 
-function end(why: Closing): { state: State; action: Action } {
-  return { state: 'over', action: { do: 'close', ...closings[why] } }
+function end(why: CloseReason): { state: State; action: Action } {
+  return { state: 'over', action: { do: 'close', ...closeReasons[why] } }
 }
 
 function read(state: State, text: string): { state: State; action: Action } {
   const frame = parse(text)
   switch (frame?.op) {
     case 'hello':
-      if (state !== 'strange') return end('outOfTurn')
+      if (state !== 'unidentified') return end('outOfTurn')
       return isPushToken(frame.push_token)
-        ? { state: 'greeting', action: { do: 'look up', pushToken: frame.push_token } }
+        ? { state: 'identifying', action: { do: 'look up', pushToken: frame.push_token } }
         : end('noHello')
     case 'ack': {
-      if (state !== 'open') return end(state === 'strange' ? 'noHello' : 'outOfTurn')
+      if (state !== 'open') return end(state === 'unidentified' ? 'noHello' : 'outOfTurn')
       const taskIds = readTaskIds(frame.task_ids)
       return taskIds ? { state, action: { do: 'acknowledge', taskIds } } : end('badAck')
     }
@@ -92,14 +93,14 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Herald makes them of printable ASCII. Devices are looked up in groups: U+0000, which Postgres refuses, would fail them all. */
+/** Push tokens are printable ASCII. Lookups are grouped: a U+0000, which Postgres refuses, would fail the whole group. */
 function isPushToken(value: unknown): value is string {
   return typeof value === 'string' && /^[!-~]{1,128}$/.test(value)
 }
 
-/** Numbers, or decimal strings as everywhere in the interface. */
+/** Ids are numbers, or decimal strings as in the HTTP interface. */
 function readTaskIds(value: unknown): number[] | undefined {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TASKS) return undefined
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_TASKS) return undefined
   const ids = value.map((id) => (typeof id === 'string' && /^\d{1,16}$/.test(id) ? Number(id) : id))
   return ids.every((id) => Number.isSafeInteger(id) && id > 0) ? ids : undefined
 }

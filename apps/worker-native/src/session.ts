@@ -1,64 +1,54 @@
 import type { WebSocket } from 'ws'
-import { heartbeatSeconds, helloSeconds, type State } from './protocol.ts'
+import type { State } from './protocol.ts'
 
-/** One connection. There may be very many, so it holds nothing that can be computed or shared. */
+/** One connection. There may be very many, so it contains nothing that can be computed or shared. */
 export type Session = {
   socket: WebSocket
   address: string
   state: State
-  /** 0 until the device is known. */
+  /** 0 until the device is identified. */
   deviceId: number
   appId: string
   connection: number
+  /** Of the push token. */
+  generation: number
   /** Tasks written to this connection and not acknowledged yet. */
   unacknowledged: Set<number> | undefined
-  /** `performance.now()` of the last sign of life, and of the last ping when nothing came since. */
+  /** `performance.now()` of the last frame, or of the close frame when the connection is over; and of the last ping. */
   heardAt: number
   pingedAt: number
-  /** `performance.now()` since when it does not keep up; 0 = it does. */
+  /** `performance.now()` since when the connection is full; 0 = it is not. */
   fullSince: number
-  /** Frames since the last tick, and what weighs as much. */
+  /** Frames since the last tick; acknowledged tasks count in part. */
   frames: number
+  /** Acknowledged tasks that were not written to this connection. */
+  unprovenAcks: number
 }
 
 export function createSession(socket: WebSocket, address: string): Session {
   return {
     socket,
     address,
-    state: 'strange',
+    state: 'unidentified',
     deviceId: 0,
     appId: '',
     connection: 0,
+    generation: 0,
     unacknowledged: undefined,
     heardAt: performance.now(),
     pingedAt: 0,
     fullSince: 0,
     frames: 0,
+    unprovenAcks: 0,
   }
 }
 
-/** Bytes that may wait for a device to read; one message always may. */
-const MOST_BUFFERED = 256 * 1024
-/** Messages it may leave unacknowledged: more than an inbox holds means that it never acknowledges. */
-const MOST_UNACKNOWLEDGED = 500
+/** Maximum number of buffered bytes per device; one message may exceed it. */
+const MAX_BUFFERED = 256 * 1024
+/** Maximum number of unacknowledged messages: with more than an inbox contains, the device never acknowledges. */
+const MAX_UNACKNOWLEDGED = 500
 
-/** Whether nothing more may be written to it for now: what comes meanwhile waits in its inbox. */
+/** Whether nothing more may be written to the connection; further messages wait in the inbox. */
 export function isFull({ socket, unacknowledged }: Session, more = 0): boolean {
-  return socket.bufferedAmount + more > MOST_BUFFERED || (unacknowledged?.size ?? 0) > MOST_UNACKNOWLEDGED
-}
-
-/** A device that reads or acknowledges nothing for so long is cut off; its messages stay in the inbox. */
-const SLOW_MS = 10_000
-
-/** How a connection does: `late` with its hello, `quiet` = to be pinged, `slow` and `silent` = to be cut off. */
-export type Condition = 'well' | 'late' | 'quiet' | 'slow' | 'silent'
-
-export function examine(session: Session, now: number): Condition {
-  const silentMs = now - session.heardAt
-  if (session.state === 'strange') return silentMs > helloSeconds * 1000 ? 'late' : 'well'
-  if (!isFull(session)) session.fullSince = 0
-  else if (session.fullSince === 0) session.fullSince = now
-  else if (now - session.fullSince > SLOW_MS) return 'slow'
-  if (silentMs > heartbeatSeconds * 2500) return 'silent'
-  return silentMs > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt ? 'quiet' : 'well'
+  return socket.bufferedAmount + more > MAX_BUFFERED || (unacknowledged?.size ?? 0) > MAX_UNACKNOWLEDGED
 }

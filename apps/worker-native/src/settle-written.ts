@@ -2,25 +2,25 @@ import { type NativeSettlement, settleNative } from '@herald/db/native'
 import { type Database, retrying } from '@herald/db/store'
 import { batchName, settleUntilKnown } from '@herald/db/tasks'
 import { foldNative } from '@herald/domain'
-import { type CertificateBook, planUnwritten } from '@herald/plan'
+import { type CertificateCache, planUnwritten } from '@herald/plan'
 import type { NativeMetrics } from './metrics.ts'
 import type { WrittenBatch } from './written-batches.ts'
 
 export type SettlerDeps = {
   db: Database
-  certificates: CertificateBook
+  certificates: CertificateCache
   node(): string
   isConnected(deviceId: number): boolean
-  /** Written to the present connection and not acknowledged. */
+  /** Whether the message was written to the current connection and not acknowledged. */
   wasWritten(deviceId: number, taskId: number): boolean
-  /** Something is in the inbox of a device that is connected here. */
+  /** The inbox of a connected device has a message. */
   wake(deviceId: number): void
   ackSeconds: number
   metrics: Pick<NativeMetrics, 'settled' | 'leaseLost' | 'settleRepeated'>
   log: { warn(fields: object, message: string): void }
 }
 
-/** Writes down what became of batches; answers those that are known to be. The others are somebody else's by now. */
+/** Settles batches and returns those that are settled; the planner settles the others. */
 export function createSettler(deps: SettlerDeps) {
   return async (group: readonly WrittenBatch[]): Promise<ReadonlySet<WrittenBatch>> => {
     const settled = new Set<WrittenBatch>()
@@ -53,15 +53,15 @@ export function createSettler(deps: SettlerDeps) {
 
 async function settlementOf(
   deps: SettlerDeps,
-  { batch, task, answers }: WrittenBatch,
+  { batch, task, results }: WrittenBatch,
 ): Promise<NativeSettlement> {
   const unwritten: number[] = []
-  for (const [index, answer] of answers) if (answer === 'unwritten') unwritten.push(batch.recipients[index]!)
-  const onUnjudged = (error: unknown) =>
-    deps.log.warn({ err: error }, 'the certificates of an application cannot be judged; its devices wait')
+  for (const [index, result] of results) if (result === 'unwritten') unwritten.push(batch.recipients[index]!)
+  const onUnreadable = (error: unknown) =>
+    deps.log.warn({ err: error }, 'the certificates of an application cannot be read; its devices wait')
   const plan = await retrying(() =>
     planUnwritten(
-      { runner: deps.db.pool, certificates: deps.certificates, onUnjudged },
+      { runner: deps.db.pool, certificates: deps.certificates, onUnreadable },
       batch,
       task,
       unwritten,
@@ -70,10 +70,10 @@ async function settlementOf(
   )
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
   const { taskId, id, version } = batch
-  return { taskId, id, version, ...foldNative(batch, answers, plan, rules) }
+  return { taskId, id, version, ...foldNative(batch, results, plan, rules) }
 }
 
-/** Who connected anew while the batch was not settled found its inbox empty. */
+/** A device that reconnected before the batch was settled found its inbox empty. */
 function wakeReturned(deps: SettlerDeps, { taskId, inbox }: NativeSettlement): void {
   for (const { recipients } of inbox)
     for (const deviceId of recipients)

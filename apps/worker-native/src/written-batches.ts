@@ -1,15 +1,15 @@
 import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
-import type { NativeAnswer } from '@herald/domain'
+import type { NativeResult } from '@herald/domain'
 
-/** A batch between the socket and its settle. */
+/** A batch that is written to sockets and not settled. */
 export type WrittenBatch = {
   batch: ClaimedBatch
   task: PlannedTask
   /** By index in the batch. */
-  answers: Map<number, NativeAnswer>
+  results: Map<number, NativeResult>
   /** Devices that have not acknowledged, with their index in the batch. */
   awaited: Map<number, number>
-  /** Devices that acknowledged while the settle was under way. */
+  /** Devices that acknowledged while the settle was in progress. */
   late: number[]
   since: number
   lastAt: number
@@ -18,23 +18,23 @@ export type WrittenBatch = {
 
 export type WrittenBatches = {
   open(batch: ClaimedBatch, task: PlannedTask, now: number): WrittenBatch
-  /** True when the acknowledgement belongs to a batch that is not settled yet: the settle will count it. */
+  /** True when the acknowledgement belongs to a batch that is not settled yet; the settle counts it. */
   takesAcknowledgement(taskId: number, deviceId: number, now: number): boolean
-  /** The connection ended: no acknowledgement of these tasks will come over it. */
+  /** The connection ended: no acknowledgement of these tasks will arrive over it. */
   expectsNoMore(deviceId: number, taskIds: Iterable<number>): void
-  /** Whom nothing is worth waiting for any more; they are being settled from now on. `behind`: sockets were not read lately. */
+  /** Returns batches that are ready to settle and marks them. `behind`: the event loop lagged, so missing acks prove nothing. */
   takeDue(now: number, behind: boolean): WrittenBatch[]
-  /** Whether some still wait for their time. */
+  /** Whether any batch is not being settled yet. */
   areWaiting(): boolean
   close(written: WrittenBatch): void
 }
 
 /**
- * A settle waits for acknowledgements while they keep coming, because those it can count itself never need a row in the inbox:
- * so long since the last one, and at most so long in all. What a crash can repeat is what was written in that time.
+ * A settle waits until no acknowledgement arrived for IDLE_MS, at most MAX_WAIT_MS: an acknowledgement that it counts itself
+ * needs no row in the inbox. After a crash, messages written in that time are written again.
  */
-const QUIET_MS = 100
-const WAIT_MS = 400
+const IDLE_MS = 100
+const MAX_WAIT_MS = 400
 
 export function createWrittenBatches(): WrittenBatches {
   const all = new Set<WrittenBatch>()
@@ -42,7 +42,7 @@ export function createWrittenBatches(): WrittenBatches {
 
   function isDue({ settling, awaited, since, lastAt }: WrittenBatch, now: number, behind: boolean): boolean {
     if (settling) return false
-    return awaited.size === 0 || (!behind && now - lastAt >= QUIET_MS) || now - since >= WAIT_MS
+    return awaited.size === 0 || (!behind && now - lastAt >= IDLE_MS) || now - since >= MAX_WAIT_MS
   }
 
   return {
@@ -50,7 +50,7 @@ export function createWrittenBatches(): WrittenBatches {
       const written: WrittenBatch = {
         batch,
         task,
-        answers: new Map(),
+        results: new Map(),
         awaited: new Map(),
         late: [],
         since: now,
@@ -69,7 +69,7 @@ export function createWrittenBatches(): WrittenBatches {
         written.awaited.delete(deviceId)
         written.lastAt = now
         if (written.settling) written.late.push(deviceId)
-        else written.answers.set(index, 'acknowledged')
+        else written.results.set(index, 'acknowledged')
         return true
       }
       return false
@@ -94,9 +94,9 @@ export function createWrittenBatches(): WrittenBatches {
   }
 }
 
-/** Devices whose acknowledgement no settle counts: those who were late, and all when somebody else settles the batch. */
-export function uncounted({ batch, answers, late }: WrittenBatch, isSettled: boolean): number[] {
+/** Returns the devices whose acknowledgement the settle did not count: late ones, and all if another process settles the batch. */
+export function uncounted({ batch, results, late }: WrittenBatch, isSettled: boolean): number[] {
   if (isSettled) return late
-  const heard = [...answers].filter(([, answer]) => answer === 'acknowledged')
+  const heard = [...results].filter(([, result]) => result === 'acknowledged')
   return [...heard.map(([index]) => batch.recipients[index]!), ...late]
 }

@@ -2,13 +2,14 @@ import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createConnections } from '../src/connections.ts'
 
-/** A socket that remembers what was done to it. */
+/** A socket that records calls. */
 class FakeSocket extends EventEmitter {
   readonly OPEN = 1
   readyState = 1
   bufferedAmount = 0
   sent: string[] = []
   pings = 0
+  pongs = 0
   closedWith: number | undefined
   terminated = false
   send(data: unknown, _options?: unknown, onRead?: () => void) {
@@ -18,6 +19,9 @@ class FakeSocket extends EventEmitter {
   onRead = () => {}
   ping() {
     this.pings++
+  }
+  pong() {
+    this.pongs++
   }
   close(code: number) {
     this.closedWith = code
@@ -35,31 +39,39 @@ class FakeSocket extends EventEmitter {
 
 describe('connections over time', () => {
   let connection = 0
-  let greetings = 0
-  const left: number[] = []
-  const roomFor: number[] = []
+  let lookups = 0
+  const disconnected: number[] = []
+  const writable: number[] = []
+  const acknowledged: { written: number[]; others: number[] }[] = []
   let connections: ReturnType<typeof createConnections>
   const frame = Buffer.from('{}')
 
   beforeEach(() => {
     jest.useFakeTimers()
-    left.length = 0
-    roomFor.length = 0
-    greetings = 0
+    disconnected.length = 0
+    writable.length = 0
+    acknowledged.length = 0
+    lookups = 0
     connections = createConnections({
-      greeter: {
-        async greet(pushToken) {
-          greetings++
-          if (pushToken === 'lost') throw new Error('Postgres is away')
-          return { deviceId: Number(pushToken), appId: 'app', connection: ++connection, newest: true }
+      presence: {
+        async connect(pushToken) {
+          lookups++
+          if (pushToken === 'fails') throw new Error('Postgres is down')
+          return {
+            deviceId: Number(pushToken),
+            appId: 'app',
+            connection: ++connection,
+            generation: 0,
+            newest: true,
+          }
         },
-        leave: ({ connection }) => void left.push(connection),
+        disconnect: ({ connection }) => void disconnected.push(connection),
         flushed: async () => {},
       },
       onWelcome: () => {},
-      onAcknowledged: () => {},
-      onLost: () => {},
-      onRoom: (deviceId) => void roomFor.push(deviceId),
+      onAcknowledged: (_session, written, others) => void acknowledged.push({ written, others }),
+      onUnacknowledged: () => {},
+      onWritable: (deviceId) => void writable.push(deviceId),
       onClosed: () => {},
     })
   })
@@ -81,23 +93,24 @@ describe('connections over time', () => {
   }
   const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000)
 
-  it('closes who does not say hello within ten seconds, whatever pongs it sends', async () => {
+  it('closes a connection without a hello within ten seconds, whatever pings and pongs it sends', async () => {
     const socket = open()
     await pass(9)
     socket.emit('pong')
+    socket.emit('ping')
     expect(socket.closedWith).toBeUndefined()
     await pass(2)
     expect(socket.closedWith).toBe(4401)
   })
 
-  it('tells a device to come later when it cannot be looked up', async () => {
+  it('closes with 1013 when the device cannot be looked up', async () => {
     const socket = open()
-    socket.says({ op: 'hello', push_token: 'lost' })
+    socket.says({ op: 'hello', push_token: 'fails' })
     await pass(0)
     expect(socket.closedWith).toBe(1013)
   })
 
-  it('pings a silent device once and cuts it off when no pong comes', async () => {
+  it('pings an idle device once and disconnects it when no pong arrives', async () => {
     const socket = await openDevice()
     await pass(29)
     expect(socket.pings).toBe(0)
@@ -106,7 +119,7 @@ describe('connections over time', () => {
     await pass(18)
     expect([socket.closedWith, socket.terminated]).toEqual([4408, true])
     expect(connections.sessions.size).toBe(0)
-    expect(left).toEqual([connection])
+    expect(disconnected).toEqual([connection])
   })
 
   it('keeps a device that answers its pings', async () => {
@@ -118,7 +131,7 @@ describe('connections over time', () => {
     expect([socket.pings, socket.closedWith]).toEqual([5, undefined])
   })
 
-  it('writes nothing more to a device that does not read, and cuts it off after ten seconds', async () => {
+  it('writes nothing more to a device that does not read, and disconnects it after ten seconds', async () => {
     const socket = await openDevice()
     expect(connections.write(7, 1, frame)).toBe(true)
     socket.bufferedAmount = 300_000
@@ -129,7 +142,7 @@ describe('connections over time', () => {
     expect([socket.closedWith, socket.terminated]).toEqual([4408, true])
   })
 
-  it('goes on with a device that reads late', async () => {
+  it('continues with a device that reads late', async () => {
     const socket = await openDevice()
     socket.bufferedAmount = 250_000
     expect(connections.write(7, 1, Buffer.alloc(50_000))).toBe(true)
@@ -137,7 +150,7 @@ describe('connections over time', () => {
     await pass(5)
     socket.bufferedAmount = 0
     socket.onRead()
-    expect(roomFor).toEqual([7])
+    expect(writable).toEqual([7])
     expect(connections.write(7, 2, frame)).toBe(true)
     await pass(20)
     expect(socket.closedWith).toBeUndefined()
@@ -151,7 +164,7 @@ describe('connections over time', () => {
     expect(connections.wasWritten(7, 1)).toBe(false)
   })
 
-  it('counts frames by the second', async () => {
+  it('counts frames per second', async () => {
     const socket = await openDevice()
     for (let n = 0; n < 5; n++) {
       for (let k = 0; k < 150; k++) socket.says({ op: 'ack', task_ids: [1] })
@@ -162,7 +175,7 @@ describe('connections over time', () => {
     expect(socket.closedWith).toBe(4429)
   })
 
-  it('weighs an acknowledgement by the tasks it names, because each is a row', async () => {
+  it('counts an acknowledgement by its number of tasks, because each is a row', async () => {
     const socket = await openDevice()
     const task_ids = Array.from({ length: 1000 }, (_, n) => n + 1)
     socket.says({ op: 'ack', task_ids })
@@ -172,31 +185,96 @@ describe('connections over time', () => {
     expect(socket.closedWith).toBe(4429)
   })
 
-  it('refuses a device that connects too often before it is looked up, and leaves its connection alone', async () => {
+  it.each(['ping', 'pong'])('counts each %s as a frame, before and after the hello', async (kind) => {
+    for (const socket of [open(), await openDevice()]) {
+      for (let n = 0; n < 199; n++) socket.emit(kind)
+      expect(socket.closedWith).toBeUndefined()
+      for (let n = 0; n < 2; n++) socket.emit(kind)
+      expect(socket.closedWith).toBe(4429)
+    }
+  })
+
+  it('answers a ping only while little waits to be sent', () => {
+    const socket = open()
+    socket.emit('ping')
+    socket.bufferedAmount = 20_000
+    socket.emit('ping')
+    expect(socket.pongs).toBe(1)
+    expect(socket.closedWith).toBeUndefined()
+  })
+
+  it('cuts off a client that goes on sending after it was closed', async () => {
+    const socket = await openDevice()
+    for (let n = 0; n < 500; n++) socket.emit('ping')
+    expect([socket.closedWith, socket.pongs, socket.terminated]).toEqual([4429, 199, false])
+    for (let n = 0; n < 500; n++) socket.emit('ping')
+    expect(socket.terminated).toBe(true)
+  })
+
+  it('cuts off a client that does not close its side within five seconds', async () => {
+    const socket = await openDevice()
+    socket.says({ op: 'unknown' })
+    expect(socket.closedWith).toBe(4400)
+    await pass(3)
+    socket.emit('pong')
+    expect(socket.terminated).toBe(false)
+    await pass(3)
+    expect(socket.terminated).toBe(true)
+  })
+
+  it('disconnects a client that reads nothing before its hello', async () => {
+    const socket = open()
+    socket.bufferedAmount = 300_000
+    await pass(1)
+    expect([socket.closedWith, socket.terminated]).toEqual([4408, true])
+  })
+
+  it('separates acknowledgements of tasks that were written to the connection from others', async () => {
+    const socket = await openDevice()
+    for (const task of [1, 2]) connections.write(7, task, frame)
+    socket.says({ op: 'ack', task_ids: [1, 3] })
+    socket.says({ op: 'ack', task_ids: [1, 2] })
+    expect(acknowledged).toEqual([
+      { written: [1], others: [3] },
+      { written: [2], others: [1] },
+    ])
+  })
+
+  it('counts the connections of an address, and those without a device', async () => {
+    const counts = () => [connections.countOf('127.0.0.1'), connections.unidentifiedOf('127.0.0.1')]
+    const [stranger, device] = [open(), await openDevice()]
+    expect(counts()).toEqual([2, 1])
+    device.emit('close')
+    expect(counts()).toEqual([1, 1])
+    stranger.emit('close')
+    expect(counts()).toEqual([0, 0])
+  })
+
+  it('refuses a device that connects too often before the lookup, and keeps its connection', async () => {
     const first = await openDevice()
     const sockets: FakeSocket[] = []
     for (let n = 0; n < 30; n++) sockets.push(await openDevice())
     const refused = sockets.filter(({ closedWith }) => closedWith === 4429)
-    expect([greetings, refused.length]).toEqual([20, 11])
+    expect([lookups, refused.length]).toEqual([20, 11])
     expect(first.closedWith).toBe(4409)
-    const [holder] = sockets.filter(({ closedWith }) => closedWith === undefined)
+    const [current] = sockets.filter(({ closedWith }) => closedWith === undefined)
     expect(connections.write(7, 1, frame)).toBe(true)
-    expect(holder!.sent).toContain('{}')
-    // Only those that were replaced have left.
-    expect(left.length).toBe(19)
+    expect(current!.sent).toContain('{}')
+    // Only replaced connections were removed.
+    expect(disconnected.length).toBe(19)
   })
 
-  it('moves everybody away within the time given, and cuts off who does not go', async () => {
+  it('drains within the given time, and terminates sockets that do not close', async () => {
     const sockets: FakeSocket[] = []
     for (let n = 1; n <= 10; n++) sockets.push(await openDevice(n))
-    const moved = connections.moveAll(1000)
+    const drained = connections.drain(1000)
     await pass(0.5)
     const closed = sockets.filter(({ closedWith }) => closedWith === 4503).length
     expect(closed).toBeGreaterThan(3)
     expect(closed).toBeLessThan(8)
     for (const socket of sockets.slice(0, 5)) socket.emit('close')
     await pass(4)
-    await moved
+    await drained
     expect(sockets.slice(5).every(({ terminated }) => terminated)).toBe(true)
     expect(connections.count()).toBe(0)
   })

@@ -1,12 +1,13 @@
+import { claimDevice, openPushTokens, removeDevice, replacePushToken } from '@herald/db/devices'
 import { freePort, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { nativeGateway } from '../src/index.ts'
-import { connect, dial, openStage, plainMessage, type Stage } from './stage.ts'
+import { connect, dial, type Harness, openHarness, plainMessage } from './harness.ts'
 
 type Connected = Awaited<ReturnType<typeof dial>>
 
 describe('a gateway', () => {
-  let stage: Stage
+  let harness: Harness
   let url: string
   let port: number
   let app: string
@@ -18,24 +19,24 @@ describe('a gateway', () => {
   }
 
   beforeAll(async () => {
-    stage = await openStage()
-    const gateway = await stage.startGateway()
+    harness = await openHarness()
+    const gateway = await harness.startGateway()
     url = gateway.url
     port = gateway.port
-    app = await stage.addApplication('gateway')
+    app = await harness.addApplication('gateway')
   })
   afterEach(async () => {
-    expect(await stage.imbalances()).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
     for (const connection of opened.splice(0)) connection.cut()
   })
-  afterAll(() => stage.close())
+  afterAll(() => harness.close())
 
-  it('welcomes a device and brings it a message, which it acknowledges', async () => {
-    const device = await stage.addDevice(app)
+  it('welcomes a device and delivers a message, which it acknowledges', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
     expect(connection.frames[0]).toEqual({ op: 'welcome', heartbeat: 30 })
-    await until(() => stage.isOnline(device))
-    const task = await stage.notify(app, [device], {
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [device], {
       message: {
         ...plainMessage,
         bigText: 'Long',
@@ -59,12 +60,12 @@ describe('a gateway', () => {
     })
     expect(connection.texts.at(-1)).toContain('"ext":{ "order": 9007199254740993, "price": 1.10 }')
     connection.ack(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
-    expect(await stage.inboxOf(device)).toEqual([])
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    expect(await harness.inboxOf(device)).toEqual([])
   })
 
-  it('measures what it sends, hears and holds, each device and task once', async () => {
-    const gateway = await stage.startGateway()
+  it('measures messages, acknowledgements and connections, each device and task once', async () => {
+    const gateway = await harness.startGateway()
     const shown = async (name: string) => {
       const found = await gateway.context.registry.getSingleMetric(name)!.get()
       return found.values
@@ -73,19 +74,19 @@ describe('a gateway', () => {
         .filter(({ of = '' }) => !of.endsWith('_sum'))
         .reduce((sum, { value }) => sum + value, 0)
     }
-    const [prompt, late] = [await stage.addDevice(app), await stage.addDevice(app)]
+    const [prompt, late] = [await harness.addDevice(app), await harness.addDevice(app)]
     const first = await open(gateway.url, prompt)
-    await until(() => stage.isOnline(prompt))
-    const task = await stage.notify(app, [prompt, late])
+    await until(() => harness.isOnline(prompt))
+    const task = await harness.notify(app, [prompt, late])
     await first.gets(task)
     first.ack(task)
-    // This one waits in the inbox until its device comes, which says more than once that it has it.
-    await stage.becomes(task, { native: { target: 2, sent: 1, received: 1 } })
+    // This message waits in the inbox until its device connects, which acknowledges it twice.
+    await harness.becomes(task, { native: { target: 2, sent: 1, received: 1 } })
     const second = await open(gateway.url, late)
     await second.gets(task)
     second.ack(task)
     second.ack(task)
-    await stage.becomes(task, { native: { target: 2, sent: 2, received: 2 } })
+    await harness.becomes(task, { native: { target: 2, sent: 2, received: 2 } })
     await until(async () => (await shown('herald_received_total')) === 2)
     expect(await shown('herald_recipients_total')).toBe(2)
     expect(await shown('herald_native_connections')).toBe(2)
@@ -95,109 +96,144 @@ describe('a gateway', () => {
     await gateway.stop()
   })
 
-  it('counts a late acknowledgement once, however often it comes', async () => {
-    const device = await stage.addDevice(app)
+  it('counts a late acknowledgement once, however often it is repeated', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
-    await until(() => stage.isOnline(device))
-    const task = await stage.notify(app, [device])
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [device])
     await connection.gets(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1 } })
-    expect(await stage.inboxOf(device)).toEqual([task])
+    await harness.becomes(task, { native: { target: 1, sent: 1 } })
+    expect(await harness.inboxOf(device)).toEqual([task])
     connection.ack(task, task)
     connection.ack(task)
     connection.ack(task, 12345)
-    await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
-    expect(await stage.inboxOf(device)).toEqual([])
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    expect(await harness.inboxOf(device)).toEqual([])
   })
 
   it('keeps messages for an offline device and delivers them in order after the welcome', async () => {
-    const device = await stage.addDevice(app)
+    const device = await harness.addDevice(app)
     const tasks = []
-    for (let n = 0; n < 5; n++) tasks.push(await stage.notify(app, [device]))
-    expect(await stage.counters(tasks[0]!)).toEqual({ native: { target: 1 } })
+    for (let n = 0; n < 5; n++) tasks.push(await harness.notify(app, [device]))
+    expect(await harness.counters(tasks[0]!)).toEqual({ native: { target: 1 } })
     const connection = await open(url, device)
     await connection.gets(tasks[4]!)
     expect(connection.pushes()).toEqual(tasks)
-    for (const task of tasks) await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    for (const task of tasks) await harness.becomes(task, { native: { target: 1, sent: 1 } })
     connection.ack(...tasks)
-    for (const task of tasks) await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    for (const task of tasks) await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
   })
 
   it('writes an unacknowledged message again to the next connection, without counting it again', async () => {
-    const device = await stage.addDevice(app)
+    const device = await harness.addDevice(app)
     const first = await open(url, device)
-    await until(() => stage.isOnline(device))
-    const task = await stage.notify(app, [device])
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [device])
     await first.gets(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    await harness.becomes(task, { native: { target: 1, sent: 1 } })
     first.cut()
     const second = await open(url, device)
     await second.gets(task)
     second.ack(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
     expect(second.pushes()).toEqual([task])
   })
 
-  it('counts what it has written when the count was lost, and does not write it twice', async () => {
-    const device = await stage.addDevice(app)
+  it('counts a written message when its count was lost, and does not write it twice', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
-    await until(() => stage.isOnline(device))
-    const task = await stage.notify(app, [device])
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [device])
     await connection.gets(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1 } })
-    // As another leaves it that settled the batch of a gateway it took for dead.
-    await stage.db.pool.query(
+    await harness.becomes(task, { native: { target: 1, sent: 1 } })
+    // As after the planner settled the batch of a gateway that it considered dead.
+    await harness.db.pool.query(
       `WITH unsent AS (UPDATE inbox SET sent_at = NULL WHERE task_id = ${task})
        UPDATE counter SET sent = 0 WHERE task_id = ${task}`,
     )
-    await stage.becomes(task, { native: { target: 1, sent: 1 } })
+    await harness.becomes(task, { native: { target: 1, sent: 1 } })
     expect(connection.pushes()).toEqual([task])
   })
 
-  it('delivers a message with ttl 0 to whom it can reach now, and stores nothing', async () => {
-    const [online, offline] = [await stage.addDevice(app), await stage.addDevice(app)]
+  it('delivers a message with ttl 0 to connected devices, and stores nothing', async () => {
+    const [online, offline] = [await harness.addDevice(app), await harness.addDevice(app)]
     const connection = await open(url, online)
-    await until(() => stage.isOnline(online))
-    const task = await stage.notify(app, [online, offline], { ttl: 0 })
+    await until(() => harness.isOnline(online))
+    const task = await harness.notify(app, [online, offline], { ttl: 0 })
     await connection.gets(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1 } })
-    expect(await stage.inboxOf(online)).toEqual([])
+    await harness.becomes(task, { native: { target: 1, sent: 1 } })
+    expect(await harness.inboxOf(online)).toEqual([])
     connection.ack(task)
-    await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
   })
 
   it('closes the older of two connections with 4409 and leaves the device online', async () => {
-    const device = await stage.addDevice(app)
+    const device = await harness.addDevice(app)
     const first = await open(url, device)
     const second = await open(url, device)
     expect(await first.closed()).toMatchObject({ code: 4409 })
-    await until(() => stage.isOnline(device))
-    const task = await stage.notify(app, [device])
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [device])
     await second.gets(task)
     expect(second.isClosed()).toBe(false)
   })
 
-  it('is told of the newest when two connections of a device say hello in one breath', async () => {
-    const device = await stage.addDevice(app)
+  it('closes the connection with 4401 when the push token is replaced, and lets the new token in', async () => {
+    const device = await harness.addDevice(app)
+    const tokens = await openPushTokens(harness.db, harness.sealer)
+    const connection = await open(url, device)
+    await until(() => harness.isOnline(device))
+    const { rows } = await harness.db.pool.query('SELECT guid FROM device WHERE id = $1', [device.id])
+    const pushToken = await replacePushToken(harness.db, tokens, { appId: app }, rows[0].guid)
+    expect(await connection.closed()).toMatchObject({ code: 4401 })
+    expect(await harness.isOnline(device)).toBe(false)
+    const late = await dial(url)
+    opened.push(late)
+    late.send({ op: 'hello', push_token: device.pushToken })
+    expect(await late.closed()).toMatchObject({ code: 4401 })
+    const renewed = { ...device, pushToken: pushToken! }
+    const next = await open(url, renewed)
+    await until(() => harness.isOnline(device))
+    const task = await harness.notify(app, [renewed])
+    await next.gets(task)
+  })
+
+  it('closes the connection of a former owner, and of a removed device', async () => {
+    const tokens = await openPushTokens(harness.db, harness.sealer)
+    const claim = async (guid: string, userId: bigint) => {
+      const { deviceId, pushToken } = await claimDevice(harness.db, tokens, { appId: app, guid, userId })
+      return { id: deviceId, pushToken }
+    }
+    const shared = await claim('shared', 1n)
+    const removed = await claim('removed', 1n)
+    const [former, gone] = [await open(url, shared), await open(url, removed)]
+    await claim('shared', 2n)
+    await removeDevice(harness.db, app, removed.id)
+    expect(await former.closed()).toMatchObject({ code: 4401 })
+    expect(await gone.closed()).toMatchObject({ code: 4401 })
+  })
+
+  it('keeps the newest of two connections of a device that say hello at the same time', async () => {
+    const device = await harness.addDevice(app)
     const pair = await Promise.all([dial(url), dial(url)])
     opened.push(...pair)
     for (const connection of pair) connection.send({ op: 'hello', push_token: device.pushToken })
     await until(() => pair.some((connection) => connection.isClosed()))
-    const [loser] = pair.filter((connection) => connection.isClosed())
-    expect(await loser!.closed()).toMatchObject({ code: 4409 })
-    const winner = pair.find((connection) => connection !== loser)!
-    const task = await stage.notify(app, [device])
-    await winner.gets(task)
-    expect(winner.isClosed()).toBe(false)
+    const [replaced] = pair.filter((connection) => connection.isClosed())
+    expect(await replaced!.closed()).toMatchObject({ code: 4409 })
+    const newest = pair.find((connection) => connection !== replaced)!
+    const task = await harness.notify(app, [device])
+    await newest.gets(task)
+    expect(newest.isClosed()).toBe(false)
   })
 
   it.each([
-    ['an unknown token', { op: 'hello', push_token: 'nobody' }, 4401],
+    ['an unknown token', { op: 'hello', push_token: 'unknown' }, 4401],
     ['a hello without a token', { op: 'hello' }, 4401],
     ['an acknowledgement before the hello', { op: 'ack', task_ids: [1] }, 4401],
     ['an unknown op', { op: 'subscribe' }, 4400],
-    ['something that is no JSON', 'hello?', 4400],
-    ['a frame that is no object', [1, 2], 4400],
+    ['invalid JSON', 'hello?', 4400],
+    ['a frame that is not an object', [1, 2], 4400],
   ])('closes on %s', async (_name, frame, code) => {
     const connection = await dial(url)
     opened.push(connection)
@@ -205,8 +241,8 @@ describe('a gateway', () => {
     expect(await connection.closed()).toMatchObject({ code, reason: expect.stringMatching(/\w+ \w+/) })
   })
 
-  it('closes a device that says hello twice, sends binary or acknowledges nonsense', async () => {
-    const device = await stage.addDevice(app)
+  it('closes a device that repeats its hello, sends binary or acknowledges invalid ids', async () => {
+    const device = await harness.addDevice(app)
     for (const send of [
       (c: Connected) => c.send({ op: 'hello', push_token: device.pushToken }),
       (c: Connected) => c.socket.send(Buffer.from([1, 2])),
@@ -220,15 +256,15 @@ describe('a gateway', () => {
     }
   })
 
-  it('ends frames that are too large without reading them whole', async () => {
-    const device = await stage.addDevice(app)
+  it('refuses frames that are too large without reading them completely', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
     connection.send({ op: 'ack', task_ids: [1], padding: 'x'.repeat(100_000) })
     expect(await connection.closed()).toMatchObject({ code: 1009 })
   })
 
-  it('ends a device that floods it with frames', async () => {
-    const device = await stage.addDevice(app)
+  it('disconnects a device that sends too many frames', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
     for (let n = 0; n < 500; n++) connection.ack(1)
     expect(await connection.closed()).toMatchObject({ code: 4429 })
@@ -242,17 +278,17 @@ describe('a gateway', () => {
     expect(plain.status).toBe(404)
   })
 
-  it('ends its process when its watchdog gives it up', async () => {
+  it('ends its process when its watchdog reports it dead', async () => {
     const died: string[] = []
     let onDead: ((reason: string) => void) | undefined
-    const work: typeof stage.queues.work = (name, options, handler) => {
+    const work: typeof harness.queues.work = (name, options, handler) => {
       onDead = options.onDead
-      return stage.queues.work(name, options, handler)
+      return harness.queues.work(name, options, handler)
     }
     const running = await nativeGateway().start({
-      ...stage,
-      settings: { ...stage.settings, gatewayPort: await freePort() },
-      queues: { ...stage.queues, work },
+      ...harness,
+      settings: { ...harness.settings, gatewayPort: await freePort() },
+      queues: { ...harness.queues, work },
       die: (reason) => void died.push(reason),
     })
     onDead?.('it took nothing')
@@ -260,88 +296,88 @@ describe('a gateway', () => {
     await running.stop()
   })
 
-  it('forgets a device that has gone', async () => {
-    const device = await stage.addDevice(app)
+  it('removes the presence of a device that disconnected', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
-    await until(() => stage.isOnline(device))
+    await until(() => harness.isOnline(device))
     connection.cut()
-    await until(async () => !(await stage.isOnline(device)))
+    await until(async () => !(await harness.isOnline(device)))
   })
 
   it('writes its presence again when Postgres has lost it', async () => {
-    const device = await stage.addDevice(app)
+    const device = await harness.addDevice(app)
     await open(url, device)
-    await until(() => stage.isOnline(device))
-    await stage.db.pool.query('TRUNCATE presence')
-    expect(await stage.isOnline(device)).toBe(false)
-    await until(() => stage.isOnline(device), { seconds: 5 })
+    await until(() => harness.isOnline(device))
+    await harness.db.pool.query('TRUNCATE presence')
+    expect(await harness.isOnline(device)).toBe(false)
+    await until(() => harness.isOnline(device), { seconds: 5 })
   })
 
-  it('leaves no presence of a device that goes while its presence is written again', async () => {
-    const [device, other] = [await stage.addDevice(app), await stage.addDevice(app)]
-    const [connection, witness] = [await open(url, device), await open(url, other)]
-    await until(async () => (await stage.isOnline(device)) && (await stage.isOnline(other)))
+  it('leaves no presence of a device that disconnects while its presence is written again', async () => {
+    const [device, other] = [await harness.addDevice(app), await harness.addDevice(app)]
+    const [connection, second] = [await open(url, device), await open(url, other)]
+    await until(async () => (await harness.isOnline(device)) && (await harness.isOnline(other)))
     const locks = async (granted: boolean) =>
       (
-        await stage.db.pool.query(
+        await harness.db.pool.query(
           `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND granted = $1`,
           [granted],
         )
       ).rows.length
-    await stage.db.pool.query(
-      `CREATE FUNCTION dally() RETURNS trigger LANGUAGE plpgsql AS
+    await harness.db.pool.query(
+      `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS
          'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
-       CREATE TRIGGER dally BEFORE INSERT ON presence FOR EACH ROW WHEN (NEW.device_id = ${device.id}) EXECUTE FUNCTION dally()`,
+       CREATE TRIGGER stall BEFORE INSERT ON presence FOR EACH ROW WHEN (NEW.device_id = ${device.id}) EXECUTE FUNCTION stall()`,
     )
-    const holder = await stage.db.pool.connect()
-    await holder.query('SELECT pg_advisory_lock(4711)')
-    await holder.query('DELETE FROM presence WHERE device_id = $1', [device.id])
+    const locker = await harness.db.pool.connect()
+    await locker.query('SELECT pg_advisory_lock(4711)')
+    await locker.query('DELETE FROM presence WHERE device_id = $1', [device.id])
     await until(async () => (await locks(false)) === 1, { what: 'the round that writes it again' })
     connection.cut()
-    witness.cut()
-    // They are taken back together, one of them in vain.
-    await until(async () => !(await stage.isOnline(other)))
-    await holder.query('SELECT pg_advisory_unlock(4711)')
-    holder.release()
+    second.cut()
+    // Both are removed together; for one of them it has no effect.
+    await until(async () => !(await harness.isOnline(other)))
+    await locker.query('SELECT pg_advisory_unlock(4711)')
+    locker.release()
     await until(async () => (await locks(true)) === 0)
-    await until(async () => !(await stage.isOnline(device)))
-    await stage.db.pool.query('DROP FUNCTION dally() CASCADE')
+    await until(async () => !(await harness.isOnline(device)))
+    await harness.db.pool.query('DROP FUNCTION stall() CASCADE')
   })
 
-  it('does not bring a message to the new owner of a device', async () => {
-    const device = await stage.addDevice(app)
+  it('does not deliver a message to the new owner of a device', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
-    await until(() => stage.isOnline(device))
-    await stage.db.pool.query(`UPDATE device SET moved_at = now() + interval '2 seconds' WHERE id = $1`, [
+    await until(() => harness.isOnline(device))
+    await harness.db.pool.query(`UPDATE device SET moved_at = now() + interval '2 seconds' WHERE id = $1`, [
       device.id,
     ])
-    const task = await stage.notify(app, [device])
-    await stage.becomes(task, { native: { target: 1, expired: 1 } })
+    const task = await harness.notify(app, [device])
+    await harness.becomes(task, { native: { target: 1, expired: 1 } })
     expect(connection.pushes()).toEqual([])
   })
 
-  it('brings a device at most the newest hundred of what waits for it', async () => {
-    const device = await stage.addDevice(app)
+  it('delivers at most the newest hundred waiting messages', async () => {
+    const device = await harness.addDevice(app)
     const tasks: number[] = []
-    for (let n = 0; n < 110; n++) tasks.push(await stage.notify(app, [device]))
+    for (let n = 0; n < 110; n++) tasks.push(await harness.notify(app, [device]))
     const connection = await open(url, device)
     await connection.gets(tasks.at(-1)!)
     expect(connection.pushes()).toEqual(tasks.slice(10))
-    await stage.becomes(tasks[0]!, { native: { target: 1, expired: 1 } })
-    await stage.becomes(tasks[10]!, { native: { target: 1, sent: 1 } })
+    await harness.becomes(tasks[0]!, { native: { target: 1, expired: 1 } })
+    await harness.becomes(tasks[10]!, { native: { target: 1, sent: 1 } })
   })
 
-  it('stops writing to a device that does not read, cuts it off, and keeps its messages', async () => {
-    const device = await stage.addDevice(app)
+  it('stops writing to a device that does not read, disconnects it, and keeps its messages', async () => {
+    const device = await harness.addDevice(app)
     const connection = await open(url, device)
-    await until(() => stage.isOnline(device))
+    await until(() => harness.isOnline(device))
     connection.socket.pause()
     const message = { ...plainMessage, body: 'x'.repeat(500_000) }
     const tasks: number[] = []
-    // Kernel buffers take some megabytes before the gateway's own begin to fill.
-    for (let n = 0; n < 30; n++) tasks.push(await stage.notify(app, [device], { message }))
-    await until(async () => !(await stage.isOnline(device)), { seconds: 40 })
-    const written = await stage.db.pool.query(
+    // Kernel buffers take some megabytes before those of the gateway fill.
+    for (let n = 0; n < 30; n++) tasks.push(await harness.notify(app, [device], { message }))
+    await until(async () => !(await harness.isOnline(device)), { seconds: 40 })
+    const written = await harness.db.pool.query(
       'SELECT count(*)::int AS n FROM inbox WHERE device_id = $1 AND sent_at IS NOT NULL',
       [device.id],
     )
@@ -350,6 +386,6 @@ describe('a gateway', () => {
     await again.gets(tasks.at(-1)!)
     expect(again.pushes()).toEqual(tasks)
     again.ack(...tasks)
-    for (const task of tasks) await stage.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
+    for (const task of tasks) await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
   })
 })

@@ -5,10 +5,10 @@ import { joinGateways } from '../src/node-lease.ts'
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
-it('a gateway that cannot renew stops writing before its lease is over, and goes on when it can', async () => {
-  let away = false
+it('a gateway that cannot renew stops writing before its lease expires, and continues when it can', async () => {
+  let isDown = false
   const query = async () => {
-    if (away) throw new Error('Postgres is away')
+    if (isDown) throw new Error('Postgres is down')
     return { rows: [[1]] }
   }
   const lease = await joinGateways({
@@ -16,17 +16,17 @@ it('a gateway that cannot renew stops writing before its lease is over, and goes
     nodeId: 'spec',
     onRejoin: () => {},
     onRenewed: () => {},
-    onTrouble: () => {},
+    onPostgresError: () => {},
   })
   await jest.advanceTimersByTimeAsync(60_000)
   expect(lease.mayWrite()).toBe(true)
-  away = true
+  isDown = true
   await jest.advanceTimersByTimeAsync(4_000)
   expect(lease.mayWrite()).toBe(true)
-  // The last renewal gave it ten seconds.
+  // The last renewal was for ten seconds.
   await jest.advanceTimersByTimeAsync(4_000)
   expect(lease.mayWrite()).toBe(false)
-  away = false
+  isDown = false
   await jest.advanceTimersByTimeAsync(2_000)
   expect(lease.mayWrite()).toBe(true)
   await lease.leave()

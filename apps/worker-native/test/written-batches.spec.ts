@@ -4,7 +4,7 @@ import { createWrittenBatches, uncounted, type WrittenBatch } from '../src/writt
 
 const task = {} as PlannedTask
 
-/** Everybody was written to at `now`. */
+/** Opens a batch whose devices were all written to at `now`. */
 function openBatch(
   written: ReturnType<typeof createWrittenBatches>,
   recipients: number[],
@@ -13,29 +13,29 @@ function openBatch(
 ) {
   const entry = written.open({ taskId, recipients } as ClaimedBatch, task, now)
   for (const [index, deviceId] of recipients.entries()) {
-    entry.answers.set(index, 'written')
+    entry.results.set(index, 'written')
     entry.awaited.set(deviceId, index)
   }
   return entry
 }
-const answersOf = ({ answers }: WrittenBatch) => [...answers.values()]
+const resultsOf = ({ results }: WrittenBatch) => [...results.values()]
 
 describe('a batch that was written', () => {
-  it('is due when everybody has acknowledged', () => {
+  it('is due when all devices have acknowledged', () => {
     const written = createWrittenBatches()
     const entry = openBatch(written, [7, 8])
     expect(written.takesAcknowledgement(1, 7, 5)).toBe(true)
     expect(written.takeDue(6, false)).toEqual([])
     expect(written.takesAcknowledgement(1, 8, 7)).toBe(true)
     expect(written.takeDue(8, false)).toEqual([entry])
-    expect(answersOf(entry)).toEqual(['acknowledged', 'acknowledged'])
+    expect(resultsOf(entry)).toEqual(['acknowledged', 'acknowledged'])
     expect(written.areWaiting()).toBe(false)
   })
 
   it.each([
-    ['nobody says anything', [], 99, 100],
-    ['the last word is a while ago', [60, 120], 219, 220],
-    ['some keep talking', [90, 180, 270, 360], 399, 400],
+    ['no device acknowledges', [], 99, 100],
+    ['the last acknowledgement is 100 ms old', [60, 120], 219, 220],
+    ['acknowledgements keep arriving', [90, 180, 270, 360], 399, 400],
   ])('is due when %s', (_name, heard, before, due) => {
     const written = createWrittenBatches()
     openBatch(written, [1, 2, 3, 4, 5])
@@ -44,7 +44,7 @@ describe('a batch that was written', () => {
     expect(written.takeDue(due, false).length).toBe(1)
   })
 
-  it('does not take silence for an answer while sockets were not read', () => {
+  it('is not due for missing acknowledgements while sockets were not read', () => {
     const written = createWrittenBatches()
     openBatch(written, [7])
     expect(written.takeDue(200, true)).toEqual([])
@@ -57,10 +57,10 @@ describe('a batch that was written', () => {
     written.expectsNoMore(7, [1, 2])
     expect(written.takesAcknowledgement(1, 7, 1)).toBe(false)
     expect(written.takeDue(1, false)).toEqual([entry])
-    expect(answersOf(entry)).toEqual(['written'])
+    expect(resultsOf(entry)).toEqual(['written'])
   })
 
-  it('takes the word of its own devices and tasks alone, each once', () => {
+  it('accepts acknowledgements of its own devices and tasks only, each once', () => {
     const written = createWrittenBatches()
     openBatch(written, [7])
     expect(written.takesAcknowledgement(2, 7, 1)).toBe(false)
@@ -69,24 +69,24 @@ describe('a batch that was written', () => {
     expect(written.takesAcknowledgement(1, 7, 1)).toBe(false)
   })
 
-  it('knows the devices of two batches of one task apart', () => {
+  it('distinguishes the devices of two batches of one task', () => {
     const written = createWrittenBatches()
     const [one, two] = [openBatch(written, [7]), openBatch(written, [8])]
     expect(written.takesAcknowledgement(1, 8, 1)).toBe(true)
-    expect([answersOf(one), answersOf(two)]).toEqual([['written'], ['acknowledged']])
+    expect([resultsOf(one), resultsOf(two)]).toEqual([['written'], ['acknowledged']])
     written.close(two)
     expect(written.takesAcknowledgement(1, 7, 1)).toBe(true)
     written.close(one)
     expect(written.takesAcknowledgement(1, 7, 1)).toBe(false)
   })
 
-  it('leaves uncounted who came while it was being settled, and everybody when somebody else settled it', () => {
+  it('leaves acknowledgements uncounted that arrive during the settle, and all when another process settled the batch', () => {
     const written = createWrittenBatches()
     const entry = openBatch(written, [7, 8, 9])
     written.takesAcknowledgement(1, 7, 1)
     expect(written.takeDue(400, false)).toEqual([entry])
     expect(written.takesAcknowledgement(1, 8, 401)).toBe(true)
-    expect(answersOf(entry)).toEqual(['acknowledged', 'written', 'written'])
+    expect(resultsOf(entry)).toEqual(['acknowledged', 'written', 'written'])
     expect(uncounted(entry, true)).toEqual([8])
     expect(uncounted(entry, false)).toEqual([7, 8])
   })

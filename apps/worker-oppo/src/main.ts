@@ -1,4 +1,4 @@
-import { oppo } from '@herald/channels'
+import { adapter } from '@herald/channels/oppo'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(oppo)
+await runChannelWorker(adapter)

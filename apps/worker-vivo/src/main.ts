@@ -1,4 +1,4 @@
-import { vivo } from '@herald/channels'
+import { adapter } from '@herald/channels/vivo'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(vivo)
+await runChannelWorker(adapter)

@@ -1,4 +1,4 @@
-import { xiaomi } from '@herald/channels'
+import { adapter } from '@herald/channels/xiaomi'
 import { runChannelWorker } from '@herald/worker'
 
-await runChannelWorker(xiaomi)
+await runChannelWorker(adapter)

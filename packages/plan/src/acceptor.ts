@@ -10,74 +10,83 @@ import {
 } from '@herald/db/tasks'
 import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import type { CertificateBook } from './certificate-book.ts'
-import { createCrowding } from './crowding.ts'
+import type { CertificateCache } from './certificate-cache.ts'
 import { enqueue, queueOf } from './jobs.ts'
+import { createBacklogCheck } from './queue-backlog.ts'
 import { rulesFor } from './rules.ts'
 
 export type Acceptor = {
-  /** Resolves after the commit, with the first task's id when the request id was used before. */
+  /** Resolves after the commit. A request id that was used before gives the id of the first task. */
   accept(task: NewTask): Promise<Accepted>
-  /** Waits for what is under way. */
+  /** Resolves when every waiting task is committed and its jobs are added. */
   close(): Promise<void>
 }
 
 /** `fresh` is false when the request id was used before. */
 export type Accepted = { taskId: number; fresh: boolean }
 
-/** Requests that share one commit at most; more would make the first wait for the planning of the last. */
-const GROUP = 64
-/** Groups under way at once: one plans while another waits for its fsync. */
-const GROUPS = 3
+/** Maximum number of requests per commit; with more, the first would wait for the planning of the last. */
+const MAX_GROUP = 64
+/** Maximum number of groups in progress: one plans while another waits for its fsync. */
+const MAX_GROUPS = 3
 /**
- * While a group is under way, others wait for company or for its end. Each commit, and each of the statements a worker makes of
- * its job, costs as much for one request as for ten.
+ * While a group is in progress, the next one starts with at least this many requests or at its end. A commit, and each statement
+ * of the worker that runs the job, costs as much for one request as for ten.
  */
-const COMPANY = GROUP / 2
-/** Turns of the event loop that a group waits at most: a few milliseconds when the loop is busy, nothing when it is not. */
-const MOST_TURNS = 8
+const MIN_GROUP = MAX_GROUP / 2
+/** Maximum number of event loop turns that a group waits for more requests: a few milliseconds when busy, none when idle. */
+const MAX_TURNS = 8
 
-/** More than Postgres writes in a second: who would come later waits longer than its caller does. */
-const MOST_WAITING = 5_000
+/** More than Postgres writes per second: a later request would wait longer than its caller does. */
+const MAX_WAITING = 5_000
 
-/** So many wait to be written already that this one was not taken. */
+/** The task was not accepted because too many wait to be written. */
 export class AcceptorFull extends Error {}
 
 type Waiting = { task: NewTask; resolve(answer: Accepted): void; reject(error: unknown): void }
 
 /**
- * Accepts tasks in groups: whatever arrived while earlier groups were being committed shares the next commit, so a single
- * request waits for nobody and a thousand concurrent ones cost a few fsyncs.
+ * Accepts tasks in groups: requests that arrive while earlier groups are being committed share the next commit. A single
+ * request does not wait, and a thousand concurrent ones cost a few fsyncs.
  */
 export function createAcceptor(deps: {
   db: Database
   queues: PushQueues
-  certificates: CertificateBook
-  /** `tasks` are those whose jobs the queue did not take. */
+  certificates: CertificateCache
+  /** `tasks` are the tasks whose jobs could not be added to the queue. */
   onQueueFailure(error: unknown, tasks: number[]): void
-  /** Told what was committed for a small audience. */
+  /** Called with the committed plan of a small audience. */
   onPlanned?(plan: Plan): void
 }): Acceptor {
-  const isCrowded = createCrowding(deps.queues)
+  const isBacklogged = createBacklogCheck(deps.queues)
   const waiting: Waiting[] = []
   const running = new Set<Promise<void>>()
   const adding = new Set<Promise<void>>()
 
-  /** Requests that the event loop is just reading join the group: it is left when a turn of the loop brought nobody. */
-  let boarding = false
-  function board(seen = 0, turns = 0): void {
-    if (boarding && turns === 0) return
-    boarding = waiting.length > seen && waiting.length < GROUP && turns < MOST_TURNS
-    if (boarding) setImmediate(board, waiting.length, turns + 1)
-    else startGroups()
+  /** Waits until a turn of the event loop brings no further request, so that requests read together share a group. */
+  let collecting = false
+  async function collect(): Promise<void> {
+    if (collecting) return
+    collecting = true
+    for (let turn = 0, seen = 0; turn < MAX_TURNS; turn++) {
+      if (waiting.length === seen || waiting.length >= MAX_GROUP) break
+      seen = waiting.length
+      await nextTurn()
+    }
+    collecting = false
+    startGroups()
   }
 
   function startGroups(): void {
-    while (waiting.length > 0 && running.size < GROUPS && (running.size === 0 || waiting.length >= COMPANY)) {
-      const group = waiting.splice(0, GROUP)
+    while (
+      waiting.length > 0 &&
+      running.size < MAX_GROUPS &&
+      (running.size === 0 || waiting.length >= MIN_GROUP)
+    ) {
+      const group = waiting.splice(0, MAX_GROUP)
       const work = acceptGroup(group).finally(() => {
         running.delete(work)
-        board()
+        collect()
       })
       running.add(work)
     }
@@ -90,20 +99,16 @@ export function createAcceptor(deps: {
       if (error instanceof PartlyAccepted) answer(group, error.accepted, error.cause)
       else if (group.length === 1 || isUnreachable(error) || error instanceof AcceptInDoubt)
         answer(group, [], error)
-      // One request's trouble must not become another's error.
+      // The error of one request must not fail the others: each is tried alone.
       else await Promise.all(group.map((one) => acceptGroup([one])))
     }
   }
 
-  function answer(
-    group: Waiting[],
-    accepted: readonly (AcceptedTask | undefined)[],
-    trouble?: unknown,
-  ): void {
+  function answer(group: Waiting[], accepted: readonly (AcceptedTask | undefined)[], error?: unknown): void {
     group.forEach(({ resolve, reject }, i) => {
       const task = accepted[i]
       if (task) resolve({ taskId: task.taskId, fresh: task.fresh })
-      else reject(trouble)
+      else reject(error)
     })
     const jobs = enqueue(
       deps.queues,
@@ -122,7 +127,7 @@ export function createAcceptor(deps: {
   }
 
   async function planSmall(tasks: NewTask[]): Promise<TaskToAccept[]> {
-    // Whether a time to begin at has come is for Postgres' clock to say: the planner asks it.
+    // Whether a begin time has come is decided by the clock of Postgres, in the planner.
     const now = tasks.filter(({ message }) => message.showBegin === undefined)
     const audiences = await resolveSmallAudiences(deps.db, now)
     return Promise.all(
@@ -133,7 +138,7 @@ export function createAcceptor(deps: {
         const plan = planDevices(devices, rules, task.speed)
         const closed = closedCertificates(devices, rules)
         const mayRelease: TaskToAccept['mayRelease'] = (batch) =>
-          !closed.has(batch.certificateId ?? -1) && !isCrowded(queueOf(batch))
+          !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf(batch))
         return { task, plan, mayRelease }
       }),
     )
@@ -142,17 +147,17 @@ export function createAcceptor(deps: {
   return {
     accept: (task) =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= MOST_WAITING) throw new AcceptorFull('too many tasks wait to be written')
+        if (waiting.length >= MAX_WAITING) throw new AcceptorFull('too many tasks wait to be written')
         waiting.push({ task, resolve, reject })
-        board()
+        collect()
       }),
     async close() {
       while (running.size > 0 || waiting.length > 0) {
         await Promise.all(running)
-        // Who is boarding leaves in a later turn of the loop.
+        // A group that is being collected starts in a later turn of the event loop.
         await nextTurn()
       }
-      // A job that is cut off is named again by the sweep, but a minute later.
+      // The planner would enqueue a lost job again, but only after a minute.
       await Promise.all(adding)
     },
   }
@@ -165,8 +170,8 @@ function closedCertificates(
   const closed = new Set<number>()
   for (const { bindings } of devices) {
     for (const { channel, environment } of bindings) {
-      const way = rules.statusOf(channel, environment)
-      if (way.closed && way.certificateId !== undefined) closed.add(way.certificateId)
+      const status = rules.statusOf(channel, environment)
+      if (status.unavailable && status.certificateId !== undefined) closed.add(status.certificateId)
     }
   }
   return closed

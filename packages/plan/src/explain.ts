@@ -1,19 +1,19 @@
 import type { Database } from '@herald/db/store'
 import { devicesById } from '@herald/db/tasks'
-import { type NewTask, publicName, routeOf, type Skipped } from '@herald/domain'
-import type { CertificateBook } from './certificate-book.ts'
+import { type NewTask, ownReasons, publicName, type Reason, routeOf, type Skipped } from '@herald/domain'
+import type { CertificateCache } from './certificate-cache.ts'
 import { rulesFor } from './rules.ts'
 
 export type Explanation = {
-  /** Public name of the channel the device would get; null when none can take it. */
+  /** Public name of the selected channel; null when there is none. */
   channel: string | null
-  reason: string
-  others: { channel: string; reason: string }[]
+  reason: Reason
+  others: { channel: string; reason: Reason }[]
 }
 
-/** Which channel a device would get for a task, and why not the others. Sends nothing. */
+/** Returns the channel that a device would get for a task, and the reasons against the others. Sends nothing. */
 export async function explain(
-  deps: { db: Database; certificates: CertificateBook },
+  deps: { db: Database; certificates: CertificateCache },
   task: NewTask,
   deviceId: number,
 ): Promise<Explanation> {
@@ -21,15 +21,15 @@ export async function explain(
     devicesById(deps.db.pool, [deviceId]),
     deps.certificates.of(task.appId),
   ])
-  const passed: Skipped[] = []
-  const found = device
-    ? routeOf(device, rulesFor(task, certificates), passed)
-    : ({ to: 'unreachable', reason: 'the device does not exist' } as const)
-  const channel = found.to === 'vendor' ? found.channel : found.to === 'unreachable' ? null : 'native'
+  const skipped: Skipped[] = []
+  const route = device
+    ? routeOf(device, rulesFor(task, certificates), skipped)
+    : ({ to: 'unreachable', reason: ownReasons.device_unknown } as const)
+  const channel = route.to === 'vendor' ? route.channel : route.to === 'unreachable' ? null : 'native'
   return {
     channel: channel && publicName(channel),
-    reason: found.reason,
-    others: passed
+    reason: route.reason,
+    others: skipped
       .filter((other) => other.channel !== channel)
       .map((other) => ({ channel: publicName(other.channel), reason: other.reason })),
   }

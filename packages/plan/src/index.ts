@@ -1,12 +1,12 @@
 export { type Accepted, type Acceptor, AcceptorFull, createAcceptor } from './acceptor.ts'
 export {
   type ApplicationCertificates,
-  type CertificateBook,
+  type CertificateCache,
   callbackUrlOf,
-  createCertificateBook,
+  createCertificateCache,
   type ReadCertificate,
-} from './certificate-book.ts'
+} from './certificate-cache.ts'
 export { type Explanation, explain } from './explain.ts'
 export { enqueue, jobsOf } from './jobs.ts'
+export { planUnwritten } from './plan-unwritten.ts'
 export { classOf, payloadOf, type RoutedTask, rulesFor } from './rules.ts'
-export { planUnwritten } from './unwritten.ts'

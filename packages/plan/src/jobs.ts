@@ -2,7 +2,7 @@ import type { ReleasedBatch } from '@herald/db/ledger'
 import { batchSize, type Channel } from '@herald/domain'
 import { nativeQueue, type PushQueues, pushQueue, type QueueName } from '@herald/queue'
 
-/** Most batches of one job: tiny batches are claimed and settled together, but a job must stay short. */
+/** Small batches are claimed and settled together, but a job must stay short. */
 const BATCHES_PER_JOB = 200
 
 type Job = {
@@ -17,7 +17,7 @@ export function queueOf({ channel, node }: { channel: Channel; node?: string | n
   return channel === 'native' ? nativeQueue(node ?? '') : pushQueue(channel)
 }
 
-/** Gathers released batches into jobs: one certificate (or node) and lane each, at most 1000 recipients together. */
+/** Groups released batches into jobs: each has one certificate (or node), one lane and at most 1000 recipients. */
 export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
   const open = new Map<string, Job>()
   const jobs: Job[] = []
@@ -43,8 +43,8 @@ export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
 }
 
 /**
- * Adds the jobs of released batches. A queue that is down loses nothing: the batches stay released in Postgres, and the
- * feeder names them again.
+ * Adds the jobs of released batches. If the queue is down nothing is lost: the batches stay released in Postgres, and the
+ * planner enqueues them again.
  */
 export async function enqueue(
   queues: PushQueues,

@@ -1,4 +1,4 @@
-import { isUnsupported, type Unsupported } from '@herald/channels'
+import { isUnsupported } from '@herald/channels'
 import type {
   Channel,
   ChannelStatus,
@@ -9,12 +9,12 @@ import type {
   Strategy,
   VendorChannel,
 } from '@herald/domain'
-import { publicName } from '@herald/domain'
-import type { ApplicationCertificates, ReadCertificate } from './certificate-book.ts'
+import { ownReasons, publicName, type Reason } from '@herald/domain'
+import type { ApplicationCertificates, ReadCertificate } from './certificate-cache.ts'
 
-/** The parts of a task that decide its routes. */
+/** The parts of a task that determine its routes. */
 export type RoutedTask = {
-  /** Unknown before the accept; the longest possible id then stands in, so that no payload outgrows its limit later. */
+  /** Undefined before the accept: the longest possible id is used, so that no payload exceeds its limit later. */
   taskId?: number
   strategy: Strategy
   sequence: readonly SequenceWord[]
@@ -23,13 +23,13 @@ export type RoutedTask = {
   ttl: number
 }
 
-/** What route() may use for a task: each certificate is asked once whether it can carry the message. */
+/** Returns the routing rules of a task. Whether a certificate can carry the message is computed once per certificate. */
 export function rulesFor(
   task: RoutedTask,
   certificates: ApplicationCertificates,
   tried: readonly Channel[] = [],
 ): RouteRules {
-  const ways = new Map<string, ChannelStatus>()
+  const statuses = new Map<string, ChannelStatus>()
   return {
     strategy: task.strategy,
     sequence: task.sequence,
@@ -37,17 +37,17 @@ export function rulesFor(
     mayStore: task.ttl > 0,
     statusOf(channel, environment) {
       const key = `${channel}:${environment}`
-      let way = ways.get(key)
-      if (!way) {
-        way = judgeWay(task, channel, certificates, environment)
-        ways.set(key, way)
+      let status = statuses.get(key)
+      if (!status) {
+        status = channelStatus(task, channel, certificates, environment)
+        statuses.set(key, status)
       }
-      return way
+      return status
     },
   }
 }
 
-function judgeWay(
+function channelStatus(
   task: RoutedTask,
   channel: VendorChannel,
   certificates: ApplicationCertificates,
@@ -60,28 +60,27 @@ function judgeWay(
     certificate,
     certificates.applicationName,
   )
-  if ('unsupported' in payload) {
-    return { unusable: `${publicName(channel)} cannot carry this message: ${payload.unsupported}` }
-  }
+  if ('unsupported' in payload) return { unusable: payload.unsupported }
   const { stored } = certificate
   return {
     certificateId: stored.id,
-    closed:
+    unavailable:
       stored.state === 'closed'
-        ? `${publicName(channel)} is closed until its certificate is mended (${stored.lastError ?? 'refused by the vendor'})`
+        ? ownReasons.certificate_closed(publicName(channel), stored.lastError)
         : undefined,
   }
 }
 
 /**
- * The vendor's payload of a task on one certificate, or why it cannot be carried. A mapper that throws is a defect, and must
- * be one of this message on this channel alone: thrown on, it would stop a planner, or leave a whole job unsettled.
+ * Returns the vendor's payload of a task, or why the vendor cannot carry it. A mapper that throws has a defect; it must affect
+ * this message on this channel only, so the error is not rethrown: it would stop the planner or leave a job unsettled.
  */
 export function payloadOf(
   task: Pick<RoutedTask, 'message' | 'messageClass' | 'ttl'> & { taskId: number },
   certificate: ReadCertificate,
   applicationName: string,
-): { payload: unknown } | Unsupported {
+): { payload: unknown } | { unsupported: Reason } {
+  const name = publicName(certificate.stored.channel)
   try {
     const payload = certificate.adapter.mapPayload(
       {
@@ -95,9 +94,10 @@ export function payloadOf(
       },
       certificate.settings,
     )
-    return isUnsupported(payload) ? payload : { payload }
+    if (!isUnsupported(payload)) return { payload }
+    return { unsupported: ownReasons.unsupported_by_vendor(name, payload.unsupported) }
   } catch (error) {
-    return { unsupported: `its form could not be made (${(error as Error).message})` }
+    return { unsupported: ownReasons.payload_unbuildable(name, (error as Error).message) }
   }
 }
 

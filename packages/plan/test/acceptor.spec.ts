@@ -1,12 +1,11 @@
-import { stubChannel } from '@herald/channels'
 import { saveCertificate } from '@herald/db/certificates'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { sampleMessage, stubChannel, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { AcceptorFull, createAcceptor, createCertificateBook } from '../src/index.ts'
+import { AcceptorFull, createAcceptor, createCertificateCache } from '../src/index.ts'
 
 let database: TestDatabase
 let db: Database
@@ -45,7 +44,7 @@ const open = (through: Database = db, queues: Partial<PushQueues> = {}) =>
   createAcceptor({
     db: through,
     queues: { add: async () => {}, ahead: async () => 0, ...queues } as PushQueues,
-    certificates: createCertificateBook({
+    certificates: createCertificateCache({
       db,
       sealer,
       adapters: { oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }) },
@@ -64,7 +63,7 @@ const task = (change: Partial<NewTask> = {}): NewTask => ({
 const known = async (taskId: number) =>
   (await db.pool.query('SELECT 1 FROM task WHERE id = $1', [taskId])).rowCount === 1
 
-describe('a time to begin at', () => {
+describe('a begin time', () => {
   afterEach(() => {
     jest.restoreAllMocks()
   })
@@ -74,7 +73,7 @@ describe('a time to begin at', () => {
     ['an hour ahead', HOUR],
     ['an hour behind', -HOUR],
     ['right', 0],
-  ])('is judged by the clock of Postgres, while that of this host is %s', async (_name, offset) => {
+  ])('is compared with the clock of Postgres, while that of this host is %s', async (_name, offset) => {
     const real = Date.now()
     jest.spyOn(Date, 'now').mockImplementation(() => real + offset * 1000)
     const acceptor = open()
@@ -98,14 +97,14 @@ describe('a time to begin at', () => {
 })
 
 describe('an acceptor', () => {
-  it('answers when the task is committed', async () => {
+  it('resolves when the task is committed', async () => {
     const acceptor = open()
     const { taskId } = await acceptor.accept(task())
     expect(await known(taskId)).toBe(true)
     await acceptor.close()
   })
 
-  it('answers nothing when it is not', async () => {
+  it('rejects when it is not', async () => {
     const query = (statement: { name: string; text: string }) =>
       statement.name === 'accept'
         ? Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
@@ -115,7 +114,7 @@ describe('an acceptor', () => {
     await acceptor.close()
   })
 
-  it('leaves small pushes to the feeder while many wait in their queue', async () => {
+  it('leaves small pushes to the feeder while their queue is long', async () => {
     let ahead = 0
     let added = 0
     const acceptor = open(db, {
@@ -138,21 +137,21 @@ describe('an acceptor', () => {
     await acceptor.close()
   })
 
-  it('closes when the jobs of what it accepted are added', async () => {
+  it('closes when the jobs of accepted tasks are added', async () => {
     const added = Promise.withResolvers<void>()
     const acceptor = open(db, { ahead: async () => 0, add: () => added.promise })
     await acceptor.accept(task({ strategy: 'ospush_only', sequence: ['oppo'] }))
     const closing = acceptor.close().then(() => 'closed')
-    // More turns of the loop than a close takes that waits for nothing.
+    // A close with nothing to wait for takes fewer turns of the event loop.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(await Promise.race([closing, 'open'])).toBe('open')
     added.resolve()
     expect(await closing).toBe('closed')
   })
 
-  it('does not let the trouble of one request become the error of those it boarded with', async () => {
+  it('does not fail the other requests of a group because of one', async () => {
     const acceptor = open()
-    // Postgres cannot hold it; the interface refuses it long before.
+    // Postgres cannot store this id; the API refuses it earlier.
     const answers = await Promise.allSettled(
       [task(), task({ requestId: '\u0000' }), task()].map(acceptor.accept),
     )
@@ -160,7 +159,7 @@ describe('an acceptor', () => {
     await acceptor.close()
   })
 
-  it('takes no more than can be written in a while', async () => {
+  it('refuses requests while too many wait', async () => {
     const written = Promise.withResolvers<void>()
     const query = async (statement: { name: string; text: string }) => {
       if (statement.name === 'accept') await written.promise
@@ -176,7 +175,7 @@ describe('an acceptor', () => {
     await acceptor.close()
   })
 
-  it('closes when all that came are answered', async () => {
+  it('closes when all requests are answered', async () => {
     const acceptor = open()
     let answered = 0
     const answers = Array.from({ length: 200 }, () =>

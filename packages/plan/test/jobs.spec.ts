@@ -21,21 +21,21 @@ describe('jobs', () => {
     ['channel', { channel: 'huawei' }],
     ['lane', { lane: 'normal' }],
     ['gateway', { channel: 'native', certificateId: null, node: 'a' }],
-  ])('hold batches of one %s', (_, other) => {
+  ])('contain batches of one %s', (_, other) => {
     expect(sizes([batch(), batch(other), batch(), batch(other)])).toEqual([2, 2])
   })
 
-  it('of two gateways are two', () => {
+  it('are separate for two gateways', () => {
     const native = { channel: 'native', certificateId: null } as const
     expect(jobsOf([batch({ ...native, node: 'a' }), batch({ ...native, node: 'b' })])).toHaveLength(2)
   })
 
-  it('hold a thousand recipients and two hundred batches at most', () => {
+  it('contain at most a thousand recipients and two hundred batches', () => {
     expect(sizes([batch({ size: 600 }), batch({ size: 400 }), batch({ size: 1 })])).toEqual([2, 1])
     expect(sizes(Array.from({ length: 201 }, () => batch()))).toEqual([200, 1])
   })
 
-  it('name the certificate and every batch once', () => {
+  it('contain the certificate and every batch once', () => {
     const released = [batch({ taskId: 3 }), batch({ taskId: 4 })]
     expect(jobsOf(released)).toMatchObject([
       {

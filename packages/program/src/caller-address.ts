@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 
 /**
- * Whose address a request comes from. Each trusted proxy appends the address it saw, so the caller is that many entries from
- * the end; what stands before was written by the caller and proves nothing. The API and the gateway must not differ in this. It is
- * what limits count by: of IPv6 the /64, since whoever has one address of it has them all.
+ * Returns the caller's address, by which limits count; used by the API and the gateway. Each trusted proxy appends the address
+ * it saw, so the caller is that many entries from the end; earlier entries come from the caller and prove nothing. For IPv6
+ * it is the /64, because a caller usually controls all addresses of it.
  */
 export function callerAddress(request: IncomingMessage, trustedProxies: number): string {
   const peer = request.socket.remoteAddress ?? ''

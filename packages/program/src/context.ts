@@ -1,6 +1,6 @@
-import { adapters } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db/store'
-import { createCertificateBook } from '@herald/plan'
+import { createCertificateCache } from '@herald/plan'
 import { openQueues } from '@herald/queue'
 import { requireSetting, type Settings } from '@herald/settings'
 import type { Logger, Registry } from '@herald/telemetry'
@@ -9,14 +9,14 @@ import type { Context } from './service.ts'
 
 export type OpenContext = Context & { close(): Promise<void> }
 
-/** Migrates, opens Postgres and the queue, and gathers what services share. */
+/** Migrates, opens Postgres and the queue, and returns the context that services share. */
 export async function openContext(options: {
   settings: Settings
   log: Logger
   registry: Registry
-  /** What becomes of a service beyond repair; not needed where each service is given its own. */
+  /** Called when a service cannot continue; not needed if each service gets its own. */
   die?(reason: string): void
-  /** Most Postgres connections beside those of the queue, if not as many as a program has. */
+  /** Maximum number of Postgres connections, without those of the queue; by default that of a program. */
   connections?: number
   certificateAdapters?: typeof adapters
 }): Promise<OpenContext> {
@@ -32,7 +32,7 @@ export async function openContext(options: {
   try {
     await ensurePartitions(db)
     const queues = await openQueues({ url: settings.queueUrl ?? databaseUrl, log })
-    const certificates = createCertificateBook({
+    const certificates = createCertificateCache({
       db,
       sealer,
       adapters: options.certificateAdapters ?? adapters,

@@ -1,3 +1,4 @@
+import { shareReads, within } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import type { PushQueues } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
@@ -5,19 +6,19 @@ import { gauge, type Registry } from '@herald/telemetry'
 export type Dependency = 'postgres' | 'queue'
 
 export type Dependencies = {
-  /** Those of `needed` that do not answer at present. Never takes longer than the limit. */
+  /** Returns those of `needed` that do not answer, within two seconds. */
   missing(needed: readonly Dependency[]): Promise<Dependency[]>
   close(): void
 }
 
 const LIMIT_MS = 2_000
-const LOOK_MS = 5_000
-/** Probes of balancers and people come in crowds; a look this young is good enough for all of them. */
-const FRESH_MS = 1_000
+const CHECK_MS = 5_000
+/** Load balancers probe often; all probes within this time share one check. */
+const MAX_AGE_MS = 1_000
 
 /**
- * Asks Postgres and the queue now and then whether they are there, and what time it is: readiness and metrics then say the
- * same, and a scrape never waits for a server that is away.
+ * Checks periodically whether Postgres and the queue answer, and the clock of Postgres. Readiness and metrics use the same
+ * result, and a scrape does not wait for a server that is down.
  */
 export function watchDependencies(deps: {
   db: Database
@@ -34,65 +35,51 @@ export function watchDependencies(deps: {
     connections.set({ state: 'waiting' }, waitingCount)
   })
 
-  const looks = {
-    postgres: remember(async () => {
+  const pings = {
+    async postgres() {
       const asked = Date.now()
       const { rows } = await db.pool.query('SELECT extract(epoch FROM clock_timestamp())::float8 AS now')
       const answered = Date.now()
-      // What lies within the time of the question cannot be told from no offset at all.
+      // Offsets smaller than the round trip are reported as 0.
       const early = asked / 1000 - rows[0].now
       const late = answered / 1000 - rows[0].now
       offset.set(late < 0 ? late : early > 0 ? early : 0)
-    }, isPoolBusy),
-    queue: remember(
-      () => queues.ping(),
-      () => false,
-    ),
+    },
+    queue: () => queues.ping(),
   }
 
-  /** No answer then says nothing about the server, and a program that is out of service hands its load to the next. */
+  /** A timeout then proves nothing about the server, and a program that reports not ready moves its load to the others. */
   function isPoolBusy(): boolean {
     const { waitingCount, idleCount, totalCount, options } = db.pool
     return waitingCount > 0 && idleCount === 0 && totalCount >= options.max
   }
 
-  function remember(ask: () => Promise<unknown>, isBusy: () => boolean): () => Promise<boolean> {
-    let seen: { at: number; answer: Promise<boolean> } | undefined
-    return () => {
-      if (seen && performance.now() - seen.at < FRESH_MS) return seen.answer
-      const answer = inTime(ask(), isBusy)
-      seen = { at: performance.now(), answer }
-      return answer
-    }
-  }
+  const checks = shareReads<Dependency, boolean>({
+    read(dependency) {
+      const answered = pings[dependency]().then(
+        () => true,
+        () => false,
+      )
+      return within(answered, LIMIT_MS, () => dependency === 'postgres' && isPoolBusy())
+    },
+    maxAgeMs: MAX_AGE_MS,
+  })
 
-  const look = async (dependency: Dependency) => {
-    const there = await looks[dependency]()
-    up.set({ dependency }, there ? 1 : 0)
-    return there
+  const check = async (dependency: Dependency) => {
+    const isUp = await checks.get(dependency)
+    up.set({ dependency }, isUp ? 1 : 0)
+    return isUp
   }
-  const lookAtAll = () => void Promise.all([look('postgres'), look('queue')])
-  lookAtAll()
-  const timer = setInterval(lookAtAll, LOOK_MS)
+  const checkAll = () => void Promise.all([check('postgres'), check('queue')])
+  checkAll()
+  const timer = setInterval(checkAll, CHECK_MS)
   timer.unref()
 
   return {
     async missing(needed) {
-      const there = await Promise.all(needed.map(look))
-      return needed.filter((_, i) => !there[i])
+      const isUp = await Promise.all(needed.map(check))
+      return needed.filter((_, i) => !isUp[i])
     },
     close: () => clearInterval(timer),
   }
-}
-
-async function inTime(answer: Promise<unknown>, isBusy: () => boolean): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(isBusy()), LIMIT_MS)
-  })
-  const there = answer.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([there, late]).finally(() => clearTimeout(timer))
 }

@@ -3,15 +3,15 @@ import { createLogger, createRegistry, startHealthServer } from '@herald/telemet
 import { type OpenContext, openContext } from './context.ts'
 import type { Running, Service } from './service.ts'
 
-/** What is in flight may take this long after SIGTERM. */
+/** Time for work in flight after SIGTERM. */
 export const DRAIN_MS = 30_000
 
 export type ProgramOptions = {
-  /** Stand-ins for the vendors' adapters, for drills. */
+  /** Replaces the vendors' adapters in tests. */
   certificateAdapters?: Parameters<typeof openContext>[0]['certificateAdapters']
 }
 
-/** The whole `main` of an app: start, answer health, drain on a signal. A wrong setting is one sentence and exit code 1. */
+/** The `main` of an app: start, serve health, drain on a signal. A wrong setting prints one line and exits with 1. */
 export async function runProgram(service: Service, options: ProgramOptions = {}): Promise<void> {
   const { settings, warnings } = loadSettings()
   const log = createLogger({ name: service.name, level: settings.logLevel })
@@ -44,20 +44,20 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
             die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,
         )
 
-  const explain = (error: Error): never => {
+  const fail = (error: Error): never => {
     if (error instanceof SettingsError) {
       process.stderr.write(`${error.message}\n`)
       process.exit(1)
     }
     return die(`${service.name} cannot start: ${error.message}`) as never
   }
-  const opened = await openContext({ settings, log, registry, die, ...options }).catch(explain)
+  const opened = await openContext({ settings, log, registry, die, ...options }).catch(fail)
   context = opened
-  running = await (async () => service.start(opened))().catch(explain)
+  running = await (async () => service.start(opened))().catch(fail)
   log.info(`${service.name} is running`)
 
   const stop = async (signal: string) => {
-    // Supervisors signal the whole group, and npm passes its own copy on: a second one is no order to hurry.
+    // Supervisors signal the process group and npm forwards its copy: a second signal does not mean to hurry.
     if (stopping) return
     stopping = true
     log.info(`${signal}: draining`)

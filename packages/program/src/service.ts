@@ -1,11 +1,11 @@
 import type { Database, Sealer } from '@herald/db/store'
-import type { CertificateBook } from '@herald/plan'
+import type { CertificateCache } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import type { Settings } from '@herald/settings'
 import type { Logger, Registry } from '@herald/telemetry'
 import type { Dependencies, Dependency } from './dependencies.ts'
 
-/** What a service is given; several services of one process share it. */
+/** The dependencies of a service; shared by the services of a process. */
 export type Context = {
   settings: Settings
   log: Logger
@@ -13,23 +13,23 @@ export type Context = {
   db: Database
   queues: PushQueues
   sealer: Sealer
-  certificates: CertificateBook
+  certificates: CertificateCache
   dependencies: Dependencies
-  /** The service is beyond repair: the program exits with 1 and its supervisor starts it anew. */
+  /** The service cannot continue: the program exits with 1, and its supervisor restarts it. */
   die(reason: string): void
 }
 
 export type Running = {
-  /** Undefined = ready; otherwise what it waits for. */
+  /** Returns undefined when ready, otherwise the name of what the service waits for. */
   waiting?(): string | undefined | Promise<string | undefined>
-  /** Takes nothing new, lets what is in flight end, then closes what it opened. */
+  /** Takes no new work, waits for work in flight, then closes what the service opened. */
   stop(): Promise<void>
 }
 
 /** A part of Herald that runs until it is stopped. */
 export type Service = {
   name: string
-  /** Without which of these it does nothing worth being called ready; both when not said. */
+  /** The service is not ready without these (default: both). */
   needs?: readonly Dependency[]
   start(context: Context): Promise<Running> | Running
 }

@@ -2,7 +2,7 @@ import type { TransportDeps } from '@herald/channels'
 import { taskMemory, vendorSession } from '@herald/db/certificates'
 import type { Context } from './service.ts'
 
-/** What a transport to a vendor works with, for the certificate it was opened for. */
+/** Returns the dependencies of the transport of one certificate. */
 export function transportDeps(
   { settings, db, sealer }: Pick<Context, 'settings' | 'db' | 'sealer'>,
   certificateId: number,

@@ -21,19 +21,19 @@ const becomes = (port: number, status: number) =>
     { seconds: 40, what: `/readyz to answer ${status}` },
   )
 
-/** A way to Postgres that can be cut. */
-async function cuttable(url: string) {
+/** A TCP proxy to Postgres that can be cut. */
+async function startProxy(url: string) {
   const target = new URL(url)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    const onward = connect(Number(target.port), target.hostname)
-    for (const one of [socket, onward]) {
+    const upstream = connect(Number(target.port), target.hostname)
+    for (const one of [socket, upstream]) {
       sockets.add(one)
       one.on('error', () => {}).on('close', () => sockets.delete(one))
     }
-    socket.pipe(onward).pipe(socket)
-    socket.on('close', () => onward.destroy())
-    onward.on('close', () => socket.destroy())
+    socket.pipe(upstream).pipe(socket)
+    socket.on('close', () => upstream.destroy())
+    upstream.on('close', () => socket.destroy())
   })
   const port = await freePort()
   const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
@@ -51,7 +51,7 @@ async function cuttable(url: string) {
 }
 
 describe('dependencies', () => {
-  it('do not count as away while every connection is busy', async () => {
+  it('do not count as down while every connection is busy', async () => {
     const database = await testDatabase()
     const { settings } = readSettings({ ...environment, DATABASE_URL: database.url })
     const context = await openContext({
@@ -62,7 +62,7 @@ describe('dependencies', () => {
     })
     const { pool } = context.db
     const lent = [await pool.connect(), await pool.connect()]
-    // A fresh look may still be remembered; this goes on until one has really waited.
+    // The first results may come from the cache: repeat until a check has waited for a connection.
     const answers: string[][] = []
     await until(async () => {
       answers.push(await context.dependencies.missing(['postgres', 'queue']))
@@ -81,15 +81,15 @@ describeWith('redis-server')('readiness of programs', () => {
     for (let close = closings.pop(); close; close = closings.pop()) await close()
   }, 90_000)
 
-  it('is lost without what the program needs, and comes back with it, while the process stays alive', async () => {
+  it('is lost while a dependency is down and comes back with it, while the process stays alive', async () => {
     const database = await testDatabase()
     closings.push(database.drop)
     const redis = await testRedis()
     closings.push(redis.stop)
-    const way = await cuttable(database.url)
-    closings.push(way.cut)
+    const proxy = await startProxy(database.url)
+    closings.push(proxy.cut)
     const ports = { worker: await freePort(), api: await freePort(), http: await freePort() }
-    const env = { ...environment, DATABASE_URL: way.url, QUEUE_URL: redis.url }
+    const env = { ...environment, DATABASE_URL: proxy.url, QUEUE_URL: redis.url }
     const programs = [
       startApp('apps/worker-meizu/src/main.ts', { ...env, HERALD_METRICS_PORT: String(ports.worker) }),
       startApp('apps/api/src/main.ts', {
@@ -104,11 +104,11 @@ describeWith('redis-server')('readiness of programs', () => {
 
     await redis.stop()
     expect((await becomes(ports.worker, 503)).waiting).toEqual(['queue'])
-    // What the interface accepts is in Postgres; its jobs are added later.
+    // The API stores tasks in Postgres; their jobs are added later.
     expect(await ask(ports.http, '/readyz')).toEqual({ status: 200, waiting: [] })
     expect(await ask(ports.api, '/readyz')).toEqual({ status: 200, waiting: [] })
 
-    await way.cut()
+    await proxy.cut()
     expect((await becomes(ports.http, 503)).waiting).toEqual(['postgres'])
     await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'postgres,queue')
     expect((await ask(ports.worker, '/healthz')).status).toBe(200)
@@ -116,7 +116,7 @@ describeWith('redis-server')('readiness of programs', () => {
     const metrics = await (await fetch(`http://127.0.0.1:${ports.worker}/metrics`)).text()
     expect(metrics).toContain('herald_dependency_up{dependency="postgres",program="worker-meizu"} 0')
 
-    await way.open()
+    await proxy.open()
     await becomes(ports.http, 200)
     await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'queue', { seconds: 30 })
   }, 150_000)

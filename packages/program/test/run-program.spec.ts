@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A program with one service, whose minutes are milliseconds. */
+/** A program with one service, in which timers of 10 s and more run 100 times faster. */
 function program(service: string) {
   const source = `
     const real = globalThis.setTimeout
@@ -25,21 +25,21 @@ function program(service: string) {
 }
 
 describe('a program', () => {
-  it('ends with 0 when what was in flight has ended', async () => {
+  it('exits with 0 when work in flight has ended', async () => {
     const spec = program(`start: () => ({ stop: async () => console.log('stopped') })`)
     await spec.prints(/spec is running/)
     expect(await spec.stop('SIGTERM')).toEqual({ code: 0, signal: null })
     expect(spec.output()).toContain('stopped')
   })
 
-  it('ends with 1 when it does not end by itself within thirty seconds', async () => {
+  it('exits with 1 when it does not end within thirty seconds', async () => {
     const spec = program(`start: () => ({ stop: () => new Promise(() => {}) })`)
     await spec.prints(/spec is running/)
     expect(await spec.stop('SIGTERM')).toEqual({ code: 1, signal: null })
     expect(spec.output()).toContain('spec did not drain within 30 s')
   })
 
-  it('ends with 1 when a service gives itself up', async () => {
+  it('exits with 1 when a service cannot continue', async () => {
     const spec = program(
       `start: ({ die }) => { setImmediate(die, 'it took nothing'); return { stop: async () => {} } }`,
     )

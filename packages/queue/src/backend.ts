@@ -1,12 +1,13 @@
+import { sleep } from '@herald/async'
 import type { IQueueBackend, Processor, Queue, Worker } from 'bullmq'
 
 export type BullQueue = Queue<unknown, void, string, unknown, void, string, IQueueBackend, unknown>
 export type BullWorker = Worker<unknown, void, string, IQueueBackend, never, unknown>
 
-/** What differs between Redis and Postgres. Everything above it is the same code. */
+/** The part that differs between Redis and Postgres. */
 export type Backend = {
   kind: 'redis' | 'postgres'
-  /** Never waits for the server: what cannot be asked fails later, within the caller's limit. */
+  /** Does not wait for the server; an unreachable one fails the later calls, within the caller's limit. */
   openQueue(name: string): BullQueue
   openWorker(name: string, options: { concurrency: number }, process: Processor): BullWorker
   /** Rejects when the server does not answer. */
@@ -14,11 +15,11 @@ export type Backend = {
   close(): Promise<void>
 }
 
-/** Finished jobs that stay for the dashboard, of each kind and queue. */
-export const finishedKept = 300
+/** Finished jobs kept for the dashboard, per queue and per kind (completed, failed). */
+export const maxFinished = 300
 
-/** No one reads BullMQ's event stream here; it cannot be switched off, so it is kept as short as it goes. */
-export const eventsKept = 100
+/** Herald does not read BullMQ's event stream, which cannot be disabled. */
+export const maxEvents = 100
 
 export const workerTimes = {
   lockDuration: 30_000,
@@ -28,16 +29,16 @@ export const workerTimes = {
 }
 
 /**
- * BullMQ asks again at once after a refused take (full disk, out of memory, starting up), which keeps a core busy
- * for as long as that lasts.
+ * BullMQ fetches again at once after the server refused (full disk, out of memory, starting up), which would keep a core
+ * busy until it recovers.
  */
 export function slowDownOnError<B extends IQueueBackend>(backend: B): B {
-  const take = backend.moveToActive.bind(backend)
+  const fetch = backend.moveToActive.bind(backend)
   backend.moveToActive = async (...args) => {
     try {
-      return await take(...args)
+      return await fetch(...args)
     } catch (error) {
-      await new Promise((resolve) => setTimeout(resolve, 500))
+      await sleep(500)
       throw error
     }
   }

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, SchemaMigrationRequiredError } from 'bullmq'
 import { Cluster, type Redis } from 'ioredis'
 import pg from 'pg'
+import { answerWithin } from './errors.ts'
 import { parseQueueUrl, type RedisAddress } from './queue-url.ts'
 import { type Client, connect } from './redis-backend.ts'
 import { infoField } from './redis-server.ts'
-import { within } from './within.ts'
 
 export type RedisNode = {
   address: string
@@ -21,15 +21,15 @@ export type QueueFacts =
       topology: RedisAddress['topology']
       /** The server, or every master of a Cluster. */
       nodes: RedisNode[]
-      /** Of a Cluster: whether all its slots are served. */
+      /** False for a Cluster of which some slots are not served. */
       whole: boolean
     }
   | { kind: 'postgres'; version: string; schema: 'missing' | 'old' | 'ready' }
 
-/** What an operator wants to know of the queue; changes nothing. Throws QueueUrlError and QueueUnavailable. */
+/** Reads the state of the queue server, for `doctor`; changes nothing. Throws QueueUrlError and QueueUnavailable. */
 export async function examineQueue(url: string, limitMs = 5_000): Promise<QueueFacts> {
   const address = parseQueueUrl(url)
-  if (address.kind === 'postgres') return within(limitMs, 'the queue in Postgres', examinePostgres(url))
+  if (address.kind === 'postgres') return answerWithin(limitMs, 'the queue in Postgres', examinePostgres(url))
   return examineRedis(address, limitMs)
 }
 
@@ -40,15 +40,15 @@ async function examineRedis(address: RedisAddress, limitMs: number): Promise<Que
     enableOfflineQueue: true,
     socketTimeout: limitMs,
   })
-  let refusal: Error | undefined
+  let lastError: Error | undefined
   client.on('error', (error) => {
-    refusal = error
+    lastError = error
   })
   const ended = new Promise<never>((_, reject) =>
-    client.once('end', () => reject(refusal ?? new Error('the connection was closed'))),
+    client.once('end', () => reject(lastError ?? new Error('the connection was closed'))),
   )
   try {
-    return await within(limitMs, 'Redis', Promise.race([readRedis(client, address), ended]))
+    return await answerWithin(limitMs, 'Redis', Promise.race([readRedis(client, address), ended]))
   } finally {
     ended.catch(() => {})
     client.disconnect()
@@ -56,7 +56,7 @@ async function examineRedis(address: RedisAddress, limitMs: number): Promise<Que
 }
 
 async function readRedis(client: Client, { topology }: RedisAddress): Promise<QueueFacts> {
-  // The nodes of a Cluster are known once it has answered.
+  // The nodes of a Cluster are known after its first reply.
   await client.ping()
   const nodes = client instanceof Cluster ? client.nodes('master') : [client]
   const whole =
@@ -75,7 +75,7 @@ async function readNode(node: Redis): Promise<RedisNode> {
   }
 }
 
-/** Behind Sentinel the options do not say who was found; the socket does. */
+/** Behind Sentinel the options contain no master's address; the socket does. */
 function addressOf({ options, stream }: Redis): string {
   const { host, port } = options
   if (!options.sentinels) return `${host}:${port}`

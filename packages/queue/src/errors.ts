@@ -1,9 +1,11 @@
-/** The queue could not be asked in time. What was being added may or may not be stored. */
+import { within } from '@herald/async'
+
+/** The queue did not answer in time, or refused. A job that was being added may or may not be stored. */
 export class QueueUnavailable extends Error {
   override readonly name = 'QueueUnavailable'
 }
 
-/** The address in QUEUE_URL cannot be used. The sentence never repeats a password. */
+/** QUEUE_URL cannot be used. The message never contains a password. */
 export class QueueUrlError extends Error {
   override readonly name = 'QueueUrlError'
 }
@@ -19,7 +21,23 @@ export function reasonOf(error: unknown): string {
   if ('errors' in error && Array.isArray(error.errors) && !error.message) {
     return error.errors.map(reasonOf).join(', ')
   }
-  // What ioredis says when it is not connected and may not wait.
+  // ioredis says this when it is disconnected and its offline queue is off.
   if (error.message.startsWith("Stream isn't writeable")) return 'there is no connection'
   return error.message || error.name
+}
+
+export function asUnavailable(error: unknown, problem: string): QueueUnavailable {
+  if (error instanceof QueueUnavailable) return error
+  return new QueueUnavailable(`${problem}: ${reasonOf(error)}`, { cause: error })
+}
+
+/** Resolves like `answer`; throws QueueUnavailable when it fails or takes longer than `limitMs`. */
+export async function answerWithin<T>(limitMs: number, label: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await within(answer, limitMs, () => {
+      throw new QueueUnavailable(`${label} did not answer within ${limitMs} ms`)
+    })
+  } catch (error) {
+    throw asUnavailable(error, `${label} cannot be asked`)
+  }
 }

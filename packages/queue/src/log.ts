@@ -5,20 +5,20 @@ export type QueueLog = {
 }
 
 /**
- * A reconnecting client reports the same error several times a second for as long as the server is away.
- * Says the first at once, then at most one in `everyMs` together with how many were left out.
+ * Logs the first line at once, then at most one per `everyMs` with the number of suppressed ones: a reconnecting client
+ * reports the same error several times per second until the server is back.
  */
-export function seldom(say: (details: object, message: string) => void, everyMs = 10_000) {
-  let leftOut = 0
+export function throttleLog(write: (details: object, message: string) => void, everyMs = 10_000) {
+  let suppressed = 0
   let last = Number.NEGATIVE_INFINITY
   return (details: object, message: string): void => {
     const now = performance.now()
     if (now - last < everyMs) {
-      leftOut += 1
+      suppressed += 1
       return
     }
     last = now
-    say(leftOut > 0 ? { ...details, leftOut } : details, message)
-    leftOut = 0
+    write(suppressed > 0 ? { ...details, suppressed } : details, message)
+    suppressed = 0
   }
 }

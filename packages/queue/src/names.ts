@@ -1,9 +1,9 @@
 import type { Channel } from '@herald/domain'
 
-/** The name of a queue, made here and nowhere else. */
+/** Only the functions of this file make queue names. */
 export type QueueName = string & { readonly kind: 'queue name' }
 
-// BullMQ forbids ':'; a brace would break the hash tag that keeps a queue in one slot of a Redis Cluster.
+// BullMQ forbids ':', and a brace would break the hash tag that keeps a queue in one slot of a Redis Cluster.
 const nodeShape = /^[A-Za-z0-9._-]{1,64}$/
 
 /** The queue of a vendor channel. */
@@ -11,7 +11,7 @@ export function pushQueue(channel: Exclude<Channel, 'native'>): QueueName {
   return `push-${channel}` as QueueName
 }
 
-/** The queue of one gateway node: only the node that holds a device's socket can write to it. */
+/** The queue of one gateway node: only the node that has a device's socket can deliver to it. */
 export function nativeQueue(node: string): QueueName {
   if (!nodeShape.test(node)) {
     throw new RangeError(

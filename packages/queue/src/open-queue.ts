@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Lane } from '@herald/domain'
 import type { JobType } from 'bullmq'
 import type { Backend, BullQueue } from './backend.ts'
-import { createGatherer, type Gatherer } from './gatherer.ts'
+import { answerWithin } from './errors.ts'
+import { createJobWriter } from './job-writer.ts'
 import type { QueueLog } from './log.ts'
 import type { QueueName } from './names.ts'
 import { openPostgres } from './postgres-backend.ts'
@@ -10,7 +11,6 @@ import { encodePushJob, type PushJob } from './push-job.ts'
 import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
 import { openRedis } from './redis-backend.ts'
-import { within } from './within.ts'
 
 export type QueueCounts = {
   waiting: number
@@ -20,33 +20,33 @@ export type QueueCounts = {
   paused: boolean
 }
 
-/** One handle per process: it owns the connections that all queues and workers share. */
+/** One per process: it owns the connections that all queues and workers share. */
 export type PushQueues = {
   kind: Backend['kind']
-  /** Stored when it resolves. Rejects with QueueUnavailable within the limit; the job may then still turn up. */
+  /** Resolves when the job is stored. Throws QueueUnavailable within the limit; the job may still be stored later. */
   add(queue: QueueName, job: PushJob, options?: { lane?: Lane }): Promise<void>
   work(queue: QueueName, options: WorkOptions, handler: PushHandler): QueueWorker
-  /** Jobs that wait to be taken. */
+  /** Number of waiting jobs. */
   depth(queue: QueueName): Promise<number>
-  /** Jobs of the high lane that wait: what a new one stands behind. */
+  /** Number of waiting jobs in the high lane: those that run before a new one. */
   ahead(queue: QueueName): Promise<number>
   counts(queue: QueueName): Promise<QueueCounts>
-  /** Rejects when the server does not answer within the limit. */
+  /** Throws QueueUnavailable when the server does not answer within the limit. */
   ping(): Promise<void>
-  /** Removes a queue with everything in it, for a gateway node that is gone. Its batches are in Postgres. */
+  /** Removes a queue with its jobs, for a gateway node that is gone. Its batches are in Postgres. */
   remove(queue: QueueName): Promise<void>
-  /** Lets go of a queue that is of no more interest here; what is in it stays. */
+  /** Closes this process's handle of a queue; its jobs stay. */
   forget(queue: QueueName): Promise<void>
-  /** BullMQ's own objects, for the dashboard alone. */
+  /** BullMQ's own objects; only for the dashboard. */
   bullQueues(queues: readonly QueueName[]): BullQueue[]
-  /** Drains the workers that still run, then lets go of the server. */
+  /** Drains the running workers, then disconnects. */
   close(): Promise<void>
 }
 
 export async function openQueues(options: {
   url: string
   log: QueueLog
-  /** How long a caller waits at most for an answer of the server. */
+  /** Maximum time a caller waits for the server. */
   limitMs?: number
 }): Promise<PushQueues> {
   const { url, log, limitMs = 2_000 } = options
@@ -54,10 +54,10 @@ export async function openQueues(options: {
   const backend = await (address.kind === 'redis'
     ? openRedis(address, log, limitMs)
     : openPostgres(address.url, log))
-  const opened = new Map<QueueName, { queue: BullQueue; gatherer: Gatherer<StoredJob> }>()
+  const opened = new Map<QueueName, { queue: BullQueue; add: (job: StoredJob) => Promise<void> }>()
   const workers = new Set<QueueWorker>()
   const closingWorkers = new Set<Promise<void>>()
-  const nextId = idMaker()
+  const nextId = createIds()
   let closing: Promise<void> | undefined
 
   function open(name: QueueName) {
@@ -66,21 +66,14 @@ export async function openQueues(options: {
       const queue = backend.openQueue(name)
       const store = (jobs: StoredJob[]) =>
         jobs[0] && jobs.length === 1 ? addOne(queue, jobs[0]) : queue.addBulk(jobs)
-      const gatherer = createGatherer({
-        label: `the queue ${name}`,
-        limitMs,
-        groupSize: 500,
-        groupsWaiting: 40,
-        store,
-      })
-      entry = { queue, gatherer }
+      entry = { queue, add: createJobWriter({ label: `the queue ${name}`, limitMs, store }) }
       opened.set(name, entry)
     }
     return entry
   }
 
   const ask = <T>(name: QueueName, question: (queue: BullQueue) => Promise<T>) =>
-    within(limitMs, `the queue ${name}`, question(open(name).queue))
+    answerWithin(limitMs, `the queue ${name}`, question(open(name).queue))
 
   async function counts(name: QueueName): Promise<QueueCounts> {
     const [found, paused] = await ask(name, (queue) =>
@@ -99,13 +92,13 @@ export async function openQueues(options: {
     await Promise.all([...workers].map((worker) => worker.drain()))
     await Promise.all([...opened.values()].map(({ queue }) => queue.close().catch(() => {})))
     await backend.close()
-    await within(5_000, 'the queue', Promise.all(closingWorkers)).catch(() => {})
+    await answerWithin(5_000, 'the queue', Promise.all(closingWorkers)).catch(() => {})
   }
 
   return {
     kind: backend.kind,
     add: async (name, job, { lane = 'high' } = {}) =>
-      open(name).gatherer.add({
+      open(name).add({
         name: 'push',
         data: encodePushJob(job),
         opts: { jobId: nextId(), attempts: 1, stackTraceLimit: 0, ...(lane === 'normal' && { priority: 1 }) },
@@ -134,7 +127,7 @@ export async function openQueues(options: {
     ahead: (name) => ask(name, (queue) => queue.getWaitingCount()),
     counts,
     ping: async () => {
-      await within(limitMs, 'the queue', backend.ping())
+      await answerWithin(limitMs, 'the queue', backend.ping())
     },
     remove: async (name) => {
       await ask(name, (queue) => queue.obliterate({ force: true }))
@@ -154,7 +147,7 @@ export async function openQueues(options: {
   }
 }
 
-// On Postgres the jobs that wait in a paused queue are counted under a state that BullMQ's types no longer name.
+// On Postgres the waiting jobs of a paused queue have a state that is missing in BullMQ's types.
 const countedStates = ['wait', 'paused', 'prioritized', 'active', 'completed', 'failed'] as JobType[]
 
 type StoredJob = {
@@ -163,16 +156,16 @@ type StoredJob = {
   opts: { jobId: string; attempts: 1; stackTraceLimit: 0; priority?: number }
 }
 
-/** On Postgres a bulk add builds temporary tables, which one job alone need not pay for. */
+/** On Postgres a bulk add builds temporary tables, which is slow for one job. */
 function addOne(queue: BullQueue, { name, data, opts }: StoredJob) {
   return queue.add(name, data, opts)
 }
 
 /**
- * Ids that no other process and no later run makes again: an add under the id of a kept job vanishes without an error,
- * and BullMQ's own counter starts from 1 after FLUSHALL, while jobs of the old count may still be running.
+ * Ids are unique across processes and restarts: BullMQ silently ignores a job whose id exists, and its own counter starts
+ * from 1 after FLUSHALL while older jobs may still be running.
  */
-function idMaker(): () => string {
+function createIds(): () => string {
   const process = randomBytes(9).toString('base64url')
   let count = 0
   return () => {

@@ -1,3 +1,4 @@
+import { retryWithBackoff } from '@herald/async'
 import {
   assertSchemaCompatibility,
   type BackendFactory,
@@ -17,40 +18,39 @@ import {
   type Backend,
   type BullQueue,
   type BullWorker,
-  eventsKept,
-  finishedKept,
+  maxEvents,
+  maxFinished,
   slowDownOnError,
   workerTimes,
 } from './backend.ts'
-import { QueueUnavailable, reasonOf } from './errors.ts'
-import { type QueueLog, seldom } from './log.ts'
+import { asUnavailable, reasonOf } from './errors.ts'
+import { type QueueLog, throttleLog } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
 
-/** Connections for questions; each worker adds one that it holds for LISTEN. */
-export const questionConnections = 4
+/** Connections for queries; each worker adds one for LISTEN. */
+export const queryConnections = 4
 
-/** NOTIFY wakes a worker; this is only how long a lost one goes unnoticed. Each round costs four queries. */
+/** NOTIFY wakes a worker; this is the delay when a notification is lost. Each round costs four queries. */
 const blockSeconds = 10
 
-/** A server that restarts is waited for. */
+/** Time for a server that is restarting. */
 const openWithinMs = 10_000
+const retryMs = { firstMs: 250, maxMs: 250 }
 
-/** Opens the one pool of this process and brings BullMQ's schema up to date. */
+/** Migrates BullMQ's schema and opens the pool of this process. */
 export async function openPostgres(url: string, log: QueueLog): Promise<Backend> {
   try {
-    await migrate(url, performance.now() + openWithinMs)
+    await retryWithBackoff(() => migrate(url), { ...retryMs, isTransient, forMs: openWithinMs })
   } catch (error) {
-    throw new QueueUnavailable(`the queue in Postgres cannot be opened: ${reasonOf(error)}`, { cause: error })
+    throw asUnavailable(error, 'the queue in Postgres cannot be opened')
   }
   const pool = openPool(url)
-  const complain = seldom(log.warn.bind(log))
-  pool.on('error', (error) =>
-    complain({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'),
-  )
+  const warn = throttleLog(log.warn.bind(log))
+  pool.on('error', (error) => warn({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
     const backend = slowDownOnError(createPostgresBackend(...args))
-    // After an error BullMQ would trust in NOTIFY alone for an hour.
+    // After an error BullMQ would rely on NOTIFY alone for an hour.
     return Object.defineProperty(backend, 'maximumBlockTimeout', { value: blockSeconds })
   }
   const closed = new AbortController()
@@ -60,32 +60,32 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
     openQueue: (name) => {
       const queue = new Queue(
         name,
-        { connection: lend(pool, closed.signal), streams: { events: { maxLen: eventsKept } } },
+        { connection: lend(pool, closed.signal), streams: { events: { maxLen: maxEvents } } },
         createPostgresBackend,
       )
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
     openWorker: (name, { concurrency }, process) => {
-      const over = new AbortController()
+      const ended = new AbortController()
       pool.options.max += 1
       const worker = new Worker(
         name,
         process,
         {
           ...workerTimes,
-          connection: lend(pool, AbortSignal.any([closed.signal, over.signal])),
+          connection: lend(pool, AbortSignal.any([closed.signal, ended.signal])),
           concurrency,
           drainDelay: blockSeconds,
         },
         createWorkerBackend,
       )
-      const complainOfWorker = seldom(log.warn.bind(log))
+      const warnOfWorker = throttleLog(log.warn.bind(log))
       worker.on('error', (error) =>
-        complainOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot ask Postgres'),
+        warnOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot query Postgres'),
       )
       worker.once('closed', () => {
-        over.abort()
+        ended.abort()
         pool.options.max -= 1
       })
       return worker as unknown as BullWorker
@@ -100,53 +100,52 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
 
 function openPool(url: string): pg.Pool {
   const address = new URL(url)
-  // Jobs can be rebuilt from the rows they name, so their commits need not wait for the disk.
+  // Jobs can be rebuilt from their batches, so a commit does not need to wait for the disk.
   const options = [address.searchParams.get('options'), '-c search_path=bullmq -c synchronous_commit=off']
   address.searchParams.set('options', options.filter(Boolean).join(' '))
   return new pg.Pool({
     connectionString: address.href,
     application_name: 'herald-queue',
-    max: questionConnections,
+    max: queryConnections,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
-    // A connection that went silent shows in no other way; what was asked is asked again on the next.
+    // Detects a half-open connection; the query is repeated on another.
     query_timeout: 5_000,
     idleTimeoutMillis: 30_000,
+    // The pool does not listen to connections in use. BullMQ does, but only after it has got one: a loss before that would
+    // crash the process.
+    onConnect: (client) => void client.on('error', () => {}),
   })
 }
 
-async function migrate(url: string, deadline: number): Promise<void> {
-  for (;;) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-    client.on('error', () => {})
-    try {
-      await client.connect()
-      const version = await assertSchemaCompatibility(client).catch((error) => {
-        if (error instanceof SchemaMigrationRequiredError) return 0
-        throw error
-      })
-      // Processes that start together take turns behind BullMQ's advisory lock.
-      if (version < LATEST_SCHEMA_VERSION) await runMigrations(client)
-      return
-    } catch (error) {
-      if (!isTransient(error) || performance.now() > deadline) throw error
-      await new Promise((resolve) => setTimeout(resolve, 250))
-    } finally {
-      await client.end().catch(() => {})
-    }
+async function migrate(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const version = await assertSchemaCompatibility(client).catch((error) => {
+      if (error instanceof SchemaMigrationRequiredError) return 0
+      throw error
+    })
+    // BullMQ's advisory lock serializes processes that start together.
+    if (version < LATEST_SCHEMA_VERSION) await runMigrations(client)
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 
 /**
- * What one queue or worker of BullMQ sees of the pool. Named statements spare Postgres the parsing. Errors of the
- * connection look like those that BullMQ waits out and repeats; as they come it would take them for failures of the job.
+ * The pool as one queue or worker of BullMQ uses it. Named statements save Postgres the parsing. Transient errors get the
+ * code that BullMQ retries; it would count any other against the job.
  */
 function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
-  let looked = false
-  // BullMQ looks at the schema before anything else, and remembers a failure of that look for good.
-  const look = {
-    query: (text: string, values: unknown[]) => patiently(() => pool.query(text, values), closed),
+  const retry = <T>(ask: () => Promise<T>) =>
+    retryWithBackoff(ask, { ...retryMs, isTransient, signal: closed })
+  let schemaChecked = false
+  // BullMQ checks the schema on its first connection and never repeats a check that failed.
+  const schemaClient = {
+    query: (text: string, values: unknown[]) => retry(() => pool.query(text, values)),
     release: () => {},
   }
   const lent: PgPool & { options: { keepAlive: true } } = {
@@ -156,15 +155,15 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
         throw asConnectionError(error)
       }),
     connect: async () => {
-      if (looked) {
-        const client = await patiently(() => pool.connect(), closed)
+      if (schemaChecked) {
+        const client = await retry(() => pool.connect())
         if (!closed.aborted) return endOnError(client)
-        // A worker closed while it was connecting would keep the connection, and the pool would never end.
+        // The worker was closed while it was connecting: it would keep the connection, and the pool would never end.
         client.release()
         throw new Error('the worker is closed')
       }
-      looked = true
-      return look as unknown as PgPoolClient
+      schemaChecked = true
+      return schemaClient as unknown as PgPoolClient
     },
     on: () => lent,
     removeAllListeners: () => lent,
@@ -173,7 +172,7 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
   return lent
 }
 
-/** A connection on which LISTEN got no answer would be asked again and again; its end makes BullMQ open another. */
+/** BullMQ would repeat a LISTEN that got no answer on the same connection for ever; an error event makes it open another. */
 function endOnError(client: pg.PoolClient): PgPoolClient {
   const query = client.query.bind(client) as PgPoolClient['query']
   return Object.assign(client as unknown as PgPoolClient, {
@@ -188,17 +187,6 @@ function endOnError(client: pg.PoolClient): PgPoolClient {
   })
 }
 
-async function patiently<T>(ask: () => Promise<T>, closed: AbortSignal): Promise<T> {
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      if (!isTransient(error) || closed.aborted) throw error
-      await new Promise((resolve) => setTimeout(resolve, 250))
-    }
-  }
-}
-
 const names = new Map<string, string>()
 
 function nameOf(text: string): string {
@@ -211,13 +199,13 @@ function nameOf(text: string): string {
 }
 
 /**
- * BullMQ's own limit on finished jobs lets workers that finish at the same time delete the same old rows, which makes
- * them wait for each other and deadlock. So they keep all, and this removes the old ones now and then.
+ * BullMQ's own limit on finished jobs makes workers that finish at the same time delete the same rows, and deadlock. So
+ * workers keep all finished jobs, and this function removes the oldest.
  */
 export async function removeOldFinished(queue: BullQueue): Promise<void> {
   const counts = await queue.getJobCounts('completed', 'failed')
   for (const kind of ['completed', 'failed'] as const) {
-    const excess = (counts[kind] ?? 0) - finishedKept
+    const excess = (counts[kind] ?? 0) - maxFinished
     if (excess > 0) await queue.clean(0, excess, kind)
   }
 }

@@ -1,8 +1,8 @@
 import { InvalidJob } from './errors.ts'
 
 /**
- * What a job carries: ids and nothing else, so that a job can neither leak a message nor disagree with the rows.
- * The batches belong to one certificate; native batches have none.
+ * A job contains ids only, so it can neither leak a message nor disagree with the rows. Its batches belong to one
+ * certificate; native batches have none.
  */
 export type PushJob = {
   certificateId: string | null
@@ -23,17 +23,18 @@ export function encodePushJob(job: PushJob): StoredJob {
   return stored
 }
 
-/** Throws InvalidJob for anything but version 1, so that a job of a newer Herald fails visibly instead of half working. */
+/** Throws InvalidJob for any version but 1, so that a job of a newer Herald fails visibly. */
 export function decodePushJob(stored: unknown): PushJob {
   if (typeof stored !== 'object' || stored === null) throw new InvalidJob('the job is not an object')
   const { v, certificateId, batches, ...rest } = stored as Record<string, unknown>
-  if (v !== 1) throw new InvalidJob(`the job has version ${JSON.stringify(v)}, this Herald knows version 1`)
+  if (v !== 1)
+    throw new InvalidJob(`the job has version ${JSON.stringify(v)}, this Herald supports version 1`)
   const unknown = Object.keys(rest)[0]
   if (unknown !== undefined) throw new InvalidJob(`the job has an unknown field ${JSON.stringify(unknown)}`)
   if (certificateId !== null && (typeof certificateId !== 'string' || certificateId === '')) {
     throw new InvalidJob('certificateId of the job is neither an id nor null')
   }
-  if (!Array.isArray(batches) || batches.length === 0) throw new InvalidJob('the job names no batches')
+  if (!Array.isArray(batches) || batches.length === 0) throw new InvalidJob('the job has no batches')
   return { certificateId, batches: batches.map(decodeKey) }
 }
 

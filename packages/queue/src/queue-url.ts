@@ -10,9 +10,9 @@ export type RedisAddress = {
   username?: string
   password?: string
   db: number
-  /** Keeps several Heralds apart in one Redis; a Cluster has no database numbers. */
+  /** Separates several Herald installations in one Redis; a Cluster has no database numbers. */
   prefix: string
-  /** Of the Sentinels: the name of the master they watch, and their own credentials where they differ. */
+  /** The name of the master that the Sentinels monitor, and their credentials if they differ. */
   sentinel?: { name: string; username?: string; password?: string }
 }
 
@@ -33,7 +33,7 @@ const parameters = {
 
 /**
  * Reads an address such as `redis://user:password@host:6379/0`, `redis-sentinel://host:26379,host2/master/0`,
- * `redis-cluster://host:7000,host2:7000` or `postgres://…`. A list of hosts is not a URL, so it is read by hand.
+ * `redis-cluster://host:7000,host2:7000` or `postgres://…`. A list of hosts is not a valid URL, so it is parsed by hand.
  */
 export function parseQueueUrl(text: string): QueueAddress {
   const scheme = /^([a-z-]+):\/\//i.exec(text)?.[1]?.toLowerCase()
@@ -57,14 +57,16 @@ export function parseQueueUrl(text: string): QueueAddress {
   const segments = path === '' ? [] : path.split('/').map((part) => decode(part, 'path'))
   const name = topology === 'sentinel' ? segments.shift() : undefined
   if (topology === 'sentinel' && !name) {
-    throw new QueueUrlError('the queue address names Sentinels and no master: add /<master name>')
+    throw new QueueUrlError('the queue address has no name of the Sentinel master: add /<master name>')
   }
   const db = segments.shift() ?? ''
   if (segments.length > 0 || !/^\d{0,4}$/.test(db)) {
     throw new QueueUrlError('the path of the queue address must be a database number')
   }
   if (topology === 'cluster' && Number(db) !== 0) {
-    throw new QueueUrlError('a Redis Cluster has database 0 only: use ?prefix= to keep several Heralds apart')
+    throw new QueueUrlError(
+      'a Redis Cluster has database 0 only: use ?prefix= to separate several Herald installations',
+    )
   }
   const hosts = authority.slice(at + 1).split(',')
   if (topology === 'single' && hosts.length > 1) {
@@ -93,7 +95,7 @@ function readHost(text: string, defaultPort: number) {
   const [, host, port] = /^(\[[0-9a-f:.]+\]|[^:@/\s[\]]+)(?::(\d+))?$/i.exec(text) ?? []
   if (!host) throw new QueueUrlError('the queue address needs a host, or a list of host:port with commas')
   const number = Number(port ?? defaultPort)
-  if (number < 1 || number > 65535) throw new QueueUrlError(`the queue address has no such port: ${port}`)
+  if (number < 1 || number > 65535) throw new QueueUrlError(`the queue address has an invalid port: ${port}`)
   return { host: host.replace(/^\[|\]$/g, ''), port: number }
 }
 

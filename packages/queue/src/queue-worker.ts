@@ -1,30 +1,29 @@
 import type { Job } from 'bullmq'
 import type { Backend, BullQueue } from './backend.ts'
-import { reasonOf } from './errors.ts'
-import { type QueueLog, seldom } from './log.ts'
+import { answerWithin, reasonOf } from './errors.ts'
+import { type QueueLog, throttleLog } from './log.ts'
 import { removeOldFinished } from './postgres-backend.ts'
 import { decodePushJob, type PushJob } from './push-job.ts'
 import { watch } from './watchdog.ts'
-import { within } from './within.ts'
 
-/** Runs once for each job, twice where a lock was lost in between: claiming the batches is the caller's fence. */
+/** Runs once per job, or twice when a lock was lost: claiming the batches makes the second run harmless. */
 export type PushHandler = (job: PushJob) => Promise<void>
 
 export type WorkOptions = {
   concurrency: number
-  /** The worker took nothing for `deadAfterMs` while jobs waited. It is beyond repair: end the process or start anew. */
+  /** The worker took nothing for `deadAfterMs` while jobs waited and will not recover: exit, or start another worker. */
   onDead: (reason: string) => void
   deadAfterMs?: number
 }
 
 export type QueueWorker = {
-  /** Jobs being handled now. */
+  /** Number of jobs being handled. */
   inFlight(): number
-  /** Takes nothing new, lets what is in flight end, then closes. Ends also while the server is away. */
+  /** Takes no new job, waits for those in flight, then closes. Also ends while the server is down. */
   drain(): Promise<void>
 }
 
-const tidyEveryMs = 5_000
+const removeEveryMs = 5_000
 const closeWithinMs = 3_000
 
 export function startWorker(deps: {
@@ -34,7 +33,7 @@ export function startWorker(deps: {
   log: QueueLog
   options: WorkOptions
   handler: PushHandler
-  /** `closing` outlasts the drain of a worker whose server is away. */
+  /** `closing` ends later than the drain when the server is down. */
   onDrained: (closing: Promise<void>) => void
 }): QueueWorker {
   const { backend, queue, waiting, log, options, handler, onDrained } = deps
@@ -63,7 +62,7 @@ export function startWorker(deps: {
       await handler(push)
     } catch (error) {
       log.error({ err: error, queue: name, job: job.id, tasks }, 'a job failed')
-      // The reason is shown in the dashboard and kept in the queue: a sentence, no stack.
+      // Stored in the queue and shown in the dashboard: no stack.
       throw new Error(reasonOf(error).slice(0, 300))
     }
   }
@@ -81,21 +80,21 @@ export function startWorker(deps: {
     },
   })
 
-  const stopTidying = backend.kind === 'postgres' ? tidyWhileWorking(queue, () => taken, log) : () => {}
+  const stopRemoving = backend.kind === 'postgres' ? removeOldWhileWorking(queue, () => taken, log) : () => {}
 
   async function drain(): Promise<void> {
     stopWatching()
-    stopTidying()
+    stopRemoving()
     let closed = false
     const closing = worker.close().catch(() => {})
     void closing.then(() => {
       closed = true
     })
-    // A job that was on its way when this began is still handled. And BullMQ closes only after it told the server of
-    // the last job, which a server that is away does not hear: so the end is not waited for forever.
+    // A job that was being fetched is still handled. BullMQ closes only after the server confirmed the last job, which one
+    // that is down never does: hence the limit.
     do {
       await Promise.allSettled(inFlight)
-      await within(closeWithinMs, `the worker of ${name}`, closing).catch(() => {})
+      await answerWithin(closeWithinMs, `the worker of ${name}`, closing).catch(() => {})
     } while (!closed && inFlight.size > 0)
     onDrained(closing)
   }
@@ -108,22 +107,22 @@ export function startWorker(deps: {
   return { inFlight: () => inFlight.size, drain: startDrain }
 }
 
-/** Costs nothing while no jobs come. */
-function tidyWhileWorking(queue: BullQueue, taken: () => number, log: QueueLog): () => void {
-  const complain = seldom(log.warn.bind(log), 60_000)
-  let tidied = -1
-  let tidying = false
+/** Costs nothing while no jobs arrive. */
+function removeOldWhileWorking(queue: BullQueue, taken: () => number, log: QueueLog): () => void {
+  const warn = throttleLog(log.warn.bind(log), 60_000)
+  let removedUpTo = -1
+  let removing = false
   const timer = setInterval(async () => {
-    if (tidying || tidied === taken()) return
-    tidying = true
+    if (removing || removedUpTo === taken()) return
+    removing = true
     const upTo = taken()
     try {
       await removeOldFinished(queue)
-      tidied = upTo
+      removedUpTo = upTo
     } catch (error) {
-      complain({ queue: queue.name, reason: reasonOf(error) }, 'old finished jobs could not be removed')
+      warn({ queue: queue.name, reason: reasonOf(error) }, 'old finished jobs could not be removed')
     }
-    tidying = false
-  }, tidyEveryMs)
+    removing = false
+  }, removeEveryMs)
   return () => clearInterval(timer)
 }

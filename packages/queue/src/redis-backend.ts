@@ -4,20 +4,19 @@ import {
   type Backend,
   type BullQueue,
   type BullWorker,
-  eventsKept,
-  finishedKept,
+  maxEvents,
+  maxFinished,
   slowDownOnError,
   workerTimes,
 } from './backend.ts'
-import { reasonOf } from './errors.ts'
-import { type QueueLog, seldom } from './log.ts'
+import { answerWithin, reasonOf } from './errors.ts'
+import { type QueueLog, throttleLog } from './log.ts'
 import type { RedisAddress } from './queue-url.ts'
-import { complaintsAbout } from './redis-server.ts'
-import { within } from './within.ts'
+import { serverProblems } from './redis-server.ts'
 
 /**
- * Two clients for the whole process, and one blocking connection a worker. The client that adds fails at once while
- * Redis is away, so that the API goes on accepting; the client of the workers waits for Redis to come back, forever.
+ * Two clients per process, and one blocking connection per worker. The client that adds fails at once while Redis is
+ * down, so that the API keeps accepting; the client of the workers waits until Redis is back.
  */
 export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: number): Promise<Backend> {
   let closed = false
@@ -28,26 +27,26 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
     enableOfflineQueue: false,
     socketTimeout: 2 * limitMs,
   })
-  // Above the time a worker blocks, so that only a dead connection is cut.
+  // The socket timeout is longer than a worker blocks, so that it ends dead connections only.
   const working = () =>
     connect(address, { retry, maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: 8_000 })
   let workers: Client | undefined
   const clients: Client[] = [adding]
 
-  const complain = seldom(log.warn.bind(log))
-  adding.on('error', (error) => complain({ reason: reasonOf(error) }, unreachable))
-  let told = ''
+  const warn = throttleLog(log.warn.bind(log))
+  adding.on('error', (error) => warn({ reason: reasonOf(error) }, unreachable))
+  let reported = ''
   adding.on('ready', async () => {
-    const complaints = await readInfo(adding).then(complaintsAbout, () => [])
-    if (complaints.length > 0 && complaints.join() !== told) {
-      told = complaints.join()
-      for (const complaint of complaints) log.warn({}, complaint)
+    const problems = await readInfo(adding).then(serverProblems, () => [])
+    if (problems.length > 0 && problems.join() !== reported) {
+      reported = problems.join()
+      for (const problem of problems) log.warn({}, problem)
     }
   })
 
-  // A Redis that is away must not keep the API from starting: the first adds then fail, as they do later.
+  // Redis being down must not keep the API from starting: adds fail until it is back.
   const ready = new Promise((resolve) => adding.once('ready', resolve))
-  await within(limitMs, 'Redis', ready).catch((error) => complain({ reason: reasonOf(error) }, unreachable))
+  await answerWithin(limitMs, 'Redis', ready).catch((error) => warn({ reason: reasonOf(error) }, unreachable))
 
   const shared = (name: string) => ({ prefix: `${address.prefix}{${name}}`, skipVersionCheck: true })
 
@@ -58,14 +57,14 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
         ...shared(name),
         connection: adding,
         skipWaitingForReady: true,
-        streams: { events: { maxLen: eventsKept } },
-        defaultJobOptions: { removeOnComplete: finishedKept, removeOnFail: finishedKept },
+        streams: { events: { maxLen: maxEvents } },
+        defaultJobOptions: { removeOnComplete: maxFinished, removeOnFail: maxFinished },
       })
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
     openWorker: (name, { concurrency }, process) => {
-      workers ??= remembering(
+      workers ??= trackDuplicates(
         working().on('error', () => {}),
         clients,
       )
@@ -75,9 +74,9 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
         { ...shared(name), ...workerTimes, connection: workers, concurrency, drainDelay: 5 },
         (...args): RedisQueueBackend => slowDownOnError(createRedisBackend(...args)),
       )
-      const complainOfWorker = seldom(log.warn.bind(log))
+      const warnOfWorker = throttleLog(log.warn.bind(log))
       worker.on('error', (error) =>
-        complainOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot ask Redis'),
+        warnOfWorker({ queue: name, reason: reasonOf(error) }, 'a worker cannot query Redis'),
       )
       return worker as unknown as BullWorker
     },
@@ -92,24 +91,24 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
 const unreachable = 'Redis is unreachable'
 
 export type Client = Redis | Cluster
-type Manner = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'> & {
+type ConnectOptions = Pick<RedisOptions, 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'socketTimeout'> & {
   retry: (times: number) => number | null
 }
 
-export function connect(address: RedisAddress, { retry, ...manner }: Manner): Client {
+export function connect(address: RedisAddress, { retry, ...options }: ConnectOptions): Client {
   const { hosts, sentinel, username, password, db } = address
   const tls = address.tls ? { tls: {} } : {}
   const common: RedisOptions = {
-    ...manner,
+    ...options,
     ...tls,
     username,
     password,
     connectTimeout: 5_000,
     keepAlive: 10_000,
-    autoResendUnfulfilledCommands: manner.enableOfflineQueue,
-    // A master that was demoted answers READONLY; the new one is found by connecting again.
+    autoResendUnfulfilledCommands: options.enableOfflineQueue,
+    // A demoted master replies READONLY; reconnecting finds the new one.
     reconnectOnError: (error) =>
-      error.message.startsWith('READONLY') ? (manner.enableOfflineQueue ? 2 : 1) : false,
+      error.message.startsWith('READONLY') ? (options.enableOfflineQueue ? 2 : 1) : false,
   }
   switch (address.topology) {
     case 'single':
@@ -129,16 +128,16 @@ export function connect(address: RedisAddress, { retry, ...manner }: Manner): Cl
     case 'cluster':
       return new Cluster(hosts, {
         redisOptions: common,
-        enableOfflineQueue: manner.enableOfflineQueue,
+        enableOfflineQueue: options.enableOfflineQueue,
         clusterRetryStrategy: retry,
-        // Certificates name hosts: resolving them to addresses first makes every TLS handshake fail.
+        // TLS certificates contain host names: with addresses every handshake fails.
         ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
       })
   }
 }
 
-/** BullMQ makes the blocking connection of a worker as a duplicate, and loses it when Redis is away at the worker's end. */
-function remembering<C extends Client>(client: C, clients: Client[]): C {
+/** BullMQ duplicates a client for a worker's blocking connection, and leaks it when Redis is down while the worker closes. */
+function trackDuplicates<C extends Client>(client: C, clients: Client[]): C {
   clients.push(client)
   const duplicate = client.duplicate.bind(client) as (...args: unknown[]) => Client
   return Object.assign(client, {
@@ -151,8 +150,8 @@ function remembering<C extends Client>(client: C, clients: Client[]): C {
 }
 
 /**
- * A client that is disconnected between two attempts to connect neither connects nor ends, and BullMQ waits for its end
- * with timers that keep the process alive. One more attempt, which is not repeated, brings it to its end.
+ * A client that is disconnected between two connection attempts never emits `end`, and BullMQ waits for it with timers that
+ * keep the process alive. One more attempt, which is not repeated, makes it end.
  */
 function end(client: Client): void {
   client.disconnect()

@@ -1,32 +1,31 @@
-/** What one look at a worker sees. `waiting` is undefined when the queue could not be asked. */
-export type Look = {
+/** One observation of a worker. `waiting` is undefined when the queue did not answer. */
+export type Observation = {
   at: number
   taken: number
   free: boolean
   waiting: number | undefined
 }
 
-/** The worker has had a free slot and taken nothing since `idleSince`, while work waited at every look. */
+/** Since `idleSince` the worker had a free slot and took nothing, while jobs waited at every observation. */
 export type Suspicion = { taken: number; idleSince: number } | undefined
 
 /**
- * Decides whether a worker died without a word. Workers behind a failed-over or half-open server do: their
- * connection looks alive and no job ever arrives. A full worker, an empty or paused queue and a queue that
- * cannot be reached are no ground for suspicion.
+ * Decides whether a worker is dead. A worker behind a failed-over or half-open server can be: its connection looks alive
+ * and no job arrives. A busy worker, an empty or paused queue and an unreachable queue are no evidence.
  */
 export function judge(
   before: Suspicion,
-  look: Look,
+  seen: Observation,
   limitMs: number,
 ): { suspicion: Suspicion; dead: boolean } {
-  if (!look.free || !look.waiting) return { suspicion: undefined, dead: false }
-  if (!before || before.taken !== look.taken) {
-    return { suspicion: { taken: look.taken, idleSince: look.at }, dead: false }
+  if (!seen.free || !seen.waiting) return { suspicion: undefined, dead: false }
+  if (!before || before.taken !== seen.taken) {
+    return { suspicion: { taken: seen.taken, idleSince: seen.at }, dead: false }
   }
-  return { suspicion: before, dead: look.at - before.idleSince >= limitMs }
+  return { suspicion: before, dead: seen.at - before.idleSince >= limitMs }
 }
 
-/** Looks four times per limit, so that death is told after at most one and a half limits. Returns how to stop. */
+/** Observes four times per limit, so that a death is reported after at most one and a half limits. Returns a stop function. */
 export function watch(options: {
   limitMs: number
   state: () => { taken: number; free: boolean }
@@ -36,18 +35,18 @@ export function watch(options: {
   const { limitMs, state, waiting, onDead } = options
   let suspicion: Suspicion
   let takenBefore = state().taken
-  let looking = false
+  let observing = false
   let stopped = false
 
-  async function look(): Promise<void> {
-    if (looking) return
-    looking = true
+  async function observe(): Promise<void> {
+    if (observing) return
+    observing = true
     try {
       const { taken, free } = state()
-      // A worker that took something lives: it need not cost the server a question.
-      const quiet = free && taken === takenBefore
+      // A worker that took a job is alive: the server is not queried.
+      const isIdle = free && taken === takenBefore
       takenBefore = taken
-      const count = quiet ? await waiting().catch(() => undefined) : undefined
+      const count = isIdle ? await waiting().catch(() => undefined) : undefined
       const verdict = judge(suspicion, { at: performance.now(), ...state(), waiting: count }, limitMs)
       suspicion = verdict.suspicion
       if (verdict.dead && !stopped) {
@@ -55,7 +54,7 @@ export function watch(options: {
         onDead()
       }
     } finally {
-      looking = false
+      observing = false
     }
   }
 
@@ -64,6 +63,6 @@ export function watch(options: {
     clearInterval(timer)
   }
 
-  const timer = setInterval(look, limitMs / 4)
+  const timer = setInterval(observe, limitMs / 4)
   return stop
 }

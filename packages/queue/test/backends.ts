@@ -2,7 +2,7 @@ import { describeWith, testDatabase, testRedis } from '@herald/testkit'
 import type { describe } from '@jest/globals'
 import { Redis } from 'ioredis'
 
-/** A server that a spec file has to itself, with nothing in it. */
+/** An empty server for one spec file. */
 export type Place = { url: string; close(): Promise<void> }
 
 export const backends: { kind: string; describe: typeof describe.skip; open: () => Promise<Place> }[] = [
@@ -31,7 +31,7 @@ export const backends: { kind: string; describe: typeof describe.skip; open: () 
   },
 ]
 
-/** Connections of others. */
+/** Number of connections besides the one that counts. */
 async function connectionsOf(port: number): Promise<number> {
   return (
     String(await askRedis(port, 'CLIENT', 'LIST'))

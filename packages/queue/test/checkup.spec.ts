@@ -4,8 +4,8 @@ import { examineQueue, openQueues, QueueUnavailable } from '../src/index.ts'
 
 const log = { warn: () => {}, error: () => {} }
 
-describeWith('redis-server')('the examination of a Redis', () => {
-  it('finds what would lose jobs', async () => {
+describeWith('redis-server')('examineQueue on Redis', () => {
+  it('reports settings that would lose jobs', async () => {
     const redis = await testRedis(['--maxmemory-policy', 'allkeys-lru'])
     try {
       expect(await examineQueue(redis.url)).toEqual({
@@ -27,10 +27,10 @@ describeWith('redis-server')('the examination of a Redis', () => {
     }
   })
 
-  it('says that nobody is there, or that it may not come in', async () => {
-    const nobody = `redis://127.0.0.1:${await freePort()}`
-    await expect(examineQueue(nobody)).rejects.toThrow(QueueUnavailable)
-    await expect(examineQueue(nobody)).rejects.toThrow(/ECONNREFUSED/)
+  it('reports a refused connection and a refused login', async () => {
+    const unused = `redis://127.0.0.1:${await freePort()}`
+    await expect(examineQueue(unused)).rejects.toThrow(QueueUnavailable)
+    await expect(examineQueue(unused)).rejects.toThrow(/ECONNREFUSED/)
     const redis = await testRedis(['--requirepass', 'hush'])
     try {
       await expect(examineQueue(redis.url)).rejects.toThrow(/NOAUTH/)
@@ -40,8 +40,8 @@ describeWith('redis-server')('the examination of a Redis', () => {
   })
 })
 
-describe('the examination of a queue in Postgres', () => {
-  it('finds no schema before the first program, and one after it', async () => {
+describe('examineQueue on Postgres', () => {
+  it('finds no schema before the first program ran, and one afterwards', async () => {
     const database = await testDatabase({ migrated: false })
     try {
       expect(await examineQueue(database.url)).toMatchObject({ kind: 'postgres', schema: 'missing' })

@@ -57,7 +57,7 @@ async function openPostgres(): Promise<CrashingServer> {
   }
 }
 
-/** Jobs of the last moment may be lost with the server; the specs are about those that were not. */
+/** Without it the last jobs may be lost with the server, because their commits do not wait for the disk. */
 async function checkpoint(url: string): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()

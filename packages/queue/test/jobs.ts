@@ -6,15 +6,15 @@ export const job = (batchId: number): PushJob => ({
 })
 export const idOf = (done: PushJob) => done.batches[0]?.id ?? -1
 
-/** For workers that must not be taken for dead. */
+/** `onDead` of workers that must stay alive. */
 export const alive = (reason: string) => {
   throw new Error(reason)
 }
 
-export function writtenLog() {
-  const said: string[] = []
+export function recordingLog() {
+  const lines: string[] = []
   const write = (_: object, message: string) => {
-    said.push(message)
+    lines.push(message)
   }
-  return { said, warn: write, error: write }
+  return { lines, warn: write, error: write }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { nativeQueue, pushQueue } from '../src/names.ts'
 
 describe('queue names', () => {
-  it('has one queue a vendor channel and one a gateway node', () => {
+  it('are one per vendor channel and one per gateway node', () => {
     expect(pushQueue('apns')).toBe('push-apns')
     expect(nativeQueue('gateway-0.eu_1')).toBe('push-native-gateway-0.eu_1')
   })

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { QueueUnavailable } from '../src/errors.ts'
 import { nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
 import { type CrashingServer, crashingServers } from './crashing-servers.ts'
-import { alive, idOf, job, writtenLog } from './jobs.ts'
+import { alive, idOf, job, recordingLog } from './jobs.ts'
 import { type SilentProxy, startSilentProxy } from './silent-proxy.ts'
 
 const name = pushQueue('apns')
@@ -15,7 +15,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
     const open = (port = server.port) =>
       openQueues({
         url: server.url.replace(String(server.port), String(port)),
-        log: writtenLog(),
+        log: recordingLog(),
         limitMs: 1_000,
       })
 
@@ -29,7 +29,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
     })
     afterEach(() => queues.close())
 
-    it('goes on after the server crashed and came back, and fails adds meanwhile', async () => {
+    it('works again after the server crashed and came back, and fails adds in between', async () => {
       const seen = new Set<number>()
       queues.work(name, { concurrency: 2, onDead: alive }, async (done) => {
         seen.add(idOf(done))
@@ -45,7 +45,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
       await until(() => seen.has(3))
     })
 
-    it('tells the server of a job that ended while the server was away', async () => {
+    it('reports a job that ended while the server was down', async () => {
       const release = Promise.withResolvers<void>()
       let runs = 0
       const worker = queues.work(name, { concurrency: 1, onDead: alive }, async () => {
@@ -58,13 +58,13 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
       release.resolve()
       await until(() => worker.inFlight() === 0)
       await server.start()
-      // Redis without a disk forgot the job; Postgres must hear of its end.
+      // Redis without persistence lost the job; Postgres must record its end.
       const forgot = kind === 'redis'
       await until(async () => (await queues.counts(name)).completed === (forgot ? 0 : 1))
       expect(runs).toBe(1)
     })
 
-    it('lets a worker that started while the server was away begin when it comes', async () => {
+    it('lets a worker that started while the server was down begin when it is up', async () => {
       const seen: number[] = []
       await server.crash()
       queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
@@ -76,7 +76,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
       await until(() => seen.includes(2))
     })
 
-    it('drains while the server is away', async () => {
+    it('drains while the server is down', async () => {
       const release = Promise.withResolvers<void>()
       const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => release.promise)
       const idle = queues.work(nativeQueue('a'), { concurrency: 1, onDead: alive }, async () => {})
@@ -124,17 +124,17 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         far.work(name, { concurrency: 1, deadAfterMs: 500, onDead }, async () => {})
         await queues.add(name, job(1))
         await until(async () => (await queues.counts(name)).completed === 1)
-        // The worker finds back by itself after some seconds; on a busy machine the watchdog may be later than that.
+        // The worker recovers by itself after some seconds; on a busy machine the watchdog may be slower than that.
         for (let round = 0; round < 6 && !death; round++) {
           proxy.silenceOpen()
-          // One may have been handed out in an answer that was lost.
+          // Two jobs: one may have been handed out in a reply that was lost.
           for (const id of [2, 3]) await queues.add(name, job(id))
           await until(() => death, { seconds: 7 }).catch(() => {})
         }
         expect(death).toBe('the worker of push-apns took nothing for 0.5 s while jobs waited')
       })
 
-      it('lets a worker find back whose wait for jobs was never heard', async () => {
+      it('lets a worker recover whose blocking wait was lost', async () => {
         const lost = proxy.lose(/LISTEN|bzpopmin/i)
         const seen: number[] = []
         far.work(name, { concurrency: 1, onDead: alive }, async (done) => {
@@ -145,7 +145,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         await until(() => seen.length === 1, { seconds: 30 })
       })
 
-      it('lets a worker find back by itself', async () => {
+      it('lets a worker recover by itself', async () => {
         const seen: number[] = []
         far.work(name, { concurrency: 1, onDead: alive }, async (done) => {
           seen.push(idOf(done))
@@ -153,7 +153,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         await queues.add(name, job(1))
         await until(() => seen.length === 1)
         proxy.silenceOpen()
-        // A job handed out in an answer that was lost comes again only when its lock has run out: so it takes several.
+        // A job handed out in a lost reply is retried only after its lock expired: hence several.
         await until(
           async () => {
             await queues.add(name, job(2))

@@ -3,13 +3,13 @@ import { type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { nativeQueue, openQueues, pushQueue } from '../src/index.ts'
-import { alive, job, writtenLog } from './jobs.ts'
+import { alive, job, recordingLog } from './jobs.ts'
 
 const name = pushQueue('fcm')
 
 describe('queues on Postgres', () => {
   let database: TestDatabase
-  const open = (url = database.url) => openQueues({ url, log: writtenLog() })
+  const open = (url = database.url) => openQueues({ url, log: recordingLog() })
 
   beforeEach(async () => {
     database = await testDatabase({ migrated: false })
@@ -24,8 +24,8 @@ describe('queues on Postgres', () => {
     return rows
   }
 
-  /** Someone else's open transaction, ended with the connection. */
-  async function hold(statement: string): Promise<pg.Client> {
+  /** Opens a transaction of another client; it ends with the connection. */
+  async function lockWith(statement: string): Promise<pg.Client> {
     const client = new pg.Client(database.url)
     await client.connect()
     await client.query('BEGIN')
@@ -47,7 +47,7 @@ describe('queues on Postgres', () => {
     expect(await ask('SELECT max(xmin::text::bigint) AS last FROM bullmq.migration')).toEqual(before)
   })
 
-  it('holds one connection a worker and four for questions', async () => {
+  it('opens one connection per worker and four for queries', async () => {
     const queues = await open()
     const names = [
       ...channels.map((channel) => (channel === 'native' ? nativeQueue('a') : pushQueue(channel))),
@@ -69,7 +69,7 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
-  it('leaves options of the address in force', async () => {
+  it('keeps the options of the address', async () => {
     await (await open()).close()
     const queues = await open(`${database.url}?options=-c%20default_transaction_read_only%3Don`)
     await expect(queues.add(name, job(1))).rejects.toThrow(/read-only/)
@@ -85,20 +85,20 @@ describe('queues on Postgres', () => {
     })
     await Promise.all(Array.from({ length: 400 }, (_, id) => queues.add(name, job(id))))
     await until(async () => handled === 400 && (await queues.counts(name)).active === 0)
-    const other = await hold(`SELECT FROM bullmq.job WHERE state = 'completed' FOR UPDATE`)
+    const other = await lockWith(`SELECT FROM bullmq.job WHERE state = 'completed' FOR UPDATE`)
     await queues.add(name, job(400))
     await until(async () => handled === 401 && (await queues.counts(name)).active === 0, { seconds: 4 })
     await other.end()
     await queues.close()
   })
 
-  it('does not take a lost connection for a failed job', async () => {
+  it('does not fail a job because of a lost connection', async () => {
     const queues = await open()
     const end = Promise.withResolvers<void>()
     const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => end.promise)
     await queues.add(name, job(1))
     await until(() => worker.inFlight() === 1)
-    const other = await hold('SELECT FROM bullmq.job FOR UPDATE')
+    const other = await lockWith('SELECT FROM bullmq.job FOR UPDATE')
     end.resolve()
     await until(async () => {
       const [ended] = await ask(
@@ -113,10 +113,10 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
-  it('does not end a drain before the job that was on its way has been handled', async () => {
+  it('does not end a drain before a job that was being fetched has been handled', async () => {
     const queues = await open()
     await queues.add(name, job(1))
-    const other = await hold('LOCK TABLE bullmq.job IN SHARE MODE')
+    const other = await lockWith('LOCK TABLE bullmq.job IN SHARE MODE')
     const started = Promise.withResolvers<void>()
     const end = Promise.withResolvers<void>()
     const worker = queues.work(name, { concurrency: 1, onDead: alive }, () => {
@@ -142,7 +142,7 @@ describe('queues on Postgres', () => {
 
   it('survives the loss of its very first connection', async () => {
     const queues = await open()
-    const other = await hold('LOCK TABLE bullmq.migration')
+    const other = await lockWith('LOCK TABLE bullmq.migration')
     const seen: number[] = []
     queues.work(name, { concurrency: 1, onDead: alive }, async () => {
       seen.push(1)
@@ -173,7 +173,7 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
-  it('says in one sentence why it cannot be opened', async () => {
+  it('reports why it cannot be opened', async () => {
     const wrong = new URL(database.url)
     wrong.pathname = '/no_such_database'
     await expect(open(wrong.href)).rejects.toThrow(

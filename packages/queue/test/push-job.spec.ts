@@ -12,11 +12,11 @@ describe('a push job', () => {
         { taskId: 1, id: 3 },
       ],
     },
-  ])('survives the way through JSON: %j', (job) => {
+  ])('survives JSON: %j', (job) => {
     expect(decodePushJob(JSON.parse(JSON.stringify(encodePushJob(job))))).toEqual(job)
   })
 
-  it('is stored with its version and ids alone', () => {
+  it('is stored with its version and ids only', () => {
     expect(encodePushJob({ certificateId: '7', batches: [{ taskId: 1, id: 2 }] })).toEqual({
       v: 1,
       certificateId: '7',
@@ -36,8 +36,8 @@ describe('a push job', () => {
     ['no certificate', { v: 1, batches: [[1, 2]] }, /certificateId/],
     ['a blank certificate', { v: 1, certificateId: '', batches: [[1, 2]] }, /certificateId/],
     ['a certificate that is a number', { v: 1, certificateId: 7, batches: [[1, 2]] }, /certificateId/],
-    ['no batches', { v: 1, certificateId: '7', batches: [] }, /names no batches/],
-    ['batches that are no list', { v: 1, certificateId: '7', batches: {} }, /names no batches/],
+    ['no batches', { v: 1, certificateId: '7', batches: [] }, /has no batches/],
+    ['batches that are no list', { v: 1, certificateId: '7', batches: {} }, /has no batches/],
     ['a batch without a task', { v: 1, certificateId: '7', batches: [[2]] }, /pair/],
     ['a batch of three', { v: 1, certificateId: '7', batches: [[1, 2, 3]] }, /pair/],
     ['an id as text', { v: 1, certificateId: '7', batches: [['1', 2]] }, /pair/],

@@ -53,7 +53,7 @@ describe('parseQueueUrl', () => {
     ['http://secret@h', /must begin with redis:\/\//],
     ['redis://', /needs a host/],
     ['redis://:secret@', /needs a host/],
-    ['redis://h:99999', /no such port/],
+    ['redis://h:99999', /invalid port/],
     ['redis://h:port', /needs a host/],
     ['redis://a,b', /several hosts need redis-sentinel:\/\//],
     ['redis://h/zero', /database number/],
@@ -61,11 +61,11 @@ describe('parseQueueUrl', () => {
     ['redis://h?prefx=a', /unknown parameter "prefx"/],
     ['redis://h?prefix={a}', /prefix of the queue address/],
     ['redis://:secret%zz@h', /password of the queue address/],
-    ['redis-sentinel://a,b', /no master/],
-    ['redis-sentinel://a,b/', /no master/],
+    ['redis-sentinel://a,b', /no name of the Sentinel master/],
+    ['redis-sentinel://a,b/', /no name of the Sentinel master/],
     ['redis-cluster://a,b/1', /database 0 only/],
     ['postgres://h:port/secret', /not a valid Postgres URL/],
-  ])('refuses %s with a sentence that tells no secret', (text, sentence) => {
+  ])('refuses %s with a message that contains no secret', (text, sentence) => {
     expect(() => parseQueueUrl(text)).toThrow(sentence)
     expect(() => parseQueueUrl(text)).not.toThrow(/secret/)
   })

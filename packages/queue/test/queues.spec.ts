@@ -2,13 +2,13 @@ import { until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { nativeQueue, openQueues, type PushJob, type PushQueues, pushQueue } from '../src/index.ts'
 import { backends, type Place } from './backends.ts'
-import { alive, idOf, job, writtenLog } from './jobs.ts'
+import { alive, idOf, job, recordingLog } from './jobs.ts'
 
 const name = pushQueue('apns')
 
 for (const backend of backends) {
   backend.describe(`queues on ${backend.kind}`, () => {
-    const log = writtenLog()
+    const log = recordingLog()
     let place: Place
     let queues: PushQueues
     const open = () => openQueues({ url: place.url, log })
@@ -23,7 +23,7 @@ for (const backend of backends) {
     })
     afterEach(() => queues.close())
 
-    it('hands a job over as it was added', async () => {
+    it('delivers a job as it was added', async () => {
       const jobs = [
         { certificateId: '9007199254740993', batches: [{ taskId: 2 ** 53 - 1, id: 5 }] },
         { certificateId: null, batches: Array.from({ length: 1000 }, (_, n) => ({ taskId: 8, id: n })) },
@@ -42,7 +42,7 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(1)
     })
 
-    it('tells the urgent jobs that wait from all that wait', async () => {
+    it('counts waiting jobs of the high lane, and of both lanes', async () => {
       await queues.add(name, job(1), { lane: 'normal' })
       await queues.add(name, job(2), { lane: 'high' })
       expect(await queues.ahead(name)).toBe(1)
@@ -64,7 +64,7 @@ for (const backend of backends) {
       await other.close()
     })
 
-    it('takes batches again that were handled before, although their first job is kept', async () => {
+    it('accepts batches again that were handled before, although their first job is kept', async () => {
       const got: PushJob[] = []
       queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
         got.push(done)
@@ -100,7 +100,7 @@ for (const backend of backends) {
       await queues.remove(nativeQueue('a'))
     })
 
-    it('fails a job whose handler throws: once, with a sentence and no stack', async () => {
+    it('fails a job whose handler throws once, with the message and no stack', async () => {
       let runs = 0
       queues.work(name, { concurrency: 1, onDead: alive }, async () => {
         runs += 1
@@ -115,10 +115,10 @@ for (const backend of backends) {
         stack: [],
       })
       expect(JSON.stringify(failed)).not.toContain('a row with a token')
-      expect(log.said).toContain('a job failed')
+      expect(log.lines).toContain('a job failed')
     })
 
-    it('fails a job of an unknown version without handling it, and goes on', async () => {
+    it('fails a job of an unknown version without handling it, and continues', async () => {
       await queues.bullQueues([name])[0]?.add('push', { v: 2, certificateId: '7', batches: [[1, 1]] })
       await queues.add(name, job(2))
       const got: number[] = []
@@ -130,7 +130,7 @@ for (const backend of backends) {
       expect(await queues.counts(name)).toMatchObject({ failed: 1, waiting: 0 })
     })
 
-    it('refuses a job that could not be read again', async () => {
+    it('refuses a job that could not be decoded', async () => {
       await expect(queues.add(name, { certificateId: '', batches: [] })).rejects.toThrow(/certificateId/)
       expect(await queues.depth(name)).toBe(0)
     })
@@ -153,7 +153,7 @@ for (const backend of backends) {
       expect(await queues.counts(name)).toMatchObject({ waiting: 3, paused: true })
     })
 
-    it('keeps only the last few hundred finished jobs, and no values', async () => {
+    it('keeps at most 300 finished jobs, without return values', async () => {
       let done = 0
       queues.work(name, { concurrency: 10, onDead: alive }, async () => {
         done += 1
@@ -165,7 +165,7 @@ for (const backend of backends) {
       expect(kept?.returnvalue ?? null).toBeNull()
     })
 
-    it('drains: takes nothing new, ends what is in flight, leaves the rest', async () => {
+    it('drains: takes nothing new, finishes jobs in flight, leaves the others', async () => {
       const release = Promise.withResolvers<void>()
       const ended: number[] = []
       const worker = queues.work(name, { concurrency: 2, onDead: alive }, async (done) => {
@@ -195,7 +195,7 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(1)
     })
 
-    it('drains a worker that has only just begun', async () => {
+    it('drains a worker that has just started', async () => {
       const workers = ['a', 'b', 'c', 'd', 'e', 'f'].map((node) =>
         queues.work(nativeQueue(node), { concurrency: 1, onDead: alive }, async () => {}),
       )
@@ -203,7 +203,7 @@ for (const backend of backends) {
       await queues.close()
     })
 
-    it('removes a queue with everything in it', async () => {
+    it('removes a queue with its jobs', async () => {
       await queues.add(name, job(1))
       await queues.remove(name)
       expect(await queues.depth(name)).toBe(0)
@@ -211,7 +211,7 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(1)
     })
 
-    it('does not take a worker of a paused queue for dead', async () => {
+    it('does not report the worker of a paused queue as dead', async () => {
       await queues.bullQueues([name])[0]?.pause()
       await queues.add(name, job(1))
       let dead = false

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { complaintsAbout } from '../src/redis-server.ts'
+import { serverProblems } from '../src/redis-server.ts'
 
 const info = (version: string, policy: string) =>
   `# Server\r\nredis_version:${version}\r\nredis_mode:standalone\r\n# Memory\r\nmaxmemory_policy:${policy}\r\n`
@@ -11,11 +11,11 @@ describe('what is wrong with a Redis server', () => {
     ['10.0.1', 'noeviction', []],
     ['7.2.0', 'allkeys-lru', ['Redis may drop jobs: maxmemory-policy is allkeys-lru, set it to noeviction']],
     ['6.0.16', 'noeviction', ['Redis 6.0.16 is older than 6.2: update it']],
-  ])('version %s with %s: %j', (version, policy, complaints) => {
-    expect(complaintsAbout(info(version, policy))).toEqual(complaints)
+  ])('version %s with %s: %j', (version, policy, problems) => {
+    expect(serverProblems(info(version, policy))).toEqual(problems)
   })
 
-  it('is nothing when the server hides it', () => {
-    expect(complaintsAbout('')).toEqual([])
+  it('is empty when the server hides it', () => {
+    expect(serverProblems('')).toEqual([])
   })
 })

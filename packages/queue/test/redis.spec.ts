@@ -16,7 +16,7 @@ import {
 import { afterEach, expect, it } from '@jest/globals'
 import { examineQueue, nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
 import { askRedis } from './backends.ts'
-import { alive, idOf, job, writtenLog } from './jobs.ts'
+import { alive, idOf, job, recordingLog } from './jobs.ts'
 
 const name = pushQueue('apns')
 
@@ -36,7 +36,7 @@ describeWith(
     return redis
   }
 
-  async function open(url: string, log = writtenLog()): Promise<PushQueues> {
+  async function open(url: string, log = recordingLog()): Promise<PushQueues> {
     const queues = await openQueues({ url, log })
     closing.push(queues.close)
     return queues
@@ -50,28 +50,28 @@ describeWith(
     return seen
   }
 
-  it('goes on working after FLUSHALL', async () => {
+  it('keeps working after FLUSHALL', async () => {
     const redis = await start()
     const queues = await open(redis.url)
-    const held = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
     const seen: number[] = []
     queues.work(name, { concurrency: 2, onDead: alive }, async (done) => {
       seen.push(idOf(done))
-      if (idOf(done) === 1) await held.promise
+      if (idOf(done) === 1) await release.promise
     })
     await queues.add(name, job(1))
     await until(() => seen.length === 1)
     await askRedis(redis.port, 'FLUSHALL')
     await queues.add(name, job(2))
     await until(() => seen.length === 2)
-    held.resolve()
+    release.resolve()
     await Promise.all([3, 4, 5].map((id) => queues.add(name, job(id))))
     await until(() => seen.length === 5)
     expect(seen.toSorted()).toEqual([1, 2, 3, 4, 5])
     await until(async () => (await queues.counts(name)).active === 0)
   })
 
-  it('makes ids that do not come again after FLUSHALL', async () => {
+  it('does not repeat ids after FLUSHALL', async () => {
     const redis = await start()
     const queues = await open(redis.url)
     const idOfWaiting = async () => {
@@ -87,12 +87,12 @@ describeWith(
 
   it('warns of a server that may drop jobs', async () => {
     const redis = await start('--maxmemory-policy', 'allkeys-lru')
-    const log = writtenLog()
+    const log = recordingLog()
     await open(redis.url, log)
-    await until(() => log.said.some((line) => /maxmemory-policy is allkeys-lru/.test(line)))
+    await until(() => log.lines.some((line) => /maxmemory-policy is allkeys-lru/.test(line)))
   })
 
-  it('opens while Redis is away, fails adds at once, and works when Redis comes', async () => {
+  it('opens while Redis is down, fails adds at once, and works when Redis is up', async () => {
     const port = await freePort()
     const queues = await open(`redis://127.0.0.1:${port}`)
     const seen = collect(queues)
@@ -105,7 +105,7 @@ describeWith(
     await until(() => seen.includes(2))
   })
 
-  it('lets the process end after closing while Redis is away', async () => {
+  it('lets the process end after closing while Redis is down', async () => {
     const redis = await start()
     const program = `
       import { openQueues, pushQueue } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
@@ -144,7 +144,7 @@ describeWith(
     ).rejects.toThrow(/cannot be written to/)
   })
 
-  it('keeps a core free while Redis refuses to hand out jobs', async () => {
+  it('does not keep a core busy while Redis refuses to hand out jobs', async () => {
     const redis = await start()
     const queues = await open(redis.url)
     await queues.add(name, job(1))
@@ -210,7 +210,7 @@ describeWith(
     await until(() => seen.some((done) => done >= 100), { seconds: 30 })
   })
 
-  it('works on a Cluster, each queue in one slot, and goes on when a node is lost', async () => {
+  it('works on a Cluster, each queue in one slot, and continues when a node is lost', async () => {
     const nodes = await startCluster(start)
     const address = `redis-cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
     const facts = await examineQueue(address)

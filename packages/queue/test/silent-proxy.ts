@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between a client and a server, and can fall silent as a lost network does: no data, no error, no end. */
+/** A TCP proxy that can drop traffic as a lost network does: no data, no error, no end. */
 export type SilentProxy = {
   port: number
-  /** Open connections go silent for good; new ones pass. */
+  /** Drops the traffic of open connections for good; new ones work. */
   silenceOpen(): void
-  /** Open and new connections go silent for good, until `restore` lets new ones pass. */
+  /** Drops the traffic of open and new connections; after `restore` new ones work. */
   silenceAll(): void
   restore(): void
-  /** Loses the next message to the server that matches, and silences its connection; resolves when that has happened. */
+  /** Drops the next matching message to the server and silences its connection; resolves when that has happened. */
   lose(message: RegExp): Promise<void>
   close(): Promise<void>
 }

@@ -1,17 +1,17 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import type { Backend, BullQueue } from '../src/backend.ts'
 import { startWorker } from '../src/queue-worker.ts'
-import { judge, type Look, type Suspicion, watch } from '../src/watchdog.ts'
-import { writtenLog } from './jobs.ts'
+import { judge, type Observation, type Suspicion, watch } from '../src/watchdog.ts'
+import { recordingLog } from './jobs.ts'
 
 const idle = { taken: 5, free: true, waiting: 3 }
 
-/** Whether a worker is dead after looks one second apart, with a limit of two seconds. */
-function verdictAfter(looks: Omit<Look, 'at'>[]): boolean {
+/** Whether a worker is dead after observations one second apart, with a limit of two seconds. */
+function isDeadAfter(observations: Omit<Observation, 'at'>[]): boolean {
   let suspicion: Suspicion
   let dead = false
-  for (const [second, look] of looks.entries()) {
-    const verdict = judge(suspicion, { at: second * 1000, ...look }, 2_000)
+  for (const [second, seen] of observations.entries()) {
+    const verdict = judge(suspicion, { at: second * 1000, ...seen }, 2_000)
     suspicion = verdict.suspicion
     dead ||= verdict.dead
   }
@@ -19,7 +19,7 @@ function verdictAfter(looks: Omit<Look, 'at'>[]): boolean {
 }
 
 describe('the watchdog', () => {
-  it.each<[string, boolean, Omit<Look, 'at'>[]]>([
+  it.each<[string, boolean, Omit<Observation, 'at'>[]]>([
     ['takes nothing while jobs wait', true, [idle, idle, idle]],
     ['takes nothing, not long enough', false, [idle, idle]],
     ['took one in between', false, [idle, idle, { ...idle, taken: 6 }, { ...idle, taken: 6 }]],
@@ -27,13 +27,13 @@ describe('the watchdog', () => {
     ['has an empty queue', false, Array(9).fill({ ...idle, waiting: 0 })],
     ['had an empty queue in between', false, [idle, idle, { ...idle, waiting: 0 }, idle, idle]],
     ['has no free slot', false, Array(9).fill({ ...idle, free: false })],
-    ['cannot ask its queue', false, Array(9).fill({ ...idle, waiting: undefined })],
-    ['could not ask its queue once', false, [idle, idle, { ...idle, waiting: undefined }, idle, idle]],
-  ])('judges a worker that %s: dead is %s', (_, dead, looks) => {
-    expect(verdictAfter(looks)).toBe(dead)
+    ['cannot query its queue', false, Array(9).fill({ ...idle, waiting: undefined })],
+    ['could not query its queue once', false, [idle, idle, { ...idle, waiting: undefined }, idle, idle]],
+  ])('judges a worker that %s: dead is %s', (_, dead, observations) => {
+    expect(isDeadAfter(observations)).toBe(dead)
   })
 
-  it('reports once, and asks the server only about workers that take nothing', async () => {
+  it('reports once, and queries the server only for workers that take nothing', async () => {
     jest.useFakeTimers()
     try {
       let taken = 0
@@ -65,7 +65,7 @@ describe('the watchdog', () => {
         backend: { kind: 'redis', openWorker: () => ({ close: async () => {} }) } as unknown as Backend,
         queue: { name: 'push-apns' } as BullQueue,
         waiting: async () => 1,
-        log: writtenLog(),
+        log: recordingLog(),
         options: { concurrency: 1, onDead },
         handler: async () => {},
         onDrained: () => {},
@@ -80,7 +80,7 @@ describe('the watchdog', () => {
     }
   })
 
-  it('is silent once stopped, also when it was asking at that moment', async () => {
+  it('reports nothing once stopped, also when a query was in flight', async () => {
     jest.useFakeTimers()
     try {
       const answer = Promise.withResolvers<number>()

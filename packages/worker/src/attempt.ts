@@ -1,14 +1,14 @@
 import type { Recipient } from '@herald/channels'
 import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
-import { type Answer, letters, type Outcome } from '@herald/domain'
+import { letters, type Outcome, type RecipientResult } from '@herald/domain'
 
-/** One claimed batch on its way to the vendor: answers arrive by recipient index, each once. */
+/** One claimed batch while it is sent. Each recipient gets one result, by its index in the batch. */
 export type Attempt = {
   batch: ClaimedBatch
   task: PlannedTask
-  answers: Map<number, Answer>
-  /** Pending recipients that are to be sent to, with their index in the batch. */
-  recipients: { index: number; recipient: Recipient }[]
+  results: Map<number, RecipientResult>
+  /** Pending recipients to send to, with their index in the batch. */
+  targets: { index: number; recipient: Recipient }[]
 }
 
 export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId: number) => void): void {
@@ -17,14 +17,14 @@ export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId:
   }
 }
 
-/** Gives everybody who has no answer yet the same one. */
-export function answerRest({ batch, answers }: Attempt, outcome: Outcome): void {
+/** Gives every recipient without a result the same one. */
+export function setRemaining({ batch, results }: Attempt, outcome: Outcome): void {
   forPending(batch, (index) => {
-    if (!answers.has(index)) answers.set(index, outcome)
+    if (!results.has(index)) results.set(index, outcome)
   })
 }
 
-/** Answers for recipients that no partial settle has written down yet. */
-export function unsettledAnswers({ batch, answers }: Attempt): Map<number, Answer> {
-  return new Map([...answers].filter(([index]) => batch.status[index] === letters.pending))
+/** Returns the results that no partial settle has written yet. */
+export function unsettledResults({ batch, results }: Attempt): Map<number, RecipientResult> {
+  return new Map([...results].filter(([index]) => batch.status[index] === letters.pending))
 }

@@ -1,7 +1,7 @@
-/** The end of one call: of its time, of the lease, or of the process, whichever comes first. */
+/** Aborts one call when its time, its lease or the process ends, whichever comes first. */
 export type CallLimit = { signal: AbortSignal; release(): void }
 
-/** Without `release` the timer and the listeners outlive the call. Cheaper by far than AbortSignal.any and .timeout. */
+/** `release` must be called after the call: it removes the timer and the listeners. Much cheaper than AbortSignal.any and .timeout. */
 export function limitCall(timeoutMs: number, others: readonly (AbortSignal | undefined)[]): CallLimit {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(new Error('no answer within the time limit')), timeoutMs)

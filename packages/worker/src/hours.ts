@@ -1,6 +1,6 @@
 import type { Limits } from '@herald/channels'
 
-/** Unix ms at which sending opens again, or undefined when it is open. */
+/** Returns the Unix ms at which sending is allowed again, or undefined when it is allowed now. */
 export function closedUntil(
   { hours, timeZone }: Pick<Limits, 'hours' | 'timeZone'>,
   now: number,

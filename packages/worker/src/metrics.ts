@@ -1,19 +1,19 @@
 import type { Settlement } from '@herald/db/tasks'
 import { type Channel, type Lane, publicName } from '@herald/domain'
 import { counter, histogram, type Registry } from '@herald/telemetry'
+import { createCodeLabels } from './code-label.ts'
 import type { Tally } from './tally.ts'
-import { createCodeBook } from './vendor-code.ts'
 
 export type Fates = Pick<Settlement, 'sent' | 'failed' | 'moved' | 'expired' | 'cancelled'>
 const fates = ['sent', 'failed', 'moved', 'expired', 'cancelled'] as const
 
-/** What the runner tells of its work: once a batch or call, never once a device. */
+/** Recorded once per batch or call, never once per device. */
 export type WorkerMetrics = {
   settled(channel: Channel, counts: Fates): void
-  /** Outcomes other than accepted, gathered over the recipients of one batch. */
+  /** Outcomes of one batch other than accepted. */
   outcomes(channel: Channel, tally: Tally): void
-  held(channel: Channel, cause: 'rate' | 'quota' | 'hours', recipients: number): void
-  /** The first call for a batch is about to be made so long after its task was accepted. */
+  deferred(channel: Channel, cause: 'rate' | 'quota' | 'hours', recipients: number): void
+  /** `seconds` from the start of the task to the first call of a batch. */
   firstCall(channel: Channel, lane: Lane, seconds: number): void
   called(channel: Channel, seconds: number): void
   settleRepeated(channel: Channel): void
@@ -24,14 +24,14 @@ export type WorkerMetrics = {
 export function createMetrics(registry: Registry): WorkerMetrics {
   const recipients = counter(registry, 'herald_recipients_total')
   const outcomes = counter(registry, 'herald_outcomes_total')
-  const held = counter(registry, 'herald_governor_held_total')
+  const deferred = counter(registry, 'herald_governor_held_total')
   const retries = counter(registry, 'herald_settle_retries_total')
   const lost = counter(registry, 'herald_leases_lost_total')
   const failed = counter(registry, 'herald_jobs_failed_total')
   const firstCalls = histogram(registry, 'herald_notify_to_vendor_seconds')
   const calls = histogram(registry, 'herald_vendor_call_seconds')
   const jobs = histogram(registry, 'herald_job_seconds')
-  const codeOf = createCodeBook()
+  const labelOf = createCodeLabels()
   return {
     settled(channel, counts) {
       const name = publicName(channel)
@@ -40,10 +40,10 @@ export function createMetrics(registry: Registry): WorkerMetrics {
     },
     outcomes(channel, tally) {
       const name = publicName(channel)
-      for (const { kind, reason, count } of tally.values())
-        outcomes.inc({ channel: name, outcome: kind, code: codeOf(channel, reason) }, count)
+      for (const { kind, code, count } of tally.values())
+        outcomes.inc({ channel: name, outcome: kind, code: labelOf(channel, code) }, count)
     },
-    held: (channel, cause, count) => held.inc({ channel: publicName(channel), cause }, count),
+    deferred: (channel, cause, count) => deferred.inc({ channel: publicName(channel), cause }, count),
     firstCall: (channel, lane, seconds) =>
       firstCalls.observe({ channel: publicName(channel), lane }, Math.max(0, seconds)),
     called: (channel, seconds) => calls.observe({ channel: publicName(channel) }, seconds),

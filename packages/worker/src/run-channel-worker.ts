@@ -6,10 +6,10 @@ import { createMetrics } from './metrics.ts'
 import { createRunner } from './runner.ts'
 import { createTransports } from './transports.ts'
 
-/** A vendor that hangs gets so long after SIGTERM; the rest of the drain is for writing down what is known. */
-const GIVE_UP_MS = DRAIN_MS / 2
+/** Time for calls in flight after SIGTERM; the other half of the drain is for writing their results. */
+const CALLS_END_MS = DRAIN_MS / 2
 
-/** The service that sends what is queued for one vendor. */
+/** The service that sends the queued batches of one channel. */
 export function channelWorker(adapter: ChannelAdapter): Service {
   return {
     name: `worker-${adapter.name}`,
@@ -26,6 +26,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         db,
         certificates,
         transports,
+        channel: adapter.name,
         worker: `${adapter.name}@${settings.nodeId}`,
         timeoutMs: settings.sendTimeoutSeconds * 1000,
         stopping: stopping.signal,
@@ -39,9 +40,9 @@ export function channelWorker(adapter: ChannelAdapter): Service {
       )
       return {
         async stop() {
-          const giveUp = setTimeout(() => stopping.abort(new Error('the process is ending')), GIVE_UP_MS)
+          const timer = setTimeout(() => stopping.abort(new Error('the process is ending')), CALLS_END_MS)
           await worker.drain()
-          clearTimeout(giveUp)
+          clearTimeout(timer)
           await transports.close()
         },
       }
@@ -49,7 +50,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
   }
 }
 
-/** The whole `main` of a worker app. */
+/** The `main` of a worker app. */
 export function runChannelWorker(adapter: ChannelAdapter): Promise<void> {
   return runProgram(channelWorker(adapter))
 }

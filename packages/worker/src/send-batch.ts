@@ -1,22 +1,23 @@
+import { eachConcurrently } from '@herald/async'
 import type { Transport } from '@herald/channels'
-import type { Outcome } from '@herald/domain'
-import { type Attempt, answerRest } from './attempt.ts'
+import { type Outcome, ownReasons, type Reason } from '@herald/domain'
+import { type Attempt, setRemaining } from './attempt.ts'
 import { limitCall } from './call-limit.ts'
 
 export type SendLimits = {
   tokensPerCall: number
-  /** Calls of one batch under way at once. */
+  /** Maximum number of concurrent calls per batch. */
   parallelCalls: number
   timeoutMs: number
-  /** The process ends soon: calls under way are given up, no further one is made. */
+  /** Aborts when the process must end: calls in flight are given up and no further one is made. */
   stopping?: AbortSignal
   onCalled?(seconds: number): void
 }
 
 /**
- * Sends one batch in calls of the vendor's size. Afterwards every recipient has an answer: whoever the transport did not
- * report, because it threw, hung or was aborted, is `unavailable`. The lease is asked for before every call: a process that
- * was frozen must not make one more.
+ * Sends one batch in calls of the vendor's size. Afterwards every recipient has a result: those that the transport did not
+ * report, because it threw, hung or was aborted, are `unavailable`. The lease is checked before every call: a process that was
+ * frozen must not make another.
  */
 export async function sendBatch(
   attempt: Attempt,
@@ -25,46 +26,43 @@ export async function sendBatch(
   limits: SendLimits,
   leaseSignal: () => AbortSignal,
 ): Promise<void> {
-  const { recipients } = attempt
+  const { targets } = attempt
+  const { tokensPerCall } = limits
   const starts = Array.from(
-    { length: Math.ceil(recipients.length / limits.tokensPerCall) },
-    (_, i) => i * limits.tokensPerCall,
+    { length: Math.ceil(targets.length / tokensPerCall) },
+    (_, i) => i * tokensPerCall,
   )
-  const queue = starts.values()
-  const lane = async () => {
-    for (const start of queue) {
-      const call = recipients.slice(start, start + limits.tokensPerCall)
-      if (limits.stopping?.aborted) {
-        for (const { index } of call) attempt.answers.set(index, { kind: 'held', wait: 0 })
-        continue
-      }
-      const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
-      const began = performance.now()
-      await sendCall(attempt, call, payload, transport, limit.signal)
-      limit.release()
-      limits.onCalled?.((performance.now() - began) / 1000)
+  await eachConcurrently(starts, Math.min(limits.parallelCalls, starts.length), async (start) => {
+    const call = targets.slice(start, start + tokensPerCall)
+    if (limits.stopping?.aborted) {
+      for (const { index } of call) attempt.results.set(index, { kind: 'deferred', wait: 0 })
+      return
     }
-  }
-  await Promise.all(Array.from({ length: Math.min(limits.parallelCalls, starts.length) }, lane))
-  answerRest(attempt, { kind: 'unavailable', reason: 'the vendor did not answer' })
+    const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
+    const began = performance.now()
+    await sendCall(attempt, call, payload, transport, limit.signal)
+    limit.release()
+    limits.onCalled?.((performance.now() - began) / 1000)
+  })
+  setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
 }
 
 async function sendCall(
-  { answers }: Attempt,
-  call: Attempt['recipients'],
+  { results }: Attempt,
+  call: Attempt['targets'],
   payload: unknown,
   transport: Transport<unknown>,
   signal: AbortSignal,
 ): Promise<void> {
   const report = (at: number, outcome: Outcome) => {
-    // Too late: the time limit has answered for it.
+    // Too late: after the abort the recipients are `unavailable`.
     if (signal.aborted) return
     const index = call[at]?.index
-    if (index === undefined || answers.has(index))
+    if (index === undefined || results.has(index))
       throw new Error('a recipient was reported twice or out of range')
-    answers.set(index, outcome)
+    results.set(index, outcome)
   }
-  let reason = 'the vendor did not answer'
+  let reason: Reason = ownReasons.no_result
   try {
     signal.throwIfAborted()
     await Promise.race([
@@ -76,12 +74,14 @@ async function sendCall(
       rejectOnAbort(signal),
     ])
   } catch (error) {
-    reason = signal.aborted ? 'no answer within the time limit' : `the call failed: ${messageOf(error)}`
+    reason = signal.aborted
+      ? ownReasons.vendor_timeout('no answer within the time limit')
+      : ownReasons.call_failed(messageOf(error))
   }
-  for (const { index } of call) if (!answers.has(index)) answers.set(index, { kind: 'unavailable', reason })
+  for (const { index } of call) if (!results.has(index)) results.set(index, { kind: 'unavailable', reason })
 }
 
-/** A transport that ignores its signal must not keep the worker. */
+/** A transport that ignores its signal must not block the worker. */
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -1,20 +1,20 @@
-import { foldAttempt, sortAnswers } from '@herald/domain'
-import type { CertificateBook } from '@herald/plan'
-import { type Attempt, unsettledAnswers } from './attempt.ts'
+import { foldAttempt, sortResults } from '@herald/domain'
+import type { CertificateCache } from '@herald/plan'
+import { type Attempt, unsettledResults } from './attempt.ts'
 import { closeMisconfigured } from './close-misconfigured.ts'
 import { noPlan, planNext } from './plan-next.ts'
 import { settlementOf } from './settlement.ts'
-import { tallyAnswers } from './tally.ts'
+import { tallyResults } from './tally.ts'
 import { type WriteDeps, writeSettlements } from './write-settlements.ts'
 
 export type SettleDeps = WriteDeps & {
-  certificates: CertificateBook
+  certificates: CertificateCache
   log: { error(fields: object, message: string): void }
 }
 
 /**
- * Writes what became of all recipients of a job: counters, dead tokens, what goes again, what falls to the next channel.
- * `certificateVersion` is the one they were sent under.
+ * Writes the results of all recipients of a job: counters, dead tokens, retries and fallbacks to the next channel.
+ * `certificateVersion` is the version of the certificate with which they were sent.
  */
 export async function settleAttempts(
   deps: SettleDeps,
@@ -23,23 +23,23 @@ export async function settleAttempts(
 ): Promise<void> {
   await closeMisconfigured(deps, attempts, certificateVersion)
   const sorted = attempts.map((attempt) => {
-    const answers = unsettledAnswers(attempt)
-    deps.metrics?.outcomes(attempt.batch.channel, tallyAnswers(answers))
-    return sortAnswers(answers, troubleOf(attempt))
+    const results = unsettledResults(attempt)
+    deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
+    return sortResults(results, troubleOf(attempt))
   })
   const plans = await planNext(deps, attempts, sorted)
   const settlements = attempts.map((attempt, i) => {
     const fold = foldAttempt(attempt.batch, sorted[i]!, plans[i]!)
-    return settlementOf(attempt, sorted[i]!, fold, fold.pending > 0 ? 'again' : 'settled')
+    return settlementOf(attempt, sorted[i]!, fold, fold.pending > 0 ? 'retry' : 'settled')
   })
   await writeSettlements(deps, attempts, settlements)
 }
 
-/** Writes down who was accepted so far while the batch goes on, so that a crash repeats little. */
-export async function settlePartly(deps: SettleDeps, attempt: Attempt): Promise<void> {
-  const accepted = new Map([...unsettledAnswers(attempt)].filter(([, { kind }]) => kind === 'accepted'))
+/** Writes the recipients accepted so far while the batch is still being sent: a crash then repeats few of them. */
+export async function settleAccepted(deps: SettleDeps, attempt: Attempt): Promise<void> {
+  const accepted = new Map([...unsettledResults(attempt)].filter(([, { kind }]) => kind === 'accepted'))
   if (accepted.size === 0) return
-  const sorted = sortAnswers(accepted, troubleOf(attempt))
+  const sorted = sortResults(accepted, troubleOf(attempt))
   const fold = foldAttempt(attempt.batch, sorted, noPlan)
   await writeSettlements(deps, [attempt], [settlementOf(attempt, sorted, fold, 'sending')])
 }

@@ -1,11 +1,11 @@
 import type { Settlement } from '@herald/db/tasks'
-import type { Fold, Sorted } from '@herald/domain'
+import type { Fold, SortedResults } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 
-/** What one attempt brings to its batch, its tokens and its counters. */
+/** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
 export function settlementOf(
-  { batch, recipients }: Attempt,
-  sorted: Sorted,
+  { batch, targets }: Attempt,
+  sorted: SortedResults,
   fold: Fold,
   state: Settlement['state'],
 ): Settlement {
@@ -16,10 +16,10 @@ export function settlementOf(
     version: batch.version,
     state,
     troubled: sorted.troubled || (batch.troubledFor > 0 && fold.pending > 0),
-    unbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
-    // Without the vendor's own time, the token must not have been registered again since the claim.
+    clearInbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
+    // If the vendor gives no time, a token registered again since the claim is kept.
     retire: sorted.gone.flatMap(({ index, since }) => {
-      const token = recipients.find((one) => one.index === index)?.recipient.token
+      const token = targets.find((one) => one.index === index)?.recipient.token
       return token === undefined
         ? []
         : [{ deviceId: batch.recipients[index]!, token, since: since ?? batch.claimedAt }]

@@ -1,17 +1,18 @@
-import type { Answer } from '@herald/domain'
+import type { RecipientResult } from '@herald/domain'
 
-export type Tally = Map<string, { kind: string; reason: string; count: number }>
+export type Tally = Map<string, { kind: string; code: string; count: number }>
 
-/** How often each outcome that is not a success came, with its reason; successes are counted by the settle. */
-export function tallyAnswers(answers: ReadonlyMap<number, Answer>): Tally {
+/** Counts outcomes by kind and code of the reason, without those accepted, which the settle counts. */
+export function tallyResults(results: ReadonlyMap<number, RecipientResult>): Tally {
   const tally: Tally = new Map()
-  for (const answer of answers.values()) {
-    if (!('reason' in answer)) continue
-    const { kind, reason } = answer
-    const key = `${kind} ${reason}`
+  for (const result of results.values()) {
+    if (!('reason' in result)) continue
+    const { kind } = result
+    const { code } = result.reason
+    const key = `${kind} ${code}`
     const seen = tally.get(key)
     if (seen) seen.count++
-    else tally.set(key, { kind, reason, count: 1 })
+    else tally.set(key, { kind, code, count: 1 })
   }
   return tally
 }

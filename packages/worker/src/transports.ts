@@ -1,10 +1,10 @@
 import type { ChannelAdapter, Transport, TransportDeps } from '@herald/channels'
 
-/** A certificate with everything its transport is opened from. */
+/** A certificate with the data from which its transport is opened. */
 export type Credential = { id: number; version: number; adapter: ChannelAdapter; settings: unknown }
 
 export type Transports = {
-  /** The transport of this version of the certificate; an older one is closed when its last user is done. */
+  /** Runs `work` with the transport of this version of the certificate; an older one is closed after its last use. */
   use<T>(credential: Credential, work: (transport: Transport<unknown>) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -13,15 +13,15 @@ type Entry = {
   version: number
   transport: Transport<unknown>
   users: number
-  /** Since the last sweep. */
+  /** Whether it was used since the last sweep. */
   wasUsed: boolean
   retired: boolean
 }
 
-/** One that was not used from one sweep to the next is closed: its certificate was removed, or its tenant is quiet. */
+/** A transport that is not used between two sweeps is closed: its certificate was removed, or its tenant is idle. */
 const IDLE_MS = 3_600_000
 
-/** Keeps one open transport a certificate, so that connections and auth are reused until the certificate changes. */
+/** Keeps one open transport per certificate, so that connections and access tokens are reused. */
 export function createTransports(
   depsOf: (certificateId: number) => TransportDeps,
   onCloseError: (error: unknown) => void,

@@ -1,4 +1,4 @@
-import { unretireWindow } from '@herald/db/devices'
+import { markSuspect } from '@herald/db/devices'
 import { type Database, retrying } from '@herald/db/store'
 import {
   batchName,
@@ -18,10 +18,10 @@ export type WriteDeps = {
 
 const writing = new WeakSet<ClaimedBatch>()
 
-/** Whether a settle of this batch is under way, so that its version may have risen unheard. */
+/** Whether a settle of this batch is in progress: its version in the database may already be higher. */
 export const isWriting = (batch: ClaimedBatch): boolean => writing.has(batch)
 
-/** Writes settlements in the order of their attempts, whose batches then stand as they were written. */
+/** Writes settlements, in the order of their attempts, and updates the batches in memory. */
 export async function writeSettlements(
   deps: WriteDeps,
   attempts: Attempt[],
@@ -29,19 +29,19 @@ export async function writeSettlements(
 ): Promise<void> {
   for (const { batch } of attempts) writing.add(batch)
   try {
-    await writeDown(deps, attempts, settlements)
+    await writeAll(deps, attempts, settlements)
   } finally {
     for (const { batch } of attempts) writing.delete(batch)
   }
 }
 
-async function writeDown(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
+async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
   const { channel } = attempts[0]!.batch
   let suspect = false
   const settle = async (open: readonly Settlement[]) => {
-    const answer = await settleBatches(deps.db, open)
-    suspect ||= answer.suspect
-    return answer.settled
+    const result = await settleBatches(deps.db, open)
+    suspect ||= result.suspect
+    return result.settled
   }
   const settled = await settleUntilKnown(deps.db, settlements, settle, () =>
     deps.metrics?.settleRepeated(channel),
@@ -62,10 +62,10 @@ async function writeDown(deps: WriteDeps, attempts: Attempt[], settlements: Sett
   })
   const certificateId = attempts[0]!.batch.certificateId
   if (suspect && certificateId !== null) {
-    const restored = await retrying(() => unretireWindow(deps.db, certificateId))
+    const restored = await retrying(() => markSuspect(deps.db, certificateId))
     deps.log.warn(
       { certificateId, task: attempts[0]!.batch.taskId, restored },
-      'over half of the tokens are said to be dead: none is retired',
+      'more than half of the tokens were reported dead; none is retired',
     )
   }
 }

@@ -5,7 +5,7 @@ import { keepLeases, type Leases } from '../src/lease.ts'
 
 const batch = () => ({ taskId: 1, id: 2, version: 1 }) as ClaimedBatch
 
-/** The renewing statement alone, answered by the spec. */
+/** A database in which only the renewal works, answered by the spec. */
 const databaseThat = (answer: () => Promise<unknown[]>) =>
   ({ pool: { query: async () => ({ rows: await answer() }) } }) as unknown as Database
 
@@ -19,19 +19,19 @@ describe('keepLeases', () => {
     jest.useRealTimers()
   })
 
-  it('does not let a process send that slept through its lease', () => {
+  it('does not let a process send that was frozen longer than its lease', () => {
     const one = batch()
-    const asleep = performance.now() - 31_000
+    const frozenSince = performance.now() - 31_000
     leases = keepLeases(
       databaseThat(async () => [[1, 2]]),
       [one],
-      asleep,
+      frozenSince,
       () => false,
     )
     expect(leases.signalOf(one).aborted).toBe(true)
   })
 
-  it('aborts by the clock when the renewing statement hangs', async () => {
+  it('aborts by the clock when the renewal hangs', async () => {
     const one = batch()
     const nearlyOver = performance.now() - 26_000
     leases = keepLeases(
@@ -54,7 +54,7 @@ describe('keepLeases', () => {
     expect(late.signalOf(one).aborted).toBe(true)
   })
 
-  it('aborts a batch that somebody else has, but not one whose own settle is on its way', async () => {
+  it('aborts a batch that another worker has, but not one whose own settle is in progress', async () => {
     const [lost, writing] = [batch(), { ...batch(), id: 3 } as ClaimedBatch]
     leases = keepLeases(
       databaseThat(async () => []),

@@ -5,7 +5,7 @@ import { createLogger, createRegistry } from '@herald/telemetry'
 import { expect, it, jest } from '@jest/globals'
 import { channelWorker } from '../src/run-channel-worker.ts'
 
-it('a worker that its watchdog calls dead ends the process', async () => {
+it('a worker that its watchdog reports as dead ends the process', async () => {
   const die = jest.fn()
   const work = jest.fn((_queue: string, _options: { onDead(reason: string): void }) => ({
     inFlight: () => 0,

@@ -3,8 +3,9 @@ import { saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { claimBatches } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
-import { createCertificateBook } from '@herald/plan'
+import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRunner } from '../src/runner.ts'
@@ -41,7 +42,7 @@ afterAll(async () => {
 })
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
-/** A worker of a channel with one request a device, whose vendor is `send`. */
+/** A worker of a channel with one request per device, whose vendor is `send`. */
 function workerWith(send: Transport<unknown>['send']) {
   const adapter: ChannelAdapter = {
     name: 'apns',
@@ -56,11 +57,12 @@ function workerWith(send: Transport<unknown>['send']) {
   }
   return createRunner({
     db,
-    certificates: createCertificateBook({ db, sealer, adapters: { apns: adapter } }),
+    certificates: createCertificateCache({ db, sealer, adapters: { apns: adapter } }),
     transports: createTransports(
       () => ({}) as never,
       () => {},
     ),
+    channel: 'apns',
     worker: 'w',
     timeoutMs: 60_000,
     log: { warn: () => {}, error: () => {} },
@@ -79,7 +81,10 @@ async function addDevice(token: string): Promise<number> {
 async function release(recipients: number[]) {
   const plan = { batches: [{ channel: 'apns' as const, certificateId, recipients, tried: [] }] }
   const { taskId, released } = await acceptPlan(db, app, plan)
-  return { taskId, job: { certificateId: null, batches: [{ taskId, id: released[0]!.id }] } }
+  return {
+    taskId,
+    job: { certificateId: String(certificateId), batches: [{ taskId, id: released[0]!.id }] },
+  }
 }
 const counted = async (taskId: number) =>
   (
@@ -89,8 +94,8 @@ const counted = async (taskId: number) =>
     )
   ).rows[0] as { sent: number; status: string; state: string }
 
-describe('a batch with one request a device', () => {
-  it('is written down in parts while it is sent, each recipient once', async () => {
+describe('a batch with one request per device', () => {
+  it('is settled in parts while it is sent, each recipient once', async () => {
     const { taskId, job } = await release([await addDevice('prompt'), await addDevice('late')])
     const answer = Promise.withResolvers<void>()
     const run = workerWith(async (_payload, _recipients, { report }) => {
@@ -107,15 +112,51 @@ describe('a batch with one request a device', () => {
   })
 })
 
-describe('a token that the vendor calls dead since a time', () => {
-  it('stays if it was registered after that, however long ago the batch was claimed', async () => {
+describe('a job', () => {
+  it('cannot name batches of another certificate, channel or of the native channel', async () => {
+    const recipients = [await addDevice('tenant')]
+    const own = { channel: 'apns' as const, certificateId, recipients, tried: [] }
+    const { taskId, released } = await acceptPlan(db, app, {
+      batches: [
+        own,
+        { ...own, certificateId: certificateId + 1 },
+        { ...own, channel: 'fcm' },
+        { ...own, channel: 'native', certificateId: undefined, node: 'n' },
+      ],
+    })
+    const sent: string[] = []
+    const run = workerWith(async (_payload, targets, { report }) => {
+      for (const [index, { token }] of targets.entries()) {
+        sent.push(token)
+        report(index, { kind: 'accepted' })
+      }
+    })
+    const batches = released.map(({ id }) => ({ taskId, id }))
+    const states = async () =>
+      (await db.pool.query('SELECT state FROM batch WHERE task_id = $1 ORDER BY id', [taskId])).rows.map(
+        ({ state }) => state as string,
+      )
+    // The foreign ones first: the certificate must not be that of the first batch.
+    await run({ certificateId: null, batches: batches.toReversed() })
+    expect(sent).toEqual([])
+    await run({ certificateId: String(certificateId), batches: batches.toReversed() })
+    expect(sent).toEqual(['tenant'])
+    expect(await states()).toEqual(['settled', 'released', 'released', 'released'])
+    const native = { channel: 'native', certificateId: null, batches } as const
+    const claimed = await claimBatches(db.pool, native, { seconds: 30, worker: 'gateway' })
+    expect(claimed.map(({ channel }) => channel)).toEqual(['native'])
+  })
+})
+
+describe('a token that the vendor reports as dead since a given time', () => {
+  it('is kept if it was registered later, whenever the batch was claimed', async () => {
     const ids = [await addDevice('died before'), await addDevice('died after')]
     const { job } = await release(ids)
     await workerWith(async (_payload, recipients, { report }) => {
       for (const index of recipients.keys())
         report(index, {
           kind: 'gone',
-          reason: '410 Unregistered',
+          reason: { code: 'apns.Unregistered', text: '410 Unregistered' },
           since: Date.now() + (index === 0 ? -3_600_000 : 0),
         })
     })(job)

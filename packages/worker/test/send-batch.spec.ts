@@ -6,8 +6,8 @@ import { sendBatch } from '../src/send-batch.ts'
 const attemptOf = (count: number): Attempt =>
   ({
     batch: { status: '.'.repeat(count), recipients: Array.from({ length: count }, (_, i) => i) },
-    answers: new Map(),
-    recipients: Array.from({ length: count }, (_, index) => ({
+    results: new Map(),
+    targets: Array.from({ length: count }, (_, index) => ({
       index,
       recipient: { deviceId: index, token: `${index}` },
     })),
@@ -21,7 +21,7 @@ const hanging: Transport<unknown> = {
 const never = new AbortController().signal
 
 describe('sendBatch', () => {
-  it('gives up a vendor that hangs when the process must end, and puts back who was not sent to yet', async () => {
+  it('gives up a vendor that hangs when the process must end, and defers the recipients not sent to yet', async () => {
     const attempt = attemptOf(3)
     const stopping = new AbortController()
     const sending = sendBatch(
@@ -33,10 +33,14 @@ describe('sendBatch', () => {
     )
     stopping.abort(new Error('ending'))
     await sending
-    expect([...attempt.answers.values()].map(({ kind }) => kind)).toEqual(['unavailable', 'held', 'held'])
+    expect([...attempt.results.values()].map(({ kind }) => kind)).toEqual([
+      'unavailable',
+      'deferred',
+      'deferred',
+    ])
   })
 
-  it('makes no further call once the lease is gone', async () => {
+  it('makes no further call once the lease is lost', async () => {
     const attempt = attemptOf(3)
     const lost = AbortSignal.abort(new Error('the lease was lost'))
     let calls = 0
@@ -55,7 +59,7 @@ describe('sendBatch', () => {
       calls === 0 ? never : lost,
     )
     expect(calls).toBe(1)
-    expect([...attempt.answers.values()].map(({ kind }) => kind)).toEqual([
+    expect([...attempt.results.values()].map(({ kind }) => kind)).toEqual([
       'accepted',
       'unavailable',
       'unavailable',

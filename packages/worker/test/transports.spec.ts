@@ -38,7 +38,7 @@ describe('transports', () => {
     } as unknown as ChannelAdapter,
   })
 
-  it('keeps one open for a certificate, and opens another when the certificate has changed', async () => {
+  it('keeps one open per certificate, and opens another when the certificate has changed', async () => {
     await transports.use(credential(1), async () => {})
     await transports.use(credential(1), async () => {
       await transports.use(credential(1, 2), async () => {})
@@ -48,7 +48,7 @@ describe('transports', () => {
     expect(closed).toEqual(['1 v1'])
   })
 
-  it('closes what was not used for an hour, and nothing that is', async () => {
+  it('closes those that were not used for an hour', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const busy = transports.use(credential(1), () => promise)
     await transports.use(credential(2), async () => {})

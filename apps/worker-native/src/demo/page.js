@@ -31,20 +31,28 @@ async function connect() {
   setBadge(0)
 }
 
-/** A device without a user; its guid stays with this browser. */
+/** Registers a device without a user. Its guid and push token are kept in this browser. */
 async function register() {
   const appId = find('app_id').value.trim()
-  if (!appId) throw new Error('an app_id or a push token is needed')
-  const guid = localStorage.getItem('herald.guid') ?? crypto.randomUUID()
-  localStorage.setItem('herald.guid', guid)
-  const answer = await fetch('/push/register', {
-    method: 'POST',
-    headers: { app_id: appId, 'content-type': 'application/json' },
-    body: JSON.stringify({ device_guid: guid }),
-  })
-  const { code, data, message } = await answer.json()
-  if (code !== 200) throw new Error(message)
-  return data.push_token
+  if (!appId) throw new Error('Enter an app_id or a push token.')
+  const key = `herald.demo.${appId}`
+  const known = JSON.parse(localStorage.getItem(key) ?? '{}')
+  const send = async (device) => {
+    const answer = await fetch('/push/register', {
+      method: 'POST',
+      headers: { app_id: appId, 'content-type': 'application/json' },
+      body: JSON.stringify(device),
+    })
+    const { code, data, message } = await answer.json()
+    if (code === 200) localStorage.setItem(key, JSON.stringify({ ...device, ...data }))
+    return { code, data, message }
+  }
+  const fresh = () => send({ device_guid: crypto.randomUUID() })
+  let answer = known.device_guid ? await send(known) : await fresh()
+  // The push token was replaced: this page becomes another device.
+  if (answer.code === 40901) answer = await fresh()
+  if (answer.code !== 200) throw new Error(answer.message)
+  return answer.data.push_token
 }
 
 function show(state) {

@@ -1,17 +1,17 @@
 import { isTransient, type Runner } from '@herald/db/store'
 import { devicesById, type PlannedTask } from '@herald/db/tasks'
 import { type Channel, type Plan, planDevices } from '@herald/domain'
-import type { CertificateBook } from './certificate-book.ts'
+import type { CertificateCache } from './certificate-cache.ts'
 import { rulesFor } from './rules.ts'
 
 /**
- * Where recipients of a native batch go that could not be written to: the same decision as in planning, by who is online
- * now. `isOffline` overrules the presence of a device whose connection the caller knows to be gone. An application whose
- * certificates cannot be judged must not hold up the batches of others: its devices stay with the native channel, whose rows
- * say when to ask again.
+ * Plans the recipients of a native batch that could not be written to a connection: the same decision as in planning, with
+ * the present state of their connections. `isOffline` overrides the presence of a device whose connection the caller knows to
+ * be gone. If the certificates of an application cannot be read, its devices stay on the native channel and are tried again
+ * later, so that the batches of other applications are not delayed.
  */
 export async function planUnwritten(
-  deps: { runner: Runner; certificates: CertificateBook; onUnjudged(error: unknown): void },
+  deps: { runner: Runner; certificates: CertificateCache; onUnreadable(error: unknown): void },
   batch: { appId: string; tried: readonly Channel[] },
   task: PlannedTask,
   recipients: readonly number[],
@@ -27,7 +27,7 @@ export async function planUnwritten(
     return planDevices(present, rules, task.speed)
   } catch (error) {
     if (isTransient(error)) throw error
-    deps.onUnjudged(error)
+    deps.onUnreadable(error)
     const stay = {
       channel: 'native' as const,
       recipients: devices.map(({ id }) => id),

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { type StubEntry, startStubServer, stubChannel } from '@herald/channels'
 import { saveCertificate } from '@herald/db/certificates'
 import { findImbalances } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
@@ -8,7 +7,16 @@ import { createAcceptor } from '@herald/plan'
 import { type OpenContext, openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, sampleMessage, startApp, testDatabase, until } from '@herald/testkit'
+import {
+  freePort,
+  type StubEntry,
+  sampleMessage,
+  startApp,
+  startStubServer,
+  stubChannel,
+  testDatabase,
+  until,
+} from '@herald/testkit'
 import { channelWorker } from '@herald/worker'
 import { WebSocket } from 'ws'
 import { nativeGateway } from '../src/index.ts'
@@ -17,8 +25,8 @@ export const plainMessage = sampleMessage()
 
 export type TestDevice = { id: number; pushToken: string }
 
-/** Gateways in this process, a planner as a process of its own, and stub vendors: the native channel as it runs. */
-export async function openStage(env: Record<string, string> = {}) {
+/** Runs gateways in this process, a planner in its own process, and stub vendors. */
+export async function openHarness(env: Record<string, string> = {}) {
   const database = await testDatabase()
   const stub = await startStubServer()
   const adapters = Object.fromEntries(
@@ -35,8 +43,8 @@ export async function openStage(env: Record<string, string> = {}) {
   const open = (extra: Record<string, string> = {}): Promise<OpenContext> =>
     openContext({
       settings: readSettings({ ...environment, ...extra }).settings,
-      log: createLogger({ name: 'stage', level: 'error' }),
-      registry: createRegistry('stage'),
+      log: createLogger({ name: 'harness', level: 'error' }),
+      registry: createRegistry('harness'),
       certificateAdapters: adapters,
     })
   const context = await open()
@@ -44,7 +52,7 @@ export async function openStage(env: Record<string, string> = {}) {
   const acceptor = createAcceptor({ ...context, onQueueFailure: () => {} })
   const closings: (() => Promise<unknown>)[] = []
 
-  /** Certificates that the real adapters of the planner's process can read, too. */
+  /** The certificates must also be readable for the real adapters in the planner's process. */
   async function addApplication(
     name: string,
     channels: VendorChannel[] = ['xiaomi', 'oppo'],
@@ -175,7 +183,7 @@ export async function openStage(env: Record<string, string> = {}) {
   }
 }
 
-export type Stage = Awaited<ReturnType<typeof openStage>>
+export type Harness = Awaited<ReturnType<typeof openHarness>>
 
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -184,7 +192,13 @@ function sorted(value: unknown): unknown {
     .map(([key, inner]) => [key, sorted(inner)])
 }
 
-/** A device without a client library: what it says is exactly what the test says. */
+/** The request with which a client that is only a TCP socket opens a connection. */
+export const handshake = () =>
+  Buffer.from(
+    `GET /native HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\nsec-websocket-protocol: herald.v1\r\n\r\n`,
+  )
+
+/** A raw connection without the client library. */
 export async function dial(url: string, options: { protocols?: string[]; localAddress?: string } = {}) {
   const socket = new WebSocket(url, options.protocols ?? ['herald.v1'], {
     localAddress: options.localAddress,

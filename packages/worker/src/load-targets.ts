@@ -1,11 +1,12 @@
 import { type Database, retrying } from '@herald/db/store'
-import { assignBadges, batchName, receiptsAmong, tokensOf } from '@herald/db/tasks'
-import type { CertificateBook, ReadCertificate } from '@herald/plan'
+import { assignBadges, batchName, findReceipts, tokensOf } from '@herald/db/tasks'
+import { ownReasons } from '@herald/domain'
+import type { CertificateCache, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
 
-/** Present tokens and badges of everyone pending; who cannot be sent to any more is answered here. */
-export async function loadRecipients(
-  deps: { db: Database; certificates: CertificateBook },
+/** Adds the pending recipients with their tokens and badges to `targets`. Those that cannot be sent to get their result here. */
+export async function loadTargets(
+  deps: { db: Database; certificates: CertificateCache },
   attempts: Attempt[],
   { adapter, stored }: ReadCertificate,
 ): Promise<void> {
@@ -22,20 +23,19 @@ export async function loadRecipients(
     const found = application.serving(adapter.name, environment)
     return 'stored' in found && found.stored.id === stored.id
   })
-  for (const { batch, answers, recipients } of attempts) {
+  for (const { batch, results, targets } of attempts) {
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
       const binding = tokens.get(deviceId)
-      if (acknowledged.has(`${batch.taskId}/${deviceId}`)) answers.set(index, { kind: 'acknowledged' })
-      else if (!binding)
-        answers.set(index, { kind: 'rejected', reason: 'the device has no token on this channel any more' })
+      if (acknowledged.has(`${batch.taskId}/${deviceId}`)) results.set(index, { kind: 'acknowledged' })
+      else if (!binding) results.set(index, { kind: 'rejected', reason: ownReasons.token_removed })
       else if (binding.movedAt !== undefined && binding.movedAt > batch.plannedAt)
-        answers.set(index, { kind: 'left' })
+        results.set(index, { kind: 'ownerChanged' })
       else if (!served[binding.environment]) {
-        answers.set(index, { kind: 'rejected', reason: 'the token belongs to another environment now' })
+        results.set(index, { kind: 'rejected', reason: ownReasons.environment_changed })
       } else {
         const { token, bundleId, harmony } = binding
-        recipients.push({
+        targets.push({
           index,
           recipient: {
             deviceId,
@@ -50,19 +50,19 @@ export async function loadRecipients(
   }
 }
 
-/** Devices that were late with their native acknowledgement, but not too late. */
+/** Returns the devices whose native acknowledgement arrived after the fallback to this channel was planned. */
 function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>> {
   const keys: { taskId: number; deviceId: number }[] = []
   for (const { batch } of attempts) {
     if (!batch.tried.includes('native')) continue
     forPending(batch, (_, deviceId) => keys.push({ taskId: batch.taskId, deviceId }))
   }
-  return keys.length > 0 ? retrying(() => receiptsAmong(db.pool, keys)) : Promise.resolve(new Set())
+  return keys.length > 0 ? retrying(() => findReceipts(db.pool, keys)) : Promise.resolve(new Set())
 }
 
 function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
-  const wishes = attempts
+  const missing = attempts
     .filter(({ batch, task }) => !batch.badges && task.message.type !== 'cmd')
     .map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
-  return wishes.length > 0 ? retrying(() => assignBadges(db.pool, wishes)) : Promise.resolve(new Map())
+  return missing.length > 0 ? retrying(() => assignBadges(db.pool, missing)) : Promise.resolve(new Map())
 }

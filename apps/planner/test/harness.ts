@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { type StubEntry, startStubServer, stubChannel } from '@herald/channels'
 import { saveCertificate } from '@herald/db/certificates'
 import { findImbalances, type Imbalance } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
@@ -8,7 +7,14 @@ import { type Acceptor, createAcceptor } from '@herald/plan'
 import { openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { sampleMessage, testDatabase, until } from '@herald/testkit'
+import {
+  type StubEntry,
+  sampleMessage,
+  startStubServer,
+  stubChannel,
+  testDatabase,
+  until,
+} from '@herald/testkit'
 import { channelWorker } from '@herald/worker'
 import { planner } from '../src/index.ts'
 
@@ -23,8 +29,8 @@ export type DeviceSeed = {
   userId?: number
 }
 
-/** The whole machine in one process on the stub vendor: acceptor, planner, one worker a channel. */
-export async function startMachine(
+/** Runs the whole pipeline in one process on the stub vendor: acceptor, planner, one worker per channel. */
+export async function startHarness(
   options: {
     queueUrl?: string
     workers?: boolean
@@ -51,8 +57,8 @@ export async function startMachine(
   })
   const context = await openContext({
     settings,
-    log: createLogger({ name: 'machine', level: 'error' }),
-    registry: createRegistry('machine'),
+    log: createLogger({ name: 'harness', level: 'error' }),
+    registry: createRegistry('harness'),
     connections: 15,
     certificateAdapters: adapters,
   })
@@ -188,7 +194,7 @@ export async function startMachine(
   }
 }
 
-export type Machine = Awaited<ReturnType<typeof startMachine>>
+export type Harness = Awaited<ReturnType<typeof startHarness>>
 
 function nonZero(counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))

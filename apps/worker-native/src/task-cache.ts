@@ -3,14 +3,14 @@ import { type PlannedTask, tasksById } from '@herald/db/tasks'
 import { pushFrame } from './frames.ts'
 
 export type KnownTask = { task: PlannedTask; frame: Buffer }
-export type TaskBook = { of(taskIds: Iterable<number>): Promise<Map<number, KnownTask>> }
+export type TaskCache = { of(taskIds: Iterable<number>): Promise<Map<number, KnownTask>> }
 
-const MOST_BYTES = 32 * 1024 * 1024
-/** Rough cost of an entry beside its frame. */
+const MAX_BYTES = 32 * 1024 * 1024
+/** Approximate size of an entry without its frame. */
 const ENTRY_BYTES = 2048
 
-/** Remembers the frames of recent tasks, encoded once for all devices. Nothing of a task that matters here ever changes. */
-export function createTaskBook(db: Database): TaskBook {
+/** Caches the frames of recent tasks, encoded once for all devices. Needs no expiry: messages do not change. */
+export function createTaskCache(db: Database): TaskCache {
   const known = new Map<number, KnownTask>()
   let bytes = 0
 
@@ -19,7 +19,7 @@ export function createTaskBook(db: Database): TaskBook {
     known.set(task.taskId, entry)
     bytes += entry.frame.length + ENTRY_BYTES
     for (const [oldest, { frame }] of known) {
-      if (bytes <= MOST_BYTES) break
+      if (bytes <= MAX_BYTES) break
       known.delete(oldest)
       bytes -= frame.length + ENTRY_BYTES
     }

@@ -1,10 +1,9 @@
-import { stubChannel } from '@herald/channels'
-import { noteCertificateError, removeCertificate, saveCertificate } from '@herald/db/certificates'
+import { recordCertificateError, removeCertificate, saveCertificate } from '@herald/db/certificates'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { stubChannel, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { createCertificateBook } from '../src/index.ts'
+import { createCertificateCache } from '../src/index.ts'
 
 let database: TestDatabase
 let db: Database
@@ -12,7 +11,7 @@ let application: string
 beforeAll(async () => {
   database = await testDatabase()
   db = openDatabase(database.url, { max: 3 })
-  const made = await createApplication(db, { name: 'booked', packageName: '' })
+  const made = await createApplication(db, { name: 'cached', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   application = made.appId
 })
@@ -21,8 +20,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('the certificate book', () => {
-  it('sees every change within a second, and opens again only what has changed', async () => {
+describe('the certificate cache', () => {
+  it('sees every change within a second, and opens only changed certificates again', async () => {
     const sealer = createSealer(Buffer.alloc(32))
     let opened = 0
     const counting: typeof sealer = {
@@ -47,25 +46,25 @@ describe('the certificate book', () => {
     const clock = jest.spyOn(performance, 'now')
     const { id } = await save('first')
     const adapters = { oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }) }
-    const book = createCertificateBook({ db, sealer: counting, adapters })
+    const cache = createCertificateCache({ db, sealer: counting, adapters })
     const stored = async () => {
-      const found = await book.byId(id)
-      if ('problem' in found) throw new Error(found.problem)
+      const found = await cache.byId(id)
+      if ('problem' in found) throw new Error(found.problem.text)
       return found.stored
     }
-    const first = await book.of(application)
+    const first = await cache.of(application)
     expect(await stored()).toMatchObject({ name: 'first' })
     const before = opened
     clock.mockImplementation(() => now() + 2_000)
-    expect(await book.of(application)).toBe(first)
+    expect(await cache.of(application)).toBe(first)
     expect(opened).toBe(before)
 
     await save('second')
     await until(async () => (await stored()).name === 'second')
-    await noteCertificateError(db, id, 'complained')
-    await until(async () => (await stored()).lastError === 'complained')
+    await recordCertificateError(db, id, 'refused')
+    await until(async () => (await stored()).lastError === 'refused')
     await removeCertificate(db, place)
-    await until(async () => 'problem' in (await book.byId(id)))
+    await until(async () => 'problem' in (await cache.byId(id)))
     clock.mockRestore()
   })
 })

@@ -1,21 +1,26 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { callerAddress } from '@herald/program'
 import { type Settings, SettingsError } from '@herald/settings'
-import { answerDemo } from './demo.ts'
+import { serveDemo } from './demo.ts'
 import { path, refuse, type Upgrade } from './upgrade.ts'
 
-export type Door = {
-  serve(upgrade: Upgrade): void
-  /** Lets nobody new in, so that a balancer takes them elsewhere at once. */
+export type Listener = {
+  /** `upgradedOf`: number of open connections of an address that were upgraded. */
+  serve(upgrade: Upgrade, upgradedOf: (address: string) => number): void
+  /** Refuses new connections, so that a load balancer uses another gateway at once. */
   refuseNew(): void
   close(): Promise<void>
 }
 
-const RENEWAL_MS = 60_000
-/** Who opens a connection has so long to ask for something; a handshake is one short request. */
-const patience = {
+/** TCP connections per address without a complete handshake; as many as a burst of handshakes. */
+const MAX_HALF_OPEN = 2000
+const RENEWAL_CHECK_MS = 60_000
+/** Short limits, because a handshake is one small request. */
+const limits = {
   headersTimeout: 10_000,
   requestTimeout: 10_000,
   keepAliveTimeout: 5_000,
@@ -23,29 +28,34 @@ const patience = {
   maxHeaderSize: 8 * 1024,
 }
 
-const nothingElse = `Connections are served at ${path}.`
+const notFound = `Only WebSocket connections at ${path} are served here.`
 
-/** Serves connections at /native: on a server that serves other things too, or on a port of its own. */
-export async function openDoor(settings: Settings, shared?: Server): Promise<Door> {
+/** Accepts connections at /native, on a server that serves other paths too or on its own port. */
+export async function openListener(settings: Settings, shared?: Server): Promise<Listener> {
   let upgrade: Upgrade = (_request, socket) =>
     refuse(socket, '503 Service Unavailable', 'This gateway is starting.')
-  const serve = (next: Upgrade) => {
+  let upgradedOf = (_address: string) => 0
+  const serve: Listener['serve'] = (next, countOf) => {
     upgrade = next
+    upgradedOf = countOf
   }
   if (shared) {
     const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (isNative(request)) upgrade(request, socket, head)
-      // With nobody else to take it, it would stay open for ever.
-      else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', nothingElse)
+      // Without another listener the socket would stay open for ever.
+      else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', notFound)
     }
     shared.on('upgrade', onUpgrade)
-    // At once, because the gateway that follows may be there before this one has ended, and one handshake has one answer.
+    // At once: the next gateway may start before this one has ended, and a handshake must get one response.
     return { serve, refuseNew: () => void shared.off('upgrade', onUpgrade), close: async () => {} }
   }
   const { server, stopWatching } = createOwnServer(settings)
+  // Behind a proxy all connections have its address, and the proxy completes the handshakes.
+  if (settings.gatewayPerAddress > 0 && settings.trustedProxies === 0)
+    limitHalfOpen(server, (address) => upgradedOf(address))
   server.on('upgrade', (request, socket, head) => {
     if (isNative(request)) upgrade(request, socket, head)
-    else refuse(socket, '404 Not Found', nothingElse)
+    else refuse(socket, '404 Not Found', notFound)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -71,30 +81,52 @@ export async function openDoor(settings: Settings, shared?: Server): Promise<Doo
   }
 }
 
+/** Ends TCP connections of an address that has `max` others that are not upgraded. */
+export function limitHalfOpen(
+  server: Server | TlsServer,
+  upgradedOf: (address: string) => number,
+  max = MAX_HALF_OPEN,
+): void {
+  const open = new Map<string, number>()
+  const addressOf = (socket: Socket) => callerAddress({ socket, headers: {} } as IncomingMessage, 0)
+  // Shared by all sockets; a closure for each would cost memory. A closed socket still knows its address.
+  function onClose(this: Socket): void {
+    const address = addressOf(this)
+    const left = open.get(address)! - 1
+    if (left > 0) open.set(address, left)
+    else open.delete(address)
+  }
+  server.on('connection', (socket: Socket) => {
+    const address = addressOf(socket)
+    const count = open.get(address) ?? 0
+    if (count - upgradedOf(address) >= max) return void socket.destroy()
+    open.set(address, count + 1)
+    socket.on('close', onClose)
+  })
+}
+
 function isNative(request: IncomingMessage): boolean {
   return request.url?.split('?')[0] === path
 }
 
 function createOwnServer(settings: Settings): { server: Server | TlsServer; stopWatching(): void } {
   const onRequest: Parameters<typeof createServer>[1] = (request, response) => {
-    if (answerDemo(request, response)) return
-    response
-      .writeHead(404, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ message: `There is nothing here but connections at ${path}.` }))
+    if (serveDemo(request, response)) return
+    response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify({ message: notFound }))
   }
   const files = tlsFiles(settings)
-  if (!files) return { server: createServer(patience, onRequest), stopWatching: () => {} }
-  const server = createTlsServer({ ...patience, handshakeTimeout: 10_000, ...readTls(files) }, onRequest)
+  if (!files) return { server: createServer(limits, onRequest), stopWatching: () => {} }
+  const server = createTlsServer({ ...limits, handshakeTimeout: 10_000, ...readTls(files) }, onRequest)
   let seen = changedAt(files)
   const timer = setInterval(() => {
-    // A renewal replaces two files one after the other; a pair that does not fit is tried again.
+    // A renewal replaces two files one after the other; a pair that does not match is read again later.
     try {
       const now = changedAt(files)
       if (now === seen) return
       server.setSecureContext(readTls(files))
       seen = now
     } catch {}
-  }, RENEWAL_MS)
+  }, RENEWAL_CHECK_MS)
   return { server, stopWatching: () => clearInterval(timer) }
 }
 
