@@ -1,46 +1,63 @@
+import type { TokenBuckets } from '@herald/async'
 import type { ChannelAdapter, TransportDeps } from '@herald/channels'
+import type { PushTokens } from '@herald/db/devices'
+import type { Overview } from '@herald/db/readings'
 import type { Database, Sealer } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
-import type { Acceptor, CertificateBook } from '@herald/plan'
+import type { Acceptor, CertificateCache } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import type { Logger, Registry } from '@herald/telemetry'
+import type { Admission } from './admission.ts'
 import type { ConsoleSessions } from './auth/console-sessions.ts'
+import type { createOperatorKeyCheck } from './auth/operator-key.ts'
 import type { Passwords } from './auth/passwords.ts'
 import type { Sessions } from './auth/sessions.ts'
-import type { OverviewReading } from './console/overview-reading.ts'
+import type { UploadCheck } from './certificates/upload-check.ts'
+import type { BodyBudget } from './http/body-budget.ts'
 import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
-import type { CallbackDesk } from './receipts/callback-desk.ts'
+import type { CallbackHandler } from './receipts/callback-handler.ts'
 import type { ReceiptSink } from './receipts/receipt-sink.ts'
-import type { RateLimiter } from './rim/rate-limiter.ts'
 
-/** What handlers work with. Wired once in `wire-api.ts`, replaced in part by specs. */
+/** What handlers depend on. Wired in `wire-api.ts`; specs replace some of it. */
 export type ApiDeps = {
   db: Database
   sealer: Sealer
+  pushTokens: PushTokens
   log: Logger
   registry: Registry
   queues: PushQueues
   meters: Meters
   acceptor: Acceptor
-  certificates: CertificateBook
+  certificates: CertificateCache
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
+  uploads: UploadCheck
   transportDeps(certificateId: number): TransportDeps
   receipts: ReceiptSink
-  callbacks: CallbackDesk
-  overview: OverviewReading
+  callbacks: CallbackHandler
+  /** Figures of an application; blank: of all applications. Cached, so that callers may poll it. */
+  overview(appId: string): Promise<Overview>
   passwords: Passwords
   sessions: Sessions
   consoleSessions: ConsoleSessions
   operatorKey?: string
+  checkOperatorKey: ReturnType<typeof createOperatorKeyCheck>
   publicUrl?: string
-  /** Whether devices without a user may register themselves. */
+  /** False: devices without a user may register in no application. */
   register: boolean
-  /** Undefined: pictures are not looked up. */
+  /** Undefined: pictures are not fetched before a push. */
   probe?: AttachmentProbe
-  limits: { login: RateLimiter; register: RateLimiter; address: RateLimiter; caller: RateLimiter }
-  /** How many proxies in front add to x-forwarded-for; 0 = the header is not believed. */
+  /** All but `caller` are per address. `refused` and `failedLogin` count failures only. */
+  limits: Record<'login' | 'register' | 'address' | 'caller' | 'refused' | 'failedLogin', TokenBuckets>
+  bodies: Record<'callback' | 'anonymous', BodyBudget>
+  /** What admins of an application may do at once; their rate is not limited. */
+  admission: {
+    imports: Admission
+    /** In bytes. */
+    bodies: Admission
+  }
+  /** Number of proxies that append to x-forwarded-for; 0: the header is ignored. */
   trustedProxies: number
-  /** Names of what is not ready yet. */
+  /** Names of the dependencies that are not ready. */
   waiting(): Promise<string[]>
 }

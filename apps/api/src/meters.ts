@@ -1,7 +1,7 @@
 import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
 import { counter, histogram, type Registry } from '@herald/telemetry'
 
-/** What the interface counts. */
+/** The metrics of the API. */
 export type Meters = ReturnType<typeof createMeters>
 
 export function createMeters(registry: Registry) {
@@ -19,7 +19,7 @@ export function createMeters(registry: Registry) {
       if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
     },
     received: (channel: Channel, count: number) => received.inc({ channel: publicName(channel) }, count),
-    /** Only for addresses that exist: anybody may call, and must not make up labels. */
+    /** For existing addresses only: callers must not be able to create labels. */
     calledBack: (channel: Channel, result: 'read' | 'refused') =>
       callbacks.inc({ channel: publicName(channel), result }),
   }

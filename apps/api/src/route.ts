@@ -3,24 +3,32 @@ import type { z } from 'zod'
 import type { Code } from './codes.ts'
 import type { ApiDeps } from './deps.ts'
 
-/** Who may make a call. The rule itself is in rim/gate.ts. */
+const KIB = 1024
+export const MIB = 1024 * KIB
+export const DEFAULT_BODY_LIMIT = 64 * KIB
+
+export function sizeText(bytes: number): string {
+  return bytes < MIB ? `${bytes / KIB} KiB` : `${bytes / MIB} MiB`
+}
+
+/** Who may make a call; checked by http/authorise.ts. */
 export type Access =
-  /** Without a token: logins. */
+  /** Needs no token: logins. */
   | 'public'
-  /** A user, or an admin acting as one. */
+  /** A user, or an admin acting as a user. */
   | 'user'
-  /** The same, or nobody but the holder of the push token in the body. */
+  /** The same, or an anonymous caller that knows the push token in the body. */
   | 'holder'
   /** A user or an admin. */
   | 'anyone'
   | 'admin'
   | 'operator'
 
-/** The same for the console's own calls, which are no part of the interface. */
+/** The same for the console's own calls, which are not part of the public API. */
 export type ConsoleAccess =
-  /** Whoever wants to sign in. */
+  /** Anyone: sign-in. */
   | 'visitor'
-  /** An admin of an application, or the operator; needs no app_id. */
+  /** An admin of an application, or the operator; app_id is optional. */
   | 'console'
 
 export type Caller =
@@ -29,24 +37,23 @@ export type Caller =
   | { role: 'admin'; groupId?: bigint; actor: string }
   | { role: 'operator'; actor: string }
 
-/** One call, authorised: handlers reach nothing outside `appId`. */
-export type Context = {
+/** An authorised call. Handlers must not access data outside `appId`. */
+export type RouteContext = {
   deps: ApiDeps
-  /** Blank for operator calls, and where an operator means every application. */
+  /** Blank for operator calls and when the operator asks for all applications. */
   appId: string
   application: Application
   caller: Caller
   /** The caller's address. */
   address: string
   requestId: string
-  /** How the caller's browser is known. */
   browser: Browser
 }
 
 export type Browser = {
-  /** The value of the session cookie that was sent. */
+  /** The value of the session cookie in the request. */
   key?: string
-  /** Sets or clears the cookie with the answer. */
+  /** Sets the session cookie in the response; blank clears it. */
   setCookie(value: string): void
 }
 
@@ -59,32 +66,32 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   access: A
   /** An admin acting for a group may not make this call. */
   groupRefused?: true
-  /** Most bytes of the body; USUAL_BODY when not said. */
+  /** Maximum size of the body in bytes (default DEFAULT_BODY_LIMIT). */
   bodyLimit?: number
-  /** A field whose text is handed over as it came, e.g. `message.ext`. */
+  /** A field whose original text is passed to the handler, e.g. `message.ext`. */
   verbatim?: string
   limit?: 'login' | 'register'
-  /** The handler gets the body itself, as a stream of any length. */
+  /** The handler gets the body as a stream of any length. */
   stream?: true
   /** The body, or the query of a GET. */
   input: In
   answer: Out
-  /** Codes that its handler answers with, beside those of the gate and of the reading of the input. */
+  /** Codes that the handler adds to those of access checks and input validation. */
   failures?: readonly Code[]
-  /** What the documentation shows; it works against the demo application when pasted. */
+  /** Shown in the documentation; works against the demo application. */
   example?: z.input<In>
-  /** The documentation shows it as the demo's user, as it does wherever only users may call. */
+  /** The example acts as the demo's user, like the examples of routes for users. */
   shownAsUser?: true
-  handler(context: Context, input: z.output<In>, verbatim?: string): Promise<z.input<Out>>
+  handler(context: RouteContext, input: z.output<In>, verbatim?: string): Promise<z.input<Out>>
 }
 
-/** A route whose schemas nobody needs to know any more. */
+/** A route with its schemas' types erased. */
 export type Route<A = Access> = Omit<RouteDefinition<z.ZodType, z.ZodType, A>, 'handler' | 'example'> & {
   example?: unknown
-  handler(context: Context, input: never, verbatim?: string): Promise<unknown>
+  handler(context: RouteContext, input: never, verbatim?: string): Promise<unknown>
 }
 
-/** Lets the schemas give the handler its types. */
+/** Infers the handler's types from the schemas. */
 export function route<In extends z.ZodType, Out extends z.ZodType, A extends Access | ConsoleAccess = Access>(
   definition: RouteDefinition<In, Out, A>,
 ): Route<A> {

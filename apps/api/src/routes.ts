@@ -1,3 +1,4 @@
+import { putSettings, readSettings } from './handlers/application-settings.ts'
 import { addApplication, applicationList, renewSecret } from './handlers/applications.ts'
 import { checkCertificate } from './handlers/certificate-check.ts'
 import { certificateList } from './handlers/certificate-list.ts'
@@ -10,6 +11,7 @@ import {
   ownDevices,
   registerPush,
   removeOwnDevice,
+  replaceToken,
   setDeviceBadge,
   unbindToken,
 } from './handlers/devices.ts'
@@ -28,7 +30,7 @@ import { revokeTokens, tokenById, tokenByLogin, tokenByName, tokenForAdmin } fro
 import { addUser, userList, userPassword, userRemove } from './handlers/users.ts'
 import type { Route } from './route.ts'
 
-/** Every call there is. Express, the gate and the OpenAPI document are made from this table alone. */
+/** All calls of the API. Routing, access checks and the OpenAPI document are derived from this table. */
 export const routes: readonly Route[] = [
   tokenById,
   tokenByLogin,
@@ -73,6 +75,9 @@ export const routes: readonly Route[] = [
   dropCertificate,
   importDeviceStream,
   deviceList,
+  replaceToken,
+  putSettings,
+  readSettings,
   addApplication,
   renewSecret,
   applicationList,

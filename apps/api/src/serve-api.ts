@@ -1,22 +1,32 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Context, Running, Service } from '@herald/program'
-import { rawFailure } from './rim/envelope.ts'
+import { rawFailure } from './http/envelope.ts'
+import { isExemptFromTimeout } from './http/request-timeout.ts'
 import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 
-/** What a server of the interface needs beyond its handler. */
+/** An idle connection occupies about 20 KB, and a caller may open any number. */
+const MAX_CONNECTIONS = 10_000
+
+/** Time limits and error answers that every server of the API needs. */
 export function tuneServer(server: Server): void {
-  // An import may stream for longer than any fixed time; ordinary bodies have their own limit.
-  server.requestTimeout = 0
+  // For the whole request, including a body that no handler reads. Imports are exempt, see below.
+  server.requestTimeout = 60_000
   server.headersTimeout = 30_000
   server.keepAliveTimeout = 65_000
-  // Who neither sends nor reads for so long is gone, or wants to hold what was made for them.
+  // A client that neither sends nor reads for this long is gone, or keeps our memory occupied on purpose.
   server.timeout = 120_000
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+      if (isExemptFromTimeout(socket)) return
+      // Not only ended: a client that goes on sending would keep the connection.
+      socket.end(rawFailure(40801, 'The request did not arrive in time.'), () => socket.destroy())
+      return
+    }
     if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
     socket.end(
       error.code === 'HPE_HEADER_OVERFLOW'
-        ? rawFailure(43101, 'The headers are too large.')
+        ? rawFailure(43101, 'The request headers are too large.')
         : rawFailure(40001, 'The request is not well-formed HTTP.'),
     )
   })
@@ -24,7 +34,7 @@ export function tuneServer(server: Server): void {
 
 export type ServedApi = Running & { port: number; api: WiredApi }
 
-/** The interface on a port of its own. */
+/** Serves the API on its own port. */
 export async function serveApi(
   context: Context,
   options: WireOptions & { port?: number } = {},
@@ -33,11 +43,12 @@ export async function serveApi(
   const api = await wireApi(context, options)
   const server = createServer(api.app)
   tuneServer(server)
+  server.maxConnections = MAX_CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.port ?? port, host, resolve)
   }).catch(async (error: NodeJS.ErrnoException) => {
     await api.close()
-    throw new Error(`HERALD_PORT ${port} of ${host} cannot be listened on (${error.code})`)
+    throw new Error(`cannot listen on HERALD_PORT ${port} of ${host} (${error.code})`)
   })
   return {
     port: (server.address() as AddressInfo).port,
@@ -50,8 +61,8 @@ export async function serveApi(
 }
 
 /**
- * Answers who is being served and takes nobody new. A caller that keeps its connection alive would otherwise go on using it, and
- * hold the end up until it is cut off in the middle of a request.
+ * Finishes requests in progress and accepts no new connections. Without `connection: close` a client would keep using its
+ * connection, delay the end, and be cut off in the middle of a request.
  */
 async function closeServer(server: Server): Promise<void> {
   server.prependListener('request', (_, response) => response.setHeader('connection', 'close'))
@@ -62,5 +73,5 @@ async function closeServer(server: Server): Promise<void> {
   clearInterval(closing)
 }
 
-/** Ready without the queue: what is accepted is in Postgres, and the feeder adds its jobs later. */
+/** Ready without the queue: accepted tasks are in Postgres, and the feeder enqueues them later. */
 export const api: Service = { name: 'api', needs: ['postgres'], start: (context) => serveApi(context) }

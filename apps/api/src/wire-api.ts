@@ -1,51 +1,65 @@
-import { adapters } from '@herald/channels'
+import { tokenBuckets } from '@herald/async'
+import { adapters } from '@herald/channels/all'
+import { openPushTokens } from '@herald/db/devices'
 import { sharedKey } from '@herald/db/store'
 import { createAcceptor } from '@herald/plan'
 import { type Context, transportDeps } from '@herald/program'
 import type { Express } from 'express'
+import { createAdmission } from './admission.ts'
 import { createConsoleSessions } from './auth/console-sessions.ts'
+import { createOperatorKeyCheck } from './auth/operator-key.ts'
 import { createPasswords } from './auth/passwords.ts'
 import { createSessions } from './auth/sessions.ts'
 import { createTokens, newTokenKey } from './auth/tokens.ts'
-import { createOverviewReading } from './console/overview-reading.ts'
+import { createUploadCheck } from './certificates/upload-check.ts'
+import { createOverviewReader } from './console/overview.ts'
 import type { ApiDeps } from './deps.ts'
+import { createBodyBudget } from './http/body-budget.ts'
+import { type AppOptions, createApp } from './http/create-app.ts'
 import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
-import { createCallbackDesk } from './receipts/callback-desk.ts'
+import { createCallbackHandler } from './receipts/callback-handler.ts'
 import { createReceiptSink } from './receipts/receipt-sink.ts'
-import { type AppOptions, createApp } from './rim/create-app.ts'
-import { createRateLimiter } from './rim/rate-limiter.ts'
+import { MIB } from './route.ts'
 
 export type WiredApi = {
-  /** Handles requests; the owner of the server passes them on. */
+  /** The request handler for an HTTP server. */
   app: Express
   deps: ApiDeps
-  /** Lets what is under way end. */
+  /** Resolves when work in progress has ended. */
   close(): Promise<void>
 }
 
 export type WireOptions = AppOptions & { overrides?: Partial<ApiDeps> }
 
-/** Wires the interface to a program's Postgres, queue and settings; opens no port. */
+/** Shorter operator keys are accepted, with a warning: ten guesses per address do not stop a guess from many addresses. */
+const OPERATOR_KEY_LENGTH = 32
+
+/** Connects the API to a program's Postgres, queue and settings; opens no port. */
 export async function wireApi(context: Context, options: WireOptions = {}): Promise<WiredApi> {
   const { settings, db, sealer, queues, certificates, log, registry } = context
   const privateKey = settings.tokenKey ?? (await sharedKey(db, sealer, 'token-signing', newTokenKey))
+  if (settings.operatorKey !== undefined && settings.operatorKey.length < OPERATOR_KEY_LENGTH)
+    log.warn(
+      `HERALD_OPERATOR_KEY has fewer than ${OPERATOR_KEY_LENGTH} characters; use a random one of that length`,
+    )
+  const pushTokens = await openPushTokens(db, sealer)
   const meters = createMeters(registry)
   const acceptor = createAcceptor({
     db,
     queues,
     certificates,
-    // The batches are committed and stay released: the feeder names them again.
     onQueueFailure: (error, tasks) =>
-      log.warn({ err: error, tasks }, 'the queue took no job; the feeder will add it later'),
+      log.warn({ err: error, tasks }, 'could not enqueue jobs; the feeder will re-enqueue their batches'),
     onPlanned: meters.planned,
   })
   const receipts = createReceiptSink(db, meters.received)
-  const callbacks = createCallbackDesk({ db, certificates, receipts, meters, log })
-  const sessions = createSessions(db, createTokens({ privateKey, days: settings.tokenDays }))
+  const callbacks = createCallbackHandler({ db, certificates, receipts, meters, log })
+  const sessions = createSessions(db, createTokens({ privateKey, days: settings.tokenDays }), pushTokens)
   const deps: ApiDeps = {
     db,
     sealer,
+    pushTokens,
     log,
     registry,
     queues,
@@ -53,25 +67,47 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     acceptor,
     certificates,
     adapters,
+    uploads: createUploadCheck(),
     transportDeps: (certificateId) => transportDeps(context, certificateId),
     receipts,
     callbacks,
-    overview: createOverviewReading(db),
+    overview: createOverviewReader(db),
     passwords: createPasswords(),
     sessions,
     consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),
     operatorKey: settings.operatorKey,
+    checkOperatorKey: createOperatorKeyCheck({ db, operatorKey: settings.operatorKey }),
     publicUrl: settings.publicUrl,
     register: settings.register,
     probe: settings.probeAttachments ? createAttachmentProbe() : undefined,
     limits: {
-      login: createRateLimiter({ perSecond: settings.loginsPerSecond, burst: settings.loginsPerSecond * 2 }),
-      register: createRateLimiter({
+      login: tokenBuckets({ perSecond: settings.loginsPerSecond, burst: settings.loginsPerSecond * 2 }),
+      register: tokenBuckets({
         perSecond: settings.registrationsPerSecond,
         burst: settings.registrationsPerSecond * 2,
       }),
-      address: createRateLimiter({ perSecond: 1000, burst: 5000 }),
-      caller: createRateLimiter({ perSecond: 100, burst: 500 }),
+      address: tokenBuckets({ perSecond: 1000, burst: 5000 }),
+      caller: tokenBuckets({ perSecond: 100, burst: 500 }),
+      refused: tokenBuckets({ perSecond: 20, burst: 500 }),
+      // Many users may share an address, and mistype.
+      failedLogin: tokenBuckets({ perSecond: 1, burst: 1000 }),
+    },
+    bodies: {
+      callback: createBodyBudget({
+        perAddress: { bodies: 500, bytes: 32 * MIB },
+        all: { bodies: 2000, bytes: 64 * MIB },
+        log,
+      }),
+      anonymous: createBodyBudget({
+        perAddress: { bodies: 1000, bytes: 16 * MIB },
+        all: { bodies: 5000, bytes: 64 * MIB },
+        log,
+      }),
+    },
+    admission: {
+      imports: createAdmission({ perApplication: 4, all: 8 }),
+      // A body occupies about four times its size until its call ends.
+      bodies: createAdmission({ perApplication: 24 * MIB, all: 72 * MIB }),
     },
     trustedProxies: settings.trustedProxies,
     waiting: () => context.dependencies.missing(['postgres']),
@@ -83,6 +119,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     async close() {
       await deps.callbacks.close()
       await deps.acceptor.close()
+      await deps.uploads.close()
     },
   }
 }

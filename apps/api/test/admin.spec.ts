@@ -31,7 +31,7 @@ describe('applications', () => {
     expect(rows[0].secret_hash).toHaveLength(32)
   })
 
-  it('get a new secret, which ends the old one and all that was opened with it', async () => {
+  it('get a new secret, which revokes the old one, its tokens and console sessions', async () => {
     const { data } = await operator('/admin/app', { name: 'leaky' })
     const login = (app_secret: string) =>
       api.call('/token/admin', { body: { app_secret }, appId: data.app_id, token: null })
@@ -45,7 +45,7 @@ describe('applications', () => {
     expect(await operator('/admin/app/secret', { app_id: 'nobody' })).toMatchObject({ code: 40401 })
   })
 
-  it('have names of their own', async () => {
+  it('have unique names', async () => {
     await operator('/admin/app', { name: 'twice' })
     expect(await operator('/admin/app', { name: 'twice' })).toMatchObject({ status: 409, code: 40901 })
     expect((await operator('/admin/app', {})).message).toBe('name is required.')
@@ -57,13 +57,19 @@ describe('users', () => {
   const create = (body: object) => api.call('/admin/user', { body })
 
   it('are unique by username, mobile and email', async () => {
-    await create({ username: 'u1', mobile: '13800000001', email: 'u1@x.y', password: 'p' })
+    await create({ username: 'u1', mobile: '13800000001', email: 'u1@x.y', password: 'password' })
     for (const [field, value] of [
       ['username', 'u1'],
       ['mobile', '13800000001'],
       ['email', 'U1@X.Y'],
     ] as const) {
-      const body = { username: 'u2', mobile: '13800000002', email: 'u2@x.y', password: 'p', [field]: value }
+      const body = {
+        username: 'u2',
+        mobile: '13800000002',
+        email: 'u2@x.y',
+        password: 'password',
+        [field]: value,
+      }
       expect(await create(body)).toMatchObject({
         code: 40901,
         message: `A user with this ${field} already exists.`,
@@ -75,7 +81,7 @@ describe('users', () => {
         await api.call('/admin/user', {
           appId: other.appId,
           token: other.token,
-          body: { username: 'u1', password: 'p' },
+          body: { username: 'u1', password: 'password' },
         })
       ).code,
     ).toBe(200)
@@ -83,20 +89,20 @@ describe('users', () => {
 
   it('are checked', async () => {
     const cases: [object, string][] = [
-      [{ password: 'p' }, 'username is required.'],
+      [{ password: 'password' }, 'username is required.'],
       [{ username: 'x' }, 'password is required.'],
       [
-        { username: 'x', password: 'p', mobile: 'abc' },
-        'mobile must be 3 to 20 digits, with + in front if need be.',
+        { username: 'x', password: 'password', mobile: 'abc' },
+        'mobile must have 3 to 20 digits, with an optional leading +.',
       ],
-      [{ username: 'x', password: 'p', email: 'abc' }, 'email must be an email address.'],
-      [{ username: 'x'.repeat(129), password: 'p' }, 'username must have at most 128 characters.'],
+      [{ username: 'x', password: 'password', email: 'abc' }, 'email must be an email address.'],
+      [{ username: 'x'.repeat(129), password: 'password' }, 'username must have at most 128 characters.'],
     ]
     for (const [body, message] of cases) expect(await create(body)).toMatchObject({ code: 40002, message })
   })
 
   it('are listed in pages by id', async () => {
-    for (let i = 0; i < 5; i++) await create({ username: `page${i}`, password: 'p' })
+    for (let i = 0; i < 5; i++) await create({ username: `page${i}`, password: 'password' })
     const seen: unknown[] = []
     for (let after: number | bigint | undefined; ; ) {
       const page = await api.client.users({ limit: 2, after })
@@ -113,7 +119,7 @@ describe('users', () => {
       expect(
         (
           await api.call(path, {
-            body: { user_id: '9007199254740993', ...(path.endsWith('word') && { password: 'p' }) },
+            body: { user_id: '9007199254740993', ...(path.endsWith('word') && { password: 'password' }) },
           })
         ).message,
       ).toBe('The user 9007199254740993 does not exist.')
@@ -134,11 +140,11 @@ describe('users', () => {
 })
 
 describe('groups', () => {
-  it('have members, who are found in pages', async () => {
+  it('have members, listed in pages', async () => {
     const { group_id } = await api.client.createGroup('staff')
     const users = []
     for (const name of ['g1', 'g2', 'g3'])
-      users.push((await api.client.createUser({ username: name, password: 'p' })).user_id)
+      users.push((await api.client.createUser({ username: name, password: 'password' })).user_id)
     expect(await api.client.addMembers(group_id, [...users, users[0]!, 424242])).toEqual({ added: 3 })
     expect(await api.client.addMembers(group_id, users)).toEqual({ added: 0 })
     const first = await api.client.members(group_id, { limit: 2 })
@@ -155,18 +161,18 @@ describe('groups', () => {
     await expect(api.client.members(group_id)).rejects.toBeInstanceOf(HeraldError)
   })
 
-  it('bound what an admin acting for them reaches', async () => {
+  it('limit what an admin acting for them may access', async () => {
     const { group_id } = await api.client.createGroup('blue')
     const { group_id: red } = await api.client.createGroup('red')
     const group = api.client.asGroup(group_id)
-    const inside = await group.createUser({ username: 'inside', password: 'p' })
-    const outside = await api.client.createUser({ username: 'outside', password: 'p' })
-    const phone = await api.client.login('inside', 'p', 'inside-phone')
-    const foreign = await api.client.login('outside', 'p', 'outside-phone')
+    const inside = await group.createUser({ username: 'inside', password: 'password' })
+    const outside = await api.client.createUser({ username: 'outside', password: 'password' })
+    const phone = await api.client.login('inside', 'password', 'inside-phone')
+    const foreign = await api.client.login('outside', 'password', 'outside-phone')
     expect((await group.users()).list.map((user) => user.username)).toEqual(['inside'])
     expect((await group.devices()).list.map((device) => device.device_guid)).toEqual(['inside-phone'])
     await expect(group.removeUser(outside.user_id)).rejects.toMatchObject({ code: 40401 })
-    await expect(group.changePassword(outside.user_id, 'x')).rejects.toMatchObject({ code: 40401 })
+    await expect(group.changePassword(outside.user_id, 'x-password')).rejects.toMatchObject({ code: 40401 })
     await expect(group.members(red)).rejects.toMatchObject({ code: 40401 })
     expect((await group.members(group_id)).list).toHaveLength(1)
 
@@ -185,7 +191,7 @@ describe('groups', () => {
       code: 40401,
     })
     await expect(group.certificates()).rejects.toMatchObject({ code: 40301 })
-    await expect(group.changePassword(inside.user_id, 'q')).resolves.toBeUndefined()
+    await expect(group.changePassword(inside.user_id, 'new-password')).resolves.toBeUndefined()
   })
 })
 
@@ -193,7 +199,7 @@ describe('devices', () => {
   it('are found by every key, alone and together', async () => {
     const found = await api.createApplication('find')
     const herald = new HeraldServer({ baseUrl: api.url, appId: found.appId, token: found.token })
-    const { user_id } = await herald.createUser({ username: 'u', password: 'p' })
+    const { user_id } = await herald.createUser({ username: 'u', password: 'password' })
     await herald.importDevices([
       {
         device_guid: 'a',
@@ -234,8 +240,59 @@ describe('devices', () => {
   })
 })
 
+describe('the audit', () => {
+  const entries = async (appId: string | null, actions: string[]) =>
+    (
+      await api.context.db.pool.query(
+        `SELECT actor, action, detail FROM audit WHERE app_id IS NOT DISTINCT FROM $1 AND action = ANY ($2) ORDER BY id`,
+        [appId, actions],
+      )
+    ).rows
+
+  it('has every reading of a certificate with its secrets, and no other', async () => {
+    const { appId, token } = await api.createApplication('read certificates')
+    const call = (path: string, options: object = {}) => api.call(path, { appId, token, ...options })
+    await call('/admin/push/certificate', {
+      method: 'PUT',
+      body: { provider: 2, app_id: '1', app_secret: 's' },
+    })
+    const { data } = await call('/admin/user', { body: { username: 'anna', password: 'password' } })
+    await call('/push/certificate?provider=2', { headers: { user_id: String(data.user_id) } })
+    expect(await entries(appId, ['certificate.read'])).toEqual([])
+    await call('/push/certificate?provider=2')
+    expect(await entries(appId, ['certificate.read'])).toEqual([
+      {
+        actor: 'admin',
+        action: 'certificate.read',
+        detail: { channel: 'huawei', environment: expect.anything(), address: '127.0.0.1' },
+      },
+    ])
+  })
+
+  it('has logins of admins and failed logins, with the address and without what was typed', async () => {
+    const { appId, appSecret, token } = await api.createApplication('logins')
+    const { data } = await api.call('/admin/user', {
+      appId,
+      token,
+      body: { username: 'anna', password: 'password' },
+    })
+    const logIn = (path: string, body: object) => api.call(path, { appId, token: null, body })
+    await logIn('/token/user', { name: 'anna', password: 'typed-password' })
+    await logIn('/token/user', { name: 'typed-name', password: 'typed-password' })
+    await logIn('/token/admin', { app_secret: 'typed-secret' })
+    await logIn('/token/admin', { app_secret: appSecret })
+    const address = '127.0.0.1'
+    expect(await entries(appId, ['login.failed', 'token.admin_refused', 'token.admin'])).toEqual([
+      { actor: 'nobody', action: 'login.failed', detail: { user_id: String(data.user_id), address } },
+      { actor: 'nobody', action: 'login.failed', detail: { address } },
+      { actor: 'nobody', action: 'token.admin_refused', detail: { address } },
+      { actor: 'admin', action: 'token.admin', detail: { address } },
+    ])
+  })
+})
+
 describe('the client', () => {
-  it('fetches its token once, and again when it was revoked', async () => {
+  it('fetches its token once, and again after it was revoked', async () => {
     const { appId, appSecret } = await api.createApplication('clients')
     let logins = 0
     const herald = new HeraldServer({

@@ -9,7 +9,7 @@ import { routes } from '../src/routes.ts'
 describe('docs/api-reference.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/api-reference.md'), 'utf8')
 
-  it('is in step; write it with scripts/write-api-reference.ts', () => {
+  it('is up to date; regenerate it with scripts/write-api-reference.ts', () => {
     expect(page).toBe(referencePage(openApiDocument()))
   })
 
@@ -19,13 +19,13 @@ describe('docs/api-reference.md', () => {
     for (const [code, when] of Object.entries(codes)) expect(page).toContain(`| \`${code}\` | ${when} |`)
   })
 
-  it('unfolds objects, lists and alternatives into dotted names', () => {
+  it('lists the fields of objects, lists and alternatives by dotted names', () => {
     for (const field of ['audience.tag', 'setting.ospush_sequence', 'message.vivo.push_mode'])
       expect(page).toContain(`| \`${field}\` |`)
     expect(page).toContain('| `[].nativepush_received` * |')
   })
 
-  it('keeps a bar inside a cell from ending it', () => {
+  it('escapes a bar inside a cell', () => {
     const document = openApiDocument()
     document.paths['/token/id']!.post!.parameters.push({
       name: 'either',

@@ -42,7 +42,7 @@ afterAll(() => {
   server.close()
 })
 
-describe('looking a picture up', () => {
+describe('probing a picture', () => {
   const probe = createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', limitMs: 500 })
   const cases: [string, string | undefined][] = [
     ['/small.png', undefined],
@@ -50,17 +50,17 @@ describe('looking a picture up', () => {
     ['/no-head.png', undefined],
     ['/large.png', 'must be a picture of less than 1 MB'],
     ['/endless.png', 'must be a picture of less than 1 MB'],
-    ['/missing.png', 'answers with the status 404'],
-    ['/silent.png', 'did not answer within 0.5 s'],
-    ['/inside.png', 'must not lead to a private address'],
-    ['/loop.png', 'is redirected too often'],
-    ['/file.png', 'is redirected away from HTTP'],
+    ['/missing.png', 'responds with status 404'],
+    ['/silent.png', 'did not respond within 0.5 s'],
+    ['/inside.png', 'must not point to a private address'],
+    ['/loop.png', 'has too many redirects'],
+    ['/file.png', 'redirects to a protocol other than HTTP'],
   ]
   it.each(cases)('%s: %s', async (path, expected) => {
     expect(await probe(`${base}${path}`)).toBe(expected)
   })
 
-  it('asks for the head only when that tells the size', async () => {
+  it('sends only HEAD if the response has the size', async () => {
     const before = gets
     await probe(`${base}/small.png`)
     expect(gets).toBe(before)
@@ -75,7 +75,7 @@ describe('looking a picture up', () => {
       'http://169.254.169.254/x.png',
       'http://0x7f000001/x.png',
     ])
-      expect(await strict(url)).toBe('must not lead to a private address')
+      expect(await strict(url)).toBe('must not point to a private address')
     expect(await probe('http://127.0.0.1:1/x.png')).toBe('cannot be fetched')
   })
 })

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openApiDocument } from '../src/openapi/document.ts'
 import type { JsonSchema } from '../src/openapi/schemas.ts'
-import { createRateLimiter } from '../src/rim/rate-limiter.ts'
-import { type Answer, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
+import { type Answer, freeLimits, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
 /**
- * Who may make which call, written down a second time: not read from the routes, so that a route whose access is changed
- * by mistake, or a new one that nobody thought about, fails here.
+ * Who may make which call, written down independently of the routes: a route whose access is changed by mistake, or a new
+ * one without a rule, fails here.
  */
 type Rule = 'login' | 'holder' | 'user' | 'anyone, no group' | 'admin' | 'admin, no group' | 'operator'
 const rules: Record<string, Rule> = {
@@ -53,6 +52,9 @@ const rules: Record<string, Rule> = {
   'POST /admin/push/certificate/remove': 'admin, no group',
   'POST /admin/device/import': 'admin, no group',
   'POST /admin/device/list': 'admin',
+  'POST /admin/device/token': 'admin',
+  'PUT /admin/app/settings': 'admin, no group',
+  'GET /admin/app/settings': 'admin, no group',
   'POST /admin/app': 'operator',
   'POST /admin/app/secret': 'operator',
   'GET /admin/app/list': 'operator',
@@ -116,11 +118,11 @@ const acts: Acting[] = [
   'both',
 ]
 
-/** A token that is no good is refused before its act-as headers matter: two of them suffice to see that. */
+/** An invalid token is refused before its act-as headers matter, so two combinations are enough. */
 const actsOf = (who: Who): Acting[] =>
   ['nobody', 'user', 'admin', 'operator'].includes(who) ? acts : ['as oneself', 'as user', 'for group']
 
-/** The code the gate must answer with; undefined: the call is theirs to make. */
+/** The expected failure code; undefined: the call is allowed. */
 function expected(rule: Rule, who: Who, acting: Acting): number | undefined {
   const open = rule === 'login' || rule === 'holder'
   if (rule === 'operator') return who === 'operator' ? undefined : who === 'nobody' ? 40101 : 40301
@@ -128,7 +130,7 @@ function expected(rule: Rule, who: Who, acting: Acting): number | undefined {
     if (!open) return 40101
     return acting === 'as oneself' ? undefined : 40302
   }
-  // Whoever has a token that is no good may still log in; that is all.
+  // With an invalid token only logins are possible.
   if (who !== 'user' && who !== 'admin') return rule === 'login' ? undefined : 40102
   if (acting === 'both') return 40302
   if (who === 'user') {
@@ -152,10 +154,9 @@ let victim: { userId: number; guid: string; pushToken: string; groupId: number; 
 const MARK = 'victimsown'
 
 beforeAll(async () => {
-  const free = createRateLimiter({ perSecond: 1e9, burst: 1e9 })
   api = await openTestApi({
     env: { HERALD_HUAWEI_URL: 'http://127.0.0.1:9', HERALD_HUAWEI_AUTH_URL: 'http://127.0.0.1:9' },
-    overrides: { limits: { login: free, register: free, address: free, caller: free } },
+    overrides: { limits: freeLimits() },
   })
   const { tokens } = api.deps.sessions
   const anna = await api.user(`${MARK}-anna`, { guid: `${MARK}-guid` })
@@ -249,7 +250,7 @@ describe('the authorisation matrix', () => {
             method: operation.method,
             token: null,
             headers: { ...headersOf[who], ...actingHeaders[acting] },
-            // An unknown field: whoever gets past the gate changes nothing.
+            // An unknown field, so that an authorised call changes nothing.
             raw: operation.takesBody ? '{"no such field":1}' : undefined,
           })
           return { who, acting, code: REFUSALS.has(code) ? code : undefined }
@@ -260,7 +261,7 @@ describe('the authorisation matrix', () => {
   )
 })
 
-/** Everything the victim has in the database: one line for each of its rows in each table. */
+/** All rows of the victim in the database, one line per row and table. */
 async function belongings(): Promise<Record<string, string[]>> {
   const { pool } = api.context.db
   const { rows: columns } = await pool.query<{ table: string; columns: string[] }>(
@@ -288,7 +289,7 @@ async function belongings(): Promise<Record<string, string[]>> {
   return found
 }
 
-/** A body of the operation's own shape in which every id is the victim's. */
+/** A valid body of the operation in which every id is the victim's. */
 function aimed(schema: JsonSchema): Record<string, unknown> {
   const targets: Record<string, unknown> = {
     user_id: victim.userId,
@@ -316,7 +317,7 @@ function aimed(schema: JsonSchema): Record<string, unknown> {
   )
 }
 
-/** Objects some calls of which name the victim; by rule none of them may tell or change anything. */
+/** Bodies that refer to the victim; none may reveal or change anything. */
 function variants(body: Record<string, unknown>, path: string): Record<string, unknown>[] {
   if (path === '/push/notify')
     return [
@@ -339,11 +340,11 @@ function variants(body: Record<string, unknown>, path: string): Record<string, u
 }
 
 describe('another tenant', () => {
-  it('learns and changes nothing with any call that names what is not its own', async () => {
+  it('learns and changes nothing with calls that refer to another tenant’s data', async () => {
     const before = await belongings()
     expect(Object.keys(before).length).toBeGreaterThan(8)
     expect(JSON.stringify(before)).toContain(`${MARK}-device-token`)
-    const told: string[] = []
+    const leaks: string[] = []
     for (const operation of operations) {
       if (rules[operation.name] === 'operator' || operation.path === '/token/revoke') continue
       const body = aimed(operation.schema ?? {})
@@ -362,18 +363,18 @@ describe('another tenant', () => {
             raw: operation.takesBody ? JSON.stringify(sent) : undefined,
             headers: { 'content-type': 'application/json' },
           })
-          // A call that failed by itself would have proved nothing.
-          if (answer.status >= 500) told.push(`${operation.name} ${JSON.stringify(sent)} -> ${answer.text}`)
-          // A guid is the caller's own word: the attacker may register a device under the same one, and see that.
+          // A call that fails for another reason proves nothing.
+          if (answer.status >= 500) leaks.push(`${operation.name} ${JSON.stringify(sent)} -> ${answer.text}`)
+          // Callers choose guids: the attacker may register a device with the same guid, and see it.
           const answered = answer.text.replaceAll(victim.guid, '')
           const echo = JSON.stringify(sent)
           const leaked = [MARK, victim.pushToken].filter(
             (secret) => answered.includes(secret) && !echo.includes(secret),
           )
-          if (leaked.length > 0) told.push(`${operation.name} ${echo} -> ${answer.text.slice(0, 300)}`)
+          if (leaked.length > 0) leaks.push(`${operation.name} ${echo} -> ${answer.text.slice(0, 300)}`)
         }
     }
-    expect(told).toEqual([])
+    expect(leaks).toEqual([])
     expect(await belongings()).toEqual(before)
   })
 })

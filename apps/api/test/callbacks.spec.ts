@@ -1,16 +1,18 @@
-import { adapters, type ChannelAdapter, type Receipt } from '@herald/channels'
+import type { ChannelAdapter, Receipt } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 
-/** Huawei with the simplest of receipts, `{"sign": "good", "receipts": […]}`, so that this spec is about the way and not the words. */
+/** Huawei with a minimal receipt format, `{"sign": "good", "receipts": […]}`: this spec is not about the vendor's format. */
 const huawei: ChannelAdapter = {
   ...adapters.huawei!,
   readCallback(request) {
     const { sign, receipts } = JSON.parse(request.body.toString()) as { sign: string; receipts: Receipt[] }
-    const answer = { status: 200, contentType: 'application/json', body: '{"code":"0"}' }
-    if (sign !== 'good') return { ok: false, problem: 'wrong signature', answer: { ...answer, status: 401 } }
-    return { ok: true, receipts, answer }
+    const response = { status: 200, contentType: 'application/json', body: '{"code":"0"}' }
+    if (sign !== 'good')
+      return { ok: false, problem: 'wrong signature', response: { ...response, status: 401 } }
+    return { ok: true, receipts, response }
   },
 }
 
@@ -54,7 +56,7 @@ const stored = async () =>
   (await api.context.db.pool.query('SELECT count(*)::int AS n FROM callback')).rows[0].n
 
 describe('a vendor’s callback', () => {
-  it('is answered in the vendor’s form, counted once, and forgotten', async () => {
+  it('is answered in the vendor’s format, counted once, and removed', async () => {
     const answer = await report([{ taskId, token, event: 'received' }])
     expect(answer).toEqual({ status: 200, type: 'application/json', text: '{"code":"0"}' })
     await until(async () => (await received()) === 1)
@@ -62,13 +64,13 @@ describe('a vendor’s callback', () => {
       { taskId, token, event: 'received' },
       { taskId, token, event: 'clicked' },
       { taskId: 0, token, event: 'received' },
-      { taskId, token: 'of nobody', event: 'received' },
+      { taskId, token: 'unknown', event: 'received' },
     ])
     await until(async () => (await stored()) === 0)
     expect(await received()).toBe(1)
   })
 
-  it('finds the device behind a token that was replaced meanwhile', async () => {
+  it('finds the device of a token that was replaced since', async () => {
     await api.client.importDevices([
       {
         device_guid: 'phone',
@@ -80,7 +82,7 @@ describe('a vendor’s callback', () => {
     await until(async () => (await received()) === 1)
   })
 
-  it('retires a token that it calls dead, unless it was registered again since', async () => {
+  it('retires a token that it reports as gone, unless it was registered again since', async () => {
     const bindings = async () => (await api.client.devices({ device_guid: 'phone' })).list[0]!.bindings.length
     const { push_token } = (await api.client.devices({ device_guid: 'phone' })).list[0]!
     await api.call('/user/token/bind', {
@@ -99,6 +101,35 @@ describe('a vendor’s callback', () => {
     expect(rows).toEqual([{ reason: 'gone' }])
   })
 
+  it('retires no token of a device that the push did not go to, nor one of a task in the future', async () => {
+    const other = 'huawei-token-of-another-phone'
+    await api.client.importDevices([
+      { device_guid: 'other', platform: 'android', bindings: [{ provider: 2, device_token: other }] },
+    ])
+    await api.context.db.pool.query(`UPDATE binding SET registered_at = now() - interval '1 hour'`)
+    const foreign = await api.createApplication('of another')
+    const { data } = await api.call('/push/notify', {
+      appId: foreign.appId,
+      token: foreign.token,
+      body: { audience: 'all', message: { title: 'x' } },
+    })
+    const state = async () =>
+      (
+        await api.context.db.pool.query(
+          `SELECT (SELECT count(*)::int FROM binding WHERE token = ANY ($1)) AS bound,
+            (SELECT coalesce(sum(gone), 0)::int FROM token_window) AS gone`,
+          [[token, other]],
+        )
+      ).rows[0]
+    const before = await state()
+    const future = taskId + 2 ** 40
+    for (const task of [taskId, data.task_id, future, 0])
+      await report([{ taskId: task, token: other, event: 'gone' }])
+    await report([{ taskId: future, token, event: 'gone' }])
+    await until(async () => (await stored()) === 0)
+    expect(await state()).toEqual({ ...before, bound: 2 })
+  })
+
   it('retires nothing en masse', async () => {
     const many = Array.from({ length: 30 }, (_, i) => `mass-token-${i}`)
     await api.client.importDevices(
@@ -109,7 +140,12 @@ describe('a vendor’s callback', () => {
       })),
     )
     await api.context.db.pool.query(`UPDATE binding SET registered_at = now() - interval '1 hour'`)
-    await report(many.map((device) => ({ taskId, token: device, event: 'gone' as const })))
+    const { task_id } = await api.client.notify({
+      audience: 'all',
+      setting: { distribution_strategy: 'ospush_only' },
+      message: { title: 'x' },
+    })
+    await report(many.map((device) => ({ taskId: Number(task_id), token: device, event: 'gone' as const })))
     await until(async () => (await stored()) === 0)
     const { rows } = await api.context.db.pool.query(
       `SELECT count(*)::int AS n FROM binding WHERE token LIKE 'mass-token-%'`,
@@ -125,7 +161,7 @@ describe('a vendor’s callback', () => {
     expect(await stored()).toBe(0)
   })
 
-  it('is stored with what Postgres can hold of it, and read without tokens that nobody can have', async () => {
+  it('is stored and counted without what Postgres cannot store (U+0000)', async () => {
     const receipts: Receipt[] = [
       { taskId, token: 'a\u0000b', event: 'received' },
       { taskId, token: 'a\u0000b', event: 'gone' },
@@ -157,13 +193,34 @@ describe('a vendor’s callback', () => {
     }
   })
 
+  it('at such an address is answered before its body is read', async () => {
+    const [, , channel, app, key] = path.split('/') as [string, string, string, string, string]
+    const unfinished = 'HTTP/1.1\r\nhost: x\r\ncontent-length: 4194304\r\n\r\nx'
+    for (const wrong of [
+      `${channel}/${app}/${'x'.repeat(22)}`,
+      `${channel}/unknown/${key}`,
+      `vivo/${app}/${key}`,
+      `nothing/${app}/${key}`,
+    ])
+      expect(await api.socket(`POST /callback/${wrong} ${unfinished}`)).toMatch(/^HTTP\/1\.1 404 /)
+  })
+
+  it('is accepted soon at a new address, and soon no longer at a removed one', async () => {
+    const certificate = { app_id: '100', app_key: 'key', app_secret: 'secret' }
+    const saved = await api.client.putCertificate({ provider: 8, ...certificate })
+    const honor = new URL(saved.callback_url!).pathname
+    await until(async () => (await post(honor, '{"statuses":[]}')).status !== 404)
+    await api.client.removeCertificate(8)
+    await until(async () => (await post(honor, '{"statuses":[]}')).status === 404)
+  })
+
   it('may have 4 MiB', async () => {
     const padded = (bytes: number) => JSON.stringify({ sign: 'good', receipts: [], pad: 'x'.repeat(bytes) })
     expect((await post(path, padded(4 * 1024 * 1024 - 100))).status).toBe(200)
     expect((await post(path, padded(4 * 1024 * 1024))).status).toBe(413)
   })
 
-  it('that a process left unread when it died is read by another', async () => {
+  it('that a process did not finish before it died is applied by another', async () => {
     const body = Buffer.from(
       JSON.stringify({ sign: 'good', receipts: [{ taskId, token, event: 'received' }] }),
     )
@@ -178,7 +235,7 @@ describe('a vendor’s callback', () => {
     expect(await stored()).toBe(0)
   })
 
-  it('is given up when its certificate is gone', async () => {
+  it('is dropped when its certificate was removed', async () => {
     await api.context.db.pool.query(
       `INSERT INTO callback (certificate_id, headers, query, body) VALUES (99999, '{}', '{}', '')`,
     )

@@ -1,6 +1,9 @@
-import { adapters, type ChannelAdapter, type CheckResult } from '@herald/channels'
+import { generateKeyPairSync } from 'node:crypto'
+import type { ChannelAdapter, CheckResult } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { closeCertificate, takePermits } from '@herald/db/certificates'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -8,7 +11,7 @@ let user: { userId: number; token: string; pushToken: string }
 let verdict: CheckResult | Error = { ok: true }
 let expires: number | undefined
 
-/** The real OPPO adapter, but for the one question that would go to the vendor. */
+/** The real OPPO adapter, except for the call to the vendor. */
 const oppo: ChannelAdapter = {
   ...adapters.oppo!,
   open: () => ({
@@ -41,7 +44,7 @@ const record = {
 }
 
 describe('a certificate', () => {
-  it('is saved, read whole by an admin, and sealed at rest', async () => {
+  it('is saved, readable by an admin, and encrypted at rest', async () => {
     expect((await get('provider=6')).code).toBe(40401)
     const saved = await put(record)
     expect(saved.data).toMatchObject({ provider: 6, environment: 1, expires_at: null })
@@ -62,7 +65,7 @@ describe('a certificate', () => {
     expect(rows[0].sealed.includes('secret')).toBe(false)
   })
 
-  it('shows a user no secret, but OPPO’s for clients', async () => {
+  it('shows a user no secret except OPPO’s client secret', async () => {
     const { data } = await get('provider=6', { token: user.token })
     expect(data).toEqual({
       app_id: record.app_id,
@@ -84,7 +87,7 @@ describe('a certificate', () => {
     expect((await get('provider=6&environment=0', { token: user.token })).data.app_secret).toBe('')
   })
 
-  it('is listed with its secrets masked and what to look after', async () => {
+  it('is listed with masked secrets and warnings', async () => {
     expires = Date.now() + 29 * 86_400_000
     await put(record)
     const { data, text } = await api.call('/admin/push/certificate/list')
@@ -116,7 +119,7 @@ describe('a certificate', () => {
     expires = undefined
   })
 
-  it('is listed with what its governor stands at', async () => {
+  it('is listed with the state of its governor', async () => {
     await put(record)
     const { rows } = await api.context.db.pool.query(
       `SELECT id FROM certificate WHERE app_id = $1 AND channel = 'oppo' AND environment = 1`,
@@ -138,7 +141,7 @@ describe('a certificate', () => {
     expect(after.callback_url).toBe(before.callback_url)
   })
 
-  it('is checked in form, with a sentence an operator can act on', async () => {
+  it('is validated, with a message that says what to do', async () => {
     const cases: [object, number, string][] = [
       [{ ...record, provider: 0 }, 40002, 'provider'],
       [{ ...record, environment: 5 }, 40002, 'environment'],
@@ -161,7 +164,7 @@ describe('a certificate', () => {
     }
   })
 
-  it('that the vendor confirms is opened again, one that it refuses keeps the reason', async () => {
+  it('that the vendor accepts is opened again; one that it refuses keeps the reason', async () => {
     const check = () => api.call('/admin/push/certificate/check', { body: { provider: 6 } })
     const state = async () => {
       const { rows } = await api.context.db.pool.query(
@@ -190,18 +193,22 @@ describe('a certificate', () => {
     expect((await remove()).data).toEqual({ removed: true })
     expect(await remove()).toMatchObject({
       code: 40401,
-      message: 'There is no development certificate for oppo.',
+      message: 'No development certificate is saved for oppo.',
     })
     const { rows } = await api.context.db.pool.query(
       `SELECT DISTINCT action FROM audit WHERE app_id = $1 ORDER BY 1`,
       [api.appId],
     )
-    expect(rows.map(({ action }) => action)).toEqual(['certificate.remove', 'certificate.save'])
+    expect(rows.map(({ action }) => action)).toEqual([
+      'certificate.read',
+      'certificate.remove',
+      'certificate.save',
+    ])
   })
 })
 
 describe('the callback address', () => {
-  it('is named in the list as missing without a public URL, or when it would be too long', async () => {
+  it('is missing, with a warning, without a public URL or when it would be too long', async () => {
     for (const [url, words] of [
       ['', 'HERALD_PUBLIC_URL is not set'],
       [`https://${'a'.repeat(60)}.example.com/herald`, 'HERALD_PUBLIC_URL is too long'],
@@ -215,6 +222,86 @@ describe('the callback address', () => {
       } finally {
         await other.close()
       }
+    }
+  })
+})
+
+describe('an uploaded file', () => {
+  const signingKey = () =>
+    generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      .privateKey.export({ type: 'pkcs8', format: 'pem' })
+      .toString()
+  const upload = (certificate: string) => ({
+    provider: 1,
+    app_id: 'com.a.b',
+    app_key: 'ABC123DEFG',
+    app_secret: 'TEAM123456',
+    certificate,
+  })
+
+  it('is read in a thread, with the same result as in this one', async () => {
+    expect(await put(upload(signingKey()))).toMatchObject({ code: 200, data: { expires_at: null } })
+    expect(await put(upload(signingKey().slice(0, 100)))).toMatchObject({
+      code: 40002,
+      message: expect.stringMatching(/^certificate is not a readable \.p8 key: .*lines\.$/),
+    })
+  })
+
+  it('waits for at most seven others of its application', async () => {
+    const uploads = createUploadCheck()
+    const check = (application: string) =>
+      uploads
+        .check({
+          id: 0,
+          application,
+          channel: 'huawei',
+          environment: 'production',
+          name: '',
+          appId: '1',
+          appKey: '',
+          appSecret: 's',
+          certificate: '{}',
+          extra: {},
+        })
+        .catch((error) => error.code ?? error.message)
+    const results = await Promise.all([...'aaaaaaaaaabbbbbbbbccccccccdddddddde'].map(check))
+    expect(results.map((result) => (typeof result === 'number' ? result : 0))).toEqual([
+      ...Array(8).fill(0),
+      42901,
+      42901,
+      ...Array(24).fill(0),
+      50301,
+    ])
+    expect(results[0]).toContain('service-account JSON without project_id')
+    await uploads.close()
+  })
+
+  it('does not stop other calls and is refused when reading it takes too long', async () => {
+    const file = new URL(
+      `data:text/javascript,${encodeURIComponent(`
+        import { parentPort } from 'node:worker_threads'
+        parentPort.on('message', ({ name }) => {
+          while (name === 'slow') ;
+          parentPort.postMessage({})
+        })
+        parentPort.postMessage({})`)}`,
+    )
+    const slow = await openTestApi({ overrides: { uploads: createUploadCheck({ maxMs: 1000, file }) } })
+    try {
+      const body = (name: string) => ({ ...upload(signingKey()), name })
+      const save = (name: string) => slow.call('/admin/push/certificate', { method: 'PUT', body: body(name) })
+      let answered = false
+      const refused = save('slow').finally(() => {
+        answered = true
+      })
+      const next = save('fast')
+      for (let calls = 0; calls < 5; calls++)
+        expect(await slow.call('/admin/push/certificate/list')).toMatchObject({ code: 200, data: [] })
+      expect(answered).toBe(false)
+      expect(await refused).toMatchObject({ code: 40002, message: 'certificate takes too long to read.' })
+      expect((await next).code).toBe(200)
+    } finally {
+      await slow.close()
     }
   })
 })

@@ -2,7 +2,7 @@ import { type Answer, type CallOptions, OPERATOR_KEY, type TestApi } from './har
 
 export type Credentials = { operator_key: string } | { app_id: string; app_secret: string }
 
-/** What a browser does with the console: it keeps the cookie, and says where its requests come from. */
+/** Behaves like a browser with the console: keeps the cookie and sends the origin of its requests. */
 export type TestBrowser = {
   cookie: string
   signIn: Answer

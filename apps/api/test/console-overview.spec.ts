@@ -49,7 +49,7 @@ describe('the overview of a known database', () => {
            '{}', '{}', 'high', 60, $5)`,
         [name, app, state, ago, more === 'paused'],
       )
-    // Ahead of the clock, so that they stay new however slow the machine is.
+    // In the future, so that they stay recent on a slow machine.
     await task('now', api.appId, '-30 minutes', 'sending')
     await task('paused', api.appId, '-31 minutes', 'sending', 'paused')
     await task('waiting', api.appId, '3 minutes', 'accepted')
@@ -104,7 +104,7 @@ describe('the overview of a known database', () => {
       )
   }
 
-  it('shows an application its own figures and nobody else’s', async () => {
+  it('shows an application only its own figures', async () => {
     const { data } = await own.call('/console/overview')
     expect(data).toMatchObject({
       sent_total: 1115,
@@ -152,7 +152,7 @@ describe('the overview of a known database', () => {
     expect(JSON.stringify(data)).not.toMatch(/hidden|meizu|"native"[^:]/)
   })
 
-  it('shows the operator all together, or the application that is named', async () => {
+  it('shows the operator the total, or the figures of one application', async () => {
     const { data } = await everything.call('/console/overview', { appId: null })
     expect(data).toMatchObject({
       sent_total: 21_115,
@@ -177,17 +177,17 @@ describe('the overview of a known database', () => {
     expect((await everything.call('/console/overview', { appId: 'unknown' })).code).toBe(40104)
   })
 
-  it('is there for tokens and keys, too', async () => {
+  it('is available with tokens and keys, too', async () => {
     expect((await api.call('/console/overview')).data.sent_total).toBe(1115)
     const headers = { authorization: `Bearer ${OPERATOR_KEY}` }
     const { data } = await api.call('/console/overview', { token: null, appId: null, headers })
     expect(data.sent_total).toBe(21_115)
   })
 
-  it('counts every task once, also one that ends between two looks', async () => {
+  it('counts every task once, also one that ends between two reads', async () => {
     const { db } = api.deps
     const before = await readSettledTotal(db, api.appId)
-    // Older than ten minutes and under way: looked at every time.
+    // Older than ten minutes and in progress: read every time.
     expect(before).toMatchObject({
       total: { sent: 100, received: 40, failed: 10 },
       open: [expect.any(Number)],
@@ -210,7 +210,7 @@ describe('the overview of a known database', () => {
   })
 })
 
-describe('the overview of much', () => {
+describe('the overview of many rows', () => {
   it('reads the large tables through their indexes', async () => {
     const api = await openTestApi()
     const { pool } = api.deps.db
@@ -243,7 +243,7 @@ describe('the overview of much', () => {
         )
         return Object.fromEntries(rows.map((row) => [row.name, row.scans]))
       }
-      // Counts are reported by every connection on its own, when it has time; asking for it makes it happen.
+      // Each connection reports its statistics with a delay; this forces the report.
       const report = async () => {
         const clients = await Promise.all(Array.from({ length: 10 }, () => pool.connect()))
         for (const client of clients) await client.query('SELECT pg_stat_force_next_flush()').catch(() => {})

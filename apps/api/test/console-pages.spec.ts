@@ -38,14 +38,14 @@ function build(): void {
 
 const get = (path: string, init: RequestInit = {}) =>
   fetch(`${api.url}${path}`, { redirect: 'manual', ...init })
-/** Byte for byte: a client that knows addresses would tidy the path first. */
+/** Sends the path byte for byte; fetch would normalise it first. */
 const raw = async (path: string) => {
   const text = await api.socket(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   return { status: Number(text.slice(9, 12)), text }
 }
 
 describe('the pages of the console', () => {
-  it('begin at /console/, to which / and /console lead', async () => {
+  it('start at /console/; / and /console redirect to it', async () => {
     for (const [path, status] of [
       ['/', 302],
       ['/console', 308],
@@ -58,7 +58,7 @@ describe('the pages of the console', () => {
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
   })
 
-  it('are the index for every path that is no file', async () => {
+  it('are the index for every path that is not a file', async () => {
     for (const path of [
       '/console/tasks',
       '/console/tasks/123?x=1.2',
@@ -70,7 +70,7 @@ describe('the pages of the console', () => {
       expect([path, (await get(path)).status]).toEqual([path, 404])
   })
 
-  it('get a nonce of their own in every answer, which is not kept', async () => {
+  it('get a new nonce in every answer, which is not cached', async () => {
     const nonces = new Set<string>()
     for (let i = 0; i < 3; i++) {
       const answer = await get('/console/')
@@ -107,18 +107,18 @@ describe('the pages of the console', () => {
   it.each([
     ['herald.example', 'ws://herald.example:* wss://herald.example:*'],
     ['herald.example:7100', 'ws://herald.example:* wss://herald.example:*'],
-    // A policy cannot name such an address; 'self' is all there is.
+    // A policy cannot contain such an address; only 'self' remains.
     ['[::1]:7100', undefined],
     ["x; script-src 'unsafe-inline'", undefined],
     ['a b', undefined],
     [undefined, undefined],
-  ])('let sockets go to the host %s alone', (host, sockets) => {
+  ])('allow sockets to the host %s only', (host, sockets) => {
     const connect = /connect-src ([^;]*)/.exec(consolePolicy('n', host))![1]
     expect(connect).toBe(sockets === undefined ? "'self'" : `'self' ${sockets}`)
     expect(consolePolicy('n', host)).not.toContain('unsafe')
   })
 
-  it('take GET and HEAD only', async () => {
+  it('support only GET and HEAD', async () => {
     const answer = await get('/console/', { method: 'POST' })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect(await answer.json()).toMatchObject({ code: 40501 })
@@ -131,7 +131,7 @@ describe('the pages of the console', () => {
 describe('a file of the console', () => {
   const path = '/console/assets/index-Bq3xYz_1.js'
 
-  it('is kept for good when its name holds its hash, and asked about otherwise', async () => {
+  it('is cached forever if its name contains its hash, and revalidated otherwise', async () => {
     expect((await get(path)).headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     const icon = await get('/console/favicon.svg')
     expect(icon.headers.get('cache-control')).toBe('no-cache')
@@ -189,7 +189,7 @@ describe('a file of the console', () => {
 })
 
 describe('a console that is not built', () => {
-  it('says how to build it, and is there as soon as it is', async () => {
+  it('says how to build it, and is served once it is built', async () => {
     renameSync(dist, `${dist}-away`)
     const missing = await until(async () => {
       const answer = await get('/console/')

@@ -42,7 +42,7 @@ for (const backend of backends)
       await redis?.stop()
     })
 
-    /** A page that is opened, or one of its own requests; neither carries the console's header. */
+    /** Opens a page, or sends one of its own requests; neither has the console's header. */
     const get = (path: string, headers: Record<string, string> = {}) =>
       fetch(`${api.url}${path}`, {
         headers: { cookie: browser.cookie, 'sec-fetch-site': 'same-origin', ...headers },
@@ -56,7 +56,7 @@ for (const backend of backends)
     const namesShown = async () =>
       (await json('/queues/api/queues')).queues.map(({ name }: { name: string }) => name)
 
-    it('is for the operator, by session or by key', async () => {
+    it('is accessible to the operator only, by session or by key', async () => {
       expect((await read('/queues')).status).toBe(200)
       expect((await get('/queues', { 'sec-fetch-site': 'none' })).status).toBe(200)
       const key = await fetch(`${api.url}/queues/api/queues`, {
@@ -78,7 +78,7 @@ for (const backend of backends)
         }
     })
 
-    it('tells a person in a page what to do', async () => {
+    it('tells a person on a page what to do', async () => {
       const answer = await fetch(`${api.url}/queues`, { headers: { accept: 'text/html,*/*' } })
       expect(answer.status).toBe(401)
       expect(await answer.text()).toContain('Sign in to the console with the operator key')
@@ -128,7 +128,7 @@ for (const backend of backends)
       for (const secret of secrets) expect(texts.join()).not.toContain(secret)
     })
 
-    it('changes nothing, whoever asks and however', async () => {
+    it('changes nothing, for any caller and method', async () => {
       const { queues } = await json(
         '/queues/api/queues?activeQueue=push-huawei&status=waiting&page=1&jobsPerPage=10',
       )
@@ -169,7 +169,7 @@ for (const backend of backends)
       expect(before).toMatchObject({ waiting: 12, paused: false })
     })
 
-    it('is a page that needs nothing from elsewhere, under a strict policy', async () => {
+    it('is a page without external resources, under a strict policy', async () => {
       const response = await get('/queues')
       const page = await response.text()
       expect(page).not.toMatch(/(?:src|href)="https?:/)
@@ -184,7 +184,7 @@ for (const backend of backends)
       for (const file of files) expect([file, (await get(`/queues/${file}`)).status]).toEqual([file, 200])
     })
 
-    it('shows the queues of gateways for as long as they live', async () => {
+    it('shows the queues of gateways as long as they are alive', async () => {
       const { db, queues } = api.context
       await joinNode(db, 'spec-node', 60)
       await queues.add(nativeQueue('spec-node'), {
@@ -198,14 +198,14 @@ for (const backend of backends)
     })
 
     if (backend.kind === 'redis')
-      it('asks Redis for nothing that walks through all it has', async () => {
+      it('sends Redis no command that scans all keys', async () => {
         const stats = await commandsOf(redis!.port)
         expect(stats).toContain('cmdstat_evalsha')
         expect(stats).not.toMatch(/cmdstat_(keys|scan|client\|list|smembers|flushall|flushdb)/)
       })
   })
 
-describe('the board of queues that are away', () => {
+describe('the board of unreachable queues', () => {
   it('says so instead of waiting for them', async () => {
     const api = await openTestApi({ env: { QUEUE_URL: 'redis://127.0.0.1:1/0' } })
     try {
@@ -222,7 +222,7 @@ describe('the board of queues that are away', () => {
   })
 })
 
-/** Which commands the server has been asked, by itself. */
+/** The commands that the server has counted. */
 function commandsOf(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')

@@ -1,11 +1,13 @@
+import { createLogger } from '@herald/telemetry'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createConsoleSessions } from '../src/auth/console-sessions.ts'
 import { consoleRoutes } from '../src/console/routes.ts'
-import { browserOf } from '../src/rim/browser.ts'
-import { comesFromElsewhere, mayUseSession } from '../src/rim/same-origin.ts'
+import { browserOf } from '../src/http/browser.ts'
+import { comesFromElsewhere, mayUseSession } from '../src/http/same-origin.ts'
+import { wireApi } from '../src/wire-api.ts'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
-import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
+import { freeLimits, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
 let own: { app_id: string; app_secret: string }
@@ -37,7 +39,7 @@ describe('signing in', () => {
     )
   })
 
-  it('is refused in the same words whatever is wrong, and sets nothing', async () => {
+  it('is refused with the same message whatever is wrong, and sets no cookie', async () => {
     const wrong = [
       { app_id: api.appId, app_secret: 'wrong' },
       { app_id: 'unknown', app_secret: api.appSecret },
@@ -55,7 +57,7 @@ describe('signing in', () => {
     expect((await signIn(api, { operator_key: `${OPERATOR_KEY}x` })).signIn.code).toBe(40103)
   })
 
-  it('says what it needs', async () => {
+  it('says which fields it needs', async () => {
     for (const body of [{}, { app_id: 'a' }, { ...operator, ...own }, { operator_key: '' }])
       expect(await api.call('/console/session', { token: null, appId: null, body })).toMatchObject({
         code: 40002,
@@ -66,7 +68,7 @@ describe('signing in', () => {
     ).toBe(40001)
   })
 
-  it('is refused to a page of another site', async () => {
+  it('is refused for a page of another site', async () => {
     for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
       const answer = await api.call('/console/session', {
         token: null,
@@ -87,7 +89,7 @@ describe('signing in', () => {
 })
 
 describe('failed sign-ins', () => {
-  it('lock the address out after ten, whatever was guessed, and not before', async () => {
+  it('lock the address out after ten attempts, whatever was guessed', async () => {
     const locked = await openTestApi({ env: { HERALD_TRUSTED_PROXIES: '1' } })
     const attempt = (address: string, body: object) =>
       locked.call('/console/session', {
@@ -112,10 +114,32 @@ describe('failed sign-ins', () => {
     }
   })
 
+  it('are logged and audited', async () => {
+    const lines: string[] = []
+    const log = createLogger({ name: 'spec', destination: { write: (line) => void lines.push(line) } })
+    const watched = await openTestApi({ overrides: { log } })
+    try {
+      await signIn(watched, { operator_key: 'typed-key' })
+      await signIn(watched, { app_id: watched.appId, app_secret: 'typed-secret' })
+      const { rows } = await watched.deps.db.pool.query(
+        `SELECT actor, detail FROM audit WHERE action = 'console.sign_in_failed' ORDER BY id`,
+      )
+      const address = '127.0.0.1'
+      expect(rows).toEqual([
+        { actor: 'nobody', detail: { role: 'operator', address } },
+        { actor: 'nobody', detail: { role: 'application', address } },
+      ])
+      const warnings = lines.filter((line) => line.includes('a sign-in failed'))
+      expect(warnings).toHaveLength(2)
+      expect(lines.join()).not.toContain('typed-')
+    } finally {
+      await watched.close()
+    }
+  })
+
   it('share the rate of all logins', async () => {
-    const [full, free] = [{ take: () => 7 }, { take: () => 0 }]
     const slow = await openTestApi({
-      overrides: { limits: { login: full, register: free, address: free, caller: free } },
+      overrides: { limits: { ...freeLimits(), login: { take: () => 7, giveBack() {} } } },
     })
     try {
       const { signIn: answer } = await signIn(slow, operator)
@@ -124,6 +148,105 @@ describe('failed sign-ins', () => {
     } finally {
       await slow.close()
     }
+  })
+})
+
+describe('wrong operator keys as a bearer token', () => {
+  let guessed: TestApi
+  const lines: string[] = []
+  beforeAll(async () => {
+    const log = createLogger({
+      name: 'spec',
+      level: 'warn',
+      destination: { write: (line) => void lines.push(line) },
+    })
+    guessed = await openTestApi({ env: { HERALD_TRUSTED_PROXIES: '1' }, overrides: { log } })
+  })
+  afterAll(() => guessed.close())
+
+  const call = (address: string, key: string, method = 'GET', path = '/admin/app/list') =>
+    guessed.call(path, {
+      method,
+      token: null,
+      appId: null,
+      headers: { authorization: `Bearer ${key}`, 'x-forwarded-for': address },
+      ...(method === 'GET' ? {} : { body: {} }),
+    })
+
+  it.each([
+    ['GET', '/admin/app/list'],
+    ['POST', '/admin/app'],
+    ['POST', '/admin/app/secret'],
+    ['GET', '/queues/'],
+    ['GET', '/console/overview'],
+    ['GET', '/console/session'],
+    ['DELETE', '/console/session'],
+  ])('lock the address out of %s %s after ten, also with the right key', async (method, path) => {
+    lines.length = 0
+    const address = `10.1.${method.length}.${path.length}`
+    for (let i = 0; i < 10; i++) expect((await call(address, `guess ${i}`, method, path)).code).toBe(40102)
+    for (const key of ['guess 10', OPERATOR_KEY]) {
+      const refused = await call(address, key, method, path)
+      expect(refused).toMatchObject({ status: 429, code: 42902 })
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
+    }
+    expect(lines).toHaveLength(10)
+    for (const line of lines) {
+      expect(JSON.parse(line)).toMatchObject({ level: 'warn', address })
+      expect(line).not.toContain('guess')
+    }
+    const { rows } = await guessed.deps.db.pool.query(
+      `SELECT DISTINCT actor, app_id, detail, count(*) OVER ()::int AS n FROM audit
+       WHERE action = 'operator.refused' AND detail->>'address' = $1`,
+      [address],
+    )
+    expect(rows).toEqual([{ actor: 'nobody', app_id: null, detail: { address }, n: 10 }])
+    expect((await call('10.9.9.9', OPERATOR_KEY)).code).toBe(200)
+  })
+
+  it('are counted together with failed sign-ins', async () => {
+    const address = '10.2.0.1'
+    const tryIn = (operator_key: string) =>
+      guessed.call('/console/session', {
+        token: null,
+        appId: null,
+        headers: { 'x-forwarded-for': address },
+        body: { operator_key },
+      })
+    for (let i = 0; i < 5; i++) {
+      expect((await call(address, 'x')).code).toBe(40102)
+      expect((await tryIn('x')).code).toBe(40103)
+    }
+    expect((await tryIn(OPERATOR_KEY)).code).toBe(42902)
+    await until(async () => (await call(address, OPERATOR_KEY)).code === 42902)
+  })
+
+  it('sent at once are not compared more often', async () => {
+    const keys = Array.from({ length: 100 }, (_, i) => `guess ${i}`)
+    const codes = (await Promise.all(keys.map((key) => call('10.3.0.1', key)))).map(({ code }) => code)
+    expect(codes.filter((code) => code === 40102)).toHaveLength(10)
+    expect(codes.filter((code) => code === 42902)).toHaveLength(90)
+  })
+
+  it('do not stop calls with the right key that are sent at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => call('10.4.0.1', OPERATOR_KEY)))
+    expect(answers.every(({ code }) => code === 200)).toBe(true)
+  })
+
+  it('are made harder: a short key is accepted with a warning', async () => {
+    const warnings = async (operatorKey: string) => {
+      const { context } = guessed
+      lines.length = 0
+      const wired = await wireApi({
+        ...context,
+        log: guessed.deps.log,
+        settings: { ...context.settings, operatorKey },
+      })
+      await wired.close()
+      return lines.filter((line) => line.includes('HERALD_OPERATOR_KEY')).length
+    }
+    expect(await warnings('x'.repeat(31))).toBe(1)
+    expect(await warnings('x'.repeat(32))).toBe(0)
   })
 })
 
@@ -149,7 +272,7 @@ describe('a session of an application', () => {
     browser = await signIn(api, own)
   })
 
-  it('stands in for an admin token', async () => {
+  it('replaces an admin token', async () => {
     const { task_id } = (
       await browser.call('/push/notify', { body: { audience: 'all', message: { title: 'x' } } })
     ).data
@@ -158,8 +281,9 @@ describe('a session of an application', () => {
   })
 
   it('acts as a user or for a group like an admin token', async () => {
-    const { user_id } = (await browser.call('/admin/user', { body: { username: 'anna', password: 'p' } }))
-      .data
+    const { user_id } = (
+      await browser.call('/admin/user', { body: { username: 'anna', password: 'password' } })
+    ).data
     const acting = { headers: { user_id: String(user_id) }, body: {} }
     expect((await browser.call('/user/device/list', acting)).code).toBe(200)
     expect((await browser.call('/push/task/list', acting)).code).toBe(40301)
@@ -169,7 +293,7 @@ describe('a session of an application', () => {
     expect((await browser.call('/push/task/list', both)).code).toBe(40302)
   })
 
-  it('reaches no other application, and nothing of the operator’s', async () => {
+  it('has no access to other applications or the operator’s calls', async () => {
     const elsewhere = { appId: foreign.appId, body: {} }
     expect(await browser.call('/push/task/list', elsewhere)).toMatchObject({ status: 401, code: 40102 })
     expect((await browser.call('/admin/user/list', elsewhere)).code).toBe(40102)
@@ -179,7 +303,7 @@ describe('a session of an application', () => {
     expect((await browser.call('/push/task/list', { appId: null, body: {} })).code).toBe(40005)
   })
 
-  it('gives way to an access-token, which needs no header of the console', async () => {
+  it('is ignored if there is an access-token, which needs no console header', async () => {
     const headers = { cookie: browser.cookie, origin: 'https://elsewhere.example' }
     const answer = await api.call('/push/task/list', {
       token: foreign.token,
@@ -191,7 +315,7 @@ describe('a session of an application', () => {
     expect((await api.call('/push/task/list', { token: 'bad', headers, body: {} })).code).toBe(40102)
   })
 
-  it('is nobody where nobody is needed, unless the console says so', async () => {
+  it('is ignored on anonymous routes, unless the console header is sent', async () => {
     const register = (guid: string, headers: Record<string, string>) =>
       api.call('/push/register', { token: null, headers, body: { device_guid: guid } })
     expect((await register('page', { cookie: browser.cookie })).code).toBe(200)
@@ -204,7 +328,7 @@ describe('a session of an application', () => {
 })
 
 describe('a session of the operator', () => {
-  it('reaches every application by its app_id, and the operator’s calls', async () => {
+  it('has access to every application by its app_id, and to the operator’s calls', async () => {
     const browser = await signIn(api, operator)
     for (const appId of [api.appId, foreign.appId])
       expect((await browser.call('/push/task/list', { appId, body: {} })).code).toBe(200)
@@ -215,7 +339,7 @@ describe('a session of the operator', () => {
     expect(names).toEqual(expect.arrayContaining(['spec', 'foreign']))
   })
 
-  it('leaves the operator’s name in the audit', async () => {
+  it('is recorded as the operator in the audit', async () => {
     const browser = await signIn(api, operator)
     const group = await browser.call('/admin/group', { body: { name: 'by the operator' } })
     expect(group.code).toBe(200)
@@ -258,7 +382,7 @@ describe('a request by cookie', () => {
     expect((await api.deps.db.pool.query('SELECT count(*)::int AS n FROM task')).rows).toEqual(before.rows)
   })
 
-  it('is held to it on every call that needs someone', async () => {
+  it('needs the header on every call that is not anonymous', async () => {
     const cookie = { cookie: browser.cookie }
     for (const [method, path] of [
       ['GET', '/admin/app/list'],
@@ -271,7 +395,7 @@ describe('a request by cookie', () => {
     expect((await browser.call('/console/session', { appId: null })).code).toBe(200)
   })
 
-  it('passes with the header from the own origin, or where the browser says nothing', async () => {
+  it('is accepted with the header from the own origin, or if the browser sends no origin', async () => {
     expect((await post({ 'x-herald-console': '1' })).code).toBe(200)
     expect(
       (await post({ 'x-herald-console': '1', origin: api.url, 'sec-fetch-site': 'same-origin' })).code,
@@ -298,7 +422,7 @@ describe('signing out', () => {
       expect(await call).toMatchObject({ status: 401, code: 40102 })
   })
 
-  it('is seen soon by a process that had known the session', async () => {
+  it('is noticed soon by a process that had cached the session', async () => {
     const key = (await signIn(api, own)).cookie.split('=')[1]!
     const other = createConsoleSessions(api.deps)
     expect(await other.find(key)).toMatchObject({ role: 'application' })
@@ -306,7 +430,7 @@ describe('signing out', () => {
     await until(async () => (await other.find(key)) === undefined)
   })
 
-  it('leaves other sessions alone', async () => {
+  it('does not end other sessions', async () => {
     const [one, two] = [await signIn(api, own), await signIn(api, own)]
     await one.call('/console/session', { method: 'DELETE', appId: null })
     expect((await two.call('/console/session', { appId: null })).code).toBe(200)
@@ -314,7 +438,7 @@ describe('signing out', () => {
 })
 
 describe('a session', () => {
-  it('is not in the database in a form that could be used', async () => {
+  it('is not in the database in usable form', async () => {
     const browser = await signIn(api, operator)
     const { rows } = await api.deps.db.pool.query('SELECT s::text AS text FROM console_session s')
     const key = browser.cookie.split('=')[1]!
@@ -324,7 +448,7 @@ describe('a session', () => {
     }
   })
 
-  it('ends after its time', async () => {
+  it('expires', async () => {
     const browser = await signIn(api, own)
     await api.deps.db.pool.query(`UPDATE console_session SET expires_at = now()`)
     expect((await browser.call('/console/session', { appId: null })).code).toBe(40102)
@@ -348,7 +472,7 @@ describe('a session', () => {
     expect(await without.find(key)).toBeUndefined()
   })
 
-  it('that never was is refused, whatever the cookie looks like', async () => {
+  it('that does not exist is refused, whatever the cookie looks like', async () => {
     const codeOf = async (cookie: string) => {
       const headers = { cookie, 'x-herald-console': '1' }
       return (await api.call('/push/task/list', { token: null, headers, body: {} })).code
@@ -389,7 +513,7 @@ describe('every call of the console', () => {
   )
 })
 
-describe('where a request comes from', () => {
+describe('the origin of a request', () => {
   const publicUrl = 'https://herald.example/'
   it.each([
     [{}, false],
@@ -412,7 +536,7 @@ describe('where a request comes from', () => {
     expect(mayUseSession(from, publicUrl)).toBe(false)
   })
 
-  it('matters less for a page that is only looked at', () => {
+  it('may be a typed address for a page that only reads', () => {
     expect(mayUseSession({ fetchSite: 'none' }, publicUrl, true)).toBe(true)
     expect(mayUseSession({}, publicUrl, true)).toBe(true)
     expect(mayUseSession({ fetchSite: 'cross-site' }, publicUrl, true)).toBe(false)

@@ -7,7 +7,7 @@ type Envelope = { code: number; data: unknown; message: string | null }
 const document = openApiDocument()
 const compiled = new Map<string, z.ZodType>()
 
-/** The schema of an answer as the document states it; not the one the handler was written with. */
+/** The schema of an answer according to the document, not the handler. */
 function schemaFor({ operationId, responses }: Operation): z.ZodType {
   const known = compiled.get(operationId)
   if (known) return known
@@ -17,14 +17,14 @@ function schemaFor({ operationId, responses }: Operation): z.ZodType {
   return schema
 }
 
-/** zod's integer ends at 2^53, an int64 does not. */
+/** zod's integer is limited to 2^53, an int64 is not. */
 function widened(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (_key, value) =>
     value?.format === 'int64' ? { type: 'number' } : value,
   )
 }
 
-/** Answers (or throws): the envelope is whole, its code belongs to its status, and the document describes it. */
+/** Checks that the envelope is complete, its code matches the status, and the document describes it. */
 export function checkAnswer(method: string, url: string, response: Response, text: string): Envelope {
   const path = url.split('?')[0]!
   const envelope = JSON.parse(text) as Envelope

@@ -1,3 +1,4 @@
+import { createApplication } from '@herald/db/tenants'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
@@ -24,26 +25,65 @@ const bindings = async (guid: string) =>
   ])
 
 describe('registering without a user', () => {
-  it('answers the same push token for the same guid', async () => {
-    const first = await as(null, '/push/register', { device_guid: 'kiosk', platform: 'android' })
-    expect((await as(null, '/push/register', { device_guid: 'kiosk' })).data).toEqual(first.data)
+  it('returns the push token again only to a caller that knows it', async () => {
+    const register = (more: object) =>
+      as(null, '/push/register', { device_guid: 'kiosk', platform: 'android', ...more })
+    const first = await register({})
+    expect(await register({})).toMatchObject({ status: 409, code: 40901, data: null })
+    expect((await register({ push_token: 'another' })).code).toBe(40901)
+    expect((await register({ push_token: first.data.push_token })).data).toEqual(first.data)
     expect((await api.client.devices({ device_guid: 'kiosk' })).list).toMatchObject([
       { user_id: null, platform: 'android', push_token: first.data.push_token },
     ])
   })
 
-  it('is refused for a guid that has an owner, but for the owner', async () => {
-    expect(await as(null, '/push/register', { device_guid: 'anna-phone' })).toMatchObject({
-      status: 403,
-      code: 40301,
-    })
-    expect((await as(bert, '/push/register', { device_guid: 'anna-phone' })).code).toBe(40301)
+  it('is refused for a guid with an owner, except for the owner', async () => {
+    expect((await as(null, '/push/register', { device_guid: 'anna-phone' })).code).toBe(40901)
+    expect((await as(bert, '/push/register', { device_guid: 'anna-phone' })).code).toBe(40901)
     expect((await as(anna, '/push/register', { device_guid: 'anna-phone' })).data.push_token).toBe(
       anna.pushToken,
     )
   })
 
-  it('can be switched off', async () => {
+  it('is off until the application allows it, and limited per day', async () => {
+    const made = await createApplication(api.context.db, { name: 'careful', packageName: '' })
+    if (made === 'taken') throw new Error('taken')
+    const admin = api.deps.sessions.tokens.issue({
+      app: made.appId,
+      role: 'admin',
+      subject: made.appId,
+      version: 0,
+    }).token
+    const register = (device_guid: string, more = {}) =>
+      api.call('/push/register', { appId: made.appId, token: null, body: { device_guid, ...more } })
+    const settings = (body?: object) =>
+      api.call('/admin/app/settings', { appId: made.appId, token: admin, method: body ? 'PUT' : 'GET', body })
+    expect((await settings()).data).toEqual({ register: false, register_per_day: 10_000 })
+    expect((await register('a')).code).toBe(40301)
+
+    expect((await settings({ register: true, register_per_day: 2 })).data).toEqual({
+      register: true,
+      register_per_day: 2,
+    })
+    const { push_token } = (await register('a')).data
+    const others = await Promise.all(['b', 'c', 'd'].map((guid) => register(guid)))
+    expect(others.map(({ code }) => code).sort()).toEqual([200, 42901, 42901])
+    const limited = others.find(({ code }) => code === 42901)!
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await register('a', { push_token })).code).toBe(200)
+
+    await api.context.db.pool.query('UPDATE application_setting SET registered_on = registered_on - 1')
+    expect((await register('e')).code).toBe(200)
+    expect((await settings({ register_per_day: 0 })).data).toEqual({ register: true, register_per_day: 0 })
+    expect((await register('f')).code).toBe(42901)
+    await settings({ register: false })
+    expect((await register('a', { push_token })).code).toBe(40301)
+    expect((await settings({ default_ttl: 1 })).code).toBe(40001)
+    expect((await settings({ register: 'yes' })).code).toBe(40002)
+    expect((await settings({ register_per_day: -1 })).code).toBe(40002)
+  })
+
+  it('can be disabled', async () => {
     const closed = await openTestApi({ env: { HERALD_REGISTER: 'off' } })
     try {
       expect((await closed.call('/push/register', { token: null, body: { device_guid: 'x' } })).code).toBe(
@@ -71,7 +111,7 @@ describe('registering without a user', () => {
 describe('binding a vendor token', () => {
   const bind = (who: { token: string } | null, body: object) => as(who, '/user/token/bind', body)
 
-  it('works for its user and for whoever holds the push token', async () => {
+  it('works for its user and for a caller that knows the push token', async () => {
     await bind(anna, { push_token: anna.pushToken, provider: 2, device_token: 'huawei-token-1' })
     await bind(null, { push_token: anna.pushToken, provider: 7, device_token: 'fcm:token-1', environment: 0 })
     expect(await bindings('anna-phone')).toEqual([
@@ -86,7 +126,7 @@ describe('binding a vendor token', () => {
     )
   })
 
-  it('moves a token that another device had, and remembers whose it was', async () => {
+  it('moves a token from another device, and remembers the former one', async () => {
     await bind(bert, { push_token: bert.pushToken, provider: 2, device_token: 'huawei-token-1' })
     expect(await bindings('anna-phone')).toEqual([[7, 'fcm:token-1']])
     expect(await bindings('bert-phone')).toEqual([[2, 'huawei-token-1']])
@@ -96,7 +136,7 @@ describe('binding a vendor token', () => {
     expect(rows).toEqual([{ reason: 'moved' }])
   })
 
-  it('takes the platform it is told, else ios for APNs and android for others', async () => {
+  it('uses the given platform, otherwise ios for APNs and android for others', async () => {
     const apns = 'ab'.repeat(32)
     const platform = async (guid: string) =>
       (await api.client.devices({ device_guid: guid })).list[0]!.platform
@@ -174,7 +214,7 @@ describe('tags', () => {
     expect(await read()).toEqual([])
   })
 
-  it('are at most 100 a device, also when they are added at once', async () => {
+  it('are at most 100 per device, also when added concurrently', async () => {
     const tags = (from: number, count: number) => Array.from({ length: count }, (_, i) => `t${from + i}`)
     const answers = await Promise.all(
       [0, 40, 80].map((from) => as(anna, path, { push_token: anna.pushToken, tags: tags(from, 40) })),
@@ -184,7 +224,7 @@ describe('tags', () => {
     expect((await as(anna, path, { push_token: anna.pushToken, tags: tags(200, 101) })).code).toBe(40002)
   })
 
-  it('have at most 64 characters and are for the device’s own user', async () => {
+  it('have at most 64 characters and can be changed only by the device’s user', async () => {
     const add = (who: { token: string }, tag: unknown) =>
       as(who, path, { push_token: anna.pushToken, tags: [tag] })
     expect((await add(anna, '😀'.repeat(64))).code).toBe(200)
@@ -195,7 +235,7 @@ describe('tags', () => {
     expect((await as(null, path, { push_token: anna.pushToken, tags: ['x'] })).code).toBe(40101)
   })
 
-  it('are for an admin acting as the user, too', async () => {
+  it('can be changed by an admin acting as the user, too', async () => {
     const headers = { user_id: String(anna.userId) }
     const answer = await api.call(path, { headers, body: { push_token: anna.pushToken, tags: ['by-admin'] } })
     expect(answer.data.tags).toContain('by-admin')
@@ -222,7 +262,7 @@ describe('an alias', () => {
 })
 
 describe('a badge', () => {
-  it('is a whole number that is not negative', async () => {
+  it('is a non-negative integer', async () => {
     const set = (badge: unknown) => as(null, '/user/push/badge', { push_token: anna.pushToken, badge })
     expect((await set(0)).data).toEqual({ badge: 0 })
     for (const badge of [-1, 1.5, '5', 1e10, null]) expect((await set(badge)).code).toBe(40002)
@@ -251,14 +291,14 @@ describe('an acknowledgement', () => {
     expect(await received()).toBe(1)
   })
 
-  it('checks its list', async () => {
+  it('validates its list', async () => {
     const ack = (list: unknown) => as(null, '/push/receipt', { push_token: anna.pushToken, list })
     expect((await ack([])).code).toBe(40002)
     expect((await ack([{ task_id: 1, event: 'seen' }])).message).toBe(
       'list[0].event must be one of received, clicked.',
     )
     expect((await ack([{ task_id: 'x', event: 'clicked' }])).message).toBe(
-      'list[0].task_id must be a whole number of 64 bits.',
+      'list[0].task_id must be a 64-bit integer.',
     )
     expect((await ack([{ task_id: 1 }])).code).toBe(40002)
     expect((await ack(Array(501).fill({ task_id: 1, event: 'clicked' }))).message).toBe(
@@ -300,12 +340,85 @@ describe('the devices of a user', () => {
     expect(rows).toEqual([{ reason: 'unbound' }])
   })
 
-  it('stay without an owner when the user is removed', async () => {
+  it('remain without an owner when the user is removed', async () => {
     const dora = await api.user('dora', { guid: 'dora-1' })
     await as(dora, '/user/push/alias', { push_token: dora.pushToken, alias: 'dora' })
     await api.client.removeUser(dora.userId)
     expect((await api.client.devices({ device_guid: 'dora-1' })).list).toMatchObject([
       { user_id: null, alias: null },
     ])
+  })
+})
+
+describe('a push token', () => {
+  const setBadge = async (push_token: string) =>
+    (await as(null, '/user/push/badge', { push_token, badge: 1 })).code
+  const shown = async (guid: string) => (await api.client.devices({ device_guid: guid })).list[0]!.push_token
+  const logIn = async (name: string, device_guid: string): Promise<{ token: string; push_token: string }> =>
+    (await as(null, '/token/user', { name, password: `${name}-password`, device_guid })).data
+  /** The old token is refused, and the new one works and is shown everywhere. */
+  async function expectReplaced(old: string, now: string, guid: string) {
+    expect(now).not.toBe(old)
+    expect([await setBadge(old), await setBadge(now)]).toEqual([40401, 200])
+    expect(await shown(guid)).toBe(now)
+    expect((await api.client.devices({ token: old })).list).toEqual([])
+    expect((await api.client.devices({ token: now })).list).toHaveLength(1)
+  }
+
+  it('stays while the owner stays', async () => {
+    expect((await logIn('anna', 'anna-phone')).push_token).toBe(anna.pushToken)
+    expect(await shown('anna-phone')).toBe(anna.pushToken)
+    expect(anna.pushToken).toMatch(/^[\w-]{30}$/)
+  })
+
+  it('is replaced on request', async () => {
+    const { push_token: old } = await logIn('anna', 'replaced')
+    const now = await api.client.replacePushToken('replaced')
+    await expectReplaced(old, now, 'replaced')
+    expect((await logIn('anna', 'replaced')).push_token).toBe(now)
+    await expect(api.client.replacePushToken('unknown')).rejects.toMatchObject({ code: 40401 })
+    const group = await api.client.createGroup('token-group')
+    await api.client.addMembers(group.group_id, [bert.userId])
+    await expect(api.client.asGroup(group.group_id).replacePushToken('replaced')).rejects.toMatchObject({
+      code: 40401,
+    })
+    await api.client.asGroup(group.group_id).replacePushToken('bert-phone')
+    expect((await as(bert, '/admin/device/token', { device_guid: 'bert-phone' })).code).toBe(40301)
+  })
+
+  it('is replaced when the device changes its owner', async () => {
+    const { push_token: old } = await logIn('anna', 'shared')
+    await expectReplaced(old, (await logIn('bert', 'shared')).push_token, 'shared')
+    const berts = await shown('shared')
+    await api.client.importDevices([{ device_guid: 'shared', platform: 'android', user_id: anna.userId }])
+    await expectReplaced(berts, await shown('shared'), 'shared')
+  })
+
+  it('ends with the tokens of its user', async () => {
+    const emil = await api.user('emil', { guid: 'emil-phone' })
+    await as(emil, '/token/revoke', {})
+    await expectReplaced(emil.pushToken, (await logIn('emil', 'emil-phone')).push_token, 'emil-phone')
+    const second = await shown('emil-phone')
+    await api.client.changePassword(emil.userId, 'another-password')
+    await expectReplaced(second, await shown('emil-phone'), 'emil-phone')
+    const third = await shown('emil-phone')
+    await api.client.removeUser(emil.userId)
+    await expectReplaced(third, await shown('emil-phone'), 'emil-phone')
+  })
+
+  it('of a removed device does not return with its guid', async () => {
+    const { token, push_token } = await logIn('anna', 'returning')
+    await as({ token }, '/user/device/remove', { device_guid: 'returning' })
+    expect((await logIn('anna', 'returning')).push_token).not.toBe(push_token)
+    expect(await setBadge(push_token)).toBe(40401)
+  })
+
+  it('that was derived from a lost key is replaced at the next login', async () => {
+    const { push_token } = await logIn('anna', 'lost')
+    await api.context.db.pool.query(
+      `UPDATE device SET push_token_hash = push_token_hash('of-another-key') WHERE guid = 'lost'`,
+    )
+    expect(await shown('lost')).toBe('')
+    await expectReplaced(push_token, (await logIn('anna', 'lost')).push_token, 'lost')
   })
 })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-it('an interface that is stopped answers who is being served, takes nobody new, and ends', async () => {
+it('a server that is stopped finishes requests in progress, accepts no new ones, and ends', async () => {
   const asked = Promise.withResolvers<void>()
   const committed = Promise.withResolvers<void>()
   const served = await serveApi(api.context, {
@@ -42,7 +42,7 @@ it('an interface that is stopped answers who is being served, takes nobody new, 
   await stopped
 })
 
-it('a caller that keeps its connection alive does not hold the end up', async () => {
+it('a client that keeps its connection alive does not delay the end', async () => {
   const served = await serveApi(api.context, { port: 0, overrides: { sessions: api.deps.sessions } })
   const socket = connect(served.port, '127.0.0.1')
   let heard = ''

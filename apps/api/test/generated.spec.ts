@@ -12,7 +12,7 @@ import {
   type TestApi,
 } from './harness.ts'
 
-/** What fails once fails again. */
+/** A failure can be reproduced. */
 const SEED = 20_261_115
 const nowhere = 'http://127.0.0.1:9'
 const vendors =
@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** Values of a schema of the document, and now and then anything at all in their place. */
+/** Generates values of a schema of the document, and sometimes an arbitrary value instead. */
 function valuesOf(schema: JsonSchema, name = ''): Arbitrary<unknown> {
   const anything = fc.jsonValue({ maxDepth: 2, noUnicodeString: false })
   const right = rightValues(schema)
@@ -146,7 +146,7 @@ describe('a client made from the document', () => {
   )
 })
 
-/** As the document says of 50301: nothing was accepted, so it is tried again. On a starved machine a connection takes seconds. */
+/** Retries on 50301 (nothing was accepted): on a busy machine a connection takes seconds. */
 async function ask(path: string, options: CallOptions): Promise<Answer> {
   for (let left = 5; ; left--) {
     const answer = await api.call(path, options)

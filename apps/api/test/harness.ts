@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { tokenBuckets } from '@herald/async'
 import { HeraldServer } from '@herald/client'
-import { createApplication } from '@herald/db/tenants'
+import { changeApplicationSettings, createApplication } from '@herald/db/tenants'
 import { type OpenContext, openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
@@ -12,6 +13,12 @@ import { type WiredApi, wireApi } from '../src/wire-api.ts'
 import { checkAnswer } from './contract.ts'
 
 export const OPERATOR_KEY = 'operator-key-of-the-specs'
+
+/** Rate limits that no spec reaches. */
+export function freeLimits(): ApiDeps['limits'] {
+  const free = tokenBuckets({ perSecond: 1e9, burst: 1e9 })
+  return { login: free, register: free, address: free, caller: free, refused: free, failedLogin: free }
+}
 
 export type Answer = {
   status: number
@@ -28,7 +35,7 @@ export type CallOptions = {
   token?: string | null
   appId?: string | null
   headers?: Record<string, string>
-  /** Sent as JSON; `raw` as it is. */
+  /** Sent as JSON; `raw` is sent unchanged. */
   body?: unknown
   raw?: string | Uint8Array
 }
@@ -41,16 +48,17 @@ export type TestApi = {
   appId: string
   appSecret: string
   adminToken: string
-  /** Every answer is checked against the OpenAPI document. POST with a body, GET without, unless told otherwise. */
+  /** Every answer is checked against the OpenAPI document. POST with a body, GET without, unless `method` is set. */
   call(path: string, options?: CallOptions): Promise<Answer>
   client: HeraldServer
+  /** Devices may register in it without a user. */
   createApplication(name: string): Promise<{ appId: string; appSecret: string; token: string }>
   /** Creates a user and logs in. */
   user(
     name: string,
     options?: { guid?: string },
   ): Promise<{ userId: number; token: string; pushToken: string }>
-  /** Writes bytes to a socket and answers everything that comes back. */
+  /** Writes bytes to a socket and returns everything that comes back. */
   socket(bytes: string | Uint8Array): Promise<string>
   close(): Promise<void>
 }
@@ -59,11 +67,11 @@ export type TestApiOptions = {
   env?: Record<string, string>
   overrides?: Partial<ApiDeps> | ((context: OpenContext) => Partial<ApiDeps>)
   certificateAdapters?: ApiDeps['adapters']
-  /** Where a built console lies. */
+  /** The folder of a built console. */
   consoleFolder?: string
 }
 
-/** The real interface on a real Postgres; argon2id replaced by a cheap hash unless the spec is about it. */
+/** The real API on a real Postgres. */
 export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase()
   const { settings } = readSettings({
@@ -109,6 +117,7 @@ async function finish(opened: {
   async function makeApplication(name: string) {
     const made = await createApplication(context.db, { name, packageName: `com.${name}` })
     if (made === 'taken') throw new Error(`${name} exists already`)
+    await changeApplicationSettings(context.db, made.appId, { register: true })
     const { token } = api.deps.sessions.tokens.issue({
       app: made.appId,
       role: 'admin',
@@ -177,7 +186,7 @@ async function finish(opened: {
   }
 }
 
-/** A hash that costs nothing, and counts. */
+/** A cheap hash that counts its calls. */
 export function countingPasswords() {
   let derived = 0
   return {

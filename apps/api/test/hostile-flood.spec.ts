@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { eachConcurrently } from '@herald/async'
 import { createLogger } from '@herald/telemetry'
 import { createDice, type Dice, mutate, nastyTexts } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -9,13 +10,12 @@ import { codes } from '../src/codes.ts'
 import { consoleRoutes } from '../src/console/routes.ts'
 import { type Operation, openApiDocument } from '../src/openapi/document.ts'
 import { type JsonSchema, schemaOf } from '../src/openapi/schemas.ts'
-import { createRateLimiter } from '../src/rim/rate-limiter.ts'
-import { countingPasswords, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
+import { countingPasswords, freeLimits, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 import { createWriter } from './hostile-values.ts'
 import { type RawAnswer, sendPipelined } from './pipelined-client.ts'
 
 const SEED = 20_261_115
-/** A slice of the hundred thousand that `npm run hostile` sends; all begin alike, so what fails here fails there. */
+/** The first part of the 100,000 requests of `npm run hostile`: the same seed, so a failure here occurs there, too. */
 const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 10_000)
 const RAW_CONNECTIONS = 2_000
 
@@ -27,7 +27,7 @@ const vendors =
 const documented = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 )
-/** The console's own calls, which the document leaves out. */
+/** The console's own calls, which are not in the document. */
 const ofConsole = consoleRoutes.map(({ path, method, input }) => ({
   path,
   method: method.toUpperCase(),
@@ -41,7 +41,7 @@ const ofConsole = consoleRoutes.map(({ path, method, input }) => ({
 }))
 const operations = [...documented, ...ofConsole]
 
-/** These call out, or answer with all there is: at their full share they would take half of the time. */
+/** These call vendors or return everything; sent as often as the others, they would take half of the time. */
 const costly = new Set([
   '/admin/app',
   '/admin/app/list',
@@ -50,19 +50,18 @@ const costly = new Set([
 ])
 
 let api: TestApi
-/** Its tokens are revoked all the time. */
+/** An application whose tokens are revoked constantly. */
 let restless: { appId: string; token: string }
 let callbacks: string[]
 const known: Record<string, unknown[]> = {}
 const logged: string[] = []
 
 beforeAll(async () => {
-  const free = createRateLimiter({ perSecond: 1e9, burst: 1e9 })
   api = await openTestApi({
     env: Object.fromEntries(vendors.map((name) => [`HERALD_${name}_URL`, nowhere])),
     overrides: {
       passwords: createPasswords({ derive: countingPasswords().derive }),
-      limits: { login: free, register: free, address: free, caller: free },
+      limits: freeLimits(),
       log: createLogger({
         name: 'flood',
         level: 'error',
@@ -96,7 +95,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => api.close())
 
-/** What is known to exist, so that a generated call gets past "does not exist". Calls remove it; so it is made anew. */
+/** Creates resources that generated calls can refer to. Calls remove them, so this is repeated. */
 async function refill(round: number): Promise<void> {
   const user = await api.user(`known-${round}`, { guid: `known-${round}` })
   const { group_id } = await api.client.createGroup(`known-${round}`)
@@ -150,7 +149,7 @@ function bodyOf(writer: ReturnType<typeof createWriter>, operation: Operation, d
   return Array.from({ length: 1 + dice.below(3) }, () => writer.value(line)).join('\n')
 }
 
-/** A header's value may hold anything but line ends and NUL; those are the raw bytes' business below. */
+/** Header values without line ends and NUL, which the raw bytes below cover. */
 const headerText = (text: string) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is left out
   Buffer.from(text.replaceAll(/[\u0000-\u001f\u007f]/g, ''))
@@ -202,7 +201,7 @@ function quotedText(dice: Dice): string {
   return JSON.stringify(dice.pick(nastyTexts))
 }
 
-/** The text inside a JSON string, as far as an address can carry it. */
+/** The text of a JSON string, limited to what a URL can contain. */
 function safeText(json: string): string | undefined {
   try {
     const value: unknown = JSON.parse(json)
@@ -212,7 +211,7 @@ function safeText(json: string): string | undefined {
   }
 }
 
-/** Vendors' receipts in the shapes the six of them have, under addresses that are right. */
+/** Callbacks in the formats of the six vendors, at existing addresses. */
 function callbackRequest(dice: Dice, writer: ReturnType<typeof createWriter>): Buffer {
   const task = String(known.task_id![0])
   const shapes = [
@@ -278,9 +277,9 @@ describe('a flood of hostile requests', () => {
     }
     expect(answered).toBe(REQUESTS)
     expect(logged).toEqual([])
-    // The first rounds fill caches that have their own bounds.
+    // The first rounds fill caches, which are bounded.
     expect(Math.max(...sizes.slice(3)) - sizes[2]!).toBeLessThan(48 * 1024 * 1024)
-    // A generator that never gets past the first check would prove nothing.
+    // Requests that all fail at the first check would prove nothing.
     const refused = [200, 40001, 40002, 40003, 40004, 40102, 40103, 40104, 40301, 40302, 40401, 40901, 41301]
     expect(refused.filter((code) => !seen.has(code))).toEqual([])
     expect(seen.get(200)! / answered).toBeGreaterThan(0.1)
@@ -303,27 +302,22 @@ describe('a flood of hostile requests', () => {
       `GET /${'%'.repeat(500)} HTTP/1.1\r\nhost: x\r\n\r\n`,
       'GET /docs HTTP/1.1\r\nhost: x\r\napp_id: a\r\n b\r\n\r\n',
     ].map((text) => Buffer.from(text, 'latin1'))
-    let done = 0
-    const lane = async () => {
-      while (done < RAW_CONNECTIONS) {
-        done++
-        let bytes: Buffer = dice.chance(0.5) ? dice.pick(heads) : dice.pick(whole)
-        for (let n = dice.below(4); n > 0; n--) bytes = mutate(dice, bytes)
-        const answer = await exchange(api.port, bytes)
-        const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
-        const bad = statuses.filter((status) => status >= 500)
-        if (bad.length > 0 || inside.test(answer))
-          throw new Error(`${answer.slice(0, 600)}\n\nto\n\n${startedWith(bytes)}`)
-      }
-    }
-    await Promise.all(Array.from({ length: 24 }, lane))
+    await eachConcurrently(Array(RAW_CONNECTIONS), 24, async () => {
+      let bytes: Buffer = dice.chance(0.5) ? dice.pick(heads) : dice.pick(whole)
+      for (let n = dice.below(4); n > 0; n--) bytes = mutate(dice, bytes)
+      const answer = await exchange(api.port, bytes)
+      const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
+      const bad = statuses.filter((status) => status >= 500)
+      if (bad.length > 0 || inside.test(answer))
+        throw new Error(`${answer.slice(0, 600)}\n\nto\n\n${startedWith(bytes)}`)
+    })
     expect(logged).toEqual([])
     expect((await fetch(`${api.url}/healthz`)).status).toBe(200)
     expect((await api.client.groups()).list.length).toBeGreaterThan(0)
   }, 120_000)
 })
 
-/** What comes back before the connection ends. Our side ends after its bytes, so that nothing is waited for. */
+/** Returns what comes back before the connection ends. The client ends its side after its bytes, so the server does not wait. */
 function exchange(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

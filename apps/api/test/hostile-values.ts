@@ -3,7 +3,7 @@ import type { JsonSchema } from '../src/openapi/schemas.ts'
 
 const quoted = JSON.stringify
 
-/** Writes values of a schema as JSON text; `known` are values that lead past "does not exist". */
+/** Writes values of a schema as JSON text; `known` are values of existing resources. */
 export function createWriter(dice: Dice, known: Record<string, readonly unknown[]>) {
   const text = (): string => {
     if (dice.chance(0.35)) return dice.pick(nastyTexts)
@@ -44,7 +44,7 @@ export function createWriter(dice: Dice, known: Record<string, readonly unknown[
   function object(schema: JsonSchema, depth: number): string {
     const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>)
     const required = (schema.required ?? []) as string[]
-    // Of forty optional fields a handful: otherwise every object would fail at its first wrong one.
+    // Only a few of the optional fields: otherwise nearly every object would have a wrong one.
     const share = Math.min(0.6, 4 / (properties.length + 1))
     const fields = properties.flatMap(([key, property]) =>
       dice.chance(required.includes(key) ? 0.97 : key in known ? 0.6 : share)

@@ -5,10 +5,11 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { createLogger } from '@herald/telemetry'
 import { nastyTexts, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { readBody } from '../src/rim/body.ts'
-import { failureOfError } from '../src/rim/failure-of.ts'
-import { readJson } from '../src/rim/json.ts'
+import { failureOfError } from '../src/http/answer-failure.ts'
+import { readBody } from '../src/http/body.ts'
+import { readJson } from '../src/http/json.ts'
 import { tuneServer } from '../src/serve-api.ts'
+import { wireApi } from '../src/wire-api.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -57,7 +58,7 @@ describe('a slow client', () => {
   it('that drips its body is refused at the time limit, however steadily it drips', async () => {
     let outcome: unknown
     const server = createServer((request, response) => {
-      readBody(request, 1000, 300).then(
+      readBody(request, 1000, { withinMs: 300 }).then(
         () => response.end(),
         (error) => {
           outcome = error
@@ -78,7 +79,44 @@ describe('a slow client', () => {
     expect(outcome).toMatchObject({ code: 40801 })
   })
 
-  it('that hung up before its body was wanted is not waited for', async () => {
+  it('that drips a body that nothing reads is cut at the time limit, unless it imports devices', async () => {
+    const wired = await wireApi(api.context, { overrides: { sessions: api.deps.sessions } })
+    const server = createServer({ connectionsCheckingInterval: 20 }, wired.app)
+    tuneServer(server)
+    expect(server.requestTimeout).toBe(60_000)
+    server.requestTimeout = 300
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const dripping = (head: string) => {
+      const socket = connect(port, '127.0.0.1')
+      const drip = setInterval(() => socket.write('1\r\n\n\r\n'), 20)
+      const client = { socket, drip, heard: '', closed: once(socket, 'close') }
+      socket.setEncoding('utf8').on('error', () => {})
+      socket.on('data', (text: string) => {
+        client.heard += text
+      })
+      socket.write(`${head}\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`)
+      socket.on('close', () => clearInterval(drip))
+      return client
+    }
+    const importing = dripping(
+      `POST /admin/device/import HTTP/1.1\r\napp_id: ${api.appId}\r\naccess-token: ${api.adminToken}`,
+    )
+    await until(() => importing.socket.bytesWritten > 1000)
+    // It started later than the import, so the import exceeds the limit as well.
+    const idle = dripping('GET /healthz HTTP/1.1')
+    await idle.closed
+    expect(idle.heard).toMatch(/^HTTP\/1\.1 200 /)
+    clearInterval(importing.drip)
+    importing.socket.write('0\r\n\r\n')
+    await until(() => importing.heard.includes('"lines":0'))
+    importing.socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+    await wired.close()
+  })
+
+  it('that hung up before its body is read is not waited for', async () => {
     let waited: Promise<unknown> | undefined
     const server = createServer((request) => {
       request.on('close', () => {
@@ -150,7 +188,7 @@ describe('a bomb', () => {
     ['half a million backslashes', `"${'\\'.repeat(500_000)}"`],
   ]
   it.each(texts)('of %s costs no more than its length', (_name, text) => {
-    // By the processor's time, which a busy machine does not stretch; the square of a million would take hours.
+    // Measured in CPU time, which does not depend on the load; quadratic cost would take hours.
     const spent = (bytes: Buffer) => {
       const before = process.cpuUsage().user
       try {
@@ -163,13 +201,13 @@ describe('a bomb', () => {
   })
 })
 
-describe('a page that anybody may open', () => {
-  it.each(['/openapi.json', '/docs'])('%s is made once, however often it is asked for', async (path) => {
+describe('a public page', () => {
+  it.each(['/openapi.json', '/docs'])('%s is built once, however often it is requested', async (path) => {
     const open = async () => (await fetch(`${api.url}${path}`)).text()
     const first = await open()
     const before = process.cpuUsage().user
     for (let i = 0; i < 100; i++) expect((await open()).length).toBe(first.length)
-    // By the processor's time: half a second, or three if it were made every time.
+    // CPU time: half a second, or three if it were built for every request.
     expect(process.cpuUsage().user - before).toBeLessThan(1_500_000)
   })
 })
@@ -206,7 +244,7 @@ describe('what a caller writes', () => {
     }
   })
 
-  it('leads to no file, and to no page that is not meant', async () => {
+  it('gives access to no file or other page', async () => {
     const up = [
       '../',
       '..%2f',
@@ -225,7 +263,7 @@ describe('what a caller writes', () => {
           const answer = await api.socket(
             `GET ${base}${step.repeat(4)}${file} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
           )
-          // The console answers any name without a dot with its one page, which then says that there is nothing.
+          // For any name without a dot the console returns its index, which then shows "not found".
           const isPage = base.startsWith('/console/') && answer.includes('content-type: text/html')
           if (!isPage) expect([base, step, answer.slice(0, 12)]).not.toEqual([base, step, 'HTTP/1.1 200'])
           expect(answer).not.toMatch(/root:|"workspaces"|"@herald\/api"/)
@@ -234,7 +272,7 @@ describe('what a caller writes', () => {
 })
 
 describe('a page', () => {
-  it('is shown in no frame of another site, and runs no script but ours', async () => {
+  it('cannot be framed by another site, and runs only our scripts', async () => {
     for (const path of ['/docs', '/', '/console/', '/healthz']) {
       const { headers } = await fetch(`${api.url}${path}`)
       expect([path, headers.get('x-frame-options')]).toEqual([path, expect.stringMatching(/SAMEORIGIN|DENY/)])
@@ -246,7 +284,7 @@ describe('a page', () => {
     }
   })
 
-  it('of another site gets no leave to call', async () => {
+  it('of another site gets no CORS permission', async () => {
     const asked = await fetch(`${api.url}/push/notify`, {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
@@ -256,7 +294,7 @@ describe('a page', () => {
   })
 })
 
-describe('what was removed meanwhile', () => {
+describe('a resource that was removed during a call', () => {
   it('is not found, instead of an internal error', () => {
     const violation = Object.assign(new Error('violates foreign key constraint'), { code: '23503' })
     expect(failureOfError(violation)).toMatchObject({ failure: { code: 40401 }, unexpected: false })

@@ -1,3 +1,4 @@
+import { sleep } from '@herald/async'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
@@ -21,10 +22,10 @@ describe('a hostile body', () => {
   const cases: [string, string | Uint8Array, number, string][] = [
     ['nothing', '', 40001, 'The body is empty'],
     ['white space', '  ', 40001, 'The body is empty'],
-    ['broken JSON', '{"audience":', 40001, 'The body is not JSON.'],
-    ['a trailing comma', '{"audience":"all",}', 40001, 'The body is not JSON.'],
-    ['two values', `${ok}${ok}`, 40001, 'The body is not JSON.'],
-    ['NaN', '{"audience":NaN}', 40001, 'The body is not JSON.'],
+    ['broken JSON', '{"audience":', 40001, 'The body is not valid JSON.'],
+    ['a trailing comma', '{"audience":"all",}', 40001, 'The body is not valid JSON.'],
+    ['two values', `${ok}${ok}`, 40001, 'The body is not valid JSON.'],
+    ['NaN', '{"audience":NaN}', 40001, 'The body is not valid JSON.'],
     ['a list', '[]', 40001, 'The body must be a JSON object.'],
     ['null', 'null', 40001, 'The body must be a JSON object.'],
     ['a string', '"all"', 40001, 'The body must be a JSON object.'],
@@ -107,19 +108,19 @@ describe('a hostile body', () => {
       'a number beyond int64',
       '{"audience":{"user_id":[9223372036854775808]},"message":{"title":"x"}}',
       40002,
-      'audience.user_id[0] must be a whole number of 64 bits.',
+      'audience.user_id[0] must be a 64-bit integer.',
     ],
     [
       'a number beyond everything',
       '{"audience":{"user_id":[1e999]},"message":{"title":"x"}}',
       40002,
-      'audience.user_id[0] must be a whole number of 64 bits.',
+      'audience.user_id[0] must be a 64-bit integer.',
     ],
     [
       'a fraction that rounds to an integer',
       '{"audience":{"user_id":[9007199254740993.0]},"message":{"title":"x"}}',
       40002,
-      'audience.user_id[0] must be a whole number of 64 bits.',
+      'audience.user_id[0] must be a 64-bit integer.',
     ],
     ['a long name', `{"${'x'.repeat(5000)}":1}`, 40001, 'is not a field of the body.'],
   ]
@@ -130,7 +131,7 @@ describe('a hostile body', () => {
     expect(answer.message!.length).toBeLessThan(300)
   })
 
-  it('is still understood in its odd but valid forms', async () => {
+  it('is accepted in unusual but valid forms', async () => {
     expect((await send(`\ufeff \n${ok}\t `)).code).toBe(200)
     expect((await send('{"audience":"all","message":{"title":"\\ud83d\\ude00 \\u0041"}}')).code).toBe(200)
     expect((await send(deep(60))).code).toBe(200)
@@ -139,7 +140,7 @@ describe('a hostile body', () => {
     expect((await send(ok, { 'content-type': 'application/vnd.x+json' })).code).toBe(200)
   })
 
-  it('must say that it is JSON if it says anything', async () => {
+  it('must have a JSON content type or none', async () => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -181,7 +182,7 @@ describe('a hostile request', () => {
     expect(envelopeOf(text)).toMatchObject({ code: 43101 })
   })
 
-  it('is told at once that its body is too large', async () => {
+  it('is refused at once if its body is too large', async () => {
     const announced = await api.socket(head('POST /push/notify HTTP/1.1', 'content-length: 99999999'))
     expect(announced).toMatch(/^HTTP\/1\.1 413 /)
     expect(announced.toLowerCase()).toContain('connection: close')
@@ -198,12 +199,12 @@ describe('a hostile request', () => {
     socket.write(
       `${head('POST /admin/group HTTP/1.1', 'content-type: application/json', 'content-length: 100')}{"name"`,
     )
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50)
     socket.destroy()
     expect((await api.client.groups()).list).toEqual([])
   })
 
-  it('finds nothing at paths that are not there', async () => {
+  it('gets 404 at unknown paths', async () => {
     for (const path of [
       '/push',
       '/push/notify/',
@@ -217,7 +218,7 @@ describe('a hostile request', () => {
       expect((await api.call(path)).code).toBe(40401)
   })
 
-  it('is told which methods a path has', async () => {
+  it('gets the methods that a path supports', async () => {
     const answer = await api.call('/user/push/tag', { method: 'PATCH' })
     expect(answer).toMatchObject({ status: 405, code: 40501 })
     expect(answer.headers.get('allow')).toBe('GET, POST, DELETE')
@@ -240,7 +241,7 @@ describe('a hostile request', () => {
     expect((await api.call('/user/push/tag?push_token=%00', { headers: { user_id: '1' } })).code).toBe(40401)
   })
 
-  it('carries an id on every answer, and no word about the software', async () => {
+  it('gets a request id with every answer, and no hint about the software', async () => {
     const { headers } = await api.call('/push/task/list', { body: {} })
     expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
     expect(headers.get('x-powered-by')).toBeNull()
@@ -250,7 +251,7 @@ describe('a hostile request', () => {
 })
 
 describe('an internal error', () => {
-  it('is an envelope without a word of its cause', async () => {
+  it('is an envelope without its cause', async () => {
     const accept = api.deps.acceptor.accept
     api.deps.acceptor.accept = () => Promise.reject(new Error('secret detail at /src/x.ts:1'))
     try {
@@ -294,11 +295,11 @@ describe('a rate limit', () => {
     }
   })
 
-  it('leaves room for fifty logins a second from one address', async () => {
-    await api.call('/admin/user', { body: { username: 'many', password: 'p' } })
+  it('allows fifty logins per second from one address', async () => {
+    await api.call('/admin/user', { body: { username: 'many', password: 'password' } })
     const answers = await Promise.all(
       Array.from({ length: 100 }, () =>
-        api.call('/token/user', { token: null, body: { name: 'many', password: 'p' } }),
+        api.call('/token/user', { token: null, body: { name: 'many', password: 'password' } }),
       ),
     )
     expect(answers.every(({ code }) => code === 200)).toBe(true)

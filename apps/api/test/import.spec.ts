@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { importDeviceStream } from '../src/handlers/device-import.ts'
-import type { Context } from '../src/route.ts'
+import type { RouteContext } from '../src/route.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -15,9 +15,43 @@ const send = (raw: string | Uint8Array) => api.call('/admin/device/import', { ra
 const device = async (guid: string) => (await api.client.devices({ device_guid: guid })).list[0]
 const line = (fields: object) => `${JSON.stringify({ platform: 'android', ...fields })}\n`
 
+const importAs = (body: AsyncIterable<Uint8Array>) =>
+  importDeviceStream.handler(
+    { deps: api.deps, appId: api.appId, caller: { role: 'admin', actor: 'spec' } } as unknown as RouteContext,
+    body as never,
+  )
+
+/** Makes writes to the table of devices wait until `release`. */
+async function holdDevices() {
+  const busy = await api.context.db.pool.connect()
+  await busy.query('BEGIN; LOCK TABLE device IN SHARE MODE')
+  return {
+    async release() {
+      await busy.query('COMMIT')
+      busy.release()
+    },
+  }
+}
+
+/** Resolves when reading has stopped because all writers wait. */
+async function untilAtRest(read: () => number): Promise<void> {
+  let before = -1
+  await until(
+    async () => {
+      const { rows } = await api.context.db.pool.query(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+      const atRest = rows.length === 3 && read() === before
+      before = read()
+      return atRest
+    },
+    { everyMs: 100 },
+  )
+}
+
 describe('an import', () => {
   it('creates devices with bindings, tags, alias and user', async () => {
-    const { user_id } = await api.client.createUser({ username: 'anna', password: 'p' })
+    const { user_id } = await api.client.createUser({ username: 'anna', password: 'password' })
     const { data } = await send(
       line({
         device_guid: 'a',
@@ -69,7 +103,7 @@ describe('an import', () => {
   })
 
   it('moves tokens and users like a bind and a login do', async () => {
-    const { user_id } = await api.client.createUser({ username: 'bert', password: 'p' })
+    const { user_id } = await api.client.createUser({ username: 'bert', password: 'password' })
     await send(
       line({ device_guid: 'a', user_id }) +
         line({ device_guid: 'c', bindings: [{ provider: 2, device_token: 'hw-a2' }] }),
@@ -83,7 +117,7 @@ describe('an import', () => {
     expect(await device('c')).toMatchObject({ bindings: [{ device_token: 'hw-a2' }] })
   })
 
-  it('lets the later of two lines for one device, and for one token, win', async () => {
+  it('lets the later of two lines for a device or token win', async () => {
     const { data } = await send(
       line({ device_guid: 'twice', alias: 'first' }) +
         line({ device_guid: 'twice', alias: 'second' }) +
@@ -93,15 +127,15 @@ describe('an import', () => {
     expect(await device('twice')).toMatchObject({ alias: 'second' })
   })
 
-  it('reports bad lines with their numbers and takes the others', async () => {
+  it('reports invalid lines with their numbers and imports the others', async () => {
     const good = line({ device_guid: 'good' })
     const bad: [string, string][] = [
-      ['not json\n', 'is not JSON'],
+      ['not json\n', 'is not valid JSON'],
       ['[]\n', 'is not a JSON object'],
-      [line({}), 'device_guid must be a string that is not blank'],
+      [line({}), 'device_guid must be a non-blank string'],
       [line({ device_guid: 'x', platform: 'windows' }), 'platform must be one of ios, android, harmony'],
       [line({ device_guid: 'x', extra: 1 }), 'extra is not a field of a device'],
-      [line({ device_guid: 'x', user_id: 1.5 }), 'user_id must be a whole number of 64 bits'],
+      [line({ device_guid: 'x', user_id: 1.5 }), 'user_id must be a 64-bit integer'],
       [
         '{"device_guid":"x","platform":"ios","user_id":9007199254740993}\n',
         'user_id 9007199254740993 does not exist',
@@ -116,11 +150,11 @@ describe('an import', () => {
       ['{"device_guid":"\\ud800","platform":"ios"}\n', 'device_guid contains half of a surrogate pair'],
       [
         line({ device_guid: 'x', bindings: [{ provider: 9, device_token: 'x' }] }),
-        'bindings[0].provider must be a whole number from 1 to 8',
+        'bindings[0].provider must be an integer from 1 to 8',
       ],
       [
         line({ device_guid: 'x', bindings: [{ provider: 1, device_token: 'zz' }] }),
-        'bindings[0].device_token is no APNs token',
+        'bindings[0].device_token is not an APNs token',
       ],
       [
         line({ device_guid: 'x', bindings: [{ provider: 2, device_token: 'a', environment: 2 }] }),
@@ -138,7 +172,7 @@ describe('an import', () => {
             { provider: 2, device_token: 'b' },
           ],
         }),
-        'bindings[1] repeats the provider of another',
+        'bindings[1] has the same provider as another binding',
       ],
       [line({ device_guid: 'x'.repeat(70_000) }), 'is longer than 64 KiB'],
     ]
@@ -149,14 +183,14 @@ describe('an import', () => {
     )
   })
 
-  it('counts every bad line and shows the first hundred', async () => {
+  it('counts every invalid line and lists the first hundred', async () => {
     const { data } = await send('x\n'.repeat(250))
     expect(data).toMatchObject({ lines: 250, failed: 250 })
     expect(data.errors).toHaveLength(100)
     expect(data.errors[99].line).toBe(100)
   })
 
-  it('takes invalid UTF-8 for the fault of its line alone', async () => {
+  it('reports invalid UTF-8 for its line only', async () => {
     const { data } = await send(
       Buffer.concat([
         Buffer.from(line({ device_guid: 'utf-1' })),
@@ -171,11 +205,11 @@ describe('an import', () => {
     })
   })
 
-  it('of nothing answers zeros', async () => {
+  it('of an empty body returns zeros', async () => {
     expect((await send('')).data).toEqual({ lines: 0, created: 0, updated: 0, failed: 0, errors: [] })
   })
 
-  it('holds a few batches in memory while Postgres is busy, however much is to come', async () => {
+  it('keeps only a few batches in memory while Postgres is busy', async () => {
     const chunks = 40
     let read = 0
     async function* body() {
@@ -185,34 +219,53 @@ describe('an import', () => {
         read++
       }
     }
-    const { pool } = api.context.db
-    const busy = await pool.connect()
-    await busy.query('BEGIN; LOCK TABLE device IN SHARE MODE')
-    const context = { deps: api.deps, appId: api.appId, caller: { role: 'admin', actor: 'spec' } }
-    const importing = importDeviceStream.handler(context as unknown as Context, body() as never)
-    let before = -1
-    // Nobody reads any more, because all lanes wait.
-    await until(
-      async () => {
-        const { rows } = await pool.query(
-          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-        const atRest = rows.length === 3 && read === before
-        before = read
-        return atRest
-      },
-      { everyMs: 100 },
-    )
-    // Three lanes with a batch of 5000 under way and one that is gathered.
+    const busy = await holdDevices()
+    const importing = importAs(body())
+    await untilAtRest(() => read)
+    // Three writers, each with a batch of 5000 in progress and one being collected.
     expect(read).toBeLessThanOrEqual(30)
-    await busy.query('COMMIT')
-    busy.release()
+    await busy.release()
     expect(await importing).toMatchObject({ created: chunks * 1000, failed: 0 })
   })
 
-  it('runs beside others over the same devices and tokens without deadlock or loss', async () => {
+  it('keeps a few megabytes of long lines in memory while Postgres is busy', async () => {
+    const tags = Array.from({ length: 100 }, (_, i) => `${'😀'.repeat(60)}${i}`)
+    // Otherwise the writers would wait for the first one, which creates the tags.
+    await send(line({ device_guid: 'long-tags', tags }))
+    let lines = 6000
+    let read = 0
+    async function* body() {
+      for (; read < lines; read++) yield Buffer.from(line({ device_guid: `long-${read}`, tags }))
+    }
+    const busy = await holdDevices()
+    const before = process.memoryUsage().rss
+    const importing = importAs(body())
+    await untilAtRest(() => read)
+    const grown = process.memoryUsage().rss - before
+    lines = read + 1
+    await busy.release()
+    expect(await importing).toMatchObject({ created: lines, failed: 0 })
+    // Three writers, each with 4 MiB in progress and 4 MiB being collected; a line is 25 KiB.
+    expect(lines).toBeLessThan(1200)
+    expect(grown).toBeLessThan(100 * 1024 * 1024)
+  })
+
+  it('is one of at most four of its application', async () => {
+    const answers = Promise.withResolvers<void>()
+    async function* body() {
+      await answers.promise
+      yield Buffer.from(line({ device_guid: 'one-of-four' }))
+    }
+    const four = Array.from({ length: 4 }, () => importAs(body()))
+    await expect(importAs(body())).rejects.toMatchObject({ code: 42901, retryAfter: 1 })
+    answers.resolve()
+    await Promise.all(four)
+    expect(await importAs(body())).toMatchObject({ updated: 1 })
+  })
+
+  it('runs concurrently with others on the same devices and tokens without deadlock or loss', async () => {
     const count = 4000
-    // Neighbours' guids take different lanes: every fourth token is fought for between lanes, the others within one.
+    // Adjacent guids go to different writers: every fourth token moves between writers, the others within one.
     const tokenOf = (n: number, shift: number) =>
       n % 4 === 0 ? `a${(n + shift) % count}` : `b${(n + 3 * shift) % count}`
     const lines = (shift: number) =>

@@ -18,7 +18,7 @@ afterAll(() => api.close())
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const now = () => Math.floor(Date.now() / 1000)
-/** What an admin's token says. */
+/** The claims of an admin's token. */
 const claims = (more: object = {}) => ({
   app: api.appId,
   role: 'admin',
@@ -48,8 +48,51 @@ const signed = (
 const codeFor = async (token: string, appId?: string) =>
   (await api.call('/push/task/list', { token, appId, body: {} })).code
 
+describe('whether a token was issued here', () => {
+  const tokens = createTokens({ privateKey: ours, days: 1 })
+  const admin = { app: 'a', role: 'admin', subject: 'a', version: 0 } as const
+  const { token, storeToken } = tokens.issue(admin)
+  const [header, payload, signature] = token.split('.') as [string, string, string]
+  const changed = (more: object) =>
+    `${header}.${encode({ ...JSON.parse(Buffer.from(payload, 'base64url').toString()), ...more })}.${signature}`
+
+  it('is known without a signature check, also to another process', () => {
+    const elsewhere = createTokens({ privateKey: ours, days: 1 })
+    expect(elsewhere.isIssued(token, 'a')).toBe(true)
+    expect(elsewhere.isCached(token)).toBe(false)
+    expect(createTokens({ privateKey: newTokenKey(), days: 1 }).isIssued(token, 'a')).toBe(false)
+  })
+
+  it('is denied for another application, another use, an expired token and changed claims', () => {
+    const { isIssued } = tokens
+    expect(isIssued(token, 'b')).toBe(false)
+    expect(isIssued(storeToken, 'a')).toBe(false)
+    expect(isIssued(tokens.issue(admin, 0).token, 'a')).toBe(false)
+    for (const more of [{ app: 'b' }, { sub: 'b' }, { ver: 1 }, { role: 'user' }, { exp: now() + 9e6 }])
+      for (const app of ['a', 'b']) expect(isIssued(changed(more), app)).toBe(false)
+    for (const text of ['', '.', 'a.b.c', `${header}.${encode(null)}.`, `${header}.${encode([])}.`])
+      expect(isIssued(text, 'a')).toBe(false)
+  })
+
+  it('is denied after its tag came with a wrong signature', () => {
+    const own = tokens.issue({ ...admin, version: 7 }).token
+    const forged = own.slice(0, -6)
+    expect(tokens.isIssued(forged, 'a')).toBe(true)
+    expect(tokens.verify(forged)).toBeUndefined()
+    for (const next of [forged, own.slice(0, -7)]) expect(tokens.isIssued(next, 'a')).toBe(false)
+    expect(tokens.verify(own)).toMatchObject({ version: 7 })
+  })
+
+  it('remembers a bounded number of invalid tokens, and none that is too long', () => {
+    expect(tokens.verify(`x${'y'.repeat(5000)}`)).toBeUndefined()
+    for (let i = 0; i < 3000; i++) tokens.verify(`forged ${i}`)
+    expect(tokens.isCached('forged 2999')).toBe(true)
+    expect(tokens.isCached('forged 0')).toBe(false)
+  })
+})
+
 describe('a token that was not issued here', () => {
-  it('would be good if it were signed with our key', async () => {
+  it('would be valid if it were signed with our key', async () => {
     expect(await codeFor(signed(ours))).toBe(200)
   })
 
@@ -144,14 +187,14 @@ describe('a token that was issued here', () => {
     expect(await codeFor(signed(ours, { claims: more }))).toBe(40102)
   })
 
-  it('is refused at another application, whatever it says it is for', async () => {
+  it('is refused at another application, whatever it claims', async () => {
     const foreign = await api.createApplication('foreign')
     expect(await codeFor(api.adminToken, foreign.appId)).toBe(40102)
     expect(await codeFor(foreign.token)).toBe(40102)
     expect(await codeFor(foreign.token, foreign.appId)).toBe(200)
   })
 
-  it('is one token: not in a list, not behind a word', async () => {
+  it('is a single token: not in a list, not behind a prefix', async () => {
     for (const token of [
       `Bearer ${api.adminToken}`,
       `${api.adminToken}, ${api.adminToken}`,
@@ -160,7 +203,7 @@ describe('a token that was issued here', () => {
       expect(await codeFor(token)).toBe(40102)
   })
 
-  it('is forgotten by the cache of good tokens when its time is over', () => {
+  it('is removed from the cache of verified tokens when it expires', () => {
     const tokens = createTokens({ privateKey: ours, days: 1 })
     const { token } = tokens.issue(
       { app: 'a', role: 'admin', subject: 'a', version: 0 },

@@ -21,7 +21,7 @@ const notify = (headers: Record<string, string> = {}, setting: object = {}) =>
   })
 
 describe('a request in the log', () => {
-  it('goes by the caller’s id, together with the task it became', async () => {
+  it('has the caller’s request id and the task id', async () => {
     const answer = await notify({ 'x-request-id': 'order-7f.1:a_b' })
     expect(answer.headers.get('x-request-id')).toBe('order-7f.1:a_b')
     expect(lines).toContainEqual(
@@ -29,7 +29,7 @@ describe('a request in the log', () => {
         requestId: 'order-7f.1:a_b',
         task: answer.data.task_id,
         app: api.appId,
-        msg: 'a task was accepted',
+        msg: 'task accepted',
       }),
     )
   })
@@ -42,18 +42,18 @@ describe('a request in the log', () => {
     },
   )
 
-  it('tells a repeated request from the first', async () => {
+  it('distinguishes a repeated request from the first', async () => {
     const first = await notify({}, { request_id: 'once' })
     const second = await notify({}, { request_id: 'once' })
     expect(second.data.task_id).toBe(first.data.task_id)
     expect(lines.at(-1)).toMatchObject({
       requestId: second.headers.get('x-request-id'),
       task: first.data.task_id,
-      msg: 'a request_id was used again',
+      msg: 'request_id repeated; returned the existing task',
     })
   })
 
-  it('is named where it fails, in the answer as in the log', async () => {
+  it('has the same id in the answer and the log when it fails', async () => {
     const { pool } = api.deps.db
     const query = pool.query
     pool.query = (() => Promise.reject(new Error('broken on purpose'))) as unknown as typeof query
@@ -72,8 +72,8 @@ describe('a request in the log', () => {
   })
 })
 
-describe('/metrics of the interface', () => {
-  it('fails alone, with an answer, when a figure cannot be read', async () => {
+describe('/metrics of the API', () => {
+  it('answers with a failure when a metric cannot be read', async () => {
     const { registry } = api.deps
     const { metrics } = registry
     registry.metrics = () => Promise.reject(new Error('no figure'))
@@ -81,7 +81,11 @@ describe('/metrics of the interface', () => {
       registry.metrics = metrics
     })
     expect(answer.code).toBe(50001)
-    expect(lines.at(-1)).toMatchObject({ level: 'error', path: 'other', msg: 'a call failed unexpectedly' })
+    expect(lines.at(-1)).toMatchObject({
+      level: 'error',
+      path: 'other',
+      msg: 'request failed with an unexpected error',
+    })
   })
 
   it('counts tasks, repetitions and requests by path', async () => {

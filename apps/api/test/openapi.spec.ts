@@ -1,3 +1,4 @@
+import { objectNames } from '@herald/domain'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { codes } from '../src/codes.ts'
 import { docsPage } from '../src/openapi/docs-page.ts'
@@ -17,7 +18,7 @@ afterAll(() => api.close())
 
 const types = new Set(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'])
 
-/** Walks every schema object; the little of JSON Schema 2020-12 that the document uses. */
+/** Checks every schema object, for the part of JSON Schema 2020-12 that the document uses. */
 function checkSchema(schema: unknown, path: string): void {
   expect([path, typeof schema]).toEqual([path, 'object'])
   const {
@@ -90,7 +91,7 @@ describe('the document', () => {
     expect(listed.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
   })
 
-  it('is the one that the code makes', () => {
+  it('is the one that the code generates', () => {
     expect(document).toEqual(JSON.parse(JSON.stringify(openApiDocument(api.deps.publicUrl))))
   })
 
@@ -99,18 +100,17 @@ describe('the document', () => {
       expect(document.info.description).toContain(`| ${code} | ${when} |`)
   })
 
-  it('states the fields of notify as the interface does', () => {
+  it('lists the fields of notify', () => {
     const { schema } = (
       document.paths['/push/notify']!.post!.requestBody as { content: Record<string, { schema: never }> }
     ).content['application/json']!
     const message = (
       schema as { properties: { message: { properties: object; additionalProperties: boolean } } }
     ).properties.message
-    expect(Object.keys(message.properties).sort()).toEqual(
-      'android attachment_url badge big_text body ext fcm flyme honor huawei ios oppo show_begin_time show_end_time title type vivo xiaomi'.split(
-        ' ',
-      ),
+    const common = 'attachment_url badge big_text body ext show_begin_time show_end_time title type'.split(
+      ' ',
     )
+    expect(Object.keys(message.properties).sort()).toEqual([...common, ...objectNames].sort())
     expect(message.additionalProperties).toBe(false)
   })
 
@@ -122,7 +122,7 @@ describe('the document', () => {
     expect(without.map(({ path }) => path)).toEqual([])
   })
 
-  it('has examples that work when they are pasted', async () => {
+  it('has examples that work', async () => {
     await api.client.putCertificate({ provider: 2, app_id: '100', app_secret: 's' })
     const demo = await api.user('demo', { guid: 'demo-native' })
     const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'Hello' } })
@@ -156,8 +156,8 @@ describe('the document', () => {
   })
 })
 
-describe('the page for people', () => {
-  it('shows every call and every code, and loads nothing from elsewhere', async () => {
+describe('the HTML page', () => {
+  it('shows every call and every code, and loads no external resources', async () => {
     const response = await fetch(`${api.url}/docs`)
     expect(response.headers.get('content-type')).toContain('text/html')
     const page = await response.text()
@@ -171,8 +171,8 @@ describe('the page for people', () => {
   })
 })
 
-describe('the pages about the process', () => {
-  it('answer without headers, in their own form', async () => {
+describe('health and metrics', () => {
+  it('answer without headers, in their own format', async () => {
     const get = (path: string) => fetch(`${api.url}${path}`)
     expect((await get('/healthz')).status).toBe(200)
     expect(await (await get('/readyz')).json()).toEqual({ ready: true, waiting: [] })

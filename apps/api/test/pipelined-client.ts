@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 export type RawAnswer = { status: number; head: string; body: string }
 
 /**
- * Sends requests that are bytes already, many at once over few connections: a client that parses, keeps and checks as much
- * as `fetch` would cost more than the server it tries. Every request must be framed well enough to get one answer.
+ * Sends requests given as bytes, pipelined over few connections: `fetch` would take more CPU than the server under test.
+ * Every request must be framed so that it gets one answer.
  */
 export async function sendPipelined(
   port: number,
@@ -32,7 +32,7 @@ async function runLane(
   for (;;) {
     const first = take()
     if (!first) return
-    // The server may end a connection after an answer; what was sent behind that is sent again.
+    // The server may close a connection after an answer; requests sent after that one are sent again.
     again = [...(await runConnection(port, first, take, onAnswer, window)), ...again]
   }
 }

@@ -1,18 +1,17 @@
+import { sleep } from '@herald/async'
+import { toJson } from '@herald/domain'
 import { describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { createTokens, newTokenKey } from '../src/auth/tokens.ts'
-import { mask, maskExtra } from '../src/handlers/certificate-mask.ts'
-import { createLineSplitter, LINE_LIMIT } from '../src/handlers/line-splitter.ts'
+import { mask, maskExtra } from '../src/certificates/mask.ts'
+import { readJson } from '../src/http/json.ts'
+import { scanJson } from '../src/http/json-scan.ts'
+import { createLineSplitter, LINE_LIMIT } from '../src/import/line-splitter.ts'
 import { isBlank } from '../src/input/blank.ts'
-import { shown } from '../src/input/shown.ts'
+import { quoted } from '../src/input/input-failure.ts'
 import { checkIntent } from '../src/notify/intent.ts'
 import { isPublicAddress } from '../src/notify/public-address.ts'
-import { gather } from '../src/receipts/gather.ts'
-import { toJson } from '../src/rim/envelope.ts'
-import { readJson } from '../src/rim/json.ts'
-import { scanJson } from '../src/rim/json-scan.ts'
-import { createRateLimiter } from '../src/rim/rate-limiter.ts'
 
 describe('reading JSON', () => {
   it('agrees with JSON.parse on everything that has no duplicate keys', () => {
@@ -39,7 +38,7 @@ describe('reading JSON', () => {
     )
   })
 
-  it('never fails on text that is not JSON', () => {
+  it('never fails on text that is not valid JSON', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ',', ':', '1', 'a', ' ') }),
@@ -51,7 +50,7 @@ describe('reading JSON', () => {
     )
   })
 
-  it('and writing it keep every int64', () => {
+  it('and writing JSON keep every int64', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
         const text = toJson({ list: [value] })
@@ -81,7 +80,7 @@ describe('blank', () => {
   })
 })
 
-describe('a caller’s word in a sentence', () => {
+describe('a caller’s text in a message', () => {
   it.each([
     ['audience', 'audience'],
     ['message.ext.a[0]', 'message.ext.a[0]'],
@@ -93,7 +92,7 @@ describe('a caller’s word in a sentence', () => {
     ['a\nb', '"a\\nb"'],
     ['x'.repeat(101), `${'x'.repeat(100)}…`],
   ])('%j reads %s', (word, expected) => {
-    expect(shown(word)).toBe(expected)
+    expect(quoted(word)).toBe(expected)
   })
 })
 
@@ -152,21 +151,8 @@ describe('a public address', () => {
   })
 })
 
-describe('a rate limiter', () => {
-  it('lets a burst through, then so many a second, each key for itself', () => {
-    let now = 0
-    const limiter = createRateLimiter({ perSecond: 2, burst: 4, now: () => now })
-    expect([1, 2, 3, 4, 5].map(() => limiter.take('a'))).toEqual([0, 0, 0, 0, 1])
-    expect(limiter.take('b')).toBe(0)
-    now = 1000
-    expect([1, 2, 3].map(() => limiter.take('a'))).toEqual([0, 0, 1])
-    now = 60_000
-    expect([1, 2, 3, 4, 5].map(() => limiter.take('a'))).toEqual([0, 0, 0, 0, 1])
-  })
-})
-
 describe('passwords', () => {
-  it('are hashed with a salt of their own and verified', async () => {
+  it('are hashed with a unique salt and verified', async () => {
     const passwords = createPasswords()
     const [first, second] = await Promise.all([passwords.hash('pässword'), passwords.hash('pässword')])
     expect(first).not.toBe(second)
@@ -175,19 +161,19 @@ describe('passwords', () => {
     expect(await passwords.verify('anything', undefined)).toBe(false)
   })
 
-  it('take turns, and refuse a queue that is too long', async () => {
+  it('are checked a few at a time, and refused when too many wait', async () => {
     let running = 0
-    let most = 0
-    const passwords = createPasswords({ atOnce: 2, mostWaiting: 5, derive: async () => Buffer.alloc(32) })
+    let highest = 0
+    const passwords = createPasswords({ atOnce: 2, maxWaiting: 5, derive: async () => Buffer.alloc(32) })
     const attempts = Array.from({ length: 10 }, () =>
       passwords.inTurn(async () => {
-        most = Math.max(most, ++running)
-        await new Promise((resolve) => setTimeout(resolve, 5))
+        highest = Math.max(highest, ++running)
+        await sleep(5)
         running--
       }),
     )
     const ended = await Promise.allSettled(attempts)
-    expect(most).toBe(2)
+    expect(highest).toBe(2)
     expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(3)
     await passwords.inTurn(async () => {})
   })
@@ -197,18 +183,18 @@ describe('tokens', () => {
   const tokens = createTokens({ privateKey: newTokenKey(), days: 1 })
   const claims = { app: 'a', role: 'user' as const, subject: '1', version: 3 }
 
-  it('say who they are for until they end', () => {
+  it('contain their claims until they expire', () => {
     expect(tokens.verify(tokens.issue(claims).token)).toEqual(claims)
     expect(tokens.verify(tokens.issue(claims, Date.now() - 86_401_000).token)).toBeUndefined()
     expect(tokens.verify(tokens.issue(claims).storeToken)).toBeUndefined()
   })
 
-  it('are good for the installation that issued them only', () => {
+  it('are valid only for the installation that issued them', () => {
     const others = createTokens({ privateKey: newTokenKey(), days: 1 })
     expect(others.verify(tokens.issue(claims).token)).toBeUndefined()
   })
 
-  it('end in time, although they are remembered', () => {
+  it('expire in time, although they are cached', () => {
     const { token } = tokens.issue(claims)
     expect(tokens.verify(token)).toEqual(claims)
     const later = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 86_401_000)
@@ -239,7 +225,7 @@ describe('splitting lines', () => {
     )
   })
 
-  it('skips a line that is too long without holding it', () => {
+  it('skips a line that is too long without keeping it in memory', () => {
     const splitter = createLineSplitter()
     const lines = [...splitter.push(Buffer.from('a\n'))]
     for (let i = 0; i < 100; i++) lines.push(...splitter.push(Buffer.alloc(LINE_LIMIT, 'x')))
@@ -249,30 +235,6 @@ describe('splitting lines', () => {
       { no: 2, problem: 'is longer than 64 KiB' },
       { no: 3, text: 'b' },
     ])
-  })
-})
-
-describe('gathering', () => {
-  it('writes one by one when they come apart, and together when they come together', async () => {
-    const groups: number[][] = []
-    const add = gather<number, number>(async (items) => {
-      groups.push(items)
-      await new Promise((resolve) => setTimeout(resolve, 2))
-      return items.map((item) => item * 2)
-    }, 3)
-    expect(await Promise.all([1, 2, 3, 4, 5].map(add))).toEqual([2, 4, 6, 8, 10])
-    expect(groups).toEqual([[1], [2, 3, 4], [5]])
-  })
-
-  it('fails those that were written together, and goes on', async () => {
-    let broken = true
-    const add = gather<number, number>(async (items) => {
-      if (broken) throw new Error('down')
-      return items
-    }, 10)
-    await expect(add(1)).rejects.toThrow('down')
-    broken = false
-    expect(await add(2)).toBe(2)
   })
 })
 

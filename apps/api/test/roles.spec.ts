@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** The failure the gate answers with; undefined when the call gets past it, to whatever the handler thinks of the body. */
+/** The failure of the access checks; undefined if they pass and the body is read. */
 async function refusal(
   route: (typeof routes)[number],
   headers: Record<string, string>,
@@ -27,7 +27,7 @@ async function refusal(
     token: null,
     appId,
     headers,
-    // An unknown field: nobody who gets past the gate changes anything.
+    // An unknown field, so that an authorised call changes nothing.
     raw: route.method === 'get' || route.stream ? undefined : '{"no such field":1}',
   })
   return [40005, 40101, 40102, 40104, 40301, 40302].includes(code) ? code : undefined
@@ -49,7 +49,7 @@ const table = routes.map((route) => [`${route.method.toUpperCase()} ${route.path
 describe.each(table)('%s', (_name, route) => {
   const rule = expected[route.access]
 
-  it('is for the roles that may', async () => {
+  it('is allowed for its roles only', async () => {
     expect(await refusal(route, {})).toBe(rule.nobody)
     expect(await refusal(route, as(user.token))).toBe(rule.user)
     expect(await refusal(route, as(api.adminToken))).toBe(rule.admin)
@@ -59,7 +59,7 @@ describe.each(table)('%s', (_name, route) => {
     )
   })
 
-  it('needs app_id, unless it is the operator’s', async () => {
+  it('needs app_id, unless it is an operator’s call', async () => {
     const isOperators = route.access === 'operator'
     const key = isOperators ? { authorization: `Bearer ${OPERATOR_KEY}` } : as(user.token)
     expect(await refusal(route, key, null)).toBe(isOperators ? undefined : 40005)
@@ -69,31 +69,31 @@ describe.each(table)('%s', (_name, route) => {
 
   if (route.access === 'operator') return
 
-  it('refuses a token that is not good, unless no token is needed', async () => {
+  it('refuses an invalid token, unless no token is needed', async () => {
     const bad = route.access === 'public' ? undefined : 40102
     expect(await refusal(route, as('x.y.z'))).toBe(bad)
     expect(await refusal(route, as('  '))).toBe(rule.nobody)
   })
 
-  it('lets a user act as nobody else', async () => {
+  it('does not let a user act for another', async () => {
     expect(await refusal(route, as(user.token, { user_id: String(other.userId) }))).toBe(40302)
     expect(await refusal(route, as(user.token, { user_id: String(user.userId) }))).toBe(rule.user)
     expect(await refusal(route, as(user.token, { group_id: String(groupId) }))).toBe(40302)
   })
 
-  it('takes the headers user_id and group_id one at a time, and not without a token', async () => {
+  it('accepts only one of user_id and group_id, and none without a token', async () => {
     const both = { user_id: String(user.userId), group_id: String(groupId) }
     expect(await refusal(route, as(api.adminToken, both))).toBe(40302)
     expect(await refusal(route, { user_id: String(user.userId) })).toBe(rule.nobody ?? 40302)
     expect(await refusal(route, { group_id: String(groupId) })).toBe(rule.nobody ?? 40302)
   })
 
-  it('knows whether it can be made for a group', async () => {
+  it('may refuse an admin acting for a group', async () => {
     const code = await refusal(route, as(api.adminToken, { group_id: String(groupId) }))
     expect(code).toBe(route.groupRefused ? 40301 : rule.admin)
   })
 
-  it('answers 40401 for a user or a group that does not exist, and 40002 for a header that is no number', async () => {
+  it('answers 40401 for an unknown user or group, and 40002 for a header that is not a number', async () => {
     for (const header of ['user_id', 'group_id']) {
       const call = (value: string) =>
         api.call(route.path, {
@@ -123,7 +123,7 @@ describe('the operator key', () => {
 })
 
 describe('one tenant', () => {
-  it('reaches nothing of another', async () => {
+  it('has no access to another', async () => {
     const anna = await api.user('tenant-anna', { guid: 'tenant-guid' })
     const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'x' } })
     const foreign = await api.createApplication('foreign')
@@ -135,7 +135,9 @@ describe('one tenant', () => {
     expect((await call('/push/task/list', {})).data.list).toEqual([])
     expect((await call('/admin/user/list', {})).data.list).toEqual([])
     expect((await call('/admin/user/remove', { user_id: anna.userId })).code).toBe(40401)
-    expect((await call('/admin/user/password', { user_id: anna.userId, password: 'x' })).code).toBe(40401)
+    expect((await call('/admin/user/password', { user_id: anna.userId, password: 'x-password' })).code).toBe(
+      40401,
+    )
     expect((await call('/admin/group/member/list', { group_id: groupId })).code).toBe(40401)
     expect((await call('/admin/group/member/add', { group_id: groupId, user_ids: [anna.userId] })).code).toBe(
       40401,
@@ -184,7 +186,7 @@ describe('one tenant', () => {
 })
 
 describe('an audience', () => {
-  /** Each way to name devices, also with more values than are looked up together. */
+  /** Each kind of audience, also with more values than one query reads. */
   const waysTo = (devices: { pushToken: string; userId: number }[]) => {
     const others = (name: string) => Array.from({ length: 6 }, (_, i) => `${name}-${i}`)
     const tokens = devices.map(({ pushToken }) => pushToken)
@@ -220,7 +222,7 @@ describe('an audience', () => {
     return rows.map(({ guid }) => guid)
   }
 
-  it('of one tenant has no device of another, however it is named', async () => {
+  it('of one tenant contains no device of another, for every kind', async () => {
     const mine = await known('audience-victim')
     const foreign = await api.createApplication('reaching')
     const caller = { appId: foreign.appId, token: foreign.token }
@@ -228,7 +230,7 @@ describe('an audience', () => {
       expect([audience, await targets(audience, caller)]).toEqual([audience, []])
   })
 
-  it('of a group has its members alone, however they are named', async () => {
+  it('of a group contains only its members, for every kind', async () => {
     const [member, outsider] = [await known('audience-member'), await known('audience-outsider')]
     const { group_id } = await api.client.createGroup('audience')
     await api.client.addMembers(Number(group_id), [member.userId])

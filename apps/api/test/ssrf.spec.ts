@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { adapters, CertificateProblem } from '@herald/channels'
+import { CertificateProblem } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
 import { isPublicAddress } from '../src/notify/public-address.ts'
 
-const PRIVATE = 'must not lead to a private address'
+const PRIVATE = 'must not point to a private address'
 
-describe('an address that strangers may have us call', () => {
+describe('an address that callers may choose', () => {
   it.each([
     '8.8.8.8',
     '1.1.1.1',
@@ -45,7 +46,7 @@ describe('an address that strangers may have us call', () => {
   ])('%s is not', (address) => expect(isPublicAddress(address)).toBe(false))
 })
 
-describe('looking up a picture at an address somebody else chose', () => {
+describe('probing a picture at an address of the caller’s choice', () => {
   const written = [
     ...['http://127.0.0.1/x.png', 'http://127.1/x.png', 'http://2130706433/x.png', 'http://0x7f000001/x.png'],
     ...['http://017700000001/x.png', 'http://0x7f.0.0.1/x.png', 'http://0/x.png', 'http://0.0.0.0/x.png'],
@@ -94,11 +95,11 @@ describe('looking up a picture at an address somebody else chose', () => {
       server.closeAllConnections()
       server.close()
     })
-    /** 127.0.0.1 stands for the public internet here, 127.0.0.2 for what is private. */
+    /** Here 127.0.0.1 is a public address and 127.0.0.2 a private one. */
     const probeWith = (resolveName: (host: string) => Promise<string[]>) =>
       createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', resolveName })
 
-    it('calls the address that was checked, although the name means another a moment later', async () => {
+    it('calls the address that was checked, although the name resolves differently a moment later', async () => {
       let asked = 0
       const probe = probeWith(async () => (asked++ === 0 ? ['127.0.0.1'] : ['127.0.0.2']))
       expect(await probe(`http://rebinding.test:${port}/x.png`)).toBeUndefined()
@@ -158,7 +159,7 @@ describe('a service-account file of FCM', () => {
     7,
     ['https://oauth2.googleapis.com/token'],
     { toString: 'https://oauth2.googleapis.com/token' },
-  ])('cannot send us to %j for a pass', (uri) => {
+  ])('cannot make us request an access token from %j', (uri) => {
     expect(() => account(uri)).toThrow(CertificateProblem)
     expect(() => account(uri)).toThrow(/token_uri/)
   })

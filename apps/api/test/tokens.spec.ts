@@ -1,8 +1,9 @@
 import { createPublicKey } from 'node:crypto'
+import { tokenBuckets } from '@herald/async'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import jwt from 'jsonwebtoken'
 import { createPasswords } from '../src/auth/passwords.ts'
-import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
+import { countingPasswords, freeLimits, openTestApi, type TestApi } from './harness.ts'
 
 const counter = countingPasswords()
 let api: TestApi
@@ -11,7 +12,12 @@ let userId: number
 beforeAll(async () => {
   api = await openTestApi({ overrides: { passwords: createPasswords({ derive: counter.derive }) } })
   const { data } = await api.call('/admin/user', {
-    body: { username: 'anna', mobile: '+8613800000001', email: 'Anna@Example.com', password: 'right' },
+    body: {
+      username: 'anna',
+      mobile: '+8613800000001',
+      email: 'Anna@Example.com',
+      password: 'right-password',
+    },
   })
   userId = data.user_id
 })
@@ -20,8 +26,12 @@ afterAll(() => api.close())
 const login = (path: string, body: object) => api.call(path, { token: null, body })
 
 describe('a login', () => {
-  it('answers the eight fields of the token record with real values', async () => {
-    const { data } = await login('/token/id', { user_id: userId, password: 'right', device_guid: 'guid-1' })
+  it('returns the eight fields of the token record with real values', async () => {
+    const { data } = await login('/token/id', {
+      user_id: userId,
+      password: 'right-password',
+      device_guid: 'guid-1',
+    })
     expect(Object.keys(data).sort()).toEqual([
       'access_key_secret',
       'encrypt_type',
@@ -50,28 +60,40 @@ describe('a login', () => {
     expect(data.push_token).toMatch(/^[\w-]{22,}$/)
   })
 
-  it('leaves push_token out without a device_guid, also when it is blank', async () => {
+  it('omits push_token without a device_guid, also when it is blank', async () => {
     for (const device_guid of [undefined, null, '', '  ']) {
-      const { data } = await login('/token/user', { name: 'anna', password: 'right', device_guid })
+      const { data } = await login('/token/user', { name: 'anna', password: 'right-password', device_guid })
       expect(data).not.toHaveProperty('push_token')
     }
   })
 
-  it('takes mobile, email in any case, or username at /token/login, and only the username at /token/user', async () => {
+  it('accepts mobile, email in any case, or username at /token/login, and only the username at /token/user', async () => {
     for (const login_name of ['+8613800000001', 'anna@example.COM', 'anna'])
-      expect((await login('/token/login', { login_name, password: 'right' })).data.user_id).toBe(userId)
-    expect((await login('/token/user', { name: 'anna@example.com', password: 'right' })).code).toBe(40103)
+      expect((await login('/token/login', { login_name, password: 'right-password' })).data.user_id).toBe(
+        userId,
+      )
+    expect((await login('/token/user', { name: 'anna@example.com', password: 'right-password' })).code).toBe(
+      40103,
+    )
   })
 
   it('prefers the mobile of one user to the same text as the username of another', async () => {
-    await api.call('/admin/user', { body: { username: '+8613800000001', password: 'other' } })
-    const { data } = await login('/token/login', { login_name: '+8613800000001', password: 'right' })
+    await api.call('/admin/user', { body: { username: '+8613800000001', password: 'other-password' } })
+    const { data } = await login('/token/login', { login_name: '+8613800000001', password: 'right-password' })
     expect(data.user_id).toBe(userId)
   })
 
-  it('gives a guid the same push token every time, and another in another application', async () => {
-    const first = await login('/token/id', { user_id: userId, password: 'right', device_guid: 'stable' })
-    const second = await login('/token/user', { name: 'anna', password: 'right', device_guid: 'stable' })
+  it('returns the same push token for a guid every time, and another in another application', async () => {
+    const first = await login('/token/id', {
+      user_id: userId,
+      password: 'right-password',
+      device_guid: 'stable',
+    })
+    const second = await login('/token/user', {
+      name: 'anna',
+      password: 'right-password',
+      device_guid: 'stable',
+    })
     expect(second.data.push_token).toBe(first.data.push_token)
     const other = await api.createApplication('other-guid')
     const register = await api.call('/push/register', {
@@ -82,11 +104,11 @@ describe('a login', () => {
     expect(register.data.push_token).not.toBe(first.data.push_token)
   })
 
-  it('takes the user id as a decimal string, too', async () => {
-    expect((await login('/token/id', { user_id: String(userId), password: 'right' })).code).toBe(200)
+  it('accepts the user id as a decimal string, too', async () => {
+    expect((await login('/token/id', { user_id: String(userId), password: 'right-password' })).code).toBe(200)
   })
 
-  it('carries an int64 beyond 2^53 exactly', async () => {
+  it('keeps an int64 beyond 2^53 exact', async () => {
     const { passwordHash } = await api.context.db.prisma.appUser.findFirstOrThrow({
       where: { username: 'anna' },
     })
@@ -95,8 +117,8 @@ describe('a login', () => {
       [api.appId, 'huge', passwordHash],
     )
     for (const raw of [
-      '{"user_id":9007199254740993,"password":"right"}',
-      '{"user_id":"9007199254740993","password":"right"}',
+      '{"user_id":9007199254740993,"password":"right-password"}',
+      '{"user_id":"9007199254740993","password":"right-password"}',
     ]) {
       const { text } = await api.call('/token/id', {
         token: null,
@@ -105,7 +127,7 @@ describe('a login', () => {
       })
       expect(text).toMatch(/"user_id":9007199254740993[,}]/)
     }
-    const { token } = await api.client.loginById(9007199254740993n, 'right')
+    const { token } = await api.client.loginById(9007199254740993n, 'right-password')
     const own = await api.call('/user/device/list', {
       token,
       headers: { user_id: '9007199254740993' },
@@ -119,7 +141,7 @@ describe('a login', () => {
     expect((await api.client.users({ after: 9007199254740992n })).list[0]?.user_id).toBe(9007199254740993n)
   })
 
-  it('costs one hash and says the same, whether or not the user exists', async () => {
+  it('computes one hash and gives the same message, whether or not the user exists', async () => {
     const attempts: [string, object][] = [
       ['/token/user', { name: 'anna', password: 'wrong' }],
       ['/token/user', { name: 'nobody', password: 'wrong' }],
@@ -140,13 +162,9 @@ describe('a login', () => {
   it('says which field is wrong', async () => {
     const cases: [string, object, string][] = [
       ['/token/id', { password: 'x' }, 'user_id is required.'],
-      ['/token/id', { user_id: 1.5, password: 'x' }, 'user_id must be a whole number of 64 bits.'],
-      ['/token/id', { user_id: 'abc', password: 'x' }, 'user_id must be a whole number of 64 bits.'],
-      [
-        '/token/id',
-        { user_id: '9223372036854775808', password: 'x' },
-        'user_id must be a whole number of 64 bits.',
-      ],
+      ['/token/id', { user_id: 1.5, password: 'x' }, 'user_id must be a 64-bit integer.'],
+      ['/token/id', { user_id: 'abc', password: 'x' }, 'user_id must be a 64-bit integer.'],
+      ['/token/id', { user_id: '9223372036854775808', password: 'x' }, 'user_id must be a 64-bit integer.'],
       ['/token/user', { name: 'anna', password: 5 }, 'password must be a string.'],
       ['/token/user', { name: 'anna', password: ' ' }, 'password is required.'],
       ['/token/user', { name: 'anna', password: 'x', device_guid: 7 }, 'device_guid must be a string.'],
@@ -168,18 +186,72 @@ describe('a login', () => {
 
 describe('the limit of failed logins', () => {
   it('lets ten fail, then answers 42902 with Retry-After, even to the right password', async () => {
-    await api.call('/admin/user', { body: { username: 'locked', password: 'right' } })
+    await api.call('/admin/user', { body: { username: 'locked', password: 'right-password' } })
     for (let i = 0; i < 10; i++)
       expect((await login('/token/user', { name: 'locked', password: `wrong${i}` })).code).toBe(40103)
-    const refused = await login('/token/user', { name: 'locked', password: 'right' })
+    const refused = await login('/token/user', { name: 'locked', password: 'right-password' })
     expect(refused).toMatchObject({ status: 429, code: 42902 })
     const wait = Number(refused.headers.get('retry-after'))
     expect(wait).toBeGreaterThan(800)
     expect(wait).toBeLessThanOrEqual(900)
-    expect((await login('/token/login', { login_name: 'LOCKED', password: 'right' })).code).toBe(42902)
+    expect((await login('/token/login', { login_name: 'LOCKED', password: 'right-password' })).code).toBe(
+      42902,
+    )
   })
 
-  it('holds against a burst of parallel guesses', async () => {
+  it('is shared by all logins of a user, without telling that they belong together', async () => {
+    const { data } = await api.call('/admin/user', {
+      body: { username: 'four', mobile: '13900000004', email: 'four@x.y', password: 'right-password' },
+    })
+    const attempt = (i: number, password: string) =>
+      [
+        () => login('/token/user', { name: 'four', password }),
+        () => login('/token/id', { user_id: data.user_id, password }),
+        () => login('/token/login', { login_name: '13900000004', password }),
+        () => login('/token/login', { login_name: 'four@x.y', password }),
+      ][i % 4]!()
+    for (let i = 0; i < 10; i++) expect((await attempt(i, `wrong${i}`)).code).toBe(40103)
+    const hashes = counter.derived()
+    const refused = await attempt(0, 'right-password')
+    const unknown = await login('/token/user', { name: 'no such name', password: 'wrong' })
+    expect([refused.status, refused.text]).toEqual([unknown.status, unknown.text])
+    expect(counter.derived() - hashes).toBe(2)
+    await api.context.db.pool.query(`UPDATE login_failure SET window_start = now() - interval '16 minutes'`)
+    expect((await attempt(1, 'right-password')).code).toBe(200)
+  })
+
+  it('counts failures of an address, except those that come with an admin token', async () => {
+    const failedLogin = tokenBuckets({ perSecond: 1, burst: 3, now: () => 0 })
+    const limited = await openTestApi({
+      env: { HERALD_TRUSTED_PROXIES: '1' },
+      overrides: {
+        passwords: createPasswords({ derive: counter.derive }),
+        limits: { ...freeLimits(), failedLogin },
+      },
+    })
+    try {
+      await limited.client.createUser({ username: 'anna', password: 'right-password' })
+      const attempt = async (address: string, name: string, token: string | null = null) =>
+        limited.call('/token/user', {
+          token,
+          headers: { 'x-forwarded-for': address },
+          body: { name, password: name === 'anna' ? 'right-password' : 'wrong' },
+        })
+      for (let i = 0; i < 5; i++) expect((await attempt('10.0.0.1', 'anna')).code).toBe(200)
+      for (let i = 0; i < 3; i++) expect((await attempt('10.0.0.1', `unknown${i}`)).code).toBe(40103)
+      const refused = await attempt('10.0.0.1', 'anna')
+      expect(refused).toMatchObject({ status: 429, code: 42902 })
+      expect(refused.headers.get('retry-after')).toBe('1')
+      expect((await attempt('10.0.0.2', 'anna')).code).toBe(200)
+      expect((await attempt('10.0.0.1', 'anna', limited.adminToken)).code).toBe(200)
+      const admin = { token: null, headers: { 'x-forwarded-for': '10.0.0.1' }, body: { app_secret: 'wrong' } }
+      expect((await limited.call('/token/admin', admin)).code).toBe(42902)
+    } finally {
+      await limited.close()
+    }
+  })
+
+  it('applies to concurrent guesses', async () => {
     const hashes = counter.derived()
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, i) => login('/token/user', { name: 'burst', password: `guess${i}` })),
@@ -189,10 +261,10 @@ describe('the limit of failed logins', () => {
     expect(counter.derived() - hashes).toBe(10)
   })
 
-  it('does not count logins that succeed, in any number at once', async () => {
-    await api.call('/admin/user', { body: { username: 'busy', password: 'right' } })
+  it('does not count successful logins, also concurrent ones', async () => {
+    await api.call('/admin/user', { body: { username: 'busy', password: 'right-password' } })
     const answers = await Promise.all(
-      Array.from({ length: 60 }, () => login('/token/user', { name: 'busy', password: 'right' })),
+      Array.from({ length: 60 }, () => login('/token/user', { name: 'busy', password: 'right-password' })),
     )
     expect(answers.every(({ code }) => code === 200)).toBe(true)
   })
@@ -201,7 +273,7 @@ describe('the limit of failed logins', () => {
     await api.context.db.pool.query(
       `UPDATE login_failure SET window_start = now() - interval '16 minutes' WHERE login = 'locked'`,
     )
-    expect((await login('/token/user', { name: 'locked', password: 'right' })).code).toBe(200)
+    expect((await login('/token/user', { name: 'locked', password: 'right-password' })).code).toBe(200)
   })
 })
 
@@ -219,7 +291,7 @@ describe('an admin token', () => {
     expect((await api.call('/admin/user/list', { token: data.token, body: {} })).code).toBe(200)
   })
 
-  it('is not issued for another secret', async () => {
+  it('is not issued for a wrong secret', async () => {
     const other = await api.createApplication('other-secret')
     expect((await login('/token/admin', { app_secret: other.appSecret })).code).toBe(40103)
     expect((await login('/token/admin', { app_secret: '' })).code).toBe(40002)
@@ -229,23 +301,23 @@ describe('an admin token', () => {
 describe('an access token', () => {
   const use = (token: string) => api.call('/user/device/list', { token, body: {} })
 
-  it('ends for its user with revoke, and with a new password, and with the user', async () => {
-    const before = (await login('/token/user', { name: 'busy', password: 'right' })).data
+  it('is revoked by the user, by a new password, and when the user is removed', async () => {
+    const before = (await login('/token/user', { name: 'busy', password: 'right-password' })).data
     expect((await use(before.token)).code).toBe(200)
     expect((await api.call('/token/revoke', { token: before.token, body: {} })).code).toBe(200)
     expect((await use(before.token)).code).toBe(40102)
 
-    const second = (await login('/token/user', { name: 'busy', password: 'right' })).data
-    await api.client.changePassword(second.user_id, 'new')
+    const second = (await login('/token/user', { name: 'busy', password: 'right-password' })).data
+    await api.client.changePassword(second.user_id, 'new-password')
     expect((await use(second.token)).code).toBe(40102)
-    expect((await login('/token/user', { name: 'busy', password: 'right' })).code).toBe(40103)
+    expect((await login('/token/user', { name: 'busy', password: 'right-password' })).code).toBe(40103)
 
-    const third = (await login('/token/user', { name: 'busy', password: 'new' })).data
+    const third = (await login('/token/user', { name: 'busy', password: 'new-password' })).data
     await api.client.removeUser(third.user_id)
     expect((await use(third.token)).code).toBe(40102)
   })
 
-  it('ends for all admins when an admin revokes', async () => {
+  it('is revoked for all admins by an admin', async () => {
     const other = await api.createApplication('revoking')
     const list = () => api.call('/admin/user/list', { appId: other.appId, token: other.token, body: {} })
     expect((await list()).code).toBe(200)
@@ -253,8 +325,9 @@ describe('an access token', () => {
     expect((await list()).code).toBe(40102)
   })
 
-  it('is refused when it is not exactly what was issued', async () => {
-    const { token, store_token } = (await login('/token/user', { name: 'anna', password: 'right' })).data
+  it('is refused if it was changed', async () => {
+    const { token, store_token } = (await login('/token/user', { name: 'anna', password: 'right-password' }))
+      .data
     const [head, payload, signature] = token.split('.')
     const forged = (header: object, claims: object) =>
       [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
@@ -275,8 +348,8 @@ describe('an access token', () => {
     expect((await use(token)).code).toBe(200)
   })
 
-  it('is refused by another application, and after its time', async () => {
-    const { token } = (await login('/token/user', { name: 'anna', password: 'right' })).data
+  it('is refused by another application, and after it expired', async () => {
+    const { token } = (await login('/token/user', { name: 'anna', password: 'right-password' })).data
     const other = await api.createApplication('foreign')
     expect((await api.call('/user/device/list', { appId: other.appId, token, body: {} })).code).toBe(40102)
     const claims = { app: api.appId, role: 'user' as const, subject: String(userId), version: 0 }
@@ -285,8 +358,8 @@ describe('an access token', () => {
   })
 })
 
-describe('a device that changes hands at a login', () => {
-  it('loses alias, tags, badge and inbox, and keeps its bindings', async () => {
+describe('a device that gets another user at a login', () => {
+  it('loses push token, alias, tags, badge and inbox, and keeps its bindings', async () => {
     const first = await api.user('first-owner', { guid: 'shared-phone' })
     const second = await api.user('second-owner')
     const { db } = api.context
@@ -320,7 +393,7 @@ describe('a device that changes hands at a login', () => {
       password: 'second-owner-password',
       device_guid: 'shared-phone',
     })
-    expect(moved.data.push_token).toBe(first.pushToken)
+    expect(moved.data.push_token).not.toBe(first.pushToken)
     expect((await api.client.devices({ device_guid: 'shared-phone' })).list).toMatchObject([
       { user_id: second.userId, alias: null, tags: [], badge: 0, bindings: [{ provider: 7 }] },
     ])

@@ -41,7 +41,7 @@ beforeAll(async () => {
   servers = processes.map(
     ({ url }) => new HeraldServer({ baseUrl: url, appId: app.app_id, appSecret: app.app_secret }),
   )
-  await servers[0]!.createUser({ username: 'anna', password: 'right' })
+  await servers[0]!.createUser({ username: 'anna', password: 'right-password' })
 }, 90_000)
 afterAll(async () => {
   for (const { process } of processes) expect((await process.stop()).code).toBe(0)
@@ -49,14 +49,14 @@ afterAll(async () => {
 })
 
 describe('two processes', () => {
-  it('verify each other’s tokens, with a key that neither was given', async () => {
-    const { token } = await servers[0]!.login('anna', 'right')
+  it('verify each other’s tokens, without a configured key', async () => {
+    const { token } = await servers[0]!.login('anna', 'right-password')
     const other = new HeraldServer({ baseUrl: processes[1]!.url, appId: app.app_id, token })
     expect(await other.call('POST', '/user/device/list', {})).toEqual({ list: [], next: null })
   })
 
-  it('see a revocation by the other soon', async () => {
-    const { token } = await servers[0]!.login('anna', 'right')
+  it('notice a revocation by the other soon', async () => {
+    const { token } = await servers[0]!.login('anna', 'right-password')
     const [here, there] = processes.map(
       ({ url }) => new HeraldServer({ baseUrl: url, appId: app.app_id, token }),
     )
@@ -80,7 +80,7 @@ describe('two processes', () => {
     expect(codes).toEqual([...Array(10).fill(40103), 42902, 42902])
   })
 
-  it('push a request_id once between them', async () => {
+  it('push a request_id once', async () => {
     const push = (server: HeraldServer) =>
       server.notify({ audience: 'all', setting: { request_id: 'once' }, message: { title: 'x' } })
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => push(servers[i % 2]!)))

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import { shareReads } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import {
   type Application,
@@ -7,22 +8,23 @@ import {
   findConsoleSession,
   openConsoleSession,
 } from '@herald/db/tenants'
-import { isSameSecret } from './same-secret.ts'
+import { isSameSecret } from './passwords.ts'
 import type { Sessions } from './sessions.ts'
-import { createShortCache } from './short-cache.ts'
 
 export type ConsoleSession = { role: 'operator' } | { role: 'application'; application: Application }
 
-/** Who is signed in to the console. What is known is at most a second old, so that a request costs no query. */
+/** Sessions of the console. They are cached for a second, so that a request costs no query. */
 export type ConsoleSessions = {
-  /** Answers the key for the cookie. */
+  /** Returns the key for the cookie. */
   open(who: ConsoleSession): Promise<string>
   find(key: string): Promise<ConsoleSession | undefined>
-  /** Here at once, on other processes within a second. */
+  /** Returns whether `find` needs no query to refuse this key. */
+  isCached(key: string): boolean
+  /** Takes effect in this process at once, in others within a second. */
   close(key: string): Promise<void>
 }
 
-/** A working day; whoever leaves the browser open signs in again the next. */
+/** A working day. */
 export const SESSION_SECONDS = 12 * 3600
 
 const FRESH_MS = 1000
@@ -34,12 +36,15 @@ export function createConsoleSessions(deps: {
   operatorKey?: string
 }): ConsoleSessions {
   const { db, sessions, operatorKey } = deps
-  const rows = createShortCache((key) => findConsoleSession(db, key), FRESH_MS)
+  const rows = shareReads<string, ConsoleSessionRow | undefined>({
+    read: (key) => findConsoleSession(db, key),
+    maxAgeMs: FRESH_MS,
+  })
 
-  /** A new operator key, or the end of all admin tokens, ends the sessions that rest on them. */
+  /** The stamp changes with the operator key, or when all admin tokens are revoked, which ends the session. */
   function stampOf(key: string, who: ConsoleSession): string {
     if (who.role === 'application') return String(who.application.tokenVersion)
-    // Keyed with what the table does not hold, so that the operator key cannot be guessed from it.
+    // The HMAC key contains the cookie's key, which is not in the table: the operator key cannot be guessed from a row.
     return createHmac('sha256', `${key}${operatorKey}`).update('operator').digest('base64url')
   }
 
@@ -62,6 +67,7 @@ export function createConsoleSessions(deps: {
       const who = row && (await holderOf(row))
       return who && isSameSecret(row.stamp, stampOf(key, who)) ? who : undefined
     },
+    isCached: (key) => !KEY_SHAPE.test(key) || rows.isFresh(key),
     async close(key) {
       await closeConsoleSession(db, key)
       rows.forget(key)

@@ -1,46 +1,81 @@
 import { randomBytes } from 'node:crypto'
 import { claimDevice } from '@herald/db/devices'
-import { countLogin, forgiveLogin, type UserWithPassword } from '@herald/db/tenants'
+import { countLoginAttempt, type UserWithPassword, uncountLoginAttempt } from '@herald/db/tenants'
+import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import type { Context } from '../route.ts'
+import type { RouteContext } from '../route.ts'
+import type { Claims, Tokens } from './tokens.ts'
 
 export type Attempt = {
-  /** What failures are counted under: the login as typed, known or not. */
+  /** The login as typed, whether or not it exists; failures are counted per login. */
   login: string
   password: string
   deviceGuid?: string
   find(): Promise<UserWithPassword | undefined>
 }
 
-/** One password login: the same steps, the same cost and the same refusal whether or not the user exists. */
-export async function logIn(context: Context, attempt: Attempt) {
+/** Logs in with a password. Steps, cost and error message are the same whether or not the user exists. */
+export async function logIn(context: RouteContext, { login, password, deviceGuid, find }: Attempt) {
   const { deps, appId } = context
-  const user = await deps.passwords.inTurn(async () => {
-    const locked = await countLogin(deps.db, appId, attempt.login)
-    if (locked)
-      throw new Failure(42902, 'Too many logins have failed for this name; try again later.', {
-        retryAfter: locked.waitSeconds,
-      })
-    const found = await attempt.find()
-    if (!(await deps.passwords.verify(attempt.password, found?.passwordHash)) || !found)
-      throw new Failure(40103, 'The login failed: the name or the password is wrong.')
-    await forgiveLogin(deps.db, appId, attempt.login)
-    return found
-  })
+  const { db, passwords, pushTokens, sessions } = deps
+  const user = await limitFailures(context, () =>
+    passwords.inTurn(async () => {
+      const locked = await countLoginAttempt(db, appId, login)
+      if (locked)
+        throw new Failure(42902, 'Too many failed logins for this name; try again later.', {
+          retryAfter: locked.waitSeconds,
+        })
+      const found = await find()
+      // A user has several logins, which share this limit. It must not show: the answer would tell that they belong together.
+      const owner = found ? `user ${found.userId}` : `no user ${login}`
+      const isLocked = await countLoginAttempt(db, appId, owner)
+      if (!(await passwords.verify(password, found?.passwordHash)) || isLocked || !found) {
+        await audit(context, 'login.failed', found && { user_id: String(found.userId) })
+        throw new Failure(
+          40103,
+          'The login failed: the name or the password is wrong, or too many logins of this user failed.',
+        )
+      }
+      await uncountLoginAttempt(db, appId, login)
+      await uncountLoginAttempt(db, appId, owner)
+      return found
+    }),
+  )
+  const { userId, tokenVersion: version } = user
   const device =
-    attempt.deviceGuid === undefined
+    deviceGuid === undefined
       ? undefined
-      : await claimDevice(deps.db, { appId, guid: attempt.deviceGuid, userId: user.userId })
+      : await claimDevice(db, pushTokens, { appId, guid: deviceGuid, userId })
   return {
-    ...tokenRecord(context, 'user', String(user.userId), user.tokenVersion),
-    user_id: user.userId,
+    ...tokenRecord(sessions.tokens, { app: appId, role: 'user', subject: String(userId), version }),
+    user_id: userId,
     ...(device && { push_token: device.pushToken }),
   }
 }
 
-export function tokenRecord(context: Context, role: 'user' | 'admin', subject: string, version: number) {
-  const { tokens } = context.deps.sessions
-  const { token, storeToken, expire } = tokens.issue({ app: context.appId, role, subject, version })
+/** Counts an attempt that fails with 40103 for the address, in this process; too many are refused. Not for callers with an admin token. */
+export async function limitFailures<T>(
+  { deps, caller, address }: RouteContext,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  if (caller.role === 'admin') return attempt()
+  const { failedLogin } = deps.limits
+  const retryAfter = failedLogin.take(address)
+  if (retryAfter > 0)
+    throw new Failure(42902, 'Too many failed logins from this address; try again later.', { retryAfter })
+  let failed = false
+  try {
+    return await attempt()
+  } catch (error) {
+    failed = error instanceof Failure && error.code === 40103
+    throw error
+  } finally {
+    if (!failed) failedLogin.giveBack(address)
+  }
+}
+
+export function tokenRecord(tokens: Tokens, claims: Claims) {
+  const { token, storeToken, expire } = tokens.issue(claims)
   return {
     access_key_secret: randomBytes(32).toString('hex'),
     encrypt_type: 0,

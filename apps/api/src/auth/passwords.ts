@@ -1,9 +1,9 @@
-import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { argon2, createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { Failure } from '../codes.ts'
 
-/** Memory in KiB and passes: of the settings that OWASP calls equal, the one with least memory traffic. */
+/** Memory in KiB and passes: of OWASP's equivalent settings, the one with the least memory traffic. */
 type Cost = { memory: number; passes: number }
 const cost: Cost = { memory: 7_168, passes: 5 }
 const TAG_LENGTH = 32
@@ -13,11 +13,11 @@ export type Derive = (password: string, salt: Buffer, cost: Cost) => Promise<Buf
 export type Passwords = {
   hash(password: string): Promise<string>
   /**
-   * Runs `attempt` when it is its turn. Hashing fills a core and 7 MiB for tens of milliseconds, so few run at once and
-   * what waits too long behind them is refused.
+   * Runs `attempt` when it is its turn. Hashing occupies a core and 7 MiB for tens of milliseconds, so few run at once;
+   * when too many wait, the attempt is refused.
    */
   inTurn<T>(attempt: () => Promise<T>): Promise<T>
-  /** Costs the same whether or not there is a stored hash to compare with. */
+  /** Takes the same time whether or not there is a stored hash. */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 
@@ -34,9 +34,9 @@ const deriveWithArgon2id: Derive = (password, salt, { memory, passes }) =>
   })
 
 export function createPasswords(
-  options: { derive?: Derive; atOnce?: number; mostWaiting?: number } = {},
+  options: { derive?: Derive; atOnce?: number; maxWaiting?: number } = {},
 ): Passwords {
-  const { derive = deriveWithArgon2id, atOnce = availableParallelism(), mostWaiting = 500 } = options
+  const { derive = deriveWithArgon2id, atOnce = availableParallelism(), maxWaiting = 500 } = options
   const waiting: (() => void)[] = []
   let running = 0
   const decoy = { salt: randomBytes(16), cost }
@@ -47,8 +47,8 @@ export function createPasswords(
       return format(salt, await derive(password, salt, cost))
     },
     async inTurn(attempt) {
-      if (waiting.length >= mostWaiting)
-        throw new Failure(42901, 'Too many passwords are waiting to be checked; try again in a moment.', {
+      if (waiting.length >= maxWaiting)
+        throw new Failure(42901, 'Too many logins are waiting; try again in a moment.', {
           retryAfter: 2,
         })
       if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
@@ -83,10 +83,16 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([\w+/]+)\$([\w+/]+)$/
 
 function parse(stored: string): { salt: Buffer; tag: Buffer; cost: Cost } {
   const [, memory, passes, salt, tag] = PHC.exec(stored) ?? []
-  if (!salt || !tag) throw new Error('A stored password hash is not one of ours')
+  if (!salt || !tag) throw new Error('A stored password hash has an unknown format')
   return {
     salt: Buffer.from(salt, 'base64'),
     tag: Buffer.from(tag, 'base64'),
     cost: { memory: Number(memory), passes: Number(passes) },
   }
+}
+
+/** Compares hashes, so that the time reveals neither the length nor a common prefix. */
+export function isSameSecret(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
 }

@@ -1,3 +1,5 @@
+import { shareReads } from '@herald/async'
+import type { PushTokens } from '@herald/db/devices'
 import type { Database } from '@herald/db/store'
 import {
   type Application,
@@ -8,42 +10,53 @@ import {
   revokeUserTokens,
   userTokenVersion,
 } from '@herald/db/tenants'
-import { createShortCache } from './short-cache.ts'
 import type { Claims, Tokens } from './tokens.ts'
 
-/** Who exists and whose tokens still count, at most one second old, so that a request costs no query. */
+/** Known applications, users and token versions. They are cached for a second, so that a request costs no query. */
 export type Sessions = {
   tokens: Tokens
   application(appId: string): Promise<Application | undefined>
-  /** Undefined when the token is not good, not of this application, or revoked. */
+  /** Returns whether `application` needs no query for this id. */
+  isApplicationCached(appId: string): boolean
+  /** Undefined when the token is invalid, revoked, or of another application. */
   claims(application: Application, token: string): Promise<Claims | undefined>
   isUser(appId: string, userId: bigint): Promise<boolean>
   isGroup(appId: string, groupId: bigint): Promise<boolean>
   revokeUser(appId: string, userId: bigint): Promise<void>
   revokeAdmins(appId: string): Promise<void>
-  /** Answers the new secret of an application, or undefined when there is none. */
+  /** Returns the new secret; undefined when the application does not exist. */
   renewSecret(appId: string): Promise<string | undefined>
-  /** After a change that ended a user's tokens: this process knows at once, others within a second. */
+  /** To be called after a change that ended a user's tokens; other processes notice within a second. */
   forgetUser(appId: string, userId: bigint): void
 }
 
+/** Measured by the monotonic clock: if the wall clock were used and set back, revoked tokens would stay valid. */
 const FRESH_MS = 1000
+/** Characters. Longer ids do not exist, and must not fill the cache. */
+const MAX_APP_ID = 32
 
-export function createSessions(db: Database, tokens: Tokens): Sessions {
-  const applications = createShortCache((appId) => findApplication(db, appId), FRESH_MS)
-  const users = createShortCache<number>((key) => {
-    const at = key.lastIndexOf('/')
-    return userTokenVersion(db, key.slice(0, at), BigInt(key.slice(at + 1)))
-  }, FRESH_MS)
-  const groups = createShortCache<true>(async (key) => {
-    const at = key.lastIndexOf('/')
-    return (await isGroup(db, key.slice(0, at), BigInt(key.slice(at + 1)))) ? true : undefined
-  }, FRESH_MS)
+export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTokens): Sessions {
+  const cached = <Value>(read: (key: string) => Promise<Value>) =>
+    shareReads({ read, maxAgeMs: FRESH_MS, isMiss: (value) => value === undefined || value === false })
   const keyOf = (appId: string, id: bigint | string) => `${appId}/${id}`
+  const byKey =
+    <Value>(read: (db: Database, appId: string, id: bigint) => Promise<Value>) =>
+    (key: string) => {
+      const at = key.lastIndexOf('/')
+      return read(db, key.slice(0, at), BigInt(key.slice(at + 1)))
+    }
+  // Ids that do not exist are cached, too: otherwise every call with such an id would cost a query.
+  const applications = shareReads({
+    read: (appId: string) => findApplication(db, appId),
+    maxAgeMs: FRESH_MS,
+  })
+  const users = cached(byKey(userTokenVersion))
+  const groups = cached(byKey(isGroup))
 
   return {
     tokens,
-    application: applications.get,
+    application: async (appId) => (appId.length > MAX_APP_ID ? undefined : applications.get(appId)),
+    isApplicationCached: (appId) => appId.length > MAX_APP_ID || applications.isFresh(appId),
     async claims(application, token) {
       const claims = tokens.verify(token)
       if (claims?.app !== application.appId) return undefined
@@ -54,9 +67,9 @@ export function createSessions(db: Database, tokens: Tokens): Sessions {
       return claims.version === version ? claims : undefined
     },
     isUser: async (appId, userId) => (await users.get(keyOf(appId, userId))) !== undefined,
-    isGroup: async (appId, groupId) => (await groups.get(keyOf(appId, groupId))) === true,
+    isGroup: (appId, groupId) => groups.get(keyOf(appId, groupId)),
     async revokeUser(appId, userId) {
-      await revokeUserTokens(db, appId, userId)
+      await revokeUserTokens(db, pushTokens, appId, userId)
       users.forget(keyOf(appId, userId))
     },
     async revokeAdmins(appId) {

@@ -1,25 +1,42 @@
-import type { Overview } from '@herald/db/readings'
-import { environmentNumber } from '@herald/db/store'
-import { channels, publicName } from '@herald/domain'
+import { shareReads } from '@herald/async'
+import { type Overview, readOverview, readSettledTotal } from '@herald/db/readings'
+import type { Database } from '@herald/db/store'
+import { channels, environmentNumber, publicName } from '@herald/domain'
 import { z } from 'zod'
-import { nullableTimestamp, secondsOrNull } from '../input/answers.ts'
+import { nullableTimestamp, secondsOrNull } from '../output/fields.ts'
 import { route } from '../route.ts'
+
+const TOTALS_MS = 60_000
+
+/**
+ * Reads the overview so that it can be polled: a result is kept for a second, or for 20 times the duration of its read.
+ * However much there is to read, that takes at most a twentieth of one connection's time.
+ */
+export function createOverviewReader(db: Database): (appId: string) => Promise<Overview> {
+  const polled = <Value>(read: (appId: string) => Promise<Value>, minMs = 1000) =>
+    shareReads({ read, maxAgeMs: (tookMs) => Math.max(minMs, 20 * tookMs), maxKeys: 5_000 })
+  const scopeOf = (appId: string) => (appId === '' ? undefined : appId)
+  const totals = polled((appId) => readSettledTotal(db, scopeOf(appId)), TOTALS_MS)
+  return polled(async (appId) => readOverview(db, scopeOf(appId), await totals.get(appId))).get
+}
 
 const count = z.int()
 
 const overviewRecord = z.object({
-  at: z.number().describe('When the figures were read: Unix time in seconds, with a fraction.'),
-  sent_total: count.describe('Of tasks accepted within 24 hours, from a full hour on; so are the other two.'),
+  at: z.number().describe('Time of the reading: Unix time in seconds, with a fraction.'),
+  sent_total: count.describe(
+    'Of tasks accepted in the last 24 hours, from a full hour; the same for the next two.',
+  ),
   received_total: count,
   failed_total: count,
   queues: z.array(
     z.object({
       channel: z.string(),
-      waiting: count.describe('Batches that could be sent now.'),
+      waiting: count.describe('Batches ready to be sent.'),
       active: count.describe('Batches being sent.'),
-      delayed: count.describe('Batches held back by backoff, a speed or a pause.'),
-      more: z.boolean().describe('There are more: the three figures are the least there is.'),
-      oldest_seconds: z.number().nullable().describe('Age of the batch that waits longest.'),
+      delayed: count.describe('Batches delayed by backoff, a speed limit or a pause.'),
+      more: z.boolean().describe('The three counts are lower bounds.'),
+      oldest_seconds: z.number().nullable().describe('Age of the oldest waiting batch.'),
     }),
   ),
   channels: z.array(
@@ -34,16 +51,16 @@ const overviewRecord = z.object({
           state: z.enum(['open', 'closed', 'suspect']),
           reason: z.string().nullable(),
           expires_at: nullableTimestamp,
-          throttled: z.boolean().describe('More waits than its rate lets through.'),
+          throttled: z.boolean().describe('The backlog exceeds the rate limit.'),
         }),
       ),
-      sent_10m: count.describe('Devices of tasks of the last ten minutes and of tasks under way.'),
+      sent_10m: count.describe('Devices of tasks of the last ten minutes and of tasks in progress.'),
       failed_10m: count,
     }),
   ),
   native: z.object({
     online: count,
-    estimated: z.boolean().describe('`online` is a share of all connections, counted on some of them.'),
+    estimated: z.boolean().describe('`online` is extrapolated from a sample.'),
     gateways: count,
   }),
   tasks_open: count,
@@ -56,7 +73,7 @@ export const overview = route({
   tag: 'Console',
   access: 'console',
   groupRefused: true,
-  summary: 'What goes on: rates, queues, channels, connections',
+  summary: 'Overview: rates, queues, channels, connections',
   input: z.strictObject({}),
   answer: overviewRecord,
   handler: async ({ deps, appId }) => shown(await deps.overview(appId)),

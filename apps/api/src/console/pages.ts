@@ -2,31 +2,31 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from '../codes.ts'
 import type { Asset, Site } from './site.ts'
-import { wordsPage } from './words-page.ts'
 
 /**
- * Serves the built console below `/console/`. By hand, because the index needs a nonce in every answer and the files come
- * compressed from the build; express.static knows neither.
+ * Serves the built console below `/console/`. Not express.static, because the index needs a new nonce in every answer and
+ * the build has already compressed the files.
  */
 export function createConsolePages(site: () => Promise<Site | undefined>) {
   return async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
     const wanted = wantedIn(path)
-    if (wanted === undefined) throw new Failure(40401, `There is nothing at ${path.slice(0, 200)}.`)
+    if (wanted === undefined) throw missing(path)
     const built = await site()
     if (!built) return sendMissing(response)
     const asset = built.assets.get(wanted)
     if (asset) return sendAsset(request, response, asset)
-    // What has a dot is a file; anything else is a page of the console, which finds its way itself.
-    if (wanted !== 'index.html' && wanted.includes('.'))
-      throw new Failure(40401, `There is nothing at ${path.slice(0, 200)}.`)
+    // A path with a dot is a file; anything else is routed by the console itself.
+    if (wanted !== 'index.html' && wanted.includes('.')) throw missing(path)
     sendIndex(request, response, built.index)
   }
 }
 
+const missing = (path: string) => new Failure(40401, `The path ${path.slice(0, 200)} does not exist.`)
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this finds
 const TRICKS = /[\u0000-\u001f\u007f\\]|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/
 
-/** The path below `/console/`, decoded; undefined for what no link of ours leads to. */
+/** Returns the decoded path below `/console/`; undefined for paths that no link of the console has. */
 function wantedIn(path: string): string | undefined {
   try {
     const decoded = decodeURIComponent(path)
@@ -43,13 +43,13 @@ function sendIndex(request: IncomingMessage, response: ServerResponse, index: st
   response.writeHead(200, {
     'content-type': 'text/html; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    // The nonce is good for one answer.
+    // A nonce must not be used twice.
     'cache-control': 'no-store',
   })
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-/** Sockets go to any port of the host that the page came from: a gateway may stand beside the interface. */
+/** Allows sockets to every port of the page's host: a gateway may run next to the API. */
 export function consolePolicy(nonce: string, host: string | undefined): string {
   const name = /^([\w.-]+)(?::\d+)?$/.exec(host ?? '')?.[1]
   const sockets = name === undefined ? [] : [`ws://${name}:*`, `wss://${name}:*`]
@@ -58,7 +58,7 @@ export function consolePolicy(nonce: string, host: string | undefined): string {
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     ["connect-src 'self'", ...sockets].join(' '),
-    // Pictures of a push are shown before it is sent, wherever they are.
+    // The preview of a push shows pictures from any host.
     "img-src 'self' data: https:",
     "font-src 'self'",
     "frame-ancestors 'none'",
@@ -93,11 +93,20 @@ function encoded(asset: Asset, accepted: string): [encoding: string | undefined,
 }
 
 function sendMissing(response: ServerResponse): void {
-  const body = wordsPage(
+  const body = sentencePage(
     'The console is not built',
     'Build it with: node scripts/bootstrap.mjs prepare. The HTTP interface works without it.',
   )
   response
     .writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
     .end(body)
+}
+
+/** A page with one sentence, for a browser. */
+export function sentencePage(title: string, sentence: string): string {
+  const shown = sentence.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>
+<body><h1>${title}</h1><p>${shown}</p><p><a href="/console/">Console</a></p></body></html>
+`
 }

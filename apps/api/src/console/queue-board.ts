@@ -2,36 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { ExpressAdapter } from '@bull-board/express'
+import { shareReads } from '@herald/async'
 import { gatewayNodes } from '@herald/db/native'
 import { vendorChannels } from '@herald/domain'
 import { nativeQueue, pushQueue, type QueueName } from '@herald/queue'
 import type { NextFunction, Request, Response } from 'express'
 import { Failure, statusOf } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
-import { failureOfError } from '../rim/failure-of.ts'
-import { admit } from '../rim/gate.ts'
-import { gateHeaders } from '../rim/serve-route.ts'
-import { wordsPage } from './words-page.ts'
+import { sentencePage } from './pages.ts'
 
 const PATH = '/queues'
 const NODES_MS = 1_000
 
-type BoardDeps = Pick<ApiDeps, 'db' | 'queues' | 'sessions' | 'consoleSessions' | 'operatorKey' | 'publicUrl'>
-
 /**
- * Bull Board for the operator. It shows and changes nothing: whatever it could do to a job the rows undo, and emptying or
- * cleaning a large queue is one call that stops Redis for everybody.
+ * Bull Board for the operator, read-only: changes to a job would be undone from the rows in Postgres, and emptying or
+ * cleaning a large queue is a single command that blocks Redis for every process. `admit` throws unless the operator calls.
  */
-export function createQueueBoard(deps: BoardDeps) {
+export function createQueueBoard(
+  deps: Pick<ApiDeps, 'db' | 'queues'>,
+  admit: (request: Request, response: Response) => Promise<unknown>,
+) {
   const server = new ExpressAdapter().setBasePath(PATH)
   const board = createBullBoard({
     queues: [],
-    // Its types come from a copy of their own package, one release older.
+    // Its types come from another copy of the package, one release older.
     serverAdapter: server as never,
     options: {
       uiConfig: {
         boardTitle: 'Herald',
-        // Would ask Redis for the list of all its clients, for every queue and at every look.
+        // Would list all Redis clients, per queue and per request.
         showWorkers: false,
         hideDocsLink: true,
         miscLinks: [{ text: 'Console', url: '/console/' }],
@@ -40,10 +39,8 @@ export function createQueueBoard(deps: BoardDeps) {
   })
   const router = server.getRouter()
   const shown = new Map<QueueName, BullMQAdapter>()
-  let nodesAt = Number.NEGATIVE_INFINITY
-  let showing: Promise<void> | undefined
 
-  /** The queues of the channels, and of the gateways that live; they are known by name, none is searched for. */
+  /** Shows the queues of the channels and of the live gateways. Their names are known; Redis is not searched. */
   async function showQueues(): Promise<void> {
     const nodes = await gatewayNodes(deps.db)
     const names = [...vendorChannels.map(pushQueue), ...nodes.map(nativeQueue)]
@@ -58,49 +55,41 @@ export function createQueueBoard(deps: BoardDeps) {
       shown.set(name, new BullMQAdapter(queue as never, { readOnlyMode: true, allowRetries: false }))
     }
     board.replaceQueues([...shown.values()])
-    nodesAt = performance.now()
   }
+  const queues = shareReads({ read: showQueues, maxAgeMs: () => NODES_MS })
 
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     try {
-      await admit(deps, { access: 'operator', reads: true }, gateHeaders(request))
+      await admit(request, response)
     } catch (error) {
-      if (!sendWords(request, response, error)) throw error
+      if (!sendSentence(request, response, error)) throw error
       return
     }
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      throw new Failure(
-        40301,
-        'The queues are shown here, not changed: jobs are made from the batches in Postgres.',
-      )
-    // Jobs here have no parents; looking for them would open a connection that nobody closes.
+      throw new Failure(40301, 'The queues are read-only here: jobs are made from the batches in Postgres.')
+    // Jobs here have no parents; looking for them would open a connection that is never closed.
     if (/^\/api\/queues\/[^/]+\/[^/]+\/flow(\?|$)/.test(request.url)) {
       response.json({ nodeId: '', flowRoot: null, isFlowNode: false })
       return
     }
-    if (performance.now() - nodesAt > NODES_MS) {
-      showing ??= showQueues().finally(() => {
-        showing = undefined
-      })
-      await showing
-    }
-    dress(response)
+    await queues.get('')
+    applyPolicy(response)
     router(request, response, next)
   }
 }
 
-/** For whoever opened the address in a browser; programs get the envelope. */
-function sendWords(request: Request, response: Response, error: unknown): boolean {
-  const { failure } = failureOfError(error)
+/** Sends a page to a browser; programs get the envelope. */
+function sendSentence(request: Request, response: Response, error: unknown): boolean {
   if (!(error instanceof Failure) || !String(request.headers.accept ?? '').includes('text/html')) return false
   const sentence =
-    failure.code === 40101 ? 'Sign in to the console with the operator key, then come back.' : failure.message
-  response.status(statusOf(failure.code)).type('html').send(wordsPage('Queues', sentence))
+    error.code === 40101 ? 'Sign in to the console with the operator key, then come back.' : error.message
+  if (error.retryAfter !== undefined) response.setHeader('retry-after', String(error.retryAfter))
+  response.status(statusOf(error.code)).type('html').send(sentencePage('Queues', sentence))
   return true
 }
 
-/** Bull Board's page, fit for a strict policy: nothing from other hosts, its one style under a nonce. */
-function dress(response: Response): void {
+/** Makes Bull Board's page work under a strict policy: removes links to other hosts, adds a nonce to its style. */
+function applyPolicy(response: Response): void {
   const nonce = randomBytes(16).toString('base64')
   response.setHeader('content-security-policy', boardPolicy(nonce))
   const send = response.send.bind(response)
@@ -119,9 +108,10 @@ function boardPolicy(nonce: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    // The hash is of the colours of its icon of the datastore, which it adds by itself.
+    // The hash is of a style that its script adds (colours of the datastore's icon). An update of Bull Board may change it;
+    // console-queues.spec.ts fails then.
     `style-src 'self' 'nonce-${nonce}' 'sha256-r2N1TB/gHbBtBZFKg7ejmq1acVSREzucTAEw6ga4hoU='`,
-    // Its parts are placed by style attributes.
+    // Its layout uses style attributes.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' data:",

@@ -2,5 +2,5 @@ import type { ConsoleAccess, Route } from '../route.ts'
 import { overview } from './overview.ts'
 import { signIn, signOut, whoAmI } from './session.ts'
 
-/** The console's own calls. They pass the same gate as the interface, but are no part of it: they change with the console. */
+/** The console's own calls. They have the same access checks but are not part of the public API: they change with the console. */
 export const consoleRoutes: readonly Route<ConsoleAccess>[] = [signIn, whoAmI, signOut, overview]

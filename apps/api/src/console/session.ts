@@ -1,11 +1,12 @@
-import { countLogin, forgiveLogin, isApplicationSecret } from '@herald/db/tenants'
+import { countLoginAttempt, isApplicationSecret, uncountLoginAttempt } from '@herald/db/tenants'
 import { z } from 'zod'
+import { audit } from '../audit.ts'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
-import { isSameSecret } from '../auth/same-secret.ts'
+import { guesserOf, lockedOut } from '../auth/operator-key.ts'
+import { isSameSecret } from '../auth/passwords.ts'
 import { Failure } from '../codes.ts'
-import { note } from '../handlers/audit.ts'
 import { optional, text } from '../input/fields.ts'
-import { type Context, route } from '../route.ts'
+import { type RouteContext, route } from '../route.ts'
 
 const path = '/console/session'
 const tag = 'Console'
@@ -41,27 +42,29 @@ export const signIn = route({
   answer: who,
   async handler(context, input) {
     const { deps, browser } = context
-    // By address and not by name: nobody can lock an operator out by guessing from elsewhere.
-    const guesser = `console ${context.address}`
-    const locked = await countLogin(deps.db, '', guesser)
-    if (locked)
-      throw new Failure(42902, 'Too many sign-ins have failed from this address; try again later.', {
-        retryAfter: locked.waitSeconds,
-      })
+    // Counted per address, not per name: wrong guesses from elsewhere must not lock the operator out.
+    const guesser = guesserOf(context.address)
+    const locked = await countLoginAttempt(deps.db, '', guesser)
+    if (locked) throw lockedOut(locked.waitSeconds)
     const session = await recognise(context, input)
-    if (!session) throw new Failure(40103, refusal(input.operator_key))
-    await forgiveLogin(deps.db, '', guesser)
-    // Whoever signs in anew leaves nothing of the former session behind.
+    if (!session) {
+      const role = input.operator_key === undefined ? 'application' : 'operator'
+      deps.log.warn({ requestId: context.requestId, address: context.address, role }, 'a sign-in failed')
+      await audit(context, 'console.sign_in_failed', { role })
+      throw new Failure(40103, refusal(input.operator_key))
+    }
+    await uncountLoginAttempt(deps.db, '', guesser)
+    // A new sign-in ends the former session.
     if (browser.key !== undefined) await deps.consoleSessions.close(browser.key)
     browser.setCookie(await deps.consoleSessions.open(session))
     const appId = session.role === 'application' ? session.application.appId : ''
     const actor = session.role === 'operator' ? 'operator' : 'admin'
-    await note({ ...context, appId, caller: { role: 'admin', actor } }, 'console.sign_in')
+    await audit({ ...context, appId, caller: { role: 'admin', actor } }, 'console.sign_in')
     return shown(session)
   },
 })
 
-/** The same words whether or not there is such an application. */
+/** The same message whether or not the application exists. */
 function refusal(operatorKey: string | undefined): string {
   return operatorKey === undefined
     ? 'The sign-in failed: the app_id or the app_secret is wrong.'
@@ -69,7 +72,7 @@ function refusal(operatorKey: string | undefined): string {
 }
 
 async function recognise(
-  { deps }: Context,
+  { deps }: RouteContext,
   { operator_key, app_id = '', app_secret = '' }: z.output<typeof credentials>,
 ): Promise<ConsoleSession | undefined> {
   if (operator_key !== undefined)
@@ -106,7 +109,7 @@ export const signOut = route({
   tag,
   access: 'console',
   groupRefused: true,
-  summary: 'Sign out of the console, on every process',
+  summary: 'Sign out of the console',
   input: z.strictObject({}),
   answer: z.object({ signed_out: z.literal(true) }),
   async handler({ deps, browser }) {

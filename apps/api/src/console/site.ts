@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { shareReads } from '@herald/async'
 
-/** The console as it was built: every file by its path below `/console/`. */
+/** The built console: every file by its path below `/console/`. */
 export type Site = { index: string; assets: ReadonlyMap<string, Asset> }
 
 export type Asset = {
@@ -11,7 +12,7 @@ export type Asset = {
   /** Compressed by the build. */
   br?: Buffer
   gzip?: Buffer
-  /** The name changes with the content, so whoever has it has it for good. */
+  /** The name contains a hash of the content, so the file can be cached forever. */
   hashed: boolean
   etag: string
 }
@@ -31,30 +32,28 @@ const types: Record<string, string> = {
 }
 
 const HASHED = /^assets\/.+-[\w-]{8,}\.\w+$/
-const LOOK_MS = 1000
+const CHECK_MS = 1000
+
+type Build = { builtAt?: number; site?: Site }
 
 /**
- * Keeps the built console in memory: some hundred kilobytes, and a request can only name what is there, so that no path
- * leads anywhere else. A new build is seen within a second.
+ * Keeps the built console in memory: a few hundred kilobytes. Requests can only name files in the map, so no path escapes
+ * the folder. A new build is seen within a second.
  */
 export function openSite(folder: string): () => Promise<Site | undefined> {
-  let site: Promise<Site | undefined> = Promise.resolve(undefined)
-  let builtAt: number | undefined
-  let lookAt = Number.NEGATIVE_INFINITY
-
-  return async () => {
-    if (performance.now() < lookAt) return site
-    lookAt = performance.now() + LOOK_MS
-    const found = await stat(join(folder, 'index.html')).catch(() => undefined)
-    if (found?.mtimeMs === builtAt) return site
-    builtAt = found?.mtimeMs
-    site = readSite(folder).catch(() => {
-      // Half built: it is looked for again.
-      builtAt = undefined
-      return undefined
-    })
-    return site
-  }
+  const builds = shareReads<string, Build>({
+    maxAgeMs: CHECK_MS,
+    async read(_folder, previous = {}) {
+      const builtAt = (await stat(join(folder, 'index.html')).catch(() => undefined))?.mtimeMs
+      if (builtAt === previous.builtAt) return previous
+      // A build that is not complete is read again at the next check.
+      return readSite(folder).then(
+        (site) => ({ builtAt, site }),
+        () => ({}),
+      )
+    },
+  })
+  return async () => (await builds.get(folder)).site
 }
 
 async function readSite(folder: string): Promise<Site> {

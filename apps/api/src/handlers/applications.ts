@@ -1,10 +1,10 @@
 import { createApplication, listApplications } from '@herald/db/tenants'
 import { z } from 'zod'
+import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { seconds, timestamp } from '../input/answers.ts'
 import { name, optional, required } from '../input/fields.ts'
+import { seconds, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
-import { note } from './audit.ts'
 
 const tag = 'Applications'
 
@@ -14,7 +14,7 @@ export const addApplication = route({
   tag,
   access: 'operator',
   summary: 'Create an application',
-  description: 'The secret is shown this once.',
+  description: 'The secret is returned only once.',
   input: z.strictObject({ name: required(name(128)), package_name: optional(name(255)) }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
   failures: [40901],
@@ -26,7 +26,7 @@ export const addApplication = route({
       packageName: input.package_name ?? '',
     })
     if (created === 'taken') throw new Failure(40901, 'An application with this name already exists.')
-    await note({ ...context, appId: created.appId }, 'application.create')
+    await audit({ ...context, appId: created.appId }, 'application.create')
     return { app_id: created.appId, app_secret: created.appSecret }
   },
 })
@@ -36,17 +36,17 @@ export const renewSecret = route({
   path: '/admin/app/secret',
   tag,
   access: 'operator',
-  summary: 'Give an application a new secret',
+  summary: 'Rotate the secret of an application',
   description:
-    'The old secret, all admin tokens and console sessions of the application end within two seconds. Devices and users keep theirs. The new secret is shown this once.',
+    'The old secret, all admin tokens and all console sessions of the application become invalid within two seconds. User tokens and push tokens stay valid. The new secret is returned only once.',
   input: z.strictObject({ app_id: required(name(32)) }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
   failures: [40401],
   example: { app_id: '$OTHER_APP_ID' },
   async handler(context, input) {
     const appSecret = await context.deps.sessions.renewSecret(input.app_id)
-    if (appSecret === undefined) throw new Failure(40401, 'There is no application with this app_id.')
-    await note({ ...context, appId: input.app_id }, 'application.secret')
+    if (appSecret === undefined) throw new Failure(40401, 'No application has this app_id.')
+    await audit({ ...context, appId: input.app_id }, 'application.secret')
     return { app_id: input.app_id, app_secret: appSecret }
   },
 })
@@ -56,7 +56,7 @@ export const applicationList = route({
   path: '/admin/app/list',
   tag,
   access: 'operator',
-  summary: 'All applications',
+  summary: 'List applications',
   input: z.strictObject({}),
   answer: z.array(
     z.object({ app_id: z.string(), name: z.string(), package_name: z.string(), created_at: timestamp }),

@@ -1,13 +1,13 @@
 import type { ChannelAdapter } from '@herald/channels'
 import {
   certificateAt,
-  noteCertificateError,
+  recordCertificateError,
   reopenCertificate,
   type StoredCertificate,
 } from '@herald/db/certificates'
 import { z } from 'zod'
-import { type Context, route } from '../route.ts'
-import { adapterOf, place, placeOf, readSettings, unconfigured } from './certificate-place.ts'
+import { adapterOf, place, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
+import { type RouteContext, route } from '../route.ts'
 
 const CHECK_MS = 20_000
 
@@ -17,14 +17,14 @@ export const checkCertificate = route({
   tag: 'Certificates',
   access: 'admin',
   groupRefused: true,
-  summary: 'Ask the vendor whether a certificate is good',
-  description: 'A good answer opens a closed channel at once.',
+  summary: 'Check a certificate with the vendor',
+  description: 'If the vendor accepts it, a closed channel is opened again at once.',
   example: { provider: 2 },
   input: z.strictObject(place),
   answer: z.object({
     ok: z.boolean(),
     problem: z.string().nullable(),
-    temporary: z.boolean().describe('The vendor could not be asked just now; the certificate may be good.'),
+    temporary: z.boolean().describe('The vendor could not be reached; the certificate may be valid.'),
   }),
   async handler(context, input) {
     const { deps } = context
@@ -38,18 +38,18 @@ export const checkCertificate = route({
       deps.certificates.forget(context.appId)
       return { ok: true, problem: null, temporary: false }
     }
-    if (!result.temporary) await noteCertificateError(deps.db, stored.id, result.problem)
+    if (!result.temporary) await recordCertificateError(deps.db, stored.id, result.problem)
     return { ok: false, problem: result.problem, temporary: result.temporary }
   },
 })
 
-async function askVendor({ deps }: Context, adapter: ChannelAdapter, stored: StoredCertificate) {
+async function askVendor({ deps }: RouteContext, adapter: ChannelAdapter, stored: StoredCertificate) {
   const transport = adapter.open(readSettings(adapter, stored), deps.transportDeps(stored.id))
   try {
     return await transport.check(AbortSignal.timeout(CHECK_MS))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return { ok: false as const, problem: `The vendor could not be asked: ${reason}`, temporary: true }
+    return { ok: false as const, problem: `The vendor could not be reached: ${reason}`, temporary: true }
   } finally {
     await transport.close()
   }

@@ -1,11 +1,10 @@
 import { certificatesOf, governorOf } from '@herald/db/certificates'
-import { environmentNumber } from '@herald/db/store'
-import { providerOf, publicName } from '@herald/domain'
+import { environmentNumber, providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
-import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'
+import { mask, maskExtra } from '../certificates/mask.ts'
+import { callsBack, receiptUrlOf } from '../certificates/receipt-url.ts'
+import { dayOf, nullableTimestamp, secondsOrNull } from '../output/fields.ts'
 import { route } from '../route.ts'
-import { mask, maskExtra } from './certificate-mask.ts'
-import { callsBack, receiptUrlOf } from './receipt-url.ts'
 
 const WARN_MS = 30 * 86_400_000
 
@@ -28,15 +27,15 @@ const certificateView = z.object({
     .array(
       z.object({
         message_class: z.enum(['service', 'marketing']),
-        day: z.string().describe('The day of the last send, where the vendor counts its quota.'),
-        devices: z.int().describe('Devices counted on that day.'),
+        day: z.string().describe('Day of the last send, in the time zone of the vendor’s quota.'),
+        devices: z.int().describe('Devices sent to on that day.'),
         permits: z
           .number()
-          .describe('Devices that could be sent to at once when it was last asked; negative: in debt.'),
+          .describe('Devices that could be sent to at the last request; negative: over the limit.'),
       }),
     )
-    .describe('What the governor of the limits stands at, by message class.'),
-  warnings: z.array(z.string()).describe('What the operator should look after.'),
+    .describe('State of the rate and quota limits, by message class.'),
+  warnings: z.array(z.string()).describe('Problems that need attention.'),
 })
 
 export const certificateList = route({
@@ -45,7 +44,8 @@ export const certificateList = route({
   tag: 'Certificates',
   access: 'admin',
   groupRefused: true,
-  summary: 'Certificates, secrets masked, with state, last error, expiry and callback URL',
+  summary: 'List certificates',
+  description: 'With state, last error, expiry and callback URL. Secrets are masked.',
   input: z.strictObject({}),
   answer: z.array(certificateView),
   async handler({ deps, appId }) {
@@ -97,7 +97,7 @@ function callbackWarning(publicUrl: string | undefined, callbackUrl: string | un
   if (callbackUrl !== undefined) return []
   return [
     publicUrl === undefined
-      ? 'HERALD_PUBLIC_URL is not set, so no receipts are asked for.'
-      : 'HERALD_PUBLIC_URL is too long: with it the callback URL exceeds 128 bytes, so no receipts are asked for.',
+      ? 'HERALD_PUBLIC_URL is not set, so no receipts are requested.'
+      : 'HERALD_PUBLIC_URL is too long: the callback URL would exceed 128 bytes, so no receipts are requested.',
   ]
 }

@@ -1,28 +1,30 @@
+import { type Card, cards } from '@herald/channels/cards'
 import {
   certificateAt,
   removeCertificate,
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
-import { publicName } from '@herald/domain'
+import { cardOf, publicName, vendorChannels } from '@herald/domain'
 import { z } from 'zod'
-import { Failure } from '../codes.ts'
-import { dayOf, nullableTimestamp, secondsOrNull } from '../input/answers.ts'
-import { integerText, optional, providerNames, required, text } from '../input/fields.ts'
-import { route } from '../route.ts'
-import { note } from './audit.ts'
+import { audit } from '../audit.ts'
 import {
   adapterOf,
+  checkUpload,
   environmentNames,
   place,
   placeOf,
-  readSettings,
   unconfigured,
-} from './certificate-place.ts'
-import { receiptUrlOf } from './receipt-url.ts'
+} from '../certificates/place.ts'
+import { receiptUrlOf } from '../certificates/receipt-url.ts'
+import { Failure } from '../codes.ts'
+import { integerText, optional, providerNames, required, text } from '../input/fields.ts'
+import { dayOf, nullableTimestamp, secondsOrNull } from '../output/fields.ts'
+import { route } from '../route.ts'
 
 const tag = 'Certificates'
 const field = optional(text(32_768))
+const withClientSecret = cards.flatMap((card: Card) => (card.clientSecret ? [card.title.en] : [])).join(', ')
 
 export const readCertificate = route({
   method: 'get',
@@ -31,10 +33,9 @@ export const readCertificate = route({
   access: 'anyone',
   groupRefused: true,
   summary: 'Get a push certificate',
-  description:
-    'An admin gets all five fields. A user gets app_secret and certificate as "", but for OPPO the client secret that its SDK needs.',
+  description: `An admin gets all five fields. A user gets app_secret and certificate as "", except app_secret for ${withClientSecret}: the client secret that its SDK needs.`,
   input: z.strictObject({
-    provider: required(integerText(1, 8)).describe(providerNames),
+    provider: required(integerText(1, vendorChannels.length)).describe(providerNames),
     environment: optional(integerText(0, 1)).describe(environmentNames),
   }),
   answer: z.object({
@@ -51,14 +52,21 @@ export const readCertificate = route({
     const stored = await certificateAt(deps.db, deps.sealer, wanted)
     if (!stored) throw unconfigured(wanted)
     const { appId: app_id, appKey: app_key, appSecret: app_secret, certificate, name } = stored
-    if (caller.role === 'admin') return { app_id, app_key, app_secret, certificate, name }
+    if (caller.role === 'admin') {
+      await audit(context, 'certificate.read', {
+        channel: publicName(wanted.channel),
+        environment: wanted.environment,
+      })
+      return { app_id, app_key, app_secret, certificate, name }
+    }
     return { app_id, app_key, app_secret: clientSecret(stored), certificate: '', name }
   },
 })
 
-/** OPPO's client SDK registers with a secret of its own; the master secret never leaves the server. */
+/** Some client SDKs register with a secret of their own; users must not get the one that sends. */
 function clientSecret({ channel, extra }: StoredCertificate): string {
-  const secret = channel === 'oppo' ? extra.client_app_secret : undefined
+  const { clientSecret: key } = cardOf(channel)
+  const secret = key === undefined ? undefined : extra[key]
   return typeof secret === 'string' ? secret : ''
 }
 
@@ -70,7 +78,7 @@ export const putCertificate = route({
   groupRefused: true,
   summary: 'Save the certificate of a provider and environment',
   description:
-    'One record per provider and environment. Saving opens a channel again that the vendor’s refusal closed.',
+    'One record per provider and environment. Saving opens a channel that was closed because the vendor refused its credentials.',
   input: z.strictObject({
     ...place,
     name: optional(text(128)),
@@ -93,6 +101,7 @@ export const putCertificate = route({
     expires_at: nullableTimestamp,
     callback_url: z.string().nullable(),
   }),
+  failures: [42901],
   async handler(context, input) {
     const { deps } = context
     const where = placeOf(context, input)
@@ -106,13 +115,12 @@ export const putCertificate = route({
       certificate: input.certificate ?? '',
       extra: plain(input.extra ?? {}),
     }
-    const settings = readSettings(adapter, { ...certificate, id: 0 })
-    const expiresAt = adapter.expiresAt?.(settings)
+    const expiresAt = await checkUpload(context, adapter, { ...certificate, id: 0 })
     if (expiresAt !== undefined && expiresAt <= Date.now())
-      throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; save a renewed one.`)
+      throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; upload a renewed one.`)
     const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
     deps.certificates.forget(context.appId)
-    await note(context, 'certificate.save', {
+    await audit(context, 'certificate.save', {
       channel: publicName(where.channel),
       environment: where.environment,
       version: saved.version,
@@ -126,7 +134,7 @@ export const putCertificate = route({
   },
 })
 
-/** Exact integers of the reader have no place in `extra`: its numbers are limits. */
+/** `extra` is stored as plain JSON; its numbers are limits and need no bigint. */
 function plain(extra: Record<string, unknown>): Record<string, unknown> {
   return JSON.parse(
     JSON.stringify(extra, (_key, value) => (typeof value === 'bigint' ? Number(value) : value)),
@@ -147,7 +155,7 @@ export const dropCertificate = route({
     const where = placeOf(context, input)
     if (!(await removeCertificate(context.deps.db, where))) throw unconfigured(where)
     context.deps.certificates.forget(context.appId)
-    await note(context, 'certificate.remove', {
+    await audit(context, 'certificate.remove', {
       channel: publicName(where.channel),
       environment: where.environment,
     })

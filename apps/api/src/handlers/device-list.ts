@@ -1,18 +1,18 @@
 import { listDevices } from '@herald/db/devices'
 import { z } from 'zod'
-import { cutPage, DEFAULT_PAGE, pageOf } from '../input/answers.ts'
 import { deviceGuid, int64, name, optional, page } from '../input/fields.ts'
+import { deviceRecord, showDevice } from '../output/device-record.ts'
+import { pageOf, readPage } from '../output/fields.ts'
 import { route } from '../route.ts'
-import { deviceRecord, showDevice } from './device-record.ts'
-import { scopeOf } from './scope.ts'
+import { scopeOf } from '../scope.ts'
 
 export const deviceList = route({
   method: 'post',
   path: '/admin/device/list',
   tag: 'Devices',
   access: 'admin',
-  summary: 'Search devices by user, alias, tag, token or guid',
-  description: 'Several conditions must all hold. Ascending by device_id, in pages.',
+  summary: 'Search devices by user, alias, tag, token or device_guid',
+  description: 'Conditions are combined with AND. Sorted by device_id, ascending.',
   example: { tag: 'vip', limit: 10 },
   input: z.strictObject({
     user_id: optional(int64),
@@ -23,20 +23,20 @@ export const deviceList = route({
     ...page,
   }),
   answer: pageOf(deviceRecord),
-  async handler(context, input) {
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listDevices(
-      context.deps.db,
-      scopeOf(context),
-      {
-        userId: input.user_id,
-        alias: input.alias,
-        tag: input.tag,
-        token: input.token,
-        guid: input.device_guid,
-      },
-      { after: input.after, limit: limit + 1 },
+  handler(context, input) {
+    const { user_id: userId, alias, tag, token, device_guid: guid } = input
+    return readPage(
+      input,
+      (page) =>
+        listDevices(
+          context.deps.db,
+          context.deps.pushTokens,
+          scopeOf(context),
+          { userId, alias, tag, token, guid },
+          page,
+        ),
+      (device) => device.deviceId,
+      showDevice,
     )
-    return cutPage(rows, limit, (device) => device.deviceId, showDevice)
   },
 })

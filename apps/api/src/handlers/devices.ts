@@ -1,17 +1,19 @@
+import { type Card, cards } from '@herald/channels/cards'
 import {
   bind,
   findDevice,
   listDevices,
+  type Registered,
   registerDevice,
   removeDevice,
+  replacePushToken,
   setBadge,
   unbind,
 } from '@herald/db/devices'
-import { environmentOf } from '@herald/db/store'
-import { channelOfProvider } from '@herald/domain'
+import { channelOfProvider, environmentOf } from '@herald/domain'
 import { z } from 'zod'
+import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { cutPage, DEFAULT_PAGE, pageOf } from '../input/answers.ts'
 import {
   deviceGuid,
   environment,
@@ -25,12 +27,18 @@ import {
   pushToken,
   required,
 } from '../input/fields.ts'
-import { tokenProblem } from '../input/token-problem.ts'
-import { type Context, route } from '../route.ts'
-import { ownDeviceRecord, showOwnDevice } from './device-record.ts'
-import { heldDevice } from './own-device.ts'
+import { tokenProblem } from '../input/input-failure.ts'
+import { ownDeviceRecord, showOwnDevice } from '../output/device-record.ts'
+import { pageOf, readPage } from '../output/fields.ts'
+import { type RouteContext, route } from '../route.ts'
+import { deviceOfHolder, scopeOf } from '../scope.ts'
 
 const tag = 'Devices'
+const all: readonly Card[] = cards
+const topicVendors = all.flatMap((card) => (card.topicPerBinding ? [card.title.en] : [])).join(', ')
+const solePlatforms = all
+  .flatMap(({ solePlatform, provider }) => (solePlatform ? [`${solePlatform} for provider ${provider}`] : []))
+  .join(', ')
 
 export const registerPush = route({
   method: 'post',
@@ -40,24 +48,65 @@ export const registerPush = route({
   limit: 'register',
   summary: 'Register a device that has no user',
   description:
-    'Answers the push token of the guid, the same every time. Refused (40301) for a guid that has an owner, and when the installation has switched registration off.',
+    'Refused (40301) unless the application allows it, see PUT /admin/app/settings. A known device_guid is refused (40901) unless its current push_token is sent, or the caller is its user. 42901 if the application’s limit per day is reached.',
   example: { device_guid: 'example-phone', platform: 'android' },
-  input: z.strictObject({ device_guid: required(deviceGuid), platform: optional(platform) }),
+  input: z.strictObject({
+    device_guid: required(deviceGuid).describe(
+      'ID of the installation. Make it random: a caller who knows it can register it first.',
+    ),
+    platform: optional(platform),
+    push_token: optional(pushToken).describe('The current push token, if the device was registered before.'),
+  }),
   answer: z.object({ push_token: z.string() }),
-  failures: [40301],
+  failures: [40301, 40901, 42901],
   async handler({ deps, appId, caller }, input) {
-    if (!deps.register) throw new Failure(40301, 'Registration without a user is switched off.')
-    const registered = await registerDevice(deps.db, {
+    if (!deps.register)
+      throw new Failure(40301, 'Registration without a user is disabled on this server (HERALD_REGISTER).')
+    const registered = await registerDevice(deps.db, deps.pushTokens, {
       appId,
       guid: input.device_guid,
       platform: input.platform,
+      pushToken: input.push_token,
+      userId: caller.role === 'user' ? caller.userId : undefined,
     })
-    if (registered !== 'owned') return { push_token: registered.pushToken }
-    const device =
-      caller.role === 'user' ? await findDevice(deps.db, appId, { guid: input.device_guid }) : undefined
-    if (device && caller.role === 'user' && device.userId === caller.userId)
-      return { push_token: device.pushToken }
-    throw new Failure(40301, 'The device has an owner: log in with its device_guid instead.')
+    if ('refused' in registered) throw registrationFailure(registered)
+    return { push_token: registered.pushToken }
+  },
+})
+
+function registrationFailure(registered: Extract<Registered, { refused: string }>): Failure {
+  switch (registered.refused) {
+    case 'off':
+      return new Failure(40301, 'The application does not allow registration without a user.')
+    case 'known':
+      return new Failure(
+        40901,
+        'The device_guid is registered already: send its current push_token, or log in with the device_guid.',
+      )
+    case 'limit':
+      return new Failure(42901, 'The application’s limit of registrations per day is reached.', {
+        retryAfter: registered.waitSeconds,
+      })
+  }
+}
+
+export const replaceToken = route({
+  method: 'post',
+  path: '/admin/device/token',
+  tag,
+  access: 'admin',
+  summary: 'Replace the push token of a device',
+  description:
+    'The old push token stops working at once, and a connection that uses it is closed (4401) within 3 seconds. The app gets the new one at its next login with the device_guid.',
+  example: { device_guid: 'example-phone' },
+  input: z.strictObject({ device_guid: required(deviceGuid) }),
+  answer: z.object({ push_token: z.string() }),
+  async handler(context, input) {
+    const { deps } = context
+    const token = await replacePushToken(deps.db, deps.pushTokens, scopeOf(context), input.device_guid)
+    if (token === undefined) throw new Failure(40401, 'No device has this device_guid.')
+    await audit(context, 'device.token', { device_guid: input.device_guid })
+    return { push_token: token }
   },
 })
 
@@ -67,9 +116,8 @@ export const bindToken = route({
   tag,
   access: 'holder',
   summary: 'Bind a vendor token to a device',
-  description:
-    'A token known on another device moves to this one. `platform` defaults to ios for provider 1; for the others to what the device is known to be, else android.',
-  example: { push_token: '$PUSH_TOKEN', provider: 2, device_token: 'example-huawei-token' },
+  description: `A token that is bound to another device moves to this one. \`platform\` defaults to ${solePlatforms}, otherwise to the known platform of the device, otherwise to android.`,
+  example: { push_token: '$PUSH_TOKEN', provider: 2, device_token: `example-${channelOfProvider(2)}-token` },
   input: z
     .strictObject({
       push_token: required(pushToken),
@@ -77,11 +125,19 @@ export const bindToken = route({
       device_token: required(name(4096)),
       environment: optional(environment).describe('0 = development, 1 = production; default 1.'),
       platform: optional(platform),
-      bundle_id: optional(name(255)).describe('The topic, for APNs certificates that have several.'),
+      bundle_id: optional(name(255)).describe(
+        `The topic, for ${topicVendors} certificates with several topics.`,
+      ),
     })
-    .refine((input) => input.provider !== 1 || !input.platform || input.platform === 'ios', {
-      path: ['platform'],
-      error: 'must be ios for provider 1',
+    .superRefine(({ provider, platform }, context) => {
+      // Runs for a provider out of range too.
+      const solePlatform = all.find((card) => card.provider === provider)?.solePlatform
+      if (solePlatform && platform && platform !== solePlatform)
+        context.addIssue({
+          code: 'custom',
+          path: ['platform'],
+          message: `must be ${solePlatform} for provider ${provider}`,
+        })
     }),
   answer: z.object({ provider: z.int(), environment: z.int() }),
   async handler(context, input) {
@@ -89,7 +145,7 @@ export const bindToken = route({
     const channel = channelOfProvider(input.provider)!
     const problem = deps.adapters[channel]?.checkToken(input.device_token)
     if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
-    const device = await heldDevice(context, input.push_token)
+    const device = await deviceOfHolder(context, input.push_token)
     const environment = input.environment ?? 1
     await bind(deps.db, {
       appId,
@@ -112,9 +168,9 @@ export const unbindToken = route({
   summary: 'Remove the vendor token of a device',
   example: { push_token: '$PUSH_TOKEN', provider: 2 },
   input: z.strictObject({ push_token: required(pushToken), provider }),
-  answer: z.object({ removed: z.boolean().describe('False when there was none.') }),
+  answer: z.object({ removed: z.boolean().describe('False if the device had no such binding.') }),
   async handler(context, input) {
-    const { deviceId } = await heldDevice(context, input.push_token)
+    const { deviceId } = await deviceOfHolder(context, input.push_token)
     const channel = channelOfProvider(input.provider)!
     return { removed: await unbind(context.deps.db, { appId: context.appId, deviceId, channel }) }
   },
@@ -126,12 +182,12 @@ export const setDeviceBadge = route({
   tag,
   access: 'holder',
   summary: 'Set the badge count of a device',
-  description: 'For the app to call when it was opened, so that `+1` counts from what the user sees.',
+  description: 'The app calls this when it is opened, so that `+1` adds to the number that the user sees.',
   example: { push_token: '$PUSH_TOKEN', badge: 0 },
   input: z.strictObject({ push_token: required(pushToken), badge: required(integer(0, 999_999_999)) }),
   answer: z.object({ badge: z.int() }),
   async handler(context, input) {
-    const { deviceId } = await heldDevice(context, input.push_token)
+    const { deviceId } = await deviceOfHolder(context, input.push_token)
     await setBadge(context.deps.db, context.appId, deviceId, input.badge)
     return { badge: input.badge }
   },
@@ -144,7 +200,7 @@ export const acknowledge = route({
   access: 'holder',
   summary: 'Acknowledge pushes from the device',
   description:
-    'Counted once per task and device, and only for recipients of the task; `clicked` implies `received`.',
+    'Counted once per task and device, and only for recipients of the task. `clicked` implies `received`.',
   example: { push_token: '$PUSH_TOKEN', list: [{ task_id: '$TASK_ID', event: 'received' as const }] },
   input: z.strictObject({
     push_token: required(pushToken),
@@ -154,10 +210,10 @@ export const acknowledge = route({
         .max(500),
     ),
   }),
-  answer: z.object({ accepted: z.int().describe('How many entries were taken.') }),
+  answer: z.object({ accepted: z.int().describe('Number of entries accepted.') }),
   async handler(context, input) {
     const { deps, appId } = context
-    const { deviceId } = await heldDevice(context, input.push_token)
+    const { deviceId } = await deviceOfHolder(context, input.push_token)
     const receipts = input.list
       .filter(({ task_id }) => task_id > 0n && task_id <= BigInt(Number.MAX_SAFE_INTEGER))
       .map(({ task_id, event }) => ({ appId, taskId: Number(task_id), deviceId, event }))
@@ -171,19 +227,18 @@ export const ownDevices = route({
   path: '/user/device/list',
   tag,
   access: 'user',
-  summary: 'The devices of the user',
+  summary: 'List the devices of the user',
   example: { limit: 10 },
   input: z.strictObject({ ...page, device_guid: optional(deviceGuid) }),
   answer: pageOf(ownDeviceRecord),
-  async handler(context, input) {
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listDevices(
-      context.deps.db,
-      { appId: context.appId },
-      { userId: ownerOf(context), guid: input.device_guid },
-      { after: input.after, limit: limit + 1 },
+  handler(context, input) {
+    const search = { userId: ownerOf(context), guid: input.device_guid }
+    return readPage(
+      input,
+      (page) => listDevices(context.deps.db, context.deps.pushTokens, { appId: context.appId }, search, page),
+      (device) => device.deviceId,
+      showOwnDevice,
     )
-    return cutPage(rows, limit, (device) => device.deviceId, showOwnDevice)
   },
 })
 
@@ -205,7 +260,7 @@ export const removeOwnDevice = route({
   },
 })
 
-function ownerOf({ caller }: Context): bigint {
-  if (caller.role !== 'user') throw new Error('The gate lets only users through to this route')
+function ownerOf({ caller }: RouteContext): bigint {
+  if (caller.role !== 'user') throw new Error('authorise admits only users to this route')
   return caller.userId
 }

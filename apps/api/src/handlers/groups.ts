@@ -1,26 +1,16 @@
-import {
-  addMembers,
-  createGroup,
-  isGroup,
-  listGroups,
-  listMembers,
-  removeGroup,
-  removeMembers,
-} from '@herald/db/tenants'
+import { changeMembers, createGroup, isGroup, listGroups, listMembers, removeGroup } from '@herald/db/tenants'
 import { z } from 'zod'
+import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
 import { int64, name, page, required } from '../input/fields.ts'
-import { type Context, route } from '../route.ts'
-import { note } from './audit.ts'
-import { showUser, userRecord } from './users.ts'
+import { int64Out, pageOf, readPage, seconds, timestamp } from '../output/fields.ts'
+import { showUser, userRecord } from '../output/user-record.ts'
+import { type RouteContext, route } from '../route.ts'
 
 const tag = 'Users and groups'
-const members = { group_id: required(int64), user_ids: required(z.array(int64).max(1000)) }
-const memberExample = { group_id: '$GROUP_ID', user_ids: ['$OTHER_USER_ID'] }
 
-/** An admin acting for a group sees no other. */
-async function checkGroup({ deps, appId, caller }: Context, groupId: bigint): Promise<void> {
+/** An admin acting for a group can access no other group. */
+async function checkGroup({ deps, appId, caller }: RouteContext, groupId: bigint): Promise<void> {
   const hidden = caller.role === 'admin' && caller.groupId !== undefined && caller.groupId !== groupId
   if (hidden || !(await isGroup(deps.db, appId, groupId)))
     throw new Failure(40401, `The group ${groupId} does not exist.`)
@@ -49,25 +39,22 @@ export const groupList = route({
   tag,
   access: 'admin',
   groupRefused: true,
-  summary: 'Groups by id',
+  summary: 'List groups',
   example: { limit: 10 },
   input: z.strictObject({ ...page }),
   answer: pageOf(z.object({ group_id: int64Out, name: z.string(), members: z.int(), created_at: timestamp })),
-  async handler({ deps, appId }, input) {
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listGroups(deps.db, appId, { after: input.after, limit: limit + 1 })
-    return cutPage(
-      rows,
-      limit,
+  handler: ({ deps, appId }, input) =>
+    readPage(
+      input,
+      (page) => listGroups(deps.db, appId, page),
       (group) => group.groupId,
-      (group) => ({
-        group_id: group.groupId,
-        name: group.name,
-        members: group.members,
-        created_at: seconds(group.createdAt),
+      ({ groupId, name, members, createdAt }) => ({
+        group_id: groupId,
+        name,
+        members,
+        created_at: seconds(createdAt),
       }),
-    )
-  },
+    ),
 })
 
 export const groupRemove = route({
@@ -76,7 +63,8 @@ export const groupRemove = route({
   tag,
   access: 'admin',
   groupRefused: true,
-  summary: 'Remove a group; its members stay users',
+  summary: 'Remove a group',
+  description: 'Its members remain users.',
   example: { group_id: '$GROUP_ID' },
   input: z.strictObject({ group_id: required(int64) }),
   answer: z.object({ removed: z.literal(true) }),
@@ -84,58 +72,55 @@ export const groupRemove = route({
     const { deps, appId } = context
     if (!(await removeGroup(deps.db, appId, group_id)))
       throw new Failure(40401, `The group ${group_id} does not exist.`)
-    await note(context, 'group.remove', { group_id: String(group_id) })
+    await audit(context, 'group.remove', { group_id: String(group_id) })
     return { removed: true as const }
   },
 })
 
-export const memberAdd = route({
-  method: 'post',
-  path: '/admin/group/member/add',
-  tag,
-  access: 'admin',
-  summary: 'Add users to a group',
-  example: memberExample,
-  description: 'Users that do not exist, or are members already, are passed over.',
-  input: z.strictObject(members),
-  answer: z.object({ added: z.int() }),
-  async handler(context, input) {
-    await checkGroup(context, input.group_id)
-    return { added: await addMembers(context.deps.db, context.appId, input.group_id, input.user_ids) }
-  },
-})
+function memberChange(
+  change: 'add' | 'remove',
+  counted: 'added' | 'removed',
+  words: { summary: string; description?: string },
+) {
+  return route({
+    method: 'post',
+    path: `/admin/group/member/${change}`,
+    tag,
+    access: 'admin',
+    ...words,
+    example: { group_id: '$GROUP_ID', user_ids: ['$OTHER_USER_ID'] },
+    input: z.strictObject({ group_id: required(int64), user_ids: required(z.array(int64).max(1000)) }),
+    answer: z.object({ [counted]: z.int() }),
+    async handler(context, { group_id: groupId, user_ids: userIds }) {
+      await checkGroup(context, groupId)
+      const { deps, appId } = context
+      return { [counted]: await changeMembers(deps.db, change, { appId, groupId, userIds }) }
+    },
+  })
+}
 
-export const memberRemove = route({
-  method: 'post',
-  path: '/admin/group/member/remove',
-  tag,
-  access: 'admin',
-  summary: 'Remove users from a group',
-  example: memberExample,
-  input: z.strictObject(members),
-  answer: z.object({ removed: z.int() }),
-  async handler(context, input) {
-    await checkGroup(context, input.group_id)
-    return { removed: await removeMembers(context.deps.db, context.appId, input.group_id, input.user_ids) }
-  },
+export const memberAdd = memberChange('add', 'added', {
+  summary: 'Add users to a group',
+  description: 'Users that do not exist or are already members are ignored.',
 })
+export const memberRemove = memberChange('remove', 'removed', { summary: 'Remove users from a group' })
 
 export const memberList = route({
   method: 'post',
   path: '/admin/group/member/list',
   tag,
   access: 'admin',
-  summary: 'Members of a group',
+  summary: 'List the members of a group',
   example: { group_id: '$GROUP_ID' },
   input: z.strictObject({ group_id: required(int64), ...page }),
   answer: pageOf(userRecord),
   async handler(context, input) {
     await checkGroup(context, input.group_id)
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listMembers(context.deps.db, context.appId, input.group_id, {
-      after: input.after,
-      limit: limit + 1,
-    })
-    return cutPage(rows, limit, (user) => user.userId, showUser)
+    return readPage(
+      input,
+      (page) => listMembers(context.deps.db, context.appId, input.group_id, page),
+      (user) => user.userId,
+      showUser,
+    )
   },
 })

@@ -1,25 +1,23 @@
 import { findByRequestId } from '@herald/db/tasks'
-import type { NewTask } from '@herald/domain'
+import type { NewTask, Reason } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
-import { MIB } from '../body-size.ts'
 import { Failure } from '../codes.ts'
-import { int64Out } from '../input/answers.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
 import { isPicture, message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { setting } from '../notify/setting-schema.ts'
-import { type Context, route } from '../route.ts'
-import { ownDevice } from './own-device.ts'
-import { taskScopeOf } from './scope.ts'
+import { int64Out, reasonFields } from '../output/fields.ts'
+import { MIB, type RouteContext, route } from '../route.ts'
+import { ownDevice, taskScopeOf } from '../scope.ts'
 
 const shared = {
   method: 'post',
   access: 'admin',
   bodyLimit: MIB,
   verbatim: 'message.ext',
-  failures: [40003, 40004],
+  failures: [40003, 40004, 42901],
 } as const
 
 export const notify = route({
@@ -28,7 +26,7 @@ export const notify = route({
   tag: 'Push',
   summary: 'Send a push notification',
   description:
-    'Answers when the task is committed. The same `setting.request_id` again answers the first task’s id and pushes nothing.',
+    'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task and pushes nothing.',
   input: z.strictObject({ audience, setting, message }),
   answer: z.object({ task_id: int64Out }),
   example: {
@@ -47,7 +45,7 @@ export const notify = route({
   async handler(context, input, ext) {
     const { deps } = context
     const task = newTask(taskScopeOf(context), input, ext)
-    // Before the checks that depend on the clock: a repeated request must not fail because time has passed.
+    // Before the checks that depend on the time: a repeated request must not fail because time has passed.
     if (task.requestId !== undefined) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
       if (known !== undefined) return answer(context, known, false)
@@ -62,14 +60,14 @@ export const explainPush = route({
   ...shared,
   path: '/push/explain',
   tag: 'Push',
-  summary: 'Which channel a device would get for a notification, and why',
-  description: 'Takes the body of notify and a push token; the audience may be left out. Sends nothing.',
+  summary: 'Explain which channel a notification would take for a device',
+  description: 'Takes the body of notify and a push token; the audience is optional. Sends nothing.',
   input: z.strictObject({ audience: optional(audience), setting, message, push_token: required(pushToken) }),
   example: { message: { title: 'Order shipped' }, push_token: '$PUSH_TOKEN' },
   answer: z.object({
-    channel: z.string().nullable().describe('Null when no channel can take the device.'),
-    reason: z.string(),
-    others: z.array(z.object({ channel: z.string(), reason: z.string() })),
+    channel: z.string().nullable().describe('Null if no channel can reach the device.'),
+    ...reasonFields,
+    others: z.array(z.object({ channel: z.string(), ...reasonFields })),
   }),
   async handler(context, input, ext) {
     const { deps } = context
@@ -77,21 +75,29 @@ export const explainPush = route({
     const task = newTask(taskScopeOf(context), wanted, ext)
     await checkNow(context, task)
     const { deviceId } = await ownDevice(context, input.push_token)
-    return explain(deps, task, deviceId)
+    const { channel, reason, others } = await explain(deps, task, deviceId)
+    return {
+      ...shown(channel, reason),
+      others: others.map((other) => shown(other.channel, other.reason)),
+    }
   },
 })
 
-/** The line that ties a request to its task: from here on the task's id is what logs, counters and callers know. */
-function answer({ deps, appId, requestId }: Context, taskId: number, fresh: boolean) {
+function shown<Name extends string | null>(channel: Name, { code, text }: Reason) {
+  return { channel, code, reason: text }
+}
+
+/** Logs which request created the task; all later log lines have only the task's id. */
+function answer({ deps, appId, requestId }: RouteContext, taskId: number, fresh: boolean) {
   deps.meters.accepted(fresh)
   deps.log.info(
     { requestId, task: taskId, app: appId },
-    fresh ? 'a task was accepted' : 'a request_id was used again',
+    fresh ? 'task accepted' : 'request_id repeated; returned the existing task',
   )
   return { task_id: taskId }
 }
 
-async function checkNow({ deps }: Context, { message }: NewTask): Promise<void> {
+async function checkNow({ deps }: RouteContext, { message }: NewTask): Promise<void> {
   if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
     throw new Failure(40002, 'message.show_end_time must be in the future.')
   if (deps.probe && message.attachmentUrl !== undefined && isPicture(message.attachmentUrl)) {

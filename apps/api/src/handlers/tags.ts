@@ -2,15 +2,15 @@ import { addTags, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { name, optional, pushToken, required } from '../input/fields.ts'
-import { type Context, route } from '../route.ts'
-import { ownDevice } from './own-device.ts'
+import { type RouteContext, route } from '../route.ts'
+import { ownDevice } from '../scope.ts'
 
 const tag = 'Devices'
 const path = '/user/push/tag'
 const tags = required(z.array(required(name(64))).max(tagsPerDevice))
-const answer = z.object({ tags: z.array(z.string()).describe('The tags the device has now.') })
+const answer = z.object({ tags: z.array(z.string()).describe('The tags of the device after the call.') })
 
-async function tagsNow(context: Context, deviceId: number) {
+async function tagsNow(context: RouteContext, deviceId: number) {
   return { tags: await tagsOf(context.deps.db, context.appId, deviceId) }
 }
 
@@ -19,7 +19,7 @@ export const readTags = route({
   path,
   tag,
   access: 'user',
-  summary: 'The tags of a device',
+  summary: 'List the tags of a device',
   example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
@@ -36,13 +36,13 @@ export const addDeviceTags = route({
   access: 'user',
   summary: 'Add tags to a device',
   example: { push_token: '$PUSH_TOKEN', tags: ['beta'] },
-  description: `At most ${tagsPerDevice} tags a device, 64 characters each; all are added or none.`,
+  description: `A device has at most ${tagsPerDevice} tags of at most 64 characters. Either all tags are added or none.`,
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
     const { deviceId } = await ownDevice(context, input.push_token)
     if ((await addTags(context.deps.db, context.appId, deviceId, input.tags)) === 'too many')
-      throw new Failure(40002, `tags would give the device more than ${tagsPerDevice} tags.`)
+      throw new Failure(40002, `tags: the device would have more than ${tagsPerDevice} tags.`)
     return tagsNow(context, deviceId)
   },
 })
@@ -79,7 +79,9 @@ export const removeAllTags = route({
   },
 })
 
-const aliasAnswer = z.object({ alias: z.string().nullable().describe('The alias the device has now.') })
+const aliasAnswer = z.object({
+  alias: z.string().nullable().describe('The alias of the device after the call.'),
+})
 
 export const setDeviceAlias = route({
   method: 'post',
@@ -87,7 +89,7 @@ export const setDeviceAlias = route({
   tag,
   access: 'user',
   summary: 'Set the alias of a device',
-  description: 'One alias a device; any number of devices may share it.',
+  description: 'A device has one alias; any number of devices may share it.',
   example: { push_token: '$PUSH_TOKEN', alias: 'carol' },
   input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
   answer: aliasAnswer,
@@ -104,7 +106,7 @@ export const clearDeviceAlias = route({
   tag,
   access: 'user',
   summary: 'Clear the alias of a device',
-  description: 'With `alias`, only if it is the one the device has.',
+  description: 'If `alias` is given, only if it is the current alias.',
   example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken), alias: optional(name(128)) }),
   answer: aliasAnswer,

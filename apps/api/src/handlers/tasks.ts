@@ -1,5 +1,5 @@
 import {
-  type ControlAnswer,
+  type ControlResult,
   cancelTask,
   listTasks,
   pauseTask,
@@ -10,11 +10,11 @@ import {
 import { publicChannelNames, taskStates } from '@herald/domain'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
-import { cutPage, DEFAULT_PAGE, int64Out, pageOf } from '../input/answers.ts'
 import { int64, integer, optional, required } from '../input/fields.ts'
-import { type Context, route } from '../route.ts'
-import { taskScopeOf } from './scope.ts'
-import { showTask, taskRecord } from './task-record.ts'
+import { int64Out, pageOf, readPage, reasonFields } from '../output/fields.ts'
+import { showTask, taskRecord } from '../output/task-record.ts'
+import { type RouteContext, route } from '../route.ts'
+import { taskScopeOf } from '../scope.ts'
 
 const tag = 'Push'
 
@@ -23,13 +23,13 @@ const counters = publicChannelNames.flatMap((channel) =>
 )
 const meanings = {
   sent: 'Accepted by the vendor.',
-  received: 'A receipt says that the device has it.',
-  target: 'Devices assigned to the channel: they have a usable binding.',
+  received: 'Devices for which a receipt arrived.',
+  target: 'Devices assigned to the channel because they have a usable binding.',
 }
 const nativeMeanings = {
   ...meanings,
-  sent: 'Written to a connection, once per device.',
-  target: 'Devices assigned to the channel: an open connection, or the inbox.',
+  sent: 'Written to a connection, counted once per device.',
+  target: 'Devices assigned to the channel, with an open connection or through the inbox.',
 }
 
 export const taskDetail = route({
@@ -38,7 +38,7 @@ export const taskDetail = route({
   tag,
   access: 'admin',
   summary: 'Query push statistics',
-  description: 'Known tasks in the order asked, each once; unknown ids are left out.',
+  description: 'Returns known tasks in the requested order, without duplicates; unknown ids are omitted.',
   example: { list: ['$TASK_ID'] },
   input: z.strictObject({ list: required(z.array(int64).max(1000)).describe('Task IDs.') }),
   answer: z.array(
@@ -62,7 +62,7 @@ export const taskDetail = route({
   },
 })
 
-/** Ids of tasks are below 2^53: beyond that one is like another, and a double could round it out of int64. */
+/** Task ids are below 2^53, so larger ones can be clamped; a double could round them beyond int64. */
 const ownId = (id: bigint) =>
   Number(id > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : id < 0n ? 0n : id)
 
@@ -71,30 +71,31 @@ export const taskList = route({
   path: '/push/task/list',
   tag,
   access: 'admin',
-  summary: 'Tasks, newest first, with state, progress, rate and ETA',
+  summary: 'List tasks, newest first',
+  description: 'With state, progress, rate and estimated time left.',
   example: { limit: 10 },
   input: z.strictObject({
-    limit: optional(integer(1, 1000)).describe('At most so many tasks; default 100.'),
-    before: optional(int64).describe('Only tasks older than this one: the `next` of the page before.'),
+    limit: optional(integer(1, 1000)).describe('Maximum number of tasks (default 100).'),
+    before: optional(int64).describe('Return only tasks older than this one: `next` of the previous page.'),
     state: optional(z.enum(taskStates)),
   }),
   answer: pageOf(taskRecord),
-  async handler(context, input) {
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listTasks(context.deps.db, taskScopeOf(context), {
-      limit: limit + 1,
-      before: input.before === undefined ? undefined : ownId(input.before),
-      state: input.state,
-    })
-    return cutPage(rows, limit, (task) => task.taskId, showTask)
+  handler(context, { limit, state, before: id }) {
+    const before = id === undefined ? undefined : ownId(id)
+    return readPage(
+      { limit },
+      (page) => listTasks(context.deps.db, taskScopeOf(context), { limit: page.limit, before, state }),
+      (task) => task.taskId,
+      showTask,
+    )
   },
 })
 
 type Verb = (
-  db: Context['deps']['db'],
+  db: RouteContext['deps']['db'],
   scope: ReturnType<typeof taskScopeOf>,
   id: bigint,
-) => Promise<ControlAnswer>
+) => Promise<ControlResult>
 
 function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: Verb) {
   return route({
@@ -116,7 +117,7 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
   })
 }
 
-export const taskCancel = control('cancel', 'Stop a task: what is not sent yet is cancelled', cancelTask)
+export const taskCancel = control('cancel', 'Cancel what a task has not sent yet', cancelTask)
 export const taskPause = control('pause', 'Pause a task', pauseTask)
 export const taskResume = control('resume', 'Resume a paused task', resumeTask)
 
@@ -125,7 +126,7 @@ export const taskFailureList = route({
   path: '/push/task/failures',
   tag,
   access: 'admin',
-  summary: 'Failures of a task by channel and reason, with sample devices',
+  summary: 'List the failures of a task by channel and reason, with sample devices',
   example: { task_id: '$TASK_ID' },
   input: z.strictObject({ task_id: required(int64) }),
   answer: z.array(
@@ -134,9 +135,12 @@ export const taskFailureList = route({
       fate: z
         .string()
         .describe(
-          'failed: given up; moved: went on to another channel; expired: its time ran out; cancelled: stopped before it was sent',
+          'failed: given up; moved: sent through another channel; expired: the TTL elapsed; cancelled: the task was cancelled before it was sent',
         ),
-      reason: z.string(),
+      ...reasonFields,
+      code: reasonFields.code
+        .nullable()
+        .describe('As in explain; null for failures recorded by a version of Herald without codes.'),
       count: z.int(),
       samples: z.array(z.object({ device_id: int64Out, device_guid: z.string().nullable() })),
     }),

@@ -1,18 +1,21 @@
 import { findUserById, findUserByLogin, findUserByName, isApplicationSecret } from '@herald/db/tenants'
 import { z } from 'zod'
-import { logIn, tokenRecord } from '../auth/log-in.ts'
+import { audit } from '../audit.ts'
+import { limitFailures, logIn, tokenRecord } from '../auth/log-in.ts'
 import { Failure } from '../codes.ts'
-import { int64Out, timestamp } from '../input/answers.ts'
 import { deviceGuid, int64, name, optional, required, text } from '../input/fields.ts'
+import { int64Out, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
 
 const password = required(text(1024))
-const device = optional(deviceGuid).describe('Device ID; when set, the answer contains a push token.')
+const device = optional(deviceGuid).describe(
+  'Device ID; if set, the response contains the push token of the device.',
+)
 
 const adminRecord = z.object({
-  access_key_secret: z.string().describe('File key: 32 random bytes in hex, new for every login.'),
+  access_key_secret: z.string().describe('File key: 32 random bytes in hex, new for each login.'),
   encrypt_type: z.int().describe('Whether an encrypted connection is enabled; always 0.'),
-  expire: timestamp.describe('When the token ends, Unix time in seconds.'),
+  expire: timestamp.describe('Expiry of the token, Unix time in seconds.'),
   public_key: z.string().describe('PEM of the key that verifies `token`.'),
   store_token: z.string().describe('File token: a JWT with the audience `store`.'),
   token: z.string().describe('Access token: the value of the header `access-token` on later calls.'),
@@ -22,11 +25,15 @@ const userRecord = adminRecord.extend({
   push_token: z.string().optional().describe('Present when device_guid was sent.'),
 })
 
+const failureLimits =
+  'Failed logins are limited: ten per name and per user in 15 minutes, and per address. A server that logs in for its users sends its admin token, too: calls with it have no limit per address.'
+
 const login = {
   method: 'post',
   tag: 'Tokens',
   access: 'public',
   limit: 'login',
+  description: failureLimits,
   answer: userRecord,
   failures: [40103, 42902],
 } as const
@@ -50,7 +57,7 @@ export const tokenByLogin = route({
   ...login,
   path: '/token/login',
   summary: 'Token by login name and password',
-  description: 'The login name is a mobile number, an email or a username, looked up in this order.',
+  description: `The login name is a mobile number, an email or a username, looked up in this order. ${failureLimits}`,
   example: { login_name: '$USERNAME', password: '$PASSWORD' },
   input: z.strictObject({ login_name: required(name(320)), password, device_guid: device }),
   handler: (context, input) =>
@@ -80,16 +87,21 @@ export const tokenByName = route({
 export const tokenForAdmin = route({
   ...login,
   path: '/token/admin',
-  summary: 'Token of an admin by the secret of the application',
+  summary: 'Admin token by the secret of the application',
+  description: 'Failed logins are limited per address.',
   example: { app_secret: '$APP_SECRET' },
   input: z.strictObject({ app_secret: required(text(256)) }),
   answer: adminRecord,
-  failures: [40103],
   async handler(context, { app_secret }) {
     const { deps, appId, application } = context
-    if (!(await isApplicationSecret(deps.db, appId, app_secret)))
+    await limitFailures(context, async () => {
+      if (await isApplicationSecret(deps.db, appId, app_secret)) return
+      await audit(context, 'token.admin_refused')
       throw new Failure(40103, 'The login failed: the app_secret is wrong.')
-    return tokenRecord(context, 'admin', appId, application.tokenVersion)
+    })
+    await audit({ ...context, caller: { role: 'admin', actor: 'admin' } }, 'token.admin')
+    const { tokenVersion: version } = application
+    return tokenRecord(deps.sessions.tokens, { app: appId, role: 'admin', subject: appId, version })
   },
 })
 
@@ -99,10 +111,10 @@ export const revokeTokens = route({
   tag: 'Tokens',
   access: 'anyone',
   groupRefused: true,
-  summary: 'End all tokens of the acting user',
+  summary: 'Revoke all tokens of the acting user',
   description:
-    'On every process within 2 seconds. An admin token that acts as nobody ends all admin tokens of its application.',
-  // The admin's own call would end the token that every other example uses.
+    'Takes effect on all processes within 2 seconds. The push tokens of the user’s devices are replaced, too; a login returns the new one. An admin token without the header user_id revokes all admin tokens of its application.',
+  // As an admin the example would revoke the token that all other examples use.
   shownAsUser: true,
   input: z.strictObject({}),
   answer: z.object({ revoked: z.literal(true) }),

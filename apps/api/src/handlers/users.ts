@@ -1,38 +1,21 @@
-import { changePassword, createUser, listUsers, removeUser, type User } from '@herald/db/tenants'
+import { changePassword, createUser, listUsers, removeUser } from '@herald/db/tenants'
 import { z } from 'zod'
+import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { cutPage, DEFAULT_PAGE, int64Out, pageOf, seconds, timestamp } from '../input/answers.ts'
 import { int64, name, optional, page, required, text } from '../input/fields.ts'
+import { int64Out, pageOf, readPage } from '../output/fields.ts'
+import { showUser, userRecord } from '../output/user-record.ts'
 import { route } from '../route.ts'
-import { note } from './audit.ts'
-import { scopeOf } from './scope.ts'
+import { scopeOf } from '../scope.ts'
 
 const tag = 'Users and groups'
 const password = required(text(1024))
 const mobile = optional(
-  z.string().regex(/^\+?\d{3,20}$/, { error: 'must be 3 to 20 digits, with + in front if need be' }),
+  z.string().regex(/^\+?\d{3,20}$/, { error: 'must have 3 to 20 digits, with an optional leading +' }),
 )
 const email = optional(
   name(254).refine((value) => /^[^\s@]+@[^\s@]+$/.test(value), { error: 'must be an email address' }),
 )
-
-export const userRecord = z.object({
-  user_id: int64Out,
-  username: z.string(),
-  mobile: z.string().nullable(),
-  email: z.string().nullable(),
-  created_at: timestamp,
-})
-
-export function showUser(user: User): z.input<typeof userRecord> {
-  return {
-    user_id: user.userId,
-    username: user.username,
-    mobile: user.mobile,
-    email: user.email,
-    created_at: seconds(user.createdAt),
-  }
-}
 
 export const addUser = route({
   method: 'post',
@@ -51,7 +34,7 @@ export const addUser = route({
     const created = await createUser(deps.db, scopeOf(context), {
       username: input.username,
       mobile: input.mobile,
-      // Addresses differ in case only on paper; logins are compared in lower case.
+      // Logins are compared in lower case.
       email: input.email?.toLowerCase(),
       passwordHash,
     })
@@ -65,15 +48,17 @@ export const userList = route({
   path: '/admin/user/list',
   tag,
   access: 'admin',
-  summary: 'Users by id',
+  summary: 'List users',
   example: { limit: 10 },
   input: z.strictObject({ ...page }),
   answer: pageOf(userRecord),
-  async handler(context, input) {
-    const limit = input.limit ?? DEFAULT_PAGE
-    const rows = await listUsers(context.deps.db, scopeOf(context), { after: input.after, limit: limit + 1 })
-    return cutPage(rows, limit, (user) => user.userId, showUser)
-  },
+  handler: (context, input) =>
+    readPage(
+      input,
+      (page) => listUsers(context.deps.db, scopeOf(context), page),
+      (user) => user.userId,
+      showUser,
+    ),
 })
 
 export const userRemove = route({
@@ -83,15 +68,16 @@ export const userRemove = route({
   access: 'admin',
   summary: 'Remove a user',
   example: { user_id: '$OTHER_USER_ID' },
-  description: 'Ends the user’s tokens. Devices stay, without an owner, alias, tags, badge and inbox.',
+  description:
+    'Revokes the user’s tokens. The devices remain, with new push tokens and without owner, alias, tags, badge and inbox.',
   input: z.strictObject({ user_id: required(int64) }),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { user_id }) {
     const { deps, appId } = context
-    if (!(await removeUser(deps.db, scopeOf(context), user_id)))
+    if (!(await removeUser(deps.db, deps.pushTokens, scopeOf(context), user_id)))
       throw new Failure(40401, `The user ${user_id} does not exist.`)
     deps.sessions.forgetUser(appId, user_id)
-    await note(context, 'user.remove', { user_id: String(user_id) })
+    await audit(context, 'user.remove', { user_id: String(user_id) })
     return { removed: true as const }
   },
 })
@@ -102,7 +88,8 @@ export const userPassword = route({
   tag,
   access: 'admin',
   summary: 'Change the password of a user',
-  description: 'Ends the user’s tokens.',
+  description:
+    'Revokes the user’s tokens and replaces the push tokens of its devices; a login returns the new one.',
   input: z.strictObject({ user_id: required(int64), password }),
   answer: z.object({ changed: z.literal(true) }),
   failures: [42901],
@@ -110,10 +97,10 @@ export const userPassword = route({
   async handler(context, input) {
     const { deps, appId } = context
     const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
-    if (!(await changePassword(deps.db, scopeOf(context), input.user_id, hash)))
+    if (!(await changePassword(deps.db, deps.pushTokens, scopeOf(context), input.user_id, hash)))
       throw new Failure(40401, `The user ${input.user_id} does not exist.`)
     deps.sessions.forgetUser(appId, input.user_id)
-    await note(context, 'user.password', { user_id: String(input.user_id) })
+    await audit(context, 'user.password', { user_id: String(input.user_id) })
     return { changed: true as const }
   },
 })

@@ -1,4 +1,4 @@
-/** Absent, null, "", only white space, [] or {}: the value selects its default. */
+/** Returns whether a value is absent, null, "", only white space, [] or {}; such a value selects the default. */
 export function isBlank(value: unknown): boolean {
   if (value === undefined || value === null) return true
   if (typeof value === 'string') return value.trim() === ''
@@ -12,7 +12,7 @@ export function dropBlank(value: unknown): unknown {
   return isBlank(value) ? undefined : value
 }
 
-/** Whether nothing is set in an object whose blanks are already undefined. */
+/** Returns whether all fields of an object are undefined. */
 export function isEmpty(value: object | undefined): boolean {
   return value === undefined || Object.values(value).every((field) => field === undefined)
 }

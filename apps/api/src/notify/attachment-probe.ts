@@ -4,18 +4,18 @@ import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { isPublicAddress } from './public-address.ts'
 
-/** Looks a picture up; answers what is wrong with it, or undefined. */
+/** Fetches a picture; returns what is wrong with it, or undefined. */
 export type AttachmentProbe = (url: string) => Promise<string | undefined>
 
 const LIMIT_MS = 3_000
-const MOST_BYTES = 1024 * 1024
-const REDIRECTS = 3
+const MAX_BYTES = 1024 * 1024
+const MAX_REDIRECTS = 3
 
 class Refused extends Error {}
 
 /**
- * A caller makes us call an address of their choice. So the address is resolved here, every result must be public, and the
- * connection goes to exactly the address that was checked: a name that resolves differently a moment later changes nothing.
+ * Callers choose the URL, so this must not reach internal addresses (SSRF): the name is resolved here, every result must
+ * be public, and the connection goes to the address that was checked, even if the name resolves differently a moment later.
  */
 export function createAttachmentProbe(
   options: {
@@ -30,7 +30,7 @@ export function createAttachmentProbe(
     const bare = host.replace(/^\[|\]$/g, '')
     const addresses = isIP(bare) ? [bare] : await resolveName(bare)
     if (addresses.length === 0 || !addresses.every(mayCall))
-      throw new Refused('must not lead to a private address')
+      throw new Refused('must not point to a private address')
     return addresses[0]!
   }
 
@@ -60,10 +60,10 @@ export function createAttachmentProbe(
       const { statusCode = 0, headers } = response
       if (statusCode < 300 || statusCode > 399 || headers.location === undefined) return response
       response.destroy()
-      if (hops === REDIRECTS) throw new Refused('is redirected too often')
+      if (hops === MAX_REDIRECTS) throw new Refused('has too many redirects')
       url = new URL(headers.location, url)
       if (url.protocol !== 'http:' && url.protocol !== 'https:')
-        throw new Refused('is redirected away from HTTP')
+        throw new Refused('redirects to a protocol other than HTTP')
     }
   }
 
@@ -74,11 +74,11 @@ export function createAttachmentProbe(
     if (head.statusCode === 200 && length !== undefined) return judge(Number(length))
     const get = await follow(url, 'GET', signal)
     try {
-      if (get.statusCode !== 200) return `answers with the status ${get.statusCode}`
+      if (get.statusCode !== 200) return `responds with status ${get.statusCode}`
       let size = 0
       for await (const chunk of get) {
         size += (chunk as Buffer).length
-        if (size >= MOST_BYTES) break
+        if (size >= MAX_BYTES) break
       }
       return judge(size)
     } finally {
@@ -92,7 +92,7 @@ export function createAttachmentProbe(
       return await probe(new URL(url), signal)
     } catch (error) {
       if (error instanceof Refused) return error.message
-      return signal.aborted ? `did not answer within ${limitMs / 1000} s` : 'cannot be fetched'
+      return signal.aborted ? `did not respond within ${limitMs / 1000} s` : 'cannot be fetched'
     }
   }
 }
@@ -102,5 +102,5 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 function judge(bytes: number): string | undefined {
-  return bytes < MOST_BYTES ? undefined : 'must be a picture of less than 1 MB'
+  return bytes < MAX_BYTES ? undefined : 'must be a picture of less than 1 MB'
 }

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { isBlank } from '../input/blank.ts'
 import { int64, text } from '../input/fields.ts'
 
-const MOST = 500
+const MAX_ITEMS = 500
 const KEYS = 'tag, alias, user_id or push_token'
 
-/** Blank entries match nobody, so they are dropped; a list of nothing else is blank. */
+/** Blank entries match no device and are dropped; a list without other entries is blank. */
 const dropBlankItems = (value: unknown) => {
   if (!Array.isArray(value)) return isBlank(value) ? undefined : value
   const items = value.filter((item) => !(typeof item === 'string' && item.trim() === ''))
@@ -14,13 +14,13 @@ const dropBlankItems = (value: unknown) => {
 }
 
 const list = <Item extends z.ZodType>(item: Item) =>
-  z.preprocess(dropBlankItems, z.array(item).optional()).meta({ maxItems: MOST })
+  z.preprocess(dropBlankItems, z.array(item).optional()).meta({ maxItems: MAX_ITEMS })
 
 const keys = z.strictObject({
-  tag: list(text(1024)).describe('Devices labelled with any listed tag.'),
-  alias: list(text(1024)).describe('Devices with any listed alias.'),
-  user_id: list(int64).describe('Devices of any listed user ID.'),
-  push_token: list(text(1024)).describe('Devices with any listed push token.'),
+  tag: list(text(1024)).describe('Devices with any of these tags.'),
+  alias: list(text(1024)).describe('Devices with any of these aliases.'),
+  user_id: list(int64).describe('Devices of any of these users.'),
+  push_token: list(text(1024)).describe('Devices with any of these push tokens.'),
 })
 
 function audienceOf(value: z.output<typeof keys>): Audience | undefined {
@@ -32,7 +32,7 @@ function audienceOf(value: z.output<typeof keys>): Audience | undefined {
   return { kind: 'push_token', pushTokens: value.push_token! }
 }
 
-/** Whom a push is for. Everything wrong with it but an unknown key or a mistyped item is 40003. */
+/** The recipients of a push. Its failure code is 40003, except for an unknown key or an item of the wrong type. */
 export const audience = z
   .unknown()
   .transform((value, context): Audience => {
@@ -43,10 +43,10 @@ export const audience = z
     if (isBlank(value)) return refuse('must not be blank')
     if (value === 'all') return { kind: 'all' }
     if (typeof value !== 'object' || Array.isArray(value))
-      return refuse(`must be the string all, or an object with one of ${KEYS}`)
+      return refuse(`must be the string all or an object with one of ${KEYS}`)
     for (const [key, items] of Object.entries(value as object))
-      if (Array.isArray(items) && items.length > MOST && Object.hasOwn(keys.shape, key))
-        return refuse(`must have at most ${MOST} items in ${key}`)
+      if (Array.isArray(items) && items.length > MAX_ITEMS && Object.hasOwn(keys.shape, key))
+        return refuse(`must have at most ${MAX_ITEMS} items in ${key}`)
     const read = keys.safeParse(value)
     if (!read.success) {
       context.issues.push(...read.error.issues.map((issue) => ({ ...issue, input: value }) as never))
@@ -55,8 +55,7 @@ export const audience = z
     return audienceOf(read.data) ?? refuse(`must have exactly one non-blank key of ${KEYS}`)
   })
   .meta({
-    description:
-      'Target: the string `all`, or an object with exactly one non-blank key of at most 500 items.',
+    description: 'The string `all`, or an object with exactly one non-blank key of at most 500 items.',
     oneOf: [{ type: 'string', const: 'all' }, z.toJSONSchema(keys, jsonSchemaOptions())],
   })
 

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net'
 
-/** Addresses that are not for strangers to have us call: https://www.iana.org/assignments/iana-ipv4-special-registry/ */
+/** Special-purpose addresses: https://www.iana.org/assignments/iana-ipv4-special-registry/ */
 const reserved4: [string, number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -18,7 +18,7 @@ const reserved4: [string, number][] = [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ]
-/** In IPv6 only this block is routed; what is carved out of it wraps or documents other addresses. */
+/** In IPv6 only 2000::/3 is routed; the reserved blocks in it embed IPv4 addresses or are for documentation. */
 const routed6: [string, number] = ['2000::', 3]
 const reserved6: [string, number][] = [
   ['2001::', 23],

@@ -1,28 +1,30 @@
-import { sequenceWords, strategies } from '@herald/domain'
+import { cardOf, defaultSequence, sequenceWords, strategies, upsChannels } from '@herald/domain'
 import { z } from 'zod'
 import { integer, name, optional } from '../input/fields.ts'
 
-/** How a push is to be sent. */
+const ups = upsChannels.map((channel) => cardOf(channel).title.en).join(', ')
+
+/** How to send a push. */
 export const setting = optional(
   z.strictObject({
     request_id: optional(name(128)).describe(
-      'Deduplication ID. The same ID again pushes nothing and answers the first task. Blank means no deduplication.',
+      'Deduplication ID. Repeating it pushes nothing and returns the id of the first task. Blank: no deduplication.',
     ),
     distribution_strategy: optional(z.enum(strategies)).describe(
-      '`combined`: native first, vendor if the device is not online there; blank means combined.',
+      '`combined`: native channel first, a vendor channel if the device is not connected (default combined).',
     ),
     ospush_sequence: optional(z.array(z.enum(sequenceWords))).describe(
-      'Vendor priority; `ups` stands for Xiaomi, Huawei, Meizu, OPPO, vivo and Honor. Blank means [ups, fcm].',
+      `Vendor priority; \`ups\` is short for ${ups} (default [${defaultSequence.join(', ')}]).`,
     ),
-    speed: optional(integer(1, 1_000_000)).describe('Devices per second over all channels.'),
+    speed: optional(integer(1, 1_000_000)).describe('Maximum devices per second over all channels.'),
     priority: optional(z.enum(['high', 'normal'])).describe(
-      'Blank means high up to 1000 devices, normal beyond.',
+      'Default: high up to 1000 devices, normal above.',
     ),
     ttl: optional(integer(0, 2_592_000)).describe(
-      'Seconds the push may wait for the device; default 86400; 0 = only if reachable now.',
+      'Seconds that the push may wait for the device (default 86400); 0: only if it is reachable now.',
     ),
     message_class: optional(z.enum(['service', 'marketing'])).describe(
-      'Blank means the default of the certificate, else marketing.',
+      'Default: that of the certificate, otherwise marketing.',
     ),
   }),
 )

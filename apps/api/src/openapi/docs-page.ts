@@ -3,7 +3,7 @@ import type { OpenApiDocument, Operation } from './document.ts'
 import { introduction } from './introduction.ts'
 import { demoVariables, type Field, readOperation } from './operation-parts.ts'
 
-/** The document for people: one page, no script, nothing loaded from elsewhere. */
+/** Renders the document as one HTML page without scripts or external resources. */
 export function docsPage(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -30,7 +30,7 @@ ${Object.entries(codes)
 }
 
 const intro = `${introduction.map((paragraph) => `<p>${wordsOf(paragraph)}</p>`).join('\n')}
-<p>The examples below work as they stand after <code>npm start</code>, in the same folder, once these lines have run:</p>
+<p>To run the examples below against the demo application, start it with <code>npm start</code> and run these lines in the same folder:</p>
 <pre>${escapeHtml(demoVariables)}</pre>`
 
 function operationPart(path: string, method: string, operation: Operation): string {
@@ -43,7 +43,7 @@ ${operation.description
 ${query.length > 0 ? `<h4>Query</h4>${fieldTable(query)}` : ''}
 ${body ? `<h4>Body</h4>${fieldTable(body)}` : ''}
 <h4>Example</h4><pre>${escapeHtml(curl)}</pre>
-<h4>Answer (data)</h4>${fieldTable(answer)}
+<h4>Response (data)</h4>${fieldTable(answer)}
 <h4>Failures</h4><p>${failures.map((code) => `<code>${code}</code>`).join(' ')}</p></details>`
 }
 
@@ -61,7 +61,7 @@ function slug(name: string): string {
   return name.toLowerCase().replaceAll(/\W+/g, '-')
 }
 
-/** The little Markdown that descriptions have. */
+/** Descriptions contain no other Markdown than code. */
 function wordsOf(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>')
 }

@@ -1,6 +1,5 @@
-import { sizeText, USUAL_BODY } from '../body-size.ts'
 import { type Code, codes, statusOf } from '../codes.ts'
-import type { Route } from '../route.ts'
+import { DEFAULT_BODY_LIMIT, type Route, sizeText } from '../route.ts'
 import { routes } from '../routes.ts'
 import { failuresOf } from './failures.ts'
 import { introduction } from './introduction.ts'
@@ -26,7 +25,7 @@ export type Operation = {
   security: Record<string, string[]>[]
 }
 
-/** The document is built from the table the server routes by and the schemas it checks with, so they cannot disagree. */
+/** Built from the same routes and schemas as the server, so that they cannot differ. */
 export function openApiDocument(publicUrl?: string): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {}
   for (const route of routes) {
@@ -51,9 +50,9 @@ export function openApiDocument(publicUrl?: string): OpenApiDocument {
 
 const description = `${introduction.join('\n\n')}
 
-The console's session cookie stands in for the access-token of an admin, and for the operator key. A request that relies on it carries the header x-herald-console: 1 and comes from the console's own origin.
+The console's session cookie replaces the access-token of an admin, or the operator key. A request that uses it must have the header x-herald-console: 1 and come from the console's own origin.
 
-In examples, words like $PUSH_TOKEN stand for values of your own; /docs shows how to take them from the demo application.
+In examples, replace names like $PUSH_TOKEN with your own values; /docs shows how to get them from the demo application.
 
 | code | when |
 |---|---|
@@ -92,14 +91,14 @@ function operationId({ method, path }: Route): string {
 }
 
 const accessText: Record<Route['access'], string> = {
-  public: 'Needs no access-token.',
-  user: 'For a user token, or an admin token with the header user_id.',
-  holder: 'Needs no access-token; one that is sent must be good.',
-  anyone: 'For a user token or an admin token.',
-  admin: 'For an admin token.',
-  operator: 'For the operator key, sent as `authorization: Bearer …`; needs no app_id.',
+  public: 'Requires no access-token.',
+  user: 'Requires a user token, or an admin token with the header user_id.',
+  holder: 'The access-token is optional, but must be valid if sent.',
+  anyone: 'Requires a user token or an admin token.',
+  admin: 'Requires an admin token.',
+  operator: 'Requires the operator key, sent as `authorization: Bearer …`; app_id is not needed.',
 }
-const groupText = 'Refused (40301) to an admin acting for a group.'
+const groupText = 'Refused (40301) for an admin acting for a group.'
 
 function headersOf({ access, shownAsUser }: Route): JsonSchema[] {
   if (access === 'operator') return []
@@ -111,14 +110,14 @@ function headersOf({ access, shownAsUser }: Route): JsonSchema[] {
       in: 'header',
       required: false,
       schema: int64,
-      description: 'With an admin token: the call is made as an admin of that group.',
+      description: 'With an admin token: act as an admin of this group.',
     },
     {
       name: 'user_id',
       in: 'header',
       required: false,
       schema: int64,
-      description: 'With an admin token: the call is made as that user. With a user token: only its own id.',
+      description: 'With an admin token: act as this user. With a user token: must be the user’s own id.',
       ...((access === 'user' || shownAsUser) && { example: '$USER_ID' }),
     },
   ]
@@ -148,7 +147,7 @@ function bodyOf(route: Route): JsonSchema | undefined {
     }
   return {
     required: !route.input.safeParse({}).success,
-    description: `At most ${sizeText(route.bodyLimit ?? USUAL_BODY)}.`,
+    description: `At most ${sizeText(route.bodyLimit ?? DEFAULT_BODY_LIMIT)}.`,
     content: {
       'application/json': {
         schema: schemaOf(route.input, 'input'),
@@ -197,7 +196,7 @@ function responsesOf(route: Route): Record<string, JsonSchema> {
 
 const failureRef = { $ref: '#/components/schemas/Failure' }
 
-/** The codes of an operation's failures, read out of the document. */
+/** Returns the failure codes of an operation. */
 export function codesOf({ responses }: Operation): Code[] {
   return Object.values(responses).flatMap(({ content }) => {
     const { schema } = (content as { 'application/json': { schema: { allOf?: FailureParts } } })[

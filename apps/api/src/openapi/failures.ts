@@ -4,18 +4,18 @@ import type { Access, Route } from '../route.ts'
 const always: Code[] = [40002, 50001, 50301]
 const ofApplications: Code[] = [40005, 40104, 40302, 40401]
 
-/** What the gate and the limits of callers answer with. */
+/** Codes of the access checks and rate limits. */
 const byAccess: Record<Access, Code[]> = {
   public: [...ofApplications, 42901],
   holder: [...ofApplications, 40102, 40303, 42901],
   user: [...ofApplications, 40101, 40102, 40301, 40303, 42901],
   anyone: [...ofApplications, 40101, 40102, 40303, 42901],
-  // Admins are never limited.
-  admin: [...ofApplications, 40101, 40102, 40301, 40303],
-  operator: [40101, 40102, 40301, 40303],
+  // Admins have no rate limit; a wrong token or app_id has one.
+  admin: [...ofApplications, 40101, 40102, 40301, 40303, 42901],
+  operator: [40101, 40102, 40301, 40303, 42901, 42902],
 }
 
-/** Every code that a call can answer with: what the rim says to all calls like it, and what its handler adds. */
+/** Returns all codes that a call can fail with: those of all calls like it, and those of its handler. */
 export function failuresOf({ access, method, stream, groupRefused, failures = [] }: Route): Code[] {
   const found = new Set<Code>([...always, ...byAccess[access], ...failures])
   if (groupRefused) found.add(40301)

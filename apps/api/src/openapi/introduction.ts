@@ -1,6 +1,6 @@
-/** What holds for every call, in Markdown; the document and both pages begin with it. */
+/** Applies to every call; in Markdown. The OpenAPI document and both pages start with it. */
 export const introduction: readonly string[] = [
-  'Every answer is an envelope `{"code": …, "data": …, "message": …}`: code 200 and message null on success, otherwise a code of the table and one sentence. The first three digits of a code are the HTTP status.',
-  'Every call but the operator’s carries the header `app_id`; most carry `access-token`. With an admin token the header `user_id` makes the call as that user and `group_id` as an admin of that group; with a user token `user_id` may only be its own. Header names carry underscores: a proxy in front must let them pass (nginx: `underscores_in_headers on`).',
-  'Blank means absent, null, `""`, only white space, `[]` or `{}`, and selects the default. int64 is exact in both directions: a JSON number, on input also a decimal string. A field that an object does not have is refused.',
+  'Every response has the form `{"code": …, "data": …, "message": …}`. On success, code is 200 and message is null. On failure, data is null, code is one of the codes below, and message is one sentence. The first three digits of a code are the HTTP status.',
+  'All calls except the operator’s require the header `app_id`; most require `access-token`. With an admin token, the header `user_id` makes the call act as that user, and `group_id` as an admin of that group. With a user token, `user_id` may only be the user’s own id. Header names contain underscores; a proxy must pass them on (nginx: `underscores_in_headers on`).',
+  'Blank means absent, null, `""`, only white space, `[]` or `{}`, and selects the default. int64 values are exact: JSON numbers in responses, JSON numbers or decimal strings in requests. Unknown fields are refused.',
 ]

@@ -3,7 +3,7 @@ import type { JsonSchema } from './schemas.ts'
 
 const asAdmin = `-H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json'`
 
-/** Names the values of the demo application that the examples use; a user, a group and an application are made for those that end what they name. */
+/** Shell variables for the examples. The examples that remove or revoke something get their own user, group and application. */
 export const demoVariables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
   "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
   "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
@@ -18,13 +18,13 @@ export GROUP_ID=$(curl -s -X POST "$BASE_URL/admin/group" ${asAdmin} \\
 export OTHER_APP_ID=$(curl -s -X POST "$BASE_URL/admin/app" -H "authorization: Bearer $OPERATOR_KEY" -H 'content-type: application/json' \\
   -d "{\\"name\\":\\"other-$(date +%s)\\"}" | sed 's/.*"app_id":"\\([^"]*\\).*/\\1/')`
 
-/** What pages for people say of one call, whatever they are written in. */
+/** The parts of a call that the HTML and Markdown pages show. */
 export type OperationParts = {
   query: Field[]
   /** Undefined: the call has no JSON body. */
   body: Field[] | undefined
   answer: Field[]
-  /** Of its failures. */
+  /** Failure codes. */
   codes: readonly number[]
   curl: string
 }
@@ -55,7 +55,7 @@ function fieldOf(name: string, schema: JsonSchema, required: boolean): Field {
   return { name, type: typeOf(schema), required, about: String(schema.description ?? '') }
 }
 
-/** Objects are unfolded into dotted names, as the messages of failures name them. */
+/** Lists the fields of nested objects by dotted names, as failure messages do. */
 function fieldsOf(schema: JsonSchema, prefix = ''): Field[] {
   if (schema.type === 'array') return fieldsOf(schema.items as JsonSchema, `${prefix}[]`)
   const options = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
@@ -75,8 +75,8 @@ function typeOf(schema: JsonSchema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(', ')
   if (schema.type === 'array') {
-    const most = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems} items`
-    return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}${most}`
+    const limit = schema.maxItems === undefined ? '' : `, at most ${schema.maxItems} items`
+    return `list of ${typeOf((schema.items ?? {}) as JsonSchema)}${limit}`
   }
   const limits = [
     schema.minimum !== undefined && `from ${schema.minimum}`,
@@ -97,7 +97,7 @@ function curlOf(path: string, method: string, operation: Operation, example: unk
   if (operation.security.some((scheme) => 'operatorKey' in scheme))
     lines.push(`-H "authorization: Bearer $OPERATOR_KEY"`)
   else lines.push(`-H "app_id: $APP_ID"`)
-  // A phone that holds its push token has no other: where a token is not needed none is shown.
+  // Devices call with their push token alone, so an optional access token is not shown.
   const [first = {}] = operation.security
   if ('accessToken' in first) lines.push(`-H "access-token: $TOKEN"`)
   for (const { name, example } of given('header')) lines.push(`-H "${name}: ${example}"`)
@@ -109,7 +109,7 @@ function curlOf(path: string, method: string, operation: Operation, example: unk
   return lines.join(' \\\n  ')
 }
 
-/** In double quotes when the shell has something to fill in. */
+/** In double quotes if it contains variables. */
 function shellQuoted(text: string): string {
   return text.includes('$') ? `"${text.replaceAll(/["\\`]/g, '\\$&')}"` : `'${text}'`
 }

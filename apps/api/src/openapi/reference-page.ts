@@ -3,7 +3,7 @@ import type { OpenApiDocument, Operation } from './document.ts'
 import { introduction } from './introduction.ts'
 import { demoVariables, type Field, readOperation } from './operation-parts.ts'
 
-/** The document as a page of docs/; what /docs shows, for those who read the repository. */
+/** Renders the document as docs/api-reference.md; the same content as /docs. */
 export function referencePage(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -32,14 +32,14 @@ export function referencePage(document: OpenApiDocument): string {
 
 const opening = `# API reference
 
-Written from the OpenAPI document by \`scripts/write-api-reference.ts\`; a running Herald serves the same at \`/docs\` and
-\`/openapi.json\`.
+Generated from the OpenAPI document by \`scripts/write-api-reference.ts\`. A running Herald serves the same content at \`/docs\`
+and \`/openapi.json\`.
 
 ${introduction.join('\n\n')}
 
-Fields marked * are required, and in answers always there.
+Fields marked * are required in requests and always present in responses.
 
-The examples work as they stand after \`npm start\`, in the same folder, once these lines have run:
+To run the examples against the demo application, start it with \`npm start\` and run these lines in the same folder:
 
 \`\`\`sh
 ${demoVariables}
@@ -48,7 +48,7 @@ ${demoVariables}
 
 type Place = { path: string; method: string }
 const title = ({ path, method }: Place) => `${method.toUpperCase()} ${path}`
-/** As GitHub makes the anchor of a heading. */
+/** The anchor that GitHub gives a heading. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
@@ -69,7 +69,7 @@ function operationPart(path: string, method: string, operation: Operation): stri
     '```sh',
     curl,
     '```',
-    ...part('Answer (`data`)', answer),
+    ...part('Response (`data`)', answer),
     '',
     `Failures: ${failures.map((code) => `\`${code}\``).join(' ')}`,
   ].join('\n')

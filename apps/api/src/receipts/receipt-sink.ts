@@ -1,21 +1,23 @@
+import { coalesce } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import { type ReceiptToRecord, recordReceipts } from '@herald/db/tasks'
 import type { Meters } from '../meters.ts'
-import { gather } from './gather.ts'
 
-/** Resolves when the receipts are counted. One by one they would cost a commit each. */
+/** Resolves when the receipts are counted. Requests are written together: one by one, each would cost a commit. */
 export type ReceiptSink = (receipts: ReceiptToRecord[]) => Promise<void>
 
-/** Requests whose receipts are written together at most. */
-const GROUP = 200
-/** Receipts of one statement: a vendor puts a thousand into one call, and two hundred of those outlast any time limit. */
-const ROWS = 1000
+const MAX_REQUESTS = 200
+/** Receipts per statement: a vendor sends up to 1,000 per call, and 200 calls in one statement would hit its time limit. */
+const MAX_ROWS = 1000
 
 export function createReceiptSink(db: Database, onCounted?: Meters['received']): ReceiptSink {
-  return gather<ReceiptToRecord[], void>(async (groups) => {
-    const receipts = groups.flat()
-    for (let from = 0; from < receipts.length; from += ROWS)
-      await recordReceipts(db, receipts.slice(from, from + ROWS), onCounted)
-    return groups.map(() => undefined)
-  }, GROUP)
+  const { add } = coalesce<ReceiptToRecord[]>({
+    maxItems: MAX_REQUESTS,
+    async write(groups) {
+      const receipts = groups.flat()
+      for (let from = 0; from < receipts.length; from += MAX_ROWS)
+        await recordReceipts(db, receipts.slice(from, from + MAX_ROWS), onCounted)
+    },
+  })
+  return add
 }

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Application } from '@herald/db/tenants'
+import { callerAddress } from '@herald/program'
+import { Failure } from '../codes.ts'
+import type { ApiDeps } from '../deps.ts'
+import { inputFailure } from '../input/input-failure.ts'
+import {
+  type Access,
+  type Caller,
+  type ConsoleAccess,
+  DEFAULT_BODY_LIMIT,
+  type Route,
+  type RouteContext,
+} from '../route.ts'
+import { type AccessRule, authenticate, type CallHeaders, type Identity } from './authenticate.ts'
+import { authorise } from './authorise.ts'
+import { checkJsonType, readBody } from './body.ts'
+import { browserOf, sessionKeyOf } from './browser.ts'
+import { sendData } from './envelope.ts'
+import { readJson } from './json.ts'
+import { readQuery } from './query.ts'
+import { exemptFromTimeout } from './request-timeout.ts'
+
+type AnyRoute = Route<Access | ConsoleAccess>
+
+/** Serves one call, from the headers to the answer; handlers see values only. */
+export async function serveRoute(
+  deps: ApiDeps,
+  route: AnyRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { application, caller, identity, address } = await admit(deps, route, request, response)
+  if (identity.role === 'none' || identity.role === 'user') {
+    limitAddress(deps, route, address)
+    limitCaller(deps, application.appId, caller, address)
+  }
+  const context: RouteContext = {
+    deps,
+    appId: application.appId,
+    application,
+    caller,
+    address,
+    requestId: String(response.getHeader('x-request-id')),
+    browser: browserOf(deps, request, response),
+  }
+  const leave = reserveBody(deps, route, request, application.appId)
+  try {
+    const { input, verbatim } = await readInput(
+      deps,
+      route,
+      request,
+      identity.role === 'none' ? address : undefined,
+    )
+    sendData(response, await route.handler(context, input as never, verbatim))
+  } finally {
+    leave?.()
+  }
+}
+
+/** Large bodies are counted before they are read and until their call ends, because they stay in memory while it waits. */
+function reserveBody(
+  { admission }: ApiDeps,
+  { bodyLimit }: AnyRoute,
+  request: IncomingMessage,
+  appId: string,
+): (() => void) | undefined {
+  if (bodyLimit === undefined) return undefined
+  const announced = Number(request.headers['content-length'] ?? bodyLimit)
+  return admission.bodies.enter(appId, Math.min(announced, bodyLimit))
+}
+
+/** The only access check: `authenticate` says who calls, `authorise` whether they may. Throws the failure. */
+export async function admit(
+  deps: ApiDeps,
+  rule: AccessRule,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<{ application: Application; caller: Caller; identity: Identity; address: string }> {
+  const address = callerAddress(request, deps.trustedProxies)
+  const requestId = String(response.getHeader('x-request-id'))
+  const authenticated = await authenticate(deps, rule, { headers: callHeaders(request), address, requestId })
+  const { application, identity } = authenticated
+  return { application, identity, address, caller: await authorise(deps.sessions, rule, authenticated) }
+}
+
+/** `anonymous` is the address of a caller without a token; the bodies of such callers share a budget. */
+async function readInput(
+  { bodies }: ApiDeps,
+  route: AnyRoute,
+  request: IncomingMessage,
+  anonymous: string | undefined,
+): Promise<{ input: unknown; verbatim?: string }> {
+  if (route.stream) {
+    exemptFromTimeout(request)
+    return { input: request }
+  }
+  if (route.method === 'get') return { input: check(route, readQuery(request.url ?? '')) }
+  const share = anonymous === undefined ? undefined : bodies.anonymous.open(anonymous)
+  const body = await readBody(request, route.bodyLimit ?? DEFAULT_BODY_LIMIT, { share }).finally(() =>
+    share?.close(),
+  )
+  // The body may be omitted when all its fields are optional.
+  if (body.length === 0) {
+    const nothing = route.input.safeParse({})
+    if (nothing.success) return { input: nothing.data }
+  }
+  checkJsonType(request)
+  const { value, verbatim } = readJson(body, { verbatim: route.verbatim })
+  return { input: check(route, value), verbatim }
+}
+
+function check(route: AnyRoute, value: unknown): unknown {
+  const read = route.input.safeParse(value)
+  if (read.success) return read.data
+  throw inputFailure(read.error.issues, route.method === 'get')
+}
+
+function callHeaders(request: IncomingMessage): CallHeaders {
+  const { headers } = request
+  return {
+    appId: one(headers.app_id),
+    accessToken: one(headers['access-token']),
+    userId: one(headers.user_id),
+    groupId: one(headers.group_id),
+    authorization: one(headers.authorization),
+    session: sessionKeyOf(request),
+    console: one(headers['x-herald-console']),
+    origin: one(headers.origin),
+    fetchSite: one(headers['sec-fetch-site']),
+    host: one(headers.host),
+  }
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  const value = (Array.isArray(header) ? header.join(', ') : header)?.trim()
+  return value === '' ? undefined : value
+}
+
+function limitAddress({ limits }: ApiDeps, route: AnyRoute, address: string): void {
+  const wait = route.limit === undefined ? 0 : limits[route.limit].take(address)
+  if (wait > 0)
+    throw new Failure(42901, 'Too many requests from this address; try again later.', { retryAfter: wait })
+}
+
+/** Users and anonymous callers; admins have no limit, because their servers send at the rate the business needs. */
+function limitCaller({ limits }: ApiDeps, appId: string, caller: Caller, address: string): void {
+  const wait =
+    caller.role === 'user'
+      ? limits.caller.take(`${appId}/${caller.userId}`)
+      : caller.role === 'none'
+        ? limits.address.take(address)
+        : 0
+  if (wait > 0) throw new Failure(42901, 'Too many requests; try again later.', { retryAfter: wait })
+}

@@ -1,0 +1,61 @@
+import type { StoredCallback } from '@herald/db/tasks'
+import type { CertificateCache } from '@herald/plan'
+import type { Logger } from '@herald/telemetry'
+import type { StoredCallbacks } from './stored-callbacks.ts'
+
+const SWEEP_MS = 5_000
+/** Rows per statement; a callback may have 4 MiB. */
+const ROWS = 5
+const MAX_ATTEMPTS = 20
+
+/** Periodically applies callbacks that a process stored and did not finish. */
+export function startCallbackSweep(deps: {
+  certificates: CertificateCache
+  stored: StoredCallbacks
+  log: Logger
+}) {
+  const { certificates, stored, log } = deps
+
+  async function applyAgain(callback: StoredCallback): Promise<void> {
+    const certificate = await certificates.byId(callback.certificateId)
+    const removed = 'problem' in certificate && certificate.removed
+    if (removed || callback.attempts > MAX_ATTEMPTS) {
+      log.error(
+        { callback: callback.id },
+        removed
+          ? 'dropped a vendor callback: its certificate was removed'
+          : `dropped a vendor callback that failed ${MAX_ATTEMPTS} times`,
+      )
+      await stored.forget(callback.id)
+      return
+    }
+    if ('problem' in certificate) return
+    const { adapter, settings } = certificate
+    const read = adapter.readCallback?.({ ...callback, now: callback.arrivedAt }, settings)
+    await stored.apply(callback.id, certificate, read?.ok ? read.receipts : [], callback.arrivedAt)
+  }
+
+  async function sweep(): Promise<number> {
+    const left = await stored.lease(ROWS)
+    for (const callback of left) await applyAgain(callback)
+    return left.length
+  }
+
+  let sweeping: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    sweeping = sweeping
+      .then(async () => {
+        while ((await sweep()) === ROWS) {}
+      })
+      .catch((error) => log.warn({ err: error }, 'could not sweep vendor callbacks'))
+  }, SWEEP_MS)
+  timer.unref()
+
+  return {
+    sweep,
+    async stop(): Promise<void> {
+      clearInterval(timer)
+      await sweeping
+    },
+  }
+}
