@@ -2,7 +2,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { compressAssets } from './build/compress-assets.ts'
 
-/** Only pages with figures load these. */
+/** Only pages with charts load these. */
 const drawsCharts =
   /\/node_modules\/(recharts|@mantine\/charts|victory-vendor|d3-[a-z]+|@reduxjs|redux|redux-thunk|react-redux|immer|reselect|es-toolkit|decimal\.js-light|internmap|eventemitter3)\//
 
@@ -11,14 +11,14 @@ export default defineConfig({
   plugins: [react(), compressAssets()],
   build: {
     target: 'es2022',
-    // The policy of the console allows no data: scripts or fonts, so nothing is put into other files.
+    // The content security policy allows no data: URLs, so assets are not inlined.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
       output: {
-        // By default every shared component becomes a file, and the first page asks for sixty.
+        // By default every shared component becomes a file of its own, and the first page loads sixty.
         codeSplitting: {
           groups: [
             {
@@ -27,7 +27,11 @@ export default defineConfig({
               priority: 3,
             },
             { name: 'charts', test: drawsCharts, priority: 2 },
-            { name: 'shared', test: /\/src\/(parts|words|figures|api|app)\/|\/packages\//, priority: 1 },
+            {
+              name: 'shared',
+              test: /\/src\/(components|i18n|calculations|session|api|app)\/|\/packages\//,
+              priority: 1,
+            },
           ],
         },
       },

@@ -3,12 +3,12 @@ import { join, resolve } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Plugin } from 'vite'
 
-/** Smaller files gain nothing that a packet would notice. */
-const WORTH_BYTES = 1024
+/** Compressing smaller files saves no network packet. */
+const MIN_BYTES = 1024
 
 /**
- * Writes .gz and .br beside every asset, so that the server compresses nothing per request. index.html stays plain: each
- * answer carries a nonce of its own.
+ * Writes .gz and .br next to every asset, so that the server does not compress per request. index.html is not compressed:
+ * each response contains a new nonce.
  */
 export function compressAssets(): Plugin {
   let folder = 'dist'
@@ -22,7 +22,7 @@ export function compressAssets(): Plugin {
       for (const name of globSync('assets/**/*.{js,css,svg}', { cwd: folder })) {
         const path = join(folder, name)
         const bytes = readFileSync(path)
-        if (bytes.length < WORTH_BYTES) continue
+        if (bytes.length < MIN_BYTES) continue
         writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
         writeFileSync(
           `${path}.br`,

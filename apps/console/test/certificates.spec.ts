@@ -1,20 +1,26 @@
+import { providerOf, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { certificateOf, type VendorForm, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
-import { wishOf } from '../src/pages/devices/search.ts'
+import { certificateOf, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
+import { parseSearch } from '../src/pages/devices/search.ts'
 
-const formOf = (channel: string, kind?: VendorForm['kind']) =>
-  vendorForms.find((form) => form.channel === channel && form.kind === kind)!
-const place = { environment: 1 as const, name: ' mine ' }
+const formOf = (channel: string, kind?: string) =>
+  vendorForms.find((form) => form.channel === channel && form.kind?.en === kind)!
+const settings = { environment: 1 as const, name: ' mine ' }
 
 describe('a certificate form', () => {
-  it('exists for each of the eight vendors', () => {
-    expect([...new Set(vendorForms.map(({ provider }) => provider))]).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  it('exists for every vendor', () => {
+    expect([...new Set(vendorForms.map(({ provider }) => provider))]).toEqual(vendorChannels.map(providerOf))
   })
 
-  it('puts its fields where the record has them, blank ones nowhere', () => {
+  it('sets the fields of the record and leaves out blank ones', () => {
     const values = { app_id: 'com.example', app_key: ' K ', app_secret: 'T', certificate: 'pem' }
     expect(
-      certificateOf(formOf('apns', 'P8'), place, { ...values, 'extra.bundle_ids': 'a.b, c.d ,' }, ''),
+      certificateOf(
+        formOf('apns', 'Signing key (.p8)'),
+        settings,
+        { ...values, 'extra.bundle_ids': 'a.b, c.d ,' },
+        '',
+      ),
     ).toEqual({
       provider: 1,
       environment: 1,
@@ -25,14 +31,14 @@ describe('a certificate form', () => {
       certificate: 'pem',
       extra: { bundle_ids: ['a.b', 'c.d'] },
     })
-    expect(certificateOf(formOf('fcm'), place, { app_id: ' ' }, '')).toEqual({
+    expect(certificateOf(formOf('fcm'), settings, { app_id: ' ' }, '')).toEqual({
       provider: 7,
       environment: 1,
       name: 'mine',
     })
   })
 
-  it('turns settings into what the vendor’s keys hold', () => {
+  it('converts settings to the types of the vendor’s keys', () => {
     const values = {
       'extra.region': 'intl',
       'extra.content_limit': '200',
@@ -40,7 +46,7 @@ describe('a certificate form', () => {
       'extra.channel_id': '7',
     }
     expect(
-      certificateOf(formOf('oppo'), place, values, '{"default_class":"service","region":"cn"}').extra,
+      certificateOf(formOf('oppo'), settings, values, '{"default_class":"service","region":"cn"}').extra,
     ).toEqual({
       default_class: 'service',
       region: 'intl',
@@ -50,9 +56,9 @@ describe('a certificate form', () => {
     })
   })
 
-  it('does not carry fields of another vendor over', () => {
+  it('ignores values of another vendor’s fields', () => {
     expect(
-      certificateOf(formOf('fcm'), place, { app_secret: 'of another', 'extra.vip': 'true' }, ''),
+      certificateOf(formOf('fcm'), settings, { app_secret: 'of another', 'extra.vip': 'true' }, ''),
     ).not.toHaveProperty('app_secret')
   })
 })
@@ -64,7 +70,7 @@ describe('a search for devices', () => {
     ['byUser', '42', { user_id: '42' }],
     ['byNothing', 'x', { device_guid: 'x' }],
     ['byTag', '  ', {}],
-  ])('by %j for %j asks %j', (by, value, fields) => {
-    expect(wishOf(by, value).fields).toEqual(fields)
+  ])('by %j for %j filters by %j', (by, value, fields) => {
+    expect(parseSearch(by, value).fields).toEqual(fields)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { blankDraft, type Draft, problemsOf } from '../src/pages/send/draft.ts'
+import { blankDraft, type Draft, invalidFields } from '../src/pages/send/draft.ts'
 import { platformPart } from '../src/pages/send/platform-fields.ts'
 import { previewOf } from '../src/pages/send/preview-of.ts'
 import { requestText } from '../src/pages/send/request.ts'
@@ -9,7 +9,7 @@ const draft = (fields: Partial<Draft>): Draft => ({ ...blankDraft, audience: ['v
 const request = (fields: Partial<Draft>) => JSON.parse(requestText(draft(fields)))
 
 describe('a request', () => {
-  it('has what was filled in and nothing that was left blank', () => {
+  it('contains the filled fields only', () => {
     expect(request({ title: 'Hello' })).toEqual({
       audience: { tag: ['vip'] },
       setting: { distribution_strategy: 'combined', ospush_sequence: ['ups', 'fcm'] },
@@ -17,26 +17,26 @@ describe('a request', () => {
     })
   })
 
-  it('carries ext as it was typed, numbers beyond a double included', () => {
+  it('contains ext as it was typed, large numbers included', () => {
     const ext = '{"order": 12345678901234567890, "a":1.0}'
     expect(requestText(draft({ title: 'x', ext }))).toContain(`"ext":${ext}`)
     expect(request({ ext }).message).toHaveProperty('ext.a', 1)
   })
 
-  it('reaches everyone only when everyone was chosen', () => {
+  it('has the audience all only if it was selected', () => {
     expect(request({ audienceKind: 'all', audience: [] }).audience).toBe('all')
     expect(request({ audienceKind: 'user_id', audience: ['9007199254740993'] }).audience).toEqual({
       user_id: ['9007199254740993'],
     })
   })
 
-  it('becomes a question about one device with its push token', () => {
-    const question = JSON.parse(requestText(draft({ title: 'x' }), 'token'))
-    expect(question).toMatchObject({ push_token: 'token', message: { title: 'x' } })
-    expect(question).not.toHaveProperty('audience')
+  it('is a request for explain if a push token is given', () => {
+    const body = JSON.parse(requestText(draft({ title: 'x' }), 'token'))
+    expect(body).toMatchObject({ push_token: 'token', message: { title: 'x' } })
+    expect(body).not.toHaveProperty('audience')
   })
 
-  it('turns times, speeds and the parts of platforms into what the interface takes', () => {
+  it('converts times, numbers and platform settings to the types of the API', () => {
     const { setting, message } = request({
       beginAt: '2030-01-02T03:04',
       ttl: ' 60 ',
@@ -56,11 +56,11 @@ describe('a request', () => {
     expect(message).not.toHaveProperty('huawei')
   })
 
-  it('leaves what is no number to the API, which names the field', () => {
+  it('sends a text that is not a number as it is, so that the API names the field', () => {
     expect(request({ ttl: 'soon' }).setting.ttl).toBe('soon')
   })
 
-  it('names no vendors when only the native channel is to be used', () => {
+  it('has no channel order for the native channel alone', () => {
     expect(request({ strategy: 'nativepush_only' }).setting).toEqual({
       distribution_strategy: 'nativepush_only',
     })
@@ -74,24 +74,24 @@ describe('a draft', () => {
     [{ ext: '[1]' }, ['ext']],
     [{ ext: '{"a":' }, ['ext']],
     [{ ext: '{"a":1}' }, []],
-  ])('%j has the problems %j', (fields, problems) => {
-    expect(problemsOf(draft(fields))).toEqual(problems)
+  ])('%j has the invalid fields %j', (fields, invalid) => {
+    expect(invalidFields(draft(fields))).toEqual(invalid)
   })
 
-  it('begins with nobody in its audience', () => {
-    expect(problemsOf(blankDraft)).toEqual(['audience'])
+  it('has an empty audience at first', () => {
+    expect(invalidFields(blankDraft)).toEqual(['audience'])
   })
 })
 
 describe('the preview', () => {
-  it('shows long texts opened on Android, and on an iPhone only for want of another', () => {
+  it('shows long texts on Android, and on an iPhone only without a text', () => {
     const both = draft({ title: 't', body: 'short', bigText: 'long' })
     expect(previewOf(both, 'iphone')).toMatchObject({ body: 'short' })
     expect(previewOf(both, 'android')).toMatchObject({ body: 'long' })
     expect(previewOf(draft({ bigText: 'long' }), 'iphone')).toMatchObject({ body: 'long' })
   })
 
-  it('shows pictures where they would be shown', () => {
+  it('shows pictures where the platform shows them', () => {
     const attachmentUrl = 'https://example.com/a.png'
     expect(previewOf(draft({ title: 't', attachmentUrl }), 'android')).toMatchObject({ image: '' })
     expect(previewOf(draft({ type: 'image', attachmentUrl }), 'android')).toMatchObject({
@@ -103,12 +103,12 @@ describe('the preview', () => {
     ).toMatchObject({ image: '' })
   })
 
-  it('says when nothing would be shown', () => {
+  it('has no card for pass-through and blank messages', () => {
     expect(previewOf(draft({ type: 'cmd', title: 't' }), 'iphone')).toEqual({ kind: 'silent' })
     expect(previewOf(draft({ title: '  ' }), 'android')).toEqual({ kind: 'blank' })
   })
 
-  it('has the subtitle of iOS on an iPhone alone', () => {
+  it('shows the subtitle on an iPhone only', () => {
     const both = draft({ title: 't', platforms: { ios: { subtitle: 'sub' } } })
     expect(previewOf(both, 'iphone')).toMatchObject({ subtitle: 'sub' })
     expect(previewOf(both, 'android')).toMatchObject({ subtitle: '' })
@@ -120,7 +120,7 @@ it('a platform without a set field has no part', () => {
   expect(platformPart('oppo', { oppo: { notify_level: '16' } })).toEqual({ notify_level: 16 })
 })
 
-it('channels move one place and stay at the ends', () => {
+it('channels move by one place and stay at the ends', () => {
   const list = ['a', 'b', 'c']
   expect(move(list, 0, 1)).toEqual(['b', 'a', 'c'])
   expect(move(list, 2, -1)).toEqual(['a', 'c', 'b'])

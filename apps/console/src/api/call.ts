@@ -3,17 +3,17 @@ import { HeraldError } from '@herald/client'
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 export type Call = {
-  /** The application the call is about; operators name any, others their own. */
+  /** An operator may name any application, an application only itself. */
   appId?: string
-  /** Acts as this user, whose devices an admin may change only in their name. */
+  /** Acts as this user. An admin may change a user's devices only on behalf of the user. */
   userId?: string | number | bigint
   body?: unknown
-  /** A body that is text already: JSON that must not be read and written again, or lines of it. */
+  /** A body that is sent as it is: NDJSON, or JSON whose large numbers parsing would round. */
   text?: string
   contentType?: string
 }
 
-/** One call with the session's cookie. Resolves with `data`, or rejects with the API's code and sentence. */
+/** Sends the session cookie. Resolves with `data`, or rejects with the API's code and message. */
 export async function call<Data>(method: Method, path: string, options: Call = {}): Promise<Data> {
   const text = options.text ?? (options.body === undefined ? undefined : toJson(options.body))
   const response = await fetch(path, {
@@ -27,13 +27,13 @@ export async function call<Data>(method: Method, path: string, options: Call = {
     },
     body: text,
   }).catch((error: Error) => {
-    // Each browser has a sentence of its own for this.
+    // The message differs by browser; code and status 0 mark a request without a response.
     throw new HeraldError(0, 0, error.message)
   })
   return readEnvelope<Data>(response)
 }
 
-/** Integers beyond 2^53 travel as text, which the interface takes for every int64. */
+/** Integers beyond 2^53 are sent as strings, which the API accepts for every int64. */
 function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? String(field) : field))
 }
@@ -52,7 +52,7 @@ async function readEnvelope<Data>(response: Response): Promise<Data> {
   )
 }
 
-/** The session is over or never was: the one failure that leads back to signing in. */
+/** The only error that shows the sign-in page. */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof HeraldError && error.status === 401
 }

@@ -13,7 +13,7 @@ import type {
 import { call } from './call.ts'
 import type { Application, Credentials, Overview, Session } from './records.ts'
 
-/** Every call the console makes. `appId` is undefined where the operator looks at all applications at once. */
+/** Every API call of the console. `appId` is undefined for all applications, which only the operator may read. */
 
 export const readSession = () => call<Session>('GET', '/console/session')
 export const signIn = (body: Credentials) => call<Session>('POST', '/console/session', { body })
@@ -24,16 +24,16 @@ export const listApplications = () => call<Application[]>('GET', '/admin/app/lis
 export const createApplication = (body: { name: string; package_name?: string }) =>
   call<{ app_id: string; app_secret: string }>('POST', '/admin/app', { body })
 
-/** `text` is the JSON of the request: `ext` is carried as it was typed. */
+/** `text` is the JSON of the request, in which `ext` is as the user typed it. */
 export const notify = (appId: string, text: string) =>
   call<{ task_id: number }>('POST', '/push/notify', { appId, text })
 export const explain = (appId: string, text: string) =>
   call<Explanation>('POST', '/push/explain', { appId, text })
 
-export const listTasks = (appId: string, wish: { before?: number; limit?: number; state?: string }) =>
-  call<Page<TaskView>>('POST', '/push/task/list', { appId, body: wish })
+export const listTasks = (appId: string, filter: { before?: number; limit?: number; state?: string }) =>
+  call<Page<TaskView>>('POST', '/push/task/list', { appId, body: filter })
 
-/** Tasks are listed newest first by id, so the one before the next id is the one, or it does not exist. */
+/** Tasks are listed newest first by id: if the task exists, it is the first one before `taskId + 1`. */
 export async function readTask(appId: string, taskId: number): Promise<TaskView | undefined> {
   const { list } = await listTasks(appId, { before: taskId + 1, limit: 1 })
   return list.find((task) => Number(task.task_id) === taskId)
@@ -47,11 +47,11 @@ export async function readCounters(appId: string, taskId: number): Promise<TaskS
 export const readFailures = (appId: string, taskId: number) =>
   call<FailureGroup[]>('POST', '/push/task/failures', { appId, body: { task_id: taskId } })
 
-export type TaskVerb = 'pause' | 'resume' | 'cancel'
-export const controlTask = (appId: string, verb: TaskVerb, taskId: number) =>
-  call<unknown>('POST', `/push/task/${verb}`, { appId, body: { task_id: taskId } })
+export type TaskAction = 'pause' | 'resume' | 'cancel'
+export const controlTask = (appId: string, action: TaskAction, taskId: number) =>
+  call<unknown>('POST', `/push/task/${action}`, { appId, body: { task_id: taskId } })
 
-export type DeviceWish = {
+export type DeviceFilter = {
   user_id?: string
   alias?: string
   tag?: string
@@ -60,10 +60,10 @@ export type DeviceWish = {
   after?: number
   limit?: number
 }
-export const listDevices = (appId: string, wish: DeviceWish) =>
-  call<Page<DeviceView>>('POST', '/admin/device/list', { appId, body: wish })
+export const listDevices = (appId: string, filter: DeviceFilter) =>
+  call<Page<DeviceView>>('POST', '/admin/device/list', { appId, body: filter })
 
-/** A device by whatever an operator has at hand: its id, a token or its alias, in this order. */
+/** Looks for a device by its id, then by token, then by alias. */
 export async function findDevice(appId: string, text: string): Promise<DeviceView | undefined> {
   for (const key of ['device_guid', 'token', 'alias'] as const) {
     const { list } = await listDevices(appId, { [key]: text, limit: 1 })
@@ -72,13 +72,13 @@ export async function findDevice(appId: string, text: string): Promise<DeviceVie
   return undefined
 }
 
-/** Alias and tags of an owned device are changed in its user's name; the others take an import of one line. */
+/** Alias and tags of a device with a user are changed on behalf of the user; those of other devices by an import of one line. */
 export async function changeAlias(appId: string, device: DeviceView, alias: string): Promise<void> {
   if (device.user_id === null) return importLine(appId, device, { alias })
-  const wish = { appId, userId: device.user_id }
+  const options = { appId, userId: device.user_id }
   if (alias === '')
-    await call('DELETE', '/user/push/alias', { ...wish, body: { push_token: device.push_token } })
-  else await call('POST', '/user/push/alias', { ...wish, body: { push_token: device.push_token, alias } })
+    await call('DELETE', '/user/push/alias', { ...options, body: { push_token: device.push_token } })
+  else await call('POST', '/user/push/alias', { ...options, body: { push_token: device.push_token, alias } })
 }
 
 export async function changeTags(appId: string, device: DeviceView, tags: string[]): Promise<void> {
@@ -92,7 +92,11 @@ export async function changeTags(appId: string, device: DeviceView, tags: string
   if (added.length > 0) await change('POST', added)
 }
 
-async function importLine(appId: string, device: DeviceView, change: object): Promise<void> {
+async function importLine(
+  appId: string,
+  device: Pick<DeviceView, 'device_guid' | 'platform'>,
+  change: object,
+): Promise<void> {
   const { device_guid, platform } = device
   const text = JSON.stringify({ device_guid, platform: platform ?? 'android', ...change })
   const report = await call<{ failed: number; errors: { error: string }[] }>('POST', '/admin/device/import', {
@@ -103,11 +107,17 @@ async function importLine(appId: string, device: DeviceView, change: object): Pr
   if (report.failed > 0) throw new Error(report.errors[0]?.error)
 }
 
-export const registerDevice = (appId: string, deviceGuid: string) =>
-  call<{ push_token: string }>('POST', '/push/register', {
-    appId,
-    body: { device_guid: deviceGuid, platform: 'android' },
-  })
+/**
+ * Creates a device if it is unknown, and returns its push token. By import, because the application may not allow registration.
+ * Refuses a device that belongs to a user: its messages would arrive in this browser.
+ */
+export async function openTestDevice(appId: string, deviceGuid: string): Promise<string> {
+  const find = async () => (await listDevices(appId, { device_guid: deviceGuid, limit: 1 })).list[0]
+  const known = await find()
+  if (known && known.user_id !== null) throw new Error(`The device ${deviceGuid} belongs to a user.`)
+  if (!known) await importLine(appId, { device_guid: deviceGuid, platform: 'android' }, {})
+  return (known ?? (await find()))!.push_token
+}
 
 export const listCertificates = (appId: string) =>
   call<CertificateView[]>('GET', '/admin/push/certificate/list', { appId })
@@ -117,11 +127,11 @@ export const putCertificate = (appId: string, body: NewCertificate) =>
     body,
   })
 
-export type CertificatePlace = { provider: Provider; environment: Environment }
-export const checkCertificate = (appId: string, place: CertificatePlace) =>
+export type CertificateKey = { provider: Provider; environment: Environment }
+export const checkCertificate = (appId: string, key: CertificateKey) =>
   call<{ ok: boolean; problem: string | null; temporary: boolean }>('POST', '/admin/push/certificate/check', {
     appId,
-    body: place,
+    body: key,
   })
-export const removeCertificate = (appId: string, place: CertificatePlace) =>
-  call<unknown>('POST', '/admin/push/certificate/remove', { appId, body: place })
+export const removeCertificate = (appId: string, key: CertificateKey) =>
+  call<unknown>('POST', '/admin/push/certificate/remove', { appId, body: key })

@@ -1,4 +1,4 @@
-/** Answers of the console's own endpoints; everything else is described by @herald/client. */
+/** Responses of the console's own endpoints; the types of all others are in @herald/client. */
 export type Session = { role: 'operator' | 'application'; app_id?: string; name?: string }
 export type Credentials = { operator_key: string } | { app_id: string; app_secret: string }
 
@@ -9,7 +9,7 @@ export type Queue = {
   waiting: number
   active: number
   delayed: number
-  /** There are more: counting stops where it would cost too much. */
+  /** The counts are minimums: counting stops at a limit. */
   more: boolean
   oldest_seconds: number | null
 }
@@ -21,7 +21,7 @@ export type ChannelCertificate = {
   state: 'open' | 'closed' | 'suspect'
   reason: string | null
   expires_at: number | null
-  /** More waits than its rate lets through. */
+  /** More batches are waiting than its rate limit allows to send. */
   throttled: boolean
 }
 export type ChannelHealth = {

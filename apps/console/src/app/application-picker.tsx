@@ -1,11 +1,11 @@
 import { NativeSelect, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { useWho } from './session.ts'
+import { useCurrentSession } from '../session/session.ts'
 
-/** Which application the pages show. Those who signed in with a secret have one; its name is shown. */
+/** Selects the application that the pages show. A session of an application has no choice and shows only its name. */
 export function ApplicationPicker() {
   const { t } = useTranslation()
-  const { session, appId, applications, applicationName, choose } = useWho()
+  const { session, appId, applications, applicationName, selectApplication } = useCurrentSession()
   if (session.role !== 'operator')
     return (
       <Text className="grow" truncate title={applicationName}>
@@ -17,7 +17,7 @@ export function ApplicationPicker() {
       className="grow picker"
       aria-label={t('app.application')}
       value={appId ?? ''}
-      onChange={({ currentTarget }) => choose(currentTarget.value || undefined)}
+      onChange={({ currentTarget }) => selectApplication(currentTarget.value || undefined)}
       data={[
         { value: '', label: t('app.allApplications') },
         ...applications.map(({ app_id, name }) => ({ value: app_id, label: name })),

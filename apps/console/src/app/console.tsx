@@ -2,16 +2,20 @@ import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from 'react-router/dom'
 import { isSignedOut } from '../api/call.ts'
-import { nonce } from './nonce.ts'
+import { theme, variables } from '../session/theme.ts'
 import { router } from './router.tsx'
-import { theme, variables } from './theme.ts'
+
+/** The server writes a new nonce into each page. The content security policy rejects style elements without it. */
+const nonce = document.querySelector('meta[name="csp-nonce"]')?.getAttribute('content') ?? ''
+// react-remove-scroll, which locks scrolling behind dialogs, reads the nonce from this variable.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       retry: (failures, error) => !isSignedOut(error) && failures < 2,
       refetchOnWindowFocus: false,
-      // Herald may well be on this machine, whatever the network says.
+      // Herald may run on this machine: send requests even if the browser reports no network.
       networkMode: 'always',
     },
     mutations: { networkMode: 'always' },

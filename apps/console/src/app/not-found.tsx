@@ -2,17 +2,17 @@ import { Button, Paper } from '@mantine/core'
 import { IconMapOff } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
-import { Empty } from '../parts/empty.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
 
 export function NotFound() {
   const { t } = useTranslation()
   return (
     <Paper withBorder>
-      <Empty page icon={IconMapOff} title={t('app.notFound')}>
+      <EmptyState page icon={IconMapOff} title={t('app.notFound')}>
         <Button component={Link} to="/" variant="default">
-          {t('app.home')}
+          {t('app.backToOverview')}
         </Button>
-      </Empty>
+      </EmptyState>
     </Paper>
   )
 }

@@ -1,15 +1,15 @@
-import { createBrowserRouter } from 'react-router'
-import { Broken } from './broken.tsx'
-import { Door } from './door.tsx'
+import { createBrowserRouter, Navigate } from 'react-router'
+import { ErrorPage } from './error-page.tsx'
 import { NotFound } from './not-found.tsx'
+import { SignInGate } from './sign-in-gate.tsx'
 
-/** One chunk a page: whoever signs in does not load the charts. */
+/** Each page is a chunk of its own, so that the sign-in page does not load the charts. */
 export const router = createBrowserRouter(
   [
     {
       path: '/',
-      element: <Door />,
-      errorElement: <Broken />,
+      element: <SignInGate />,
+      errorElement: <ErrorPage />,
       hydrateFallbackElement: <></>,
       children: [
         { index: true, lazy: async () => (await import('../pages/overview/page.tsx')).page },
@@ -20,7 +20,9 @@ export const router = createBrowserRouter(
         { path: 'device', lazy: async () => (await import('../pages/device/page.tsx')).page },
         { path: 'certificates', lazy: async () => (await import('../pages/certificates/page.tsx')).page },
         { path: 'applications', lazy: async () => (await import('../pages/applications/page.tsx')).page },
-        { path: 'be-a-device', lazy: async () => (await import('../pages/native-device/page.tsx')).page },
+        { path: 'test-device', lazy: async () => (await import('../pages/test-device/page.tsx')).page },
+        // Former path of the test device.
+        { path: 'be-a-device', element: <Navigate to="/test-device" replace /> },
         { path: '*', element: <NotFound /> },
       ],
     },

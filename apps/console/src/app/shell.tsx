@@ -15,10 +15,10 @@ import {
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, Outlet, useLocation } from 'react-router'
+import icon from '../session/icon.svg'
+import { Preferences } from '../session/preferences.tsx'
+import { useCurrentSession } from '../session/session.ts'
 import { ApplicationPicker } from './application-picker.tsx'
-import icon from './icon.svg'
-import { Preferences } from './preferences.tsx'
-import { useWho } from './session.ts'
 
 const pages = [
   ['/', 'overview', IconGauge],
@@ -26,26 +26,26 @@ const pages = [
   ['/tasks', 'tasks', IconListCheck],
   ['/devices', 'devices', IconDevices],
   ['/certificates', 'certificates', IconCertificate],
-  ['/be-a-device', 'nativeDevice', IconDeviceMobileMessage],
+  ['/test-device', 'testDevice', IconDeviceMobileMessage],
 ] as const
 
 export default function Shell() {
   const { t } = useTranslation()
   const { pathname } = useLocation()
-  const { session } = useWho()
+  const { session } = useCurrentSession()
   const [opened, { toggle, close }] = useDisclosure(false)
   const main = useRef<HTMLElement>(null)
   const first = useRef(true)
 
-  // A new page is announced and read from its beginning, as a real navigation would be.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what it reacts to
+  // Focus the new page, so that screen readers announce it as after a full page load.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the path changes
   useEffect(() => {
     if (first.current) first.current = false
     else main.current?.focus()
   }, [pathname])
 
-  // A task and a device belong to their lists.
-  const isHere = (path: string) =>
+  // The pages of one task and one device mark the link of their list.
+  const isCurrent = (path: string) =>
     path === '/' ? pathname === '/' : pathname.startsWith(path) || `${pathname}s` === path
   const operator = session.role === 'operator'
   return (
@@ -64,7 +64,7 @@ export default function Shell() {
             onClick={toggle}
             hiddenFrom="sm"
             size="sm"
-            aria-label={t('app.openMenu')}
+            aria-label={t('app.toggleMenu')}
             aria-expanded={opened}
           />
           <Link to="/" className="brand" aria-label={`${t('app.name')}: ${t('nav.overview')}`}>
@@ -87,8 +87,8 @@ export default function Shell() {
               onClick={close}
               label={t(`nav.${name}`)}
               leftSection={<Icon size={18} aria-hidden />}
-              active={isHere(path)}
-              aria-current={isHere(path) ? 'page' : undefined}
+              active={isCurrent(path)}
+              aria-current={isCurrent(path) ? 'page' : undefined}
             />
           ))}
           {operator && (
@@ -98,8 +98,8 @@ export default function Shell() {
               onClick={close}
               label={t('nav.applications')}
               leftSection={<IconApps size={18} aria-hidden />}
-              active={isHere('/applications')}
-              aria-current={isHere('/applications') ? 'page' : undefined}
+              active={isCurrent('/applications')}
+              aria-current={isCurrent('/applications') ? 'page' : undefined}
             />
           )}
         </AppShell.Section>
@@ -120,7 +120,7 @@ export default function Shell() {
           />
         </AppShell.Section>
       </AppShell.Navbar>
-      <AppShell.Main id="content" ref={main} tabIndex={-1} className="ground">
+      <AppShell.Main id="content" ref={main} tabIndex={-1} className="background">
         <div className="page">
           <Outlet />
         </div>

@@ -1,27 +1,27 @@
 import { Button, Table, Text } from '@mantine/core'
 import { IconApps } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { useWho } from '../../app/session.ts'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Empty } from '../../parts/empty.tsx'
-import { StateMark } from '../../parts/state-mark.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { CopyText } from '../../components/copy-text.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useCurrentSession } from '../../session/session.ts'
 
 export function ApplicationTable() {
   const { t } = useTranslation()
-  const { format } = useWords()
-  const { applications, appId, choose } = useWho()
+  const { format } = useLabels()
+  const { applications, appId, selectApplication } = useCurrentSession()
   if (applications.length === 0)
-    return <Empty icon={IconApps} title={t('applications.empty')} text={t('applications.emptyMore')} />
+    return <EmptyState icon={IconApps} title={t('applications.empty')} text={t('applications.emptyMore')} />
   return (
-    <WideTable label={t('applications.title')} minWidth={680}>
+    <WideTable label={t('nav.applications')} minWidth={680}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('applications.name')}</Table.Th>
-          <Table.Th>{t('applications.appId')}</Table.Th>
+          <Table.Th>{t('signIn.appId')}</Table.Th>
           <Table.Th>{t('applications.created')}</Table.Th>
-          <Table.Th aria-label={t('applications.look')} />
+          <Table.Th aria-label={t('applications.switchTo')} />
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -41,10 +41,10 @@ export function ApplicationTable() {
             <Table.Td className="nowrap">{format.time(application.created_at)}</Table.Td>
             <Table.Td ta="end">
               {application.app_id === appId ? (
-                <StateMark mood="good">{t('applications.chosen')}</StateMark>
+                <StatusBadge tone="good">{t('applications.current')}</StatusBadge>
               ) : (
-                <Button size="xs" variant="default" onClick={() => choose(application.app_id)}>
-                  {t('applications.look')}
+                <Button size="xs" variant="default" onClick={() => selectApplication(application.app_id)}>
+                  {t('applications.switchTo')}
                 </Button>
               )}
             </Table.Td>

@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { createApplication } from '../../api/calls.ts'
-import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Panel } from '../../components/panel.tsx'
 import type { Created } from './secret-dialog.tsx'
 
 export function CreateForm({ onCreated }: { onCreated(created: Created): void }) {
@@ -14,8 +14,8 @@ export function CreateForm({ onCreated }: { onCreated(created: Created): void })
   const [packageName, setPackageName] = useState('')
   const creating = useMutation({
     mutationFn: async () => {
-      const wish = { name: name.trim(), package_name: packageName.trim() }
-      return { name: wish.name, ...(await createApplication(wish)) }
+      const fields = { name: name.trim(), package_name: packageName.trim() }
+      return { name: fields.name, ...(await createApplication(fields)) }
     },
     onSuccess: async (created) => {
       setName('')
@@ -56,7 +56,7 @@ export function CreateForm({ onCreated }: { onCreated(created: Created): void })
               {t('applications.submit')}
             </Button>
           </Group>
-          <Problem error={creating.error} />
+          <ErrorAlert error={creating.error} />
         </Stack>
       </form>
     </Panel>

@@ -2,10 +2,10 @@ import { Paper, Stack } from '@mantine/core'
 import { IconApps } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useWho } from '../../app/session.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Panel } from '../../parts/panel.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { useCurrentSession } from '../../session/session.ts'
 import { ApplicationTable } from './application-table.tsx'
 import { CreateForm } from './create-form.tsx'
 import { type Created, SecretDialog } from './secret-dialog.tsx'
@@ -14,19 +14,19 @@ export const page = { Component: ApplicationsPage }
 
 function ApplicationsPage() {
   const { t } = useTranslation()
-  const { session } = useWho()
+  const { session } = useCurrentSession()
   const [created, setCreated] = useState<Created>()
   if (session.role !== 'operator')
     return (
       <Paper withBorder>
-        <Empty page icon={IconApps} title={t('applications.operatorOnly')} />
+        <EmptyState page icon={IconApps} title={t('applications.operatorOnly')} />
       </Paper>
     )
   return (
     <Stack>
-      <PageHead title={t('applications.title')} lead={t('applications.lead')} />
+      <PageHeader title={t('nav.applications')} lead={t('applications.lead')} />
       <CreateForm onCreated={setCreated} />
-      <Panel title={t('applications.title')}>
+      <Panel title={t('nav.applications')}>
         <ApplicationTable />
       </Panel>
       <SecretDialog created={created} onClose={() => setCreated(undefined)} />

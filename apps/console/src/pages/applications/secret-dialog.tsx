@@ -1,11 +1,11 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { CopyText } from '../../parts/copy-text.tsx'
+import { CopyText } from '../../components/copy-text.tsx'
 
-/** What is shown of a new application once and never again. */
+/** The secret is shown only once. */
 export type Created = { name: string; app_id: string; app_secret: string }
 
-/** Closed by its button alone: a click beside it must not lose what cannot be shown again. */
+/** Only its button closes it, because the secret cannot be shown again. */
 export function SecretDialog({ created, onClose }: { created: Created | undefined; onClose(): void }) {
   const { t } = useTranslation()
   return (
@@ -22,13 +22,13 @@ export function SecretDialog({ created, onClose }: { created: Created | undefine
           <Text size="sm">{t('applications.secretText', { name: created.name })}</Text>
           <div>
             <Text size="xs" c="dimmed">
-              {t('applications.appId')}
+              {t('signIn.appId')}
             </Text>
             <CopyText value={created.app_id} />
           </div>
           <div>
             <Text size="xs" c="dimmed">
-              {t('applications.secret')}
+              {t('signIn.appSecret')}
             </Text>
             <CopyText value={created.app_secret} />
           </div>

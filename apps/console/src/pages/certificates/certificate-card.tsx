@@ -4,21 +4,21 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { checkCertificate, removeCertificate } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { expiryOf } from '../../figures/expiry.ts'
-import { Confirm } from '../../parts/confirm.tsx'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { moodOfCertificate, StateMark } from '../../parts/state-mark.tsx'
-import { useWords } from '../../parts/words.ts'
-import { CheckAnswer } from './check-answer.tsx'
+import { expiryOf } from '../../calculations/expiry.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { CopyText } from '../../components/copy-text.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useAppId } from '../../session/session.ts'
+import { CheckResult } from './check-result.tsx'
 
 export function CertificateCard({ certificate }: { certificate: CertificateView }) {
   const { t } = useTranslation()
-  const { channel, format } = useWords()
+  const { channel, format } = useLabels()
   const appId = useAppId()
   const queries = useQueryClient()
-  const [removing, setRemoving] = useState(false)
+  const [confirming, setConfirming] = useState(false)
   const { provider, environment, state } = certificate
   const name = channel(certificate.channel)
   const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
@@ -26,10 +26,10 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
     mutationFn: () => checkCertificate(appId, { provider, environment }),
     onSettled: reload,
   })
-  const dropping = useMutation({
+  const removing = useMutation({
     mutationFn: () => removeCertificate(appId, { provider, environment }),
     onSettled: async () => {
-      setRemoving(false)
+      setConfirming(false)
       await reload()
     },
   })
@@ -43,7 +43,7 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
               {[certificate.name, t(`environment.${environment}`)].filter(Boolean).join(' · ')}
             </Text>
           </div>
-          <StateMark mood={moodOfCertificate(state)}>{t(`certificateState.${state}`)}</StateMark>
+          <StatusBadge tone={certificateTone(state)}>{t(`certificateState.${state}`)}</StatusBadge>
         </Group>
         {certificate.app_id && (
           <div>
@@ -79,26 +79,26 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
             {warning}
           </Text>
         ))}
-        {checking.data && <CheckAnswer name={name} answer={checking.data} />}
-        <Problem error={checking.error ?? dropping.error} />
+        {checking.data && <CheckResult name={name} result={checking.data} />}
+        <ErrorAlert error={checking.error ?? removing.error} />
         <Group gap="xs" mt="auto">
           <Button size="xs" variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
             {t('certificates.check')}
           </Button>
-          <Button size="xs" variant="default" onClick={() => setRemoving(true)}>
+          <Button size="xs" variant="default" onClick={() => setConfirming(true)}>
             {t('certificates.remove')}
           </Button>
         </Group>
       </Stack>
-      <Confirm
-        opened={removing}
+      <ConfirmDialog
+        opened={confirming}
         danger
         title={t('certificates.removeTitle', { name })}
         text={t('certificates.removeText', { name })}
         button={t('certificates.removeButton')}
-        busy={dropping.isPending}
-        onConfirm={() => dropping.mutate()}
-        onClose={() => setRemoving(false)}
+        busy={removing.isPending}
+        onConfirm={() => removing.mutate()}
+        onClose={() => setConfirming(false)}
       />
     </Paper>
   )
@@ -106,7 +106,7 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
 
 function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {
   const { t } = useTranslation()
-  const { format } = useWords()
+  const { format } = useLabels()
   const expiry = expiryOf(expiresAt, Date.now() / 1000)
   if (expiry.kind === 'never')
     return (
@@ -121,10 +121,10 @@ function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {
         {t('certificates.expires')}: {day}
       </Text>
       {expiry.kind === 'expired' && (
-        <StateMark mood="bad">{t('certificates.expiredSince', { day })}</StateMark>
+        <StatusBadge tone="bad">{t('certificates.expiredSince', { day })}</StatusBadge>
       )}
       {expiry.kind === 'soon' && (
-        <StateMark mood="waiting">{t('certificates.daysLeft', { n: expiry.days })}</StateMark>
+        <StatusBadge tone="waiting">{t('certificates.daysLeft', { n: expiry.days })}</StatusBadge>
       )}
     </Group>
   )

@@ -3,20 +3,20 @@ import { Modal } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { CertificateForm } from './certificate-form.tsx'
 
-type Props = { opened: boolean; known: CertificateView[]; onClose(): void }
+type Props = { opened: boolean; existing: CertificateView[]; onClose(): void }
 
-/** Each opening begins with a blank form: secrets of the last one must not linger. */
-export function CertificateDialog({ opened, known, onClose }: Props) {
+/** Opens with a blank form each time, so that no secrets of the last one remain. */
+export function CertificateDialog({ opened, existing, onClose }: Props) {
   const { t } = useTranslation()
   return (
     <Modal
       opened={opened}
       onClose={onClose}
       size="lg"
-      title={t('certificates.formTitle')}
+      title={t('certificates.add')}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      <CertificateForm known={known} onClose={onClose} />
+      <CertificateForm existing={existing} onClose={onClose} />
     </Modal>
   )
 }

@@ -1,53 +1,57 @@
+import type { CredentialField } from '@herald/channels/cards'
 import type { CertificateView, Environment } from '@herald/client'
 import { Button, Group, JsonInput, NativeSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { putCertificate } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { isJsonObject } from '../../parts/json-object.ts'
-import { Problem } from '../../parts/problem.tsx'
-import { useWords } from '../../parts/words.ts'
+import { isJsonObject } from '../../calculations/json-object.ts'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useAppId } from '../../session/session.ts'
 import { FieldInput } from './field-input.tsx'
-import { FilePicker } from './file-picker.tsx'
-import { type CertificateField, certificateOf, keyOf, type VendorForm, vendorForms } from './vendor-forms.ts'
+import { certificateOf, isExtra, type VendorForm, vendorForms } from './vendor-forms.ts'
 
-type Props = { known: CertificateView[]; onClose(): void }
+type Props = { existing: CertificateView[]; onClose(): void }
 
-export function CertificateForm({ known, onClose }: Props) {
+export function CertificateForm({ existing, onClose }: Props) {
   const { t } = useTranslation()
-  const { channel } = useWords()
+  const { channel, text } = useLabels()
   const appId = useAppId()
   const queries = useQueryClient()
   const [index, setIndex] = useState(0)
   const [environment, setEnvironment] = useState<Environment>(1)
   const [name, setName] = useState('')
   const [values, setValues] = useState<Record<string, string>>({})
-  const [more, setMore] = useState('')
+  const [extraJson, setExtraJson] = useState('')
   const form = vendorForms[index]!
-  const badMore = more.trim() !== '' && !isJsonObject(more)
+  const invalidExtra = extraJson.trim() !== '' && !isJsonObject(extraJson)
   const saving = useMutation({
-    mutationFn: () => putCertificate(appId, certificateOf(form, { environment, name }, values, more)),
+    mutationFn: () => putCertificate(appId, certificateOf(form, { environment, name }, values, extraJson)),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ['certificates', appId] })
       onClose()
     },
   })
   const titleOf = ({ channel: id, kind }: VendorForm) =>
-    kind ? `${channel(id)}: ${t(`certificates.kind${kind}`)}` : channel(id)
-  const replaces = known.some((one) => one.provider === form.provider && one.environment === environment)
+    kind ? `${channel(id)}: ${text(kind)}` : channel(id)
+  const replaces = existing.some((one) => one.provider === form.provider && one.environment === environment)
   const set = (key: string) => (value: string) => setValues((before) => ({ ...before, [key]: value }))
-  const isExtra = ({ to }: CertificateField) => typeof to !== 'string'
-  const inputOf = (field: CertificateField) => {
-    const key = keyOf(field)
-    return <FieldInput key={key} field={field} value={values[key] ?? ''} onChange={set(key)} />
-  }
+  const inputOf = (field: CredentialField) => (
+    <FieldInput
+      // A file chosen for another vendor must not remain.
+      key={`${index} ${field.to}`}
+      field={field}
+      value={values[field.to] ?? ''}
+      onChange={set(field.to)}
+    />
+  )
   return (
     <form
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!badMore) saving.mutate()
+        if (!invalidExtra) saving.mutate()
       }}
     >
       <Stack gap="sm">
@@ -58,13 +62,13 @@ export function CertificateForm({ known, onClose }: Props) {
             onChange={({ currentTarget }) => {
               setIndex(Number(currentTarget.value))
               setValues({})
-              setMore('')
+              setExtraJson('')
               saving.reset()
             }}
             data={vendorForms.map((one, at) => ({ value: String(at), label: titleOf(one) }))}
           />
           <NativeSelect
-            label={t('certificates.environment')}
+            label={t('app.environment')}
             value={String(environment)}
             onChange={({ currentTarget }) => setEnvironment(currentTarget.value === '0' ? 0 : 1)}
             data={[
@@ -84,25 +88,26 @@ export function CertificateForm({ known, onClose }: Props) {
           maxLength={128}
           onChange={({ currentTarget }) => setName(currentTarget.value)}
         />
-        {form.file && <FilePicker key={index} file={form.file} onRead={set('certificate')} />}
-        {form.fields.filter((field) => !isExtra(field)).map(inputOf)}
+        {form.fields.filter(({ to }) => !isExtra(to)).map(inputOf)}
         <details>
           <summary>{t('certificates.extra')}</summary>
           <Stack gap="sm" mt="sm">
-            <SimpleGrid cols={{ base: 1, xs: 2 }}>{form.fields.filter(isExtra).map(inputOf)}</SimpleGrid>
+            <SimpleGrid cols={{ base: 1, xs: 2 }}>
+              {form.fields.filter(({ to }) => isExtra(to)).map(inputOf)}
+            </SimpleGrid>
             <JsonInput
               label={t('certificates.extraJson')}
               description={t('certificates.extraJsonHint')}
               placeholder='{"default_class": "service"}'
-              value={more}
+              value={extraJson}
               autosize
               minRows={2}
-              error={badMore && t('certificates.extraBad')}
-              onChange={setMore}
+              error={invalidExtra && t('app.invalidJson')}
+              onChange={setExtraJson}
             />
           </Stack>
         </details>
-        <Problem error={saving.error} />
+        <ErrorAlert error={saving.error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('app.cancel')}

@@ -1,10 +1,10 @@
+import type { CredentialField } from '@herald/channels/cards'
 import { FileInput } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { readCertificateFile } from './read-file.ts'
-import type { VendorForm } from './vendor-forms.ts'
 
-type Props = { file: NonNullable<VendorForm['file']>; onRead(text: string): void }
+type Props = { file: NonNullable<CredentialField['file']>; onRead(text: string): void }
 
 /** Fills a field of the form from a file. */
 export function FilePicker({ file, onRead }: Props) {

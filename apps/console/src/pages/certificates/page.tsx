@@ -5,18 +5,18 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { listCertificates } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { ofApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { Waiting } from '../../parts/waiting.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { requireApplication } from '../../components/require-application.tsx'
+import { useAppId } from '../../session/session.ts'
 import { CertificateCard } from './certificate-card.tsx'
 import { CertificateDialog } from './certificate-dialog.tsx'
 
-export const page = ofApplication(CertificatesPage)
+export const page = requireApplication(CertificatesPage)
 
-const placeOf = ({ provider, environment }: CertificateView) => `${provider}/${environment}`
+const keyOf = ({ provider, environment }: CertificateView) => `${provider}/${environment}`
 
 function CertificatesPage() {
   const { t } = useTranslation()
@@ -31,24 +31,28 @@ function CertificatesPage() {
   )
   return (
     <Stack>
-      <PageHead title={t('certificates.title')} lead={t('certificates.lead')}>
+      <PageHeader title={t('nav.certificates')} lead={t('certificates.lead')}>
         {certificates.length > 0 && add}
-      </PageHead>
-      {query.isError && <Problem error={query.error} retry={query.refetch} />}
-      {query.isPending && <Waiting />}
+      </PageHeader>
+      {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
+      {query.isPending && <Loading />}
       {query.isSuccess && certificates.length === 0 && (
         <Paper withBorder>
-          <Empty icon={IconCertificate} title={t('certificates.empty')} text={t('certificates.emptyMore')}>
+          <EmptyState
+            icon={IconCertificate}
+            title={t('certificates.empty')}
+            text={t('certificates.emptyMore')}
+          >
             {add}
-          </Empty>
+          </EmptyState>
         </Paper>
       )}
       <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
         {certificates.map((certificate) => (
-          <CertificateCard key={placeOf(certificate)} certificate={certificate} />
+          <CertificateCard key={keyOf(certificate)} certificate={certificate} />
         ))}
       </SimpleGrid>
-      <CertificateDialog opened={adding} known={certificates} onClose={() => setAdding(false)} />
+      <CertificateDialog opened={adding} existing={certificates} onClose={() => setAdding(false)} />
     </Stack>
   )
 }

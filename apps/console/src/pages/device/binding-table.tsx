@@ -2,22 +2,22 @@ import type { DeviceView } from '@herald/client'
 import { Table } from '@mantine/core'
 import { IconPlugConnectedX } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { shorten } from '../../figures/format.ts'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Empty } from '../../parts/empty.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { shorten } from '../../calculations/format.ts'
+import { CopyText } from '../../components/copy-text.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 
 export function BindingTable({ bindings }: Pick<DeviceView, 'bindings'>) {
   const { t } = useTranslation()
-  const { channel, format } = useWords()
-  if (bindings.length === 0) return <Empty icon={IconPlugConnectedX} title={t('device.bindingsEmpty')} />
+  const { channel, format } = useLabels()
+  if (bindings.length === 0) return <EmptyState icon={IconPlugConnectedX} title={t('device.bindingsEmpty')} />
   return (
     <WideTable label={t('device.bindings')} minWidth={560}>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>{t('device.channel')}</Table.Th>
-          <Table.Th>{t('device.environment')}</Table.Th>
+          <Table.Th>{t('app.channel')}</Table.Th>
+          <Table.Th>{t('app.environment')}</Table.Th>
           <Table.Th>{t('device.token')}</Table.Th>
           <Table.Th>{t('device.registered')}</Table.Th>
         </Table.Tr>

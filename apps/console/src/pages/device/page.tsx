@@ -4,43 +4,43 @@ import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { listDevices } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { shorten } from '../../figures/format.ts'
-import { BackLink } from '../../parts/back-link.tsx'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { Missing } from '../../parts/missing.tsx'
-import { ofApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { StateMark } from '../../parts/state-mark.tsx'
-import { Waiting } from '../../parts/waiting.tsx'
-import { useWords } from '../../parts/words.ts'
+import { shorten } from '../../calculations/format.ts'
+import { BackLink } from '../../components/back-link.tsx'
+import { CopyText } from '../../components/copy-text.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { MissingRecord } from '../../components/missing-record.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { requireApplication } from '../../components/require-application.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useAppId } from '../../session/session.ts'
+import { AliasTagsPanel } from './alias-tags-panel.tsx'
 import { BindingTable } from './binding-table.tsx'
-import { LabelsPanel } from './labels-panel.tsx'
+import { ExplainPanel } from './explain-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
-import { WhereToPanel } from './where-to-panel.tsx'
 
-export const page = ofApplication(DevicePage)
+export const page = requireApplication(DevicePage)
 
-const EVERY_MS = 5000
+const REFRESH_MS = 5000
 
 function DevicePage() {
   const { t } = useTranslation()
-  const { format, platform } = useWords()
+  const { format, platform } = useLabels()
   const appId = useAppId()
   const guid = useSearchParams()[0].get('guid') ?? ''
   const query = useQuery({
     queryKey: ['device', appId, guid],
     queryFn: async () => (await listDevices(appId, { device_guid: guid, limit: 1 })).list[0] ?? null,
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFRESH_MS,
   })
   const device = query.data
-  if (query.isPending) return <Waiting />
+  if (query.isPending) return <Loading />
   const list = { to: '/devices', name: t('device.back') }
   if (!device)
     return (
-      <Missing
+      <MissingRecord
         title={guid}
         text={t('device.missing', { guid })}
         icon={IconDevices}
@@ -50,20 +50,20 @@ function DevicePage() {
     )
   return (
     <Stack>
-      <PageHead title={device.device_guid} lead={<BackLink to={list.to}>{list.name}</BackLink>} />
+      <PageHeader title={device.device_guid} lead={<BackLink to={list.to}>{list.name}</BackLink>} />
       <Panel
-        title={t('device.facts')}
+        title={t('device.details')}
         aside={
-          <StateMark mood={device.online ? 'good' : 'over'}>
+          <StatusBadge tone={device.online ? 'good' : 'over'}>
             {t(device.online ? 'devices.online' : 'devices.offline')}
-          </StateMark>
+          </StatusBadge>
         }
       >
-        <Facts
-          facts={[
+        <DescriptionList
+          items={[
             [t('devices.platform'), platform(device.platform ?? 'unknown')],
             [t('devices.user'), device.user_id === null ? '–' : String(device.user_id)],
-            [t('device.badge'), format.number(device.badge)],
+            [t('send.badge'), format.number(device.badge)],
             [t('device.created'), format.time(device.created_at)],
             [
               t('device.pushToken'),
@@ -77,11 +77,11 @@ function DevicePage() {
       </Panel>
       <Grid>
         <Grid.Col span={{ base: 12, md: 6 }}>
-          <LabelsPanel key={`${device.alias}/${device.tags.join('/')}`} device={device} />
+          <AliasTagsPanel key={`${device.alias}/${device.tags.join('/')}`} device={device} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Stack>
-            <WhereToPanel device={device} />
+            <ExplainPanel device={device} />
             <TestPanel device={device} />
           </Stack>
         </Grid.Col>

@@ -4,20 +4,19 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { notify } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { Accepted } from '../../parts/accepted.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { TaskAccepted } from '../../components/task-accepted.tsx'
+import { useAppId } from '../../session/session.ts'
 
-/** A push to this device alone. */
 export function TestPanel({ device }: { device: DeviceView }) {
   const { t } = useTranslation()
   const appId = useAppId()
   const [title, setTitle] = useState<string>()
   const [body, setBody] = useState<string>()
   const message = {
-    title: title ?? t('device.testTitleDefault'),
-    body: body ?? t('device.testBodyDefault'),
+    title: title ?? t('device.test'),
+    body: body ?? t('device.testBody'),
   }
   const sending = useMutation({
     mutationFn: () =>
@@ -36,17 +35,17 @@ export function TestPanel({ device }: { device: DeviceView }) {
             {t('device.testHint')}
           </Text>
           <TextInput
-            label={t('device.testTitle')}
+            label={t('send.messageTitle')}
             value={message.title}
             onChange={({ currentTarget }) => setTitle(currentTarget.value)}
           />
           <TextInput
-            label={t('device.testBody')}
+            label={t('send.body')}
             value={message.body}
             onChange={({ currentTarget }) => setBody(currentTarget.value)}
           />
-          {sending.isError && <Problem error={sending.error} />}
-          {sending.data && <Accepted taskId={sending.data.task_id} />}
+          {sending.isError && <ErrorAlert error={sending.error} />}
+          {sending.data && <TaskAccepted taskId={sending.data.task_id} />}
           <Group justify="flex-end">
             <Button type="submit" loading={sending.isPending}>
               {t('device.testSend')}

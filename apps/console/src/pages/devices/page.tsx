@@ -4,57 +4,57 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { Link, useSearchParams } from 'react-router'
 import { listDevices } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { MoreButton } from '../../parts/more-button.tsx'
-import { ofApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { Waiting } from '../../parts/waiting.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { MoreButton } from '../../components/more-button.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { requireApplication } from '../../components/require-application.tsx'
+import { useAppId } from '../../session/session.ts'
 import { DeviceTable } from './device-table.tsx'
-import { wishOf } from './search.ts'
+import { parseSearch } from './search.ts'
 import { SearchForm } from './search-form.tsx'
 
-export const page = ofApplication(DevicesPage)
+export const page = requireApplication(DevicesPage)
 
-const PAGE = 50
+const PAGE_SIZE = 50
 
 function DevicesPage() {
   const { t } = useTranslation()
   const appId = useAppId()
-  const [search, setSearch] = useSearchParams()
-  const wish = wishOf(search.get('by'), search.get('value'))
+  const [params, setParams] = useSearchParams()
+  const search = parseSearch(params.get('by'), params.get('value'))
   const query = useInfiniteQuery({
-    queryKey: ['devices', appId, wish.by, wish.value],
-    queryFn: ({ pageParam }) => listDevices(appId, { ...wish.fields, limit: PAGE, after: pageParam }),
+    queryKey: ['devices', appId, search.by, search.value],
+    queryFn: ({ pageParam }) => listDevices(appId, { ...search.fields, limit: PAGE_SIZE, after: pageParam }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => (next === null ? undefined : Number(next)),
   })
   const devices = query.data?.pages.flatMap(({ list }) => list) ?? []
   return (
     <Stack>
-      <PageHead title={t('devices.title')} lead={t('devices.lead')} />
+      <PageHeader title={t('nav.devices')} lead={t('devices.lead')} />
       <SearchForm
-        key={`${wish.by} ${wish.value}`}
-        by={wish.by}
-        value={wish.value}
-        onSearch={(by, value) => setSearch(value === '' ? {} : { by, value })}
+        key={`${search.by} ${search.value}`}
+        by={search.by}
+        value={search.value}
+        onSearch={(by, value) => setParams(value === '' ? {} : { by, value })}
       />
-      {query.isError && <Problem error={query.error} retry={query.refetch} />}
+      {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       {(query.isPending || query.data) && (
         <Paper withBorder p="xs">
           {query.isPending ? (
-            <Waiting />
+            <Loading />
           ) : devices.length > 0 ? (
             <DeviceTable devices={devices} />
-          ) : wish.value !== '' ? (
-            <Empty icon={IconDevices} title={t('devices.empty')} />
+          ) : search.value !== '' ? (
+            <EmptyState icon={IconDevices} title={t('devices.empty')} />
           ) : (
-            <Empty icon={IconDevices} title={t('devices.emptyAll')} text={t('devices.emptyMore')}>
-              <Button component={Link} to="/be-a-device" variant="default">
-                {t('nav.nativeDevice')}
+            <EmptyState icon={IconDevices} title={t('devices.emptyAll')} text={t('devices.emptyMore')}>
+              <Button component={Link} to="/test-device" variant="default">
+                {t('nav.testDevice')}
               </Button>
-            </Empty>
+            </EmptyState>
           )}
         </Paper>
       )}

@@ -6,11 +6,10 @@ import { type SearchKind, searchKinds } from './search.ts'
 
 type Props = { by: SearchKind; value: string; onSearch(by: SearchKind, value: string): void }
 
-/** Begins with the search that stands in the address. */
-export function SearchForm({ by: firstBy, value: firstValue, onSearch }: Props) {
+export function SearchForm({ by: initialBy, value: initialValue, onSearch }: Props) {
   const { t } = useTranslation()
-  const [by, setBy] = useState(firstBy)
-  const [value, setValue] = useState(firstValue)
+  const [by, setBy] = useState(initialBy)
+  const [value, setValue] = useState(initialValue)
   return (
     <form
       onSubmit={(event) => {

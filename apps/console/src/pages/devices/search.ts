@@ -1,4 +1,4 @@
-import type { DeviceWish } from '../../api/calls.ts'
+import type { DeviceFilter } from '../../api/calls.ts'
 
 const fields = {
   byGuid: 'device_guid',
@@ -6,16 +6,16 @@ const fields = {
   byTag: 'tag',
   byUser: 'user_id',
   byToken: 'token',
-} as const satisfies Record<string, keyof DeviceWish>
+} as const satisfies Record<string, keyof DeviceFilter>
 
 export type SearchKind = keyof typeof fields
 export const searchKinds = Object.keys(fields) as SearchKind[]
 
-/** A search as it stands in the address; what the address does not say lists everything. */
-export function wishOf(
+/** Reads a search from the URL. Without a value it matches all devices. */
+export function parseSearch(
   by: string | null,
   value: string | null,
-): { by: SearchKind; value: string; fields: DeviceWish } {
+): { by: SearchKind; value: string; fields: DeviceFilter } {
   const kind = searchKinds.find((known) => known === by) ?? 'byGuid'
   const text = value?.trim() ?? ''
   return { by: kind, value: text, fields: text === '' ? {} : { [fields[kind]]: text } }

@@ -3,32 +3,32 @@ import { IconCertificate } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { ChannelCertificate, Overview } from '../../api/records.ts'
-import { useWho } from '../../app/session.ts'
-import { expiryOf } from '../../figures/expiry.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { moodOfCertificate, StateMark } from '../../parts/state-mark.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { expiryOf } from '../../calculations/expiry.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useCurrentSession } from '../../session/session.ts'
 
 export function ChannelTable({ overview }: { overview: Overview }) {
   const { t } = useTranslation()
-  const { channel, format } = useWords()
+  const { channel, format } = useLabels()
   const used = overview.channels.filter(
     ({ certificates, sent_10m, failed_10m }) => certificates.length + sent_10m + failed_10m > 0,
   )
   if (used.length === 0)
     return (
-      <Empty icon={IconCertificate} title={t('certificates.empty')} text={t('overview.healthEmpty')}>
+      <EmptyState icon={IconCertificate} title={t('certificates.empty')} text={t('overview.channelsEmpty')}>
         <Button component={Link} to="/certificates">
           {t('nav.certificates')}
         </Button>
-      </Empty>
+      </EmptyState>
     )
   return (
-    <WideTable label={t('overview.health')} minWidth={300}>
+    <WideTable label={t('overview.channels')} minWidth={300}>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>{t('overview.channel')}</Table.Th>
+          <Table.Th>{t('app.channel')}</Table.Th>
           <Table.Th>{t('overview.certificate')}</Table.Th>
           <Table.Th className="number">{t('counter.sent')}</Table.Th>
           <Table.Th className="number">{t('counter.failed')}</Table.Th>
@@ -61,10 +61,10 @@ export function ChannelTable({ overview }: { overview: Overview }) {
 
 function CertificateLine({ certificate, at }: { certificate: ChannelCertificate; at: number }) {
   const { t } = useTranslation()
-  const { format } = useWords()
-  const { appId, applications } = useWho()
+  const { format } = useLabels()
+  const { appId, applications } = useCurrentSession()
   const owner = applications.find(({ app_id }) => app_id === certificate.app_id)
-  // Only what tells it from the certificates beside it.
+  // Only the parts that distinguish it from the other certificates of the row.
   const name = [
     appId === undefined && owner?.name,
     certificate.name,
@@ -75,9 +75,9 @@ function CertificateLine({ certificate, at }: { certificate: ChannelCertificate;
   const expiry = expiryOf(certificate.expires_at, at)
   return (
     <div>
-      <StateMark mood={moodOfCertificate(certificate.state)}>
+      <StatusBadge tone={certificateTone(certificate.state)}>
         {t(`certificateState.${certificate.state}`)}
-      </StateMark>{' '}
+      </StatusBadge>{' '}
       <Text span size="sm" className="breaks">
         {name}
       </Text>

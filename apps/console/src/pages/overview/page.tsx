@@ -4,43 +4,43 @@ import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { readOverview } from '../../api/calls.ts'
 import type { Overview } from '../../api/records.ts'
-import { useWho } from '../../app/session.ts'
-import { addSample, ratesOf, type Sample } from '../../figures/rates.ts'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { useWords } from '../../parts/words.ts'
+import { addSample, ratesOf, type Sample } from '../../calculations/rates.ts'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useCurrentSession } from '../../session/session.ts'
 import { ChannelTable } from './channel-table.tsx'
-import { Figures } from './figures.tsx'
 import { QueueTable } from './queue-table.tsx'
 import { RateChart } from './rate-chart.tsx'
+import { SummaryCards } from './summary-cards.tsx'
 
-const EVERY_MS = 2000
+const REFRESH_MS = 2000
 
 export const page = { Component: OverviewPage }
 
 function OverviewPage() {
   const { t } = useTranslation()
-  const { format } = useWords()
-  const { appId, session, applicationName } = useWho()
+  const { format } = useLabels()
+  const { appId, session, applicationName } = useCurrentSession()
   const { data, error, refetch } = useQuery({
     queryKey: ['overview', appId],
     queryFn: () => readOverview(appId),
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFRESH_MS,
   })
   const rates = ratesOf(useSamples(appId, data))
   return (
     <Stack>
-      <PageHead
-        title={t('overview.title')}
+      <PageHeader
+        title={t('nav.overview')}
         lead={
           data
             ? `${applicationName} · ${t(error ? 'overview.stale' : 'overview.updated', { time: format.clock(data.at) })}`
             : t('overview.lead')
         }
       />
-      {error && <Problem error={error} retry={refetch} />}
-      <Figures overview={data} rate={rates.at(-1)} />
+      {error && <ErrorAlert error={error} retry={refetch} />}
+      <SummaryCards overview={data} rate={rates.at(-1)} />
       <Panel title={t('overview.rateTitle')}>
         <RateChart rates={rates} />
       </Panel>
@@ -51,7 +51,7 @@ function OverviewPage() {
             aside={
               session.role === 'operator' && (
                 <Anchor href="/queues" size="sm">
-                  {t('overview.boardLink')}
+                  {t('overview.queueDashboard')}
                 </Anchor>
               )
             }
@@ -61,7 +61,7 @@ function OverviewPage() {
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 7 }}>
           <Panel
-            title={t('overview.health')}
+            title={t('overview.channels')}
             aside={
               <Text size="sm" c="dimmed">
                 {t('overview.recent')}
@@ -76,16 +76,16 @@ function OverviewPage() {
   )
 }
 
-/** The readings since the page was opened for this application. */
+/** The samples since the page was opened for this application. */
 function useSamples(appId: string | undefined, data: Overview | undefined): readonly Sample[] {
-  const [kept, setKept] = useState<{ appId?: string; samples: readonly Sample[] }>({ appId, samples: [] })
+  const [stored, setStored] = useState<{ appId?: string; samples: readonly Sample[] }>({ appId, samples: [] })
   useEffect(() => {
     if (!data) return
     const { at, sent_total: sent, received_total: received, failed_total: failed } = data
-    setKept((before) => ({
+    setStored((before) => ({
       appId,
       samples: addSample(before.appId === appId ? before.samples : [], { at, sent, received, failed }),
     }))
   }, [appId, data])
-  return kept.appId === appId ? kept.samples : []
+  return stored.appId === appId ? stored.samples : []
 }

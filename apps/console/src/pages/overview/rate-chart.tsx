@@ -2,21 +2,21 @@ import '@mantine/charts/styles.css'
 import { AreaChart } from '@mantine/charts'
 import { Center, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { isQuiet, type Rate } from '../../figures/rates.ts'
-import { useWords } from '../../parts/words.ts'
+import { isIdle, type Rate } from '../../calculations/rates.ts'
+import { useLabels } from '../../i18n/labels.ts'
 
 const HEIGHT = 220
 
 export function RateChart({ rates }: { rates: Rate[] }) {
   const { t } = useTranslation()
-  const { format } = useWords()
+  const { format } = useLabels()
   const now = rates.length < 2 ? undefined : rates.at(-1)
-  // One point makes no line.
-  if (!now || isQuiet(rates))
+  // A line needs two points.
+  if (!now || isIdle(rates))
     return (
       <Center h={HEIGHT}>
         <Text c="dimmed" ta="center">
-          {t(now ? 'overview.rateQuiet' : 'overview.rateWaiting')}
+          {t(now ? 'overview.rateIdle' : 'overview.rateWaiting')}
         </Text>
       </Center>
     )
@@ -29,7 +29,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
     <div role="img" aria-label={t('overview.rateLabel', shown)}>
       <AreaChart
         h={HEIGHT}
-        // The axis begins and ends at whole seconds, so a fraction would stick out of it.
+        // The axis begins and ends at whole seconds; a point with a fraction would be outside of it.
         data={rates.map((rate) => ({ ...rate, at: Math.round(rate.at) }))}
         dataKey="at"
         series={[
@@ -46,7 +46,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
         valueFormatter={format.number}
         areaChartProps={{ accessibilityLayer: false }}
         areaProps={{ isAnimationActive: false }}
-        // Readings may be late, and a gap must look like one.
+        // A time axis, so that a late sample shows as a gap.
         xAxisProps={{
           type: 'number',
           scale: 'time',
@@ -54,7 +54,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
           tickFormatter: format.clock,
           minTickGap: 48,
         }}
-        // Also asked while nothing is pointed at.
+        // Also called without a point under the cursor.
         tooltipProps={{ labelFormatter: (at) => (typeof at === 'number' ? format.clock(at) : '') }}
       />
     </div>

@@ -1,6 +1,6 @@
 import { NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { Panel } from '../../parts/panel.tsx'
+import { Panel } from '../../components/panel.tsx'
 import type { AudienceKind, Change, Draft } from './draft.ts'
 
 type Props = { draft: Draft; change: Change; missing: boolean }
@@ -26,7 +26,7 @@ export function AudiencePanel({ draft, change, missing }: Props) {
         />
         {draft.audienceKind === 'all' ? (
           <Text size="sm" c="dimmed">
-            {t('send.allHint')}
+            {t('send.audienceAllHint')}
           </Text>
         ) : (
           <TagsInput

@@ -1,11 +1,11 @@
 import { JsonInput, SegmentedControl, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { Panel } from '../../parts/panel.tsx'
+import { Panel } from '../../components/panel.tsx'
 import type { Change, Draft } from './draft.ts'
 
-type Props = { draft: Draft; change: Change; badExt: boolean }
+type Props = { draft: Draft; change: Change; invalidExt: boolean }
 
-export function ContentPanel({ draft, change, badExt }: Props) {
+export function ContentPanel({ draft, change, invalidExt }: Props) {
   const { t } = useTranslation()
   return (
     <Panel title={t('send.content')}>
@@ -73,7 +73,7 @@ export function ContentPanel({ draft, change, badExt }: Props) {
           autosize
           minRows={2}
           maxRows={10}
-          error={badExt && t('send.extBad')}
+          error={invalidExt && t('app.invalidJson')}
           onChange={(ext) => change({ ext })}
         />
       </Stack>

@@ -1,11 +1,11 @@
 import type { SequenceWord } from '@herald/domain'
 import { defaultSequence } from '@herald/domain'
-import { isJsonObject } from '../../parts/json-object.ts'
+import { isJsonObject } from '../../calculations/json-object.ts'
 import type { PlatformValues } from './platform-fields.ts'
 
 export type AudienceKind = 'all' | 'tag' | 'alias' | 'user_id' | 'push_token'
 
-/** A push while it is being written: every field as it stands in its input. */
+/** The form's state: every field as the text of its input. */
 export type Draft = {
   type: 'text' | 'image' | 'cmd'
   title: string
@@ -19,7 +19,7 @@ export type Draft = {
   audience: string[]
   strategy: 'combined' | 'nativepush_only' | 'ospush_only'
   sequence: readonly SequenceWord[]
-  /** As `datetime-local` inputs have it: local time without a zone. */
+  /** Value of a `datetime-local` input: local time without a zone. */
   beginAt: string
   endAt: string
   ttl: string
@@ -30,10 +30,9 @@ export type Draft = {
   platforms: PlatformValues
 }
 
-/** How the parts of the form change it. */
 export type Change = (fields: Partial<Draft>) => void
 
-/** The audience begins empty and not as everyone: a slip of the hand must not reach the world. */
+/** The audience is empty and not `all`, so that an accidental click does not push to every device. */
 export const blankDraft: Draft = {
   type: 'text',
   title: '',
@@ -57,12 +56,12 @@ export const blankDraft: Draft = {
   platforms: {},
 }
 
-export type DraftProblem = 'audience' | 'ext'
+export type InvalidField = 'audience' | 'ext'
 
-/** What the form can see by itself; the API's own sentences say the rest. */
-export function problemsOf(draft: Draft): DraftProblem[] {
-  const problems: DraftProblem[] = []
-  if (draft.audienceKind !== 'all' && draft.audience.length === 0) problems.push('audience')
-  if (draft.ext.trim() !== '' && !isJsonObject(draft.ext)) problems.push('ext')
-  return problems
+/** The checks of the form itself; the API reports all other problems. */
+export function invalidFields(draft: Draft): InvalidField[] {
+  const invalid: InvalidField[] = []
+  if (draft.audienceKind !== 'all' && draft.audience.length === 0) invalid.push('audience')
+  if (draft.ext.trim() !== '' && !isJsonObject(draft.ext)) invalid.push('ext')
+  return invalid
 }

@@ -3,19 +3,19 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { explain, findDevice } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { Explained } from '../../parts/explained.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { ExplanationView } from '../../components/explanation-view.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { useAppId } from '../../session/session.ts'
 
-/** Asks where one device would get this message, without sending it. */
+/** Shows which channel one device would receive this message through, without sending it. */
 export function ExplainPanel({ text }: { text(pushToken: string): string }) {
   const { t } = useTranslation()
   const appId = useAppId()
-  const [wanted, setWanted] = useState('')
-  const asking = useMutation({
+  const [query, setQuery] = useState('')
+  const explaining = useMutation({
     mutationFn: async () => {
-      const device = await findDevice(appId, wanted.trim())
+      const device = await findDevice(appId, query.trim())
       return device && { device, explanation: await explain(appId, text(device.push_token)) }
     },
   })
@@ -24,31 +24,34 @@ export function ExplainPanel({ text }: { text(pushToken: string): string }) {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          asking.mutate()
+          explaining.mutate()
         }}
       >
         <Stack gap="sm">
           <TextInput
             label={t('send.explainDevice')}
             description={t('send.explainHint')}
-            value={wanted}
+            value={query}
             required
             withAsterisk={false}
-            onChange={({ currentTarget }) => setWanted(currentTarget.value)}
+            onChange={({ currentTarget }) => setQuery(currentTarget.value)}
           />
           <Group justify="flex-end">
-            <Button type="submit" variant="default" loading={asking.isPending}>
+            <Button type="submit" variant="default" loading={explaining.isPending}>
               {t('send.explainButton')}
             </Button>
           </Group>
-          {asking.isError && <Problem error={asking.error} />}
-          {asking.isSuccess && !asking.data && (
+          {explaining.isError && <ErrorAlert error={explaining.error} />}
+          {explaining.isSuccess && !explaining.data && (
             <Text role="status" size="sm">
               {t('send.explainNone')}
             </Text>
           )}
-          {asking.data && (
-            <Explained device={asking.data.device.device_guid} explanation={asking.data.explanation} />
+          {explaining.data && (
+            <ExplanationView
+              device={explaining.data.device.device_guid}
+              explanation={explaining.data.explanation}
+            />
           )}
         </Stack>
       </form>

@@ -4,15 +4,15 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { notify } from '../../api/calls.ts'
-import { useAppId, useWho } from '../../app/session.ts'
-import { Accepted } from '../../parts/accepted.tsx'
-import { Confirm } from '../../parts/confirm.tsx'
-import { OfApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Problem } from '../../parts/problem.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { RequireApplication } from '../../components/require-application.tsx'
+import { TaskAccepted } from '../../components/task-accepted.tsx'
+import { useAppId, useCurrentSession } from '../../session/session.ts'
 import { AudiencePanel } from './audience-panel.tsx'
 import { ContentPanel } from './content-panel.tsx'
-import { blankDraft, type Change, type Draft, problemsOf } from './draft.ts'
+import { blankDraft, type Change, type Draft, invalidFields } from './draft.ts'
 import { ExplainPanel } from './explain-panel.tsx'
 import { PlatformPanel } from './platform-panel.tsx'
 import { PreviewPanel } from './preview-panel.tsx'
@@ -21,47 +21,47 @@ import { RoutePanel } from './route-panel.tsx'
 
 export const page = { Component: SendPage }
 
-/** What was written stays when another application is chosen; what became of it does not. */
+/** The draft is kept when another application is selected; the result of sending is not. */
 function SendPage() {
   const [draft, setDraft] = useState(blankDraft)
   const change: Change = (fields) => setDraft((before) => ({ ...before, ...fields }))
   return (
-    <OfApplication>
+    <RequireApplication>
       <Composer draft={draft} change={change} />
-    </OfApplication>
+    </RequireApplication>
   )
 }
 
 function Composer({ draft, change }: { draft: Draft; change: Change }) {
   const { t } = useTranslation()
   const appId = useAppId()
-  const { applicationName } = useWho()
-  const [tried, setTried] = useState(false)
-  const [asking, setAsking] = useState(false)
+  const { applicationName } = useCurrentSession()
+  const [submitted, setSubmitted] = useState(false)
+  const [confirming, setConfirming] = useState(false)
   const sending = useMutation({
     mutationFn: () => notify(appId, requestText(draft)),
-    onSettled: () => setAsking(false),
+    onSettled: () => setConfirming(false),
   })
-  const problems = problemsOf(draft)
-  const shown = tried ? problems : problems.filter((problem) => problem === 'ext')
+  const invalid = invalidFields(draft)
+  const shown = submitted ? invalid : invalid.filter((field) => field === 'ext')
 
   function submit() {
-    setTried(true)
-    if (problems.length > 0) return
-    if (draft.audienceKind === 'all') setAsking(true)
+    setSubmitted(true)
+    if (invalid.length > 0) return
+    if (draft.audienceKind === 'all') setConfirming(true)
     else sending.mutate()
   }
 
   return (
     <Stack>
-      <PageHead title={t('send.title')} lead={t('send.lead')}>
+      <PageHeader title={t('send.title')} lead={t('send.lead')}>
         <Button
           variant="default"
           onClick={() => change({ title: t('send.exampleTitle'), body: t('send.exampleBody') })}
         >
           {t('send.example')}
         </Button>
-      </PageHead>
+      </PageHeader>
       <Grid>
         <Grid.Col span={{ base: 12, md: 7, lg: 8 }}>
           <form
@@ -71,12 +71,12 @@ function Composer({ draft, change }: { draft: Draft; change: Change }) {
             }}
           >
             <Stack>
-              <ContentPanel draft={draft} change={change} badExt={shown.includes('ext')} />
+              <ContentPanel draft={draft} change={change} invalidExt={shown.includes('ext')} />
               <AudiencePanel draft={draft} change={change} missing={shown.includes('audience')} />
               <RoutePanel draft={draft} change={change} />
               <PlatformPanel draft={draft} change={change} />
-              {sending.isError && <Problem error={sending.error} />}
-              {sending.isSuccess && <Accepted taskId={sending.data.task_id} />}
+              {sending.isError && <ErrorAlert error={sending.error} />}
+              {sending.isSuccess && <TaskAccepted taskId={sending.data.task_id} />}
               <Group justify="flex-end">
                 <Button
                   type="submit"
@@ -97,14 +97,14 @@ function Composer({ draft, change }: { draft: Draft; change: Change }) {
           </Stack>
         </Grid.Col>
       </Grid>
-      <Confirm
-        opened={asking}
+      <ConfirmDialog
+        opened={confirming}
         title={t('send.confirmTitle')}
         text={t('send.confirmText', { name: applicationName })}
         button={t('send.confirmButton')}
         busy={sending.isPending}
         onConfirm={() => sending.mutate()}
-        onClose={() => setAsking(false)}
+        onClose={() => setConfirming(false)}
       />
     </Stack>
   )

@@ -1,25 +1,16 @@
 import { Accordion, Group, SimpleGrid, Text, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { ChoiceInput } from '../../parts/choice-input.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { useWords } from '../../parts/words.ts'
+import { ChoiceInput } from '../../components/choice-input.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 import type { Change, Draft } from './draft.ts'
-import {
-  fieldsOf,
-  type PlatformField,
-  type PlatformName,
-  platformNames,
-  platformPart,
-} from './platform-fields.ts'
+import { type PlatformField, platformPart, platforms } from './platform-fields.ts'
 
 type Props = { draft: Draft; change: Change }
 
-/** What differs by platform and vendor, folded away until it is wanted. */
 export function PlatformPanel({ draft, change }: Props) {
   const { t } = useTranslation()
-  const { channel, platform } = useWords()
-  const nameOf = (name: PlatformName) =>
-    name === 'ios' || name === 'android' ? platform(name) : channel(name)
+  const { platform, text } = useLabels()
   return (
     <Panel
       title={t('send.platforms')}
@@ -30,13 +21,13 @@ export function PlatformPanel({ draft, change }: Props) {
       }
     >
       <Accordion multiple order={3} keepMounted={false}>
-        {platformNames.map((name) => {
+        {platforms.map(({ name, vendor, fields }) => {
           const set = Object.keys(platformPart(name, draft.platforms) ?? {}).length
           return (
             <Accordion.Item key={name} value={name}>
               <Accordion.Control>
                 <Group justify="space-between" pr="sm">
-                  <Text size="sm">{nameOf(name)}</Text>
+                  <Text size="sm">{vendor ? text(vendor) : platform(name)}</Text>
                   <Text size="xs" c="dimmed">
                     {set === 0 ? t('app.notSet') : t('send.fieldsSet', { n: set })}
                   </Text>
@@ -44,7 +35,7 @@ export function PlatformPanel({ draft, change }: Props) {
               </Accordion.Control>
               <Accordion.Panel>
                 <SimpleGrid cols={{ base: 1, xs: 2 }}>
-                  {fieldsOf(name).map((field) => (
+                  {fields.map((field) => (
                     <FieldInput
                       key={field.name}
                       field={field}
@@ -72,15 +63,19 @@ export function PlatformPanel({ draft, change }: Props) {
 type FieldProps = { field: PlatformField; value: string; onChange(value: string): void }
 
 function FieldInput({ field, value, onChange }: FieldProps) {
-  const { t } = useTranslation()
-  const label = t(`field.${field.name}`)
-  if (field.kind === 'text')
-    return (
-      <TextInput
-        label={label}
-        value={value}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    )
-  return <ChoiceInput label={label} value={value} options={field.options} onChange={onChange} />
+  const label = useLabels().text(field.label)
+  switch (field.type) {
+    case 'flag':
+      return <ChoiceInput label={label} value={value} onChange={onChange} />
+    case 'choice':
+      return <ChoiceInput label={label} value={value} options={field.choices} onChange={onChange} />
+    default:
+      return (
+        <TextInput
+          label={label}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )
+  }
 }

@@ -1,13 +1,12 @@
 import './preview.css'
 import { Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import icon from '../../app/icon.svg'
-import { useWho } from '../../app/session.ts'
-import { Panel } from '../../parts/panel.tsx'
+import { Panel } from '../../components/panel.tsx'
+import icon from '../../session/icon.svg'
+import { useCurrentSession } from '../../session/session.ts'
 import type { Draft } from './draft.ts'
 import { previewOf } from './preview-of.ts'
 
-/** The message on two lock screens. */
 export function PreviewPanel({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
   return (
@@ -24,7 +23,7 @@ type Props = { draft: Draft; platform: 'iphone' | 'android'; name: string }
 
 function Screen({ draft, platform, name }: Props) {
   const { t } = useTranslation()
-  const { applicationName } = useWho()
+  const { applicationName } = useCurrentSession()
   const preview = previewOf(draft, platform)
   return (
     <figure className={`screen ${platform}`}>

@@ -1,9 +1,9 @@
 import type { Draft } from './draft.ts'
-import { platformNames, platformPart } from './platform-fields.ts'
+import { platformPart, platforms } from './platform-fields.ts'
 
 /**
- * The body of notify, or of explain when a push token is given, as JSON text. `ext` is put in as it was typed, because
- * reading and writing it again would round its large numbers.
+ * The body of notify, or of explain if a push token is given, as JSON. `ext` is inserted as it was typed, because
+ * parsing it would round its large numbers.
  */
 export function requestText(draft: Draft, pushToken?: string): string {
   const message = JSON.stringify(messageOf(draft))
@@ -20,7 +20,7 @@ export function requestText(draft: Draft, pushToken?: string): string {
   return `{${parts.join(',')}}`
 }
 
-/** User ids stay text: the interface takes decimal strings for every int64. */
+/** User ids stay strings, which the API accepts for every int64. */
 function audienceOf({ audienceKind, audience }: Draft): unknown {
   return audienceKind === 'all' ? 'all' : { [audienceKind]: audience }
 }
@@ -39,11 +39,10 @@ function settingOf(draft: Draft): Record<string, unknown> {
 
 function messageOf(draft: Draft): Record<string, unknown> {
   const sound = draft.sound.trim()
-  const platforms = Object.fromEntries(
-    platformNames.map((name) => {
+  const parts = Object.fromEntries(
+    platforms.map(({ name, vendor }) => {
       const part = platformPart(name, draft.platforms)
-      const heard = sound !== '' && (name === 'ios' || name === 'android')
-      return [name, heard ? { sound, ...part } : part]
+      return [name, sound === '' || vendor ? part : { sound, ...part }]
     }),
   )
   return dropBlank({
@@ -55,7 +54,7 @@ function messageOf(draft: Draft): Record<string, unknown> {
     badge: draft.badge.trim(),
     show_begin_time: secondsOf(draft.beginAt),
     show_end_time: secondsOf(draft.endAt),
-    ...platforms,
+    ...parts,
   })
 }
 
@@ -65,7 +64,7 @@ function dropBlank(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => !isBlank(value)))
 }
 
-/** What is no number goes as it is, so that the API names the field. */
+/** A text that is not a number is sent as it is, so that the API's error names the field. */
 function numberOf(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

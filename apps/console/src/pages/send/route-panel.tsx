@@ -1,12 +1,11 @@
 import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { Panel } from '../../parts/panel.tsx'
+import { Panel } from '../../components/panel.tsx'
 import type { Change, Draft } from './draft.ts'
 import { SequenceList } from './sequence-list.tsx'
 
 type Props = { draft: Draft; change: Change }
 
-/** By which way and when. */
 export function RoutePanel({ draft, change }: Props) {
   const { t } = useTranslation()
   return (

@@ -1,21 +1,25 @@
-import { type SequenceWord, sequenceWords } from '@herald/domain'
+import { publicName, type SequenceWord, sequenceWords, upsChannels } from '@herald/domain'
 import { ActionIcon, Group, Input, NativeSelect, Paper, Text } from '@mantine/core'
 import { IconChevronLeft, IconChevronRight, IconX } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { useWords } from '../../parts/words.ts'
+import { useLabels } from '../../i18n/labels.ts'
 import { move } from './sequence.ts'
 
 type Props = { sequence: readonly SequenceWord[]; onChange(sequence: SequenceWord[]): void }
 
-/** The order in which Android channels are tried, changed by buttons that a keyboard reaches. */
+/** The order in which Android channels are tried. Buttons instead of dragging, for use with a keyboard. */
 export function SequenceList({ sequence, onChange }: Props) {
   const { t } = useTranslation()
-  const { channel } = useWords()
-  const nameOf = (word: SequenceWord) =>
-    word === 'ups' ? t('send.ups') : channel(word === 'meizu' ? 'flyme' : word)
-  const rest = sequenceWords.filter((word) => !sequence.includes(word))
+  const { channel, format } = useLabels()
+  const nameOf = (word: SequenceWord) => (word === 'ups' ? t('send.ups') : channel(publicName(word)))
+  const names = format.list(upsChannels.map((name) => channel(publicName(name))))
+  const unused = sequenceWords.filter((word) => !sequence.includes(word))
   return (
-    <Input.Wrapper label={t('send.sequence')} labelElement="div" description={t('send.sequenceHint')}>
+    <Input.Wrapper
+      label={t('send.sequence')}
+      labelElement="div"
+      description={t('send.sequenceHint', { names })}
+    >
       <Group gap="xs" my={4}>
         {sequence.map((word, index) => {
           const name = nameOf(word)
@@ -24,7 +28,7 @@ export function SequenceList({ sequence, onChange }: Props) {
               <Group gap={2} wrap="nowrap">
                 <ActionIcon
                   variant="subtle"
-                  className="quiet"
+                  className="subtle"
                   size="sm"
                   disabled={index === 0}
                   aria-label={t('send.earlier', { name })}
@@ -35,7 +39,7 @@ export function SequenceList({ sequence, onChange }: Props) {
                 <Text size="sm">{`${index + 1}. ${name}`}</Text>
                 <ActionIcon
                   variant="subtle"
-                  className="quiet"
+                  className="subtle"
                   size="sm"
                   disabled={index === sequence.length - 1}
                   aria-label={t('send.later', { name })}
@@ -45,7 +49,7 @@ export function SequenceList({ sequence, onChange }: Props) {
                 </ActionIcon>
                 <ActionIcon
                   variant="subtle"
-                  className="quiet"
+                  className="subtle"
                   color="gray"
                   size="sm"
                   disabled={sequence.length === 1}
@@ -58,7 +62,7 @@ export function SequenceList({ sequence, onChange }: Props) {
             </Paper>
           )
         })}
-        {rest.length > 0 && (
+        {unused.length > 0 && (
           <NativeSelect
             size="xs"
             aria-label={t('send.addChannel')}
@@ -66,7 +70,7 @@ export function SequenceList({ sequence, onChange }: Props) {
             onChange={({ currentTarget }) => onChange([...sequence, currentTarget.value as SequenceWord])}
             data={[
               { value: '', label: t('send.addChannel'), disabled: true },
-              ...rest.map((value) => ({ value, label: nameOf(value) })),
+              ...unused.map((value) => ({ value, label: nameOf(value) })),
             ]}
           />
         )}

@@ -1,4 +1,4 @@
-/** Moves the item at `index` by `by` places; beyond the ends it stays. */
+/** Moves the item at `index` by one place; at the end of the list it stays. */
 export function move<Item>(list: readonly Item[], index: number, by: -1 | 1): Item[] {
   const to = index + by
   if (index < 0 || index >= list.length || to < 0 || to >= list.length) return [...list]

@@ -15,10 +15,10 @@ import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { signIn } from '../../api/calls.ts'
 import type { Credentials } from '../../api/records.ts'
-import icon from '../../app/icon.svg'
-import { Preferences } from '../../app/preferences.tsx'
-import { enter } from '../../app/session.ts'
-import { Problem } from '../../parts/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import icon from '../../session/icon.svg'
+import { Preferences } from '../../session/preferences.tsx'
+import { setSession } from '../../session/session.ts'
 
 type Role = 'application' | 'operator'
 
@@ -28,9 +28,9 @@ export default function SignIn({ ended }: { ended: boolean }) {
   const [role, setRole] = useState<Role>('application')
   const [appId, setAppId] = useState('')
   const [secret, setSecret] = useState('')
-  const entering = useMutation({
+  const signingIn = useMutation({
     mutationFn: (credentials: Credentials) => signIn(credentials),
-    onSuccess: (session) => enter(queries, session),
+    onSuccess: (session) => setSession(queries, session),
   })
   const title = t('signIn.title')
   useEffect(() => {
@@ -38,12 +38,12 @@ export default function SignIn({ ended }: { ended: boolean }) {
   }, [title])
   const operator = role === 'operator'
   return (
-    <Center component="main" className="ground" mih="100vh" p="md">
+    <Center component="main" className="background" mih="100vh" p="md">
       <Paper withBorder p="xl" w="100%" maw={420}>
         <form
           onSubmit={(event) => {
             event.preventDefault()
-            entering.mutate(
+            signingIn.mutate(
               operator
                 ? { operator_key: secret.trim() }
                 : { app_id: appId.trim(), app_secret: secret.trim() },
@@ -58,7 +58,7 @@ export default function SignIn({ ended }: { ended: boolean }) {
               </Group>
             </Group>
             <Title order={1}>{title}</Title>
-            {ended && !entering.isError && (
+            {ended && !signingIn.isError && (
               <Alert role="status" color="yellow" variant="light">
                 {t('signIn.expired')}
               </Alert>
@@ -70,11 +70,11 @@ export default function SignIn({ ended }: { ended: boolean }) {
               onChange={(next) => {
                 setRole(next as Role)
                 setSecret('')
-                entering.reset()
+                signingIn.reset()
               }}
               data={[
-                { value: 'application', label: t('signIn.application') },
-                { value: 'operator', label: t('signIn.operator') },
+                { value: 'application', label: t('app.application') },
+                { value: 'operator', label: t('app.operator') },
               ]}
             />
             {!operator && (
@@ -99,8 +99,8 @@ export default function SignIn({ ended }: { ended: boolean }) {
               autoComplete="current-password"
               visibilityToggleButtonProps={{ 'aria-hidden': true }}
             />
-            <Problem error={entering.error} />
-            <Button type="submit" loading={entering.isPending}>
+            <ErrorAlert error={signingIn.error} />
+            <Button type="submit" loading={signingIn.isPending}>
               {t('signIn.submit')}
             </Button>
           </Stack>

@@ -1,25 +1,25 @@
 import type { FailureGroup } from '@herald/client'
-import { Anchor, Table } from '@mantine/core'
+import { Table } from '@mantine/core'
 import { IconMoodSmile } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
-import { deviceLink } from '../../parts/device-link.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { DeviceLink } from '../../components/device-link.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { ReasonText } from '../../components/reason-text.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 
-const SHOWN_SAMPLES = 3
+const MAX_SHOWN_SAMPLES = 3
 
 export function FailureTable({ failures }: { failures: FailureGroup[] }) {
   const { t } = useTranslation()
-  const { channel, fate, format } = useWords()
-  if (failures.length === 0) return <Empty icon={IconMoodSmile} title={t('task.failuresEmpty')} />
+  const { channel, fate, format } = useLabels()
+  if (failures.length === 0) return <EmptyState icon={IconMoodSmile} title={t('task.failuresEmpty')} />
   return (
     <WideTable label={t('task.failures')} minWidth={760}>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>{t('task.channel')}</Table.Th>
-          <Table.Th>{t('task.fate')}</Table.Th>
+          <Table.Th>{t('app.channel')}</Table.Th>
+          <Table.Th>{t('task.result')}</Table.Th>
           <Table.Th>{t('task.reason')}</Table.Th>
           <Table.Th className="number">{t('task.count')}</Table.Th>
           <Table.Th>{t('task.samples')}</Table.Th>
@@ -27,30 +27,23 @@ export function FailureTable({ failures }: { failures: FailureGroup[] }) {
       </Table.Thead>
       <Table.Tbody>
         {failures.map((group) => (
-          <Table.Tr key={`${group.channel} ${group.fate} ${group.reason}`}>
+          <Table.Tr key={`${group.channel} ${group.fate} ${group.code ?? group.reason}`}>
             <Table.Td>{channel(group.channel)}</Table.Td>
             <Table.Td>{fate(group.fate)}</Table.Td>
-            <Table.Td className="breaks" data-from="api">
-              {group.reason}
+            <Table.Td className="breaks">
+              <ReasonText code={group.code} reason={group.reason} />
             </Table.Td>
             <Table.Td className="number">{format.number(group.count)}</Table.Td>
             <Table.Td>
-              {group.samples.slice(0, SHOWN_SAMPLES).map(({ device_id, device_guid }) =>
-                device_guid === null ? (
-                  <div key={String(device_id)}>{String(device_id)}</div>
-                ) : (
-                  <Anchor
-                    key={String(device_id)}
-                    component={Link}
-                    to={deviceLink(device_guid)}
-                    size="sm"
-                    display="block"
-                    className="breaks"
-                  >
-                    {device_guid}
-                  </Anchor>
-                ),
-              )}
+              {group.samples
+                .slice(0, MAX_SHOWN_SAMPLES)
+                .map(({ device_id, device_guid }) =>
+                  device_guid === null ? (
+                    <div key={String(device_id)}>{String(device_id)}</div>
+                  ) : (
+                    <DeviceLink key={String(device_id)} guid={device_guid} display="block" />
+                  ),
+                )}
             </Table.Td>
           </Table.Tr>
         ))}

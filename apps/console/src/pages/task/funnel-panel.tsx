@@ -1,30 +1,38 @@
 import '@mantine/charts/styles.css'
+import { cardOf, publicName, vendorChannels } from '@herald/domain'
 import { BarChart } from '@mantine/charts'
 import { Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconChartBar } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { type Funnel, type FunnelRow, receivedShare } from '../../figures/funnel.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { type Funnel, type FunnelRow, receivedShare } from '../../calculations/funnel.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 
-/** How many of the targets were sent to, and how many received it, by channel. */
+const withoutReceipts = new Set(
+  vendorChannels.filter((name) => !cardOf(name).reportsReceipts).map(publicName),
+)
+
+/** Devices targeted, sent and received, by channel. */
 export function FunnelPanel({ funnel }: { funnel: Funnel }) {
   const { t } = useTranslation()
-  const { channel, format } = useWords()
+  const { channel, format } = useLabels()
   const narrow = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false })
   if (funnel.rows.length === 0)
     return (
-      <Panel title={t('task.funnel')}>
-        <Empty icon={IconChartBar} title={t('task.funnelEmpty')} />
+      <Panel title={t('task.delivery')}>
+        <EmptyState icon={IconChartBar} title={t('task.deliveryEmpty')} />
       </Panel>
     )
+  const names = funnel.rows
+    .filter((row) => withoutReceipts.has(row.channel))
+    .map((row) => channel(row.channel))
   return (
-    <Panel title={t('task.funnel')}>
+    <Panel title={t('task.delivery')}>
       <Stack>
-        <div role="img" aria-label={t('task.funnelLabel')}>
+        <div role="img" aria-label={t('task.deliveryLabel')}>
           <BarChart
             h={240}
             data={funnel.rows.map((row) => ({ ...row, name: channel(row.channel) }))}
@@ -43,18 +51,18 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
             barChartProps={{ accessibilityLayer: false }}
             barProps={{ isAnimationActive: false }}
             yAxisProps={{ allowDecimals: false }}
-            // Slanted names all find room; level ones would leave every second channel without one.
+            // Rotated labels all fit; horizontal ones would overlap on a narrow screen.
             xAxisProps={narrow ? { interval: 0, angle: -40, textAnchor: 'end', height: 56 } : { interval: 0 }}
           />
         </div>
-        <WideTable label={t('task.funnel')} minWidth={300}>
+        <WideTable label={t('task.delivery')} minWidth={300}>
           <Table.Thead>
             <Table.Tr>
-              <Table.Th>{t('task.channel')}</Table.Th>
+              <Table.Th>{t('app.channel')}</Table.Th>
               <Table.Th className="number">{t('counter.target')}</Table.Th>
               <Table.Th className="number">{t('counter.sent')}</Table.Th>
               <Table.Th className="number">{t('counter.received')}</Table.Th>
-              <Table.Th className="number">{t('task.share')}</Table.Th>
+              <Table.Th className="number">{t('task.receivedShare')}</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -66,9 +74,9 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
             <Row name={t('task.total')} row={funnel.total} />
           </Table.Tfoot>
         </WideTable>
-        {funnel.rows.some(({ channel }) => channel === 'apns' || channel === 'fcm') && (
+        {names.length > 0 && (
           <Text size="xs" c="dimmed">
-            {t('task.shareHint')}
+            {t('task.receivedShareHint', { names: format.list(names) })}
           </Text>
         )}
       </Stack>
@@ -77,7 +85,7 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
 }
 
 function Row({ name, row }: { name: string; row: FunnelRow }) {
-  const { format } = useWords()
+  const { format } = useLabels()
   const share = receivedShare(row)
   return (
     <Table.Tr data-channel={row.channel || 'total'}>

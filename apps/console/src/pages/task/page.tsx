@@ -4,26 +4,26 @@ import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useParams } from 'react-router'
 import { readCounters, readFailures, readTask } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { funnelOf } from '../../figures/funnel.ts'
-import { verbsOf } from '../../figures/task-progress.ts'
-import { BackLink } from '../../parts/back-link.tsx'
-import { Missing } from '../../parts/missing.tsx'
-import { ofApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { Waiting } from '../../parts/waiting.tsx'
+import { funnelOf } from '../../calculations/funnel.ts'
+import { actionsOf } from '../../calculations/task-progress.ts'
+import { BackLink } from '../../components/back-link.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { MissingRecord } from '../../components/missing-record.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { requireApplication } from '../../components/require-application.tsx'
+import { useAppId } from '../../session/session.ts'
 import { FailureTable } from './failure-table.tsx'
 import { FunnelPanel } from './funnel-panel.tsx'
 import { ProgressPanel } from './progress-panel.tsx'
-import { TaskVerbs } from './task-verbs.tsx'
+import { TaskActions } from './task-actions.tsx'
 
-export const page = ofApplication(TaskPage)
+export const page = requireApplication(TaskPage)
 
-/** Receipts come after a task has ended, so the page goes on looking, only less often. */
-const OPEN_MS = 1000
-const ENDED_MS = 3000
+/** Receipts arrive after a task has ended, so the page keeps refreshing, but less often. */
+const REFRESH_MS = 1000
+const ENDED_REFRESH_MS = 3000
 
 function TaskPage() {
   const { t } = useTranslation()
@@ -41,13 +41,13 @@ function TaskPage() {
       ])
       return { task, funnel: funnelOf(counters), failures }
     },
-    refetchInterval: ({ state }) => (state.data?.task.finished_at ? ENDED_MS : OPEN_MS),
+    refetchInterval: ({ state }) => (state.data?.task.finished_at ? ENDED_REFRESH_MS : REFRESH_MS),
   })
-  if (query.isPending) return <Waiting />
+  if (query.isPending) return <Loading />
   const list = { to: '/tasks', name: t('task.back') }
   if (!query.data)
     return (
-      <Missing
+      <MissingRecord
         title={t('task.title', { id })}
         text={t('task.missing', { id })}
         icon={IconListCheck}
@@ -58,13 +58,13 @@ function TaskPage() {
   const { task, funnel, failures } = query.data
   return (
     <Stack>
-      <PageHead
+      <PageHeader
         title={task.title || t('task.title', { id })}
         lead={<BackLink to={list.to}>{list.name}</BackLink>}
       >
-        {verbsOf(task).length > 0 && <TaskVerbs task={task} />}
-      </PageHead>
-      {query.isError && <Problem error={query.error} retry={query.refetch} />}
+        {actionsOf(task).length > 0 && <TaskActions task={task} />}
+      </PageHeader>
+      {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       <ProgressPanel task={task} />
       <FunnelPanel funnel={funnel} />
       <Panel title={t('task.failures')}>

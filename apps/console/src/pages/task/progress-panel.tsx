@@ -1,12 +1,12 @@
 import type { TaskView } from '@herald/client'
 import { Group, Progress, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { doneOf, hasEnded, isPaused, timeLeft } from '../../figures/task-progress.ts'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { moodOfTask, StateMark } from '../../parts/state-mark.tsx'
-import { useWords } from '../../parts/words.ts'
+import { doneOf, hasEnded, isPaused, timeLeft } from '../../calculations/task-progress.ts'
+import { CopyText } from '../../components/copy-text.tsx'
+import { DescriptionList } from '../../components/description-list.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { StatusBadge, taskTone } from '../../components/status-badge.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 
 const outcomes = [
   'target',
@@ -21,7 +21,7 @@ const outcomes = [
 
 export function ProgressPanel({ task }: { task: TaskView }) {
   const { t } = useTranslation()
-  const { format, taskState, duration } = useWords()
+  const { format, taskState, duration } = useLabels()
   const left = timeLeft(task)
   const eta = {
     done: () => t('task.etaDone'),
@@ -31,8 +31,8 @@ export function ProgressPanel({ task }: { task: TaskView }) {
   }[left.kind]()
   return (
     <Panel
-      title={t('task.progress')}
-      aside={<StateMark mood={moodOfTask(task.state)}>{taskState(task.state)}</StateMark>}
+      title={t('tasks.progress')}
+      aside={<StatusBadge tone={taskTone(task.state)}>{taskState(task.state)}</StatusBadge>}
     >
       <Stack gap="md">
         <div>
@@ -40,7 +40,7 @@ export function ProgressPanel({ task }: { task: TaskView }) {
             <Progress.Section
               value={task.progress * 100}
               animated={!hasEnded(task) && !isPaused(task)}
-              aria-label={t('task.progress')}
+              aria-label={t('tasks.progress')}
             />
           </Progress.Root>
           <Group justify="space-between" mt={4}>
@@ -50,23 +50,23 @@ export function ProgressPanel({ task }: { task: TaskView }) {
             <Text size="sm">{format.percent(task.progress)}</Text>
           </Group>
         </div>
-        <Facts
-          facts={[
-            [t('task.rate'), t('task.perSecond', { n: format.number(task.rate) })],
+        <DescriptionList
+          items={[
+            [t('task.rate'), t('app.perSecond', { n: format.number(task.rate) })],
             [t('task.eta'), eta],
             ...outcomes.map((kind): [string, string] => [t(`counter.${kind}`), format.number(task[kind])]),
-            [t('task.created'), format.time(task.created_at)],
+            [t('tasks.created'), format.time(task.created_at)],
             [t('task.begins'), format.time(task.begin_at)],
             [t('task.finished'), format.time(task.finished_at) || '–'],
-            [t('task.priority'), t(`send.${task.priority}`)],
+            [t('send.priority'), t(`send.${task.priority}`)],
             [
               t('task.speed'),
               task.speed === null
                 ? t('task.unlimited')
-                : t('task.perSecond', { n: format.number(task.speed) }),
+                : t('app.perSecond', { n: format.number(task.speed) }),
             ],
-            [t('tasks.task'), <CopyText key="id" value={String(task.task_id)} />],
-            ...(task.request_id === null ? [] : [[t('task.requestId'), task.request_id] as [string, string]]),
+            [t('tasks.id'), <CopyText key="id" value={String(task.task_id)} />],
+            ...(task.request_id === null ? [] : [[t('send.requestId'), task.request_id] as [string, string]]),
           ]}
         />
       </Stack>

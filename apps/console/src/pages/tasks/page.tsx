@@ -6,46 +6,47 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import { listTasks } from '../../api/calls.ts'
-import { useAppId } from '../../app/session.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { MoreButton } from '../../parts/more-button.tsx'
-import { ofApplication } from '../../parts/of-application.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { Waiting } from '../../parts/waiting.tsx'
-import { useWords } from '../../parts/words.ts'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { MoreButton } from '../../components/more-button.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { requireApplication } from '../../components/require-application.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useAppId } from '../../session/session.ts'
 import { TaskTable } from './task-table.tsx'
 
-export const page = ofApplication(TasksPage)
+export const page = requireApplication(TasksPage)
 
-const PAGE = 25
-const EVERY_MS = 3000
-/** Far back, looking again would ask for every page before it. */
-const MOST_LIVE_PAGES = 3
+const PAGE_SIZE = 25
+const REFRESH_MS = 3000
+/** A refresh loads all pages again, so it stops after this number. */
+const MAX_REFRESHED_PAGES = 3
 
 function TasksPage() {
   const { t } = useTranslation()
-  const { taskState } = useWords()
+  const { taskState } = useLabels()
   const appId = useAppId()
   const navigate = useNavigate()
   const [state, setState] = useState('')
   const [id, setId] = useState('')
   const query = useInfiniteQuery({
     queryKey: ['tasks', appId, state],
-    queryFn: ({ pageParam }) => listTasks(appId, { limit: PAGE, before: pageParam, ...(state && { state }) }),
+    queryFn: ({ pageParam }) =>
+      listTasks(appId, { limit: PAGE_SIZE, before: pageParam, ...(state && { state }) }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => (next === null ? undefined : Number(next)),
     refetchInterval: ({ state: { data } }) =>
-      (data?.pages.length ?? 0) <= MOST_LIVE_PAGES ? EVERY_MS : false,
+      (data?.pages.length ?? 0) <= MAX_REFRESHED_PAGES ? REFRESH_MS : false,
   })
   const tasks = query.data?.pages.flatMap(({ list }) => list) ?? []
   return (
     <Stack>
-      <PageHead title={t('tasks.title')} lead={t('tasks.lead')}>
+      <PageHeader title={t('nav.tasks')} lead={t('tasks.lead')}>
         <Button component={Link} to="/send">
-          {t('tasks.sendOne')}
+          {t('send.title')}
         </Button>
-      </PageHead>
+      </PageHeader>
       <Group align="flex-end" gap="sm">
         <NativeSelect
           label={t('tasks.state')}
@@ -64,7 +65,7 @@ function TasksPage() {
         >
           <Group align="flex-end" gap="xs" wrap="nowrap">
             <TextInput
-              label={t('tasks.find')}
+              label={t('tasks.id')}
               inputMode="numeric"
               value={id}
               onChange={({ currentTarget }) => setId(currentTarget.value)}
@@ -75,21 +76,21 @@ function TasksPage() {
           </Group>
         </form>
       </Group>
-      {query.isError && <Problem error={query.error} retry={query.refetch} />}
+      {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       {(query.isPending || query.data) && (
         <Paper withBorder p="xs">
           {query.isPending ? (
-            <Waiting />
+            <Loading />
           ) : tasks.length > 0 ? (
             <TaskTable tasks={tasks} />
           ) : state === '' ? (
-            <Empty icon={IconListCheck} title={t('tasks.empty')} text={t('tasks.emptyMore')}>
+            <EmptyState icon={IconListCheck} title={t('tasks.empty')} text={t('tasks.emptyMore')}>
               <Button component={Link} to="/send">
-                {t('tasks.sendOne')}
+                {t('send.title')}
               </Button>
-            </Empty>
+            </EmptyState>
           ) : (
-            <Empty icon={IconListCheck} title={t('tasks.emptyState')} />
+            <EmptyState icon={IconListCheck} title={t('tasks.emptyState')} />
           )}
         </Paper>
       )}

@@ -2,15 +2,15 @@ import type { TaskView } from '@herald/client'
 import { Anchor, Progress, Table, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
-import { moodOfTask, StateMark } from '../../parts/state-mark.tsx'
-import { WideTable } from '../../parts/wide-table.tsx'
-import { useWords } from '../../parts/words.ts'
+import { StatusBadge, taskTone } from '../../components/status-badge.tsx'
+import { WideTable } from '../../components/wide-table.tsx'
+import { useLabels } from '../../i18n/labels.ts'
 
 export function TaskTable({ tasks }: { tasks: TaskView[] }) {
   const { t } = useTranslation()
-  const { format, taskState } = useWords()
+  const { format, taskState } = useLabels()
   return (
-    <WideTable label={t('tasks.title')} minWidth={860}>
+    <WideTable label={t('nav.tasks')} minWidth={860}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('tasks.message')}</Table.Th>
@@ -44,7 +44,7 @@ export function TaskTable({ tasks }: { tasks: TaskView[] }) {
                 </Text>
               </Table.Td>
               <Table.Td>
-                <StateMark mood={moodOfTask(task.state)}>{taskState(task.state)}</StateMark>
+                <StatusBadge tone={taskTone(task.state)}>{taskState(task.state)}</StatusBadge>
               </Table.Td>
               <Table.Td>
                 <Progress

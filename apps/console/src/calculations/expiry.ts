@@ -1,0 +1,12 @@
+export type Expiry = { kind: 'never' } | { kind: 'expired' | 'soon' | 'fine'; days: number }
+
+/** The same limit as for the API's warnings. */
+const SOON_DAYS = 30
+
+/** Both times are in Unix seconds. */
+export function expiryOf(expiresAt: number | null, now: number): Expiry {
+  if (expiresAt === null) return { kind: 'never' }
+  const days = Math.floor((expiresAt - now) / 86_400)
+  if (expiresAt <= now) return { kind: 'expired', days }
+  return { kind: days < SOON_DAYS ? 'soon' : 'fine', days }
+}

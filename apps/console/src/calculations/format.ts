@@ -1,0 +1,35 @@
+/** Formats numbers and times for a language. */
+export type Format = {
+  number(value: number): string
+  percent(share: number): string
+  /** Unix seconds; empty for null. */
+  time(seconds: number | null | undefined): string
+  clock(seconds: number): string
+  day(seconds: number): string
+  /** `a, b and c`. */
+  list(names: readonly string[]): string
+}
+
+export function formatIn(language: string): Format {
+  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 })
+  const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 })
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' })
+  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
+  // British English has no comma before `and`, as in the other texts.
+  const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language)
+  const date = (seconds: number) => new Date(seconds * 1000)
+  return {
+    number: (value) => number.format(value),
+    percent: (share) => percent.format(share),
+    time: (seconds) => (seconds === null || seconds === undefined ? '' : time.format(date(seconds))),
+    clock: (seconds) => clock.format(date(seconds)),
+    day: (seconds) => day.format(date(seconds)),
+    list: (names) => list.format(names),
+  }
+}
+
+/** Shows both ends of a secret: enough to recognise it, not enough to use it. */
+export function shorten(text: string, ends = 6): string {
+  return text.length <= ends * 2 + 1 ? text : `${text.slice(0, ends)}…${text.slice(-ends)}`
+}

@@ -1,0 +1,41 @@
+import { Alert, Button, Stack, Text } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+import { useLabels } from '../i18n/labels.ts'
+
+type Props = { error: unknown; retry?: () => unknown }
+
+/** Shows the translated message if there is one, and the API's English message. */
+export function ErrorAlert({ error, retry }: Props) {
+  const { t } = useTranslation()
+  const { errorText } = useLabels()
+  if (!error) return null
+  const { translated, original } = errorText(error)
+  return (
+    <Alert
+      role="alert"
+      color="red"
+      variant="light"
+      title={t('app.requestFailed')}
+      icon={<IconAlertTriangle size={18} aria-hidden />}
+    >
+      <Stack gap="xs" align="flex-start">
+        {translated && (
+          <Text size="sm" className="breaks">
+            {translated}
+          </Text>
+        )}
+        {original && (
+          <Text size="sm" className="breaks" lang="en" data-from="api">
+            {original}
+          </Text>
+        )}
+        {retry && (
+          <Button size="xs" variant="default" onClick={() => void retry()}>
+            {t('app.retry')}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Explanation } from '@herald/client'
+import { List, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { useLabels } from '../i18n/labels.ts'
+import { ReasonText } from './reason-text.tsx'
+
+/** The channel a push would use and why. */
+export function ExplanationView({ device, explanation }: { device: string; explanation: Explanation }) {
+  const { t } = useTranslation()
+  const { channel } = useLabels()
+  const { channel: chosen, code, reason, others } = explanation
+  return (
+    <div role="status">
+      <Text size="sm" fw={600} className="breaks">
+        {chosen === null
+          ? t('send.explainNot', { device })
+          : t('send.explainGoes', { device, channel: channel(chosen) })}
+      </Text>
+      <Text size="sm" className="breaks">
+        <ReasonText code={code} reason={reason} />
+      </Text>
+      {others.length > 0 && (
+        <>
+          <Text size="xs" c="dimmed" mt="xs">
+            {t('send.explainOthers')}
+          </Text>
+          <List size="sm">
+            {others.map((other) => (
+              <List.Item key={other.channel}>
+                {channel(other.channel)}: <ReasonText code={other.code} reason={other.reason} />
+              </List.Item>
+            ))}
+          </List>
+        </>
+      )}
+    </div>
+  )
+}

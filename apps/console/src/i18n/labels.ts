@@ -1,0 +1,61 @@
+import type { Text } from '@herald/channels/cards'
+import { HeraldError } from '@herald/client'
+import { cardOf, type OwnReasonName, ownReasons, publicName, vendorChannels } from '@herald/domain'
+import { useMemo } from 'react'
+import { useTranslation } from 'react-i18next'
+import { splitDuration } from '../calculations/duration.ts'
+import { formatIn } from '../calculations/format.ts'
+import { en } from './en.ts'
+import { type ErrorText, errorTextIn } from './error-texts.ts'
+
+const vendorTitles = new Map(vendorChannels.map((name) => [publicName(name), cardOf(name).title]))
+
+/** `original` is set if the translation lacks details, or if there is none: reasons of vendors and of a newer API. */
+export type ReasonLabel = { translated?: string; original?: string }
+
+/** Numbers, times, API values and errors in the current language. */
+export function useLabels() {
+  const { t, i18n } = useTranslation()
+  const language = i18n.language
+  return useMemo(() => {
+    const labelOf =
+      <Kind extends 'channel' | 'taskState' | 'fate' | 'platform'>(kind: Kind) =>
+      // A value without a label, from a newer API, is shown as it is.
+      (name: string) =>
+        Object.hasOwn(en[kind], name) ? t(`${kind}.${name}` as 'channel.inbox') : name
+    const text = ({ en, zh }: Text) => (language === 'zh' ? zh : en)
+    const ownChannel = labelOf('channel')
+    const channel = (name: string) => {
+      const title = vendorTitles.get(name)
+      return title ? text(title) : ownChannel(name)
+    }
+    const reason = (code: string | null, original: string): ReasonLabel => {
+      const name = code?.startsWith('herald.') ? code.slice('herald.'.length) : ''
+      if (!Object.hasOwn(en.reasonCode, name)) return { original }
+      const translated = t(`reasonCode.${name as OwnReasonName}`)
+      return typeof ownReasons[name as OwnReasonName] === 'function'
+        ? { translated, original }
+        : { translated }
+    }
+    const errorText = (error: unknown): ErrorText => {
+      // Code 0: no response, or a response that is not from Herald.
+      if (!(error instanceof HeraldError) || error.code !== 0) return errorTextIn(language, error)
+      const { status } = error
+      return { translated: status === 0 ? t('app.noResponse') : t('app.unexpectedResponse', { status }) }
+    }
+    return {
+      errorText,
+      format: formatIn(language),
+      text,
+      channel,
+      reason,
+      taskState: labelOf('taskState'),
+      fate: labelOf('fate'),
+      platform: labelOf('platform'),
+      duration: (seconds: number) =>
+        splitDuration(seconds)
+          .map(({ unit, n }) => t(`duration.${unit}`, { n }))
+          .join(' ') || t('duration.now'),
+    }
+  }, [t, language])
+}

@@ -1,0 +1,358 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { describeWith, until } from '@herald/testkit'
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
+import { startTestConsole, type Tab, type TestConsole } from './test-console.ts'
+
+jest.setTimeout(180_000)
+
+type TaskRow = { task_id: number; state: string; sent: number }
+type Counters = Record<string, number>
+
+/** Each step continues where the previous one ended. */
+describeWith('chromium')('the console in a browser', () => {
+  let herald: TestConsole
+  let tab: Tab
+  let page: Page
+  let taskId: number
+  beforeAll(async () => {
+    herald = await startTestConsole()
+    tab = await herald.openTab()
+    page = tab.page
+  })
+  afterAll(async () => {
+    await herald?.close()
+  })
+
+  /** After a failed step the others fail at once instead of waiting for their timeouts. */
+  let failed = false
+  const step = (name: string, run: () => Promise<void> | void) =>
+    it(name, async () => {
+      if (failed) throw new Error('An earlier step failed.')
+      failed = true
+      await run()
+      failed = false
+    })
+  const button = (name: string | RegExp) =>
+    page.getByRole('button', { name, exact: typeof name === 'string' })
+  const open = async (path: string) => {
+    await page.goto(herald.url(path))
+    await page.locator('h1').waitFor()
+  }
+  const taskNow = async () => {
+    const { list } = await herald.call<{ list: TaskRow[] }>('/push/task/list', { limit: 50 })
+    return list.find(({ task_id }) => task_id === taskId)
+  }
+  const setFaults = (faults: object) =>
+    fetch(`${herald.demo.simulators.vivo}/_sim/faults`, { method: 'POST', body: JSON.stringify(faults) })
+  const countersNow = async (id: number) =>
+    (await herald.call<Counters[]>('/push/task/detail', { list: [id] }))[0] ?? {}
+
+  step('loads less than 500 KB up to the overview', async () => {
+    const network = await page.context().newCDPSession(page)
+    await network.send('Network.enable')
+    let bytes = 0
+    network.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength
+    })
+    await page.goto(herald.url('/'))
+    await page.getByRole('heading', { name: 'Sign in to Herald' }).waitFor()
+    expect(tab.failedRequests).toEqual([])
+
+    await page.getByText('Operator', { exact: true }).click()
+    await page.getByLabel('Operator key').fill('not the key')
+    await button('Sign in').click()
+    await page.getByRole('alert').getByText('The sign-in failed: the operator_key is wrong.').waitFor()
+    expect(tab.failedRequests.splice(0)).toEqual(['401 POST /console/session'])
+
+    await page.getByLabel('Operator key').fill(herald.demo.operator_key)
+    await button('Sign in').click()
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor()
+    await page.getByText('Simulated huawei').waitFor()
+    expect(bytes).toBeGreaterThan(50_000)
+    expect(bytes).toBeLessThan(500_000)
+    await network.detach()
+  })
+
+  step('offers to skip the menu at the first Tab', async () => {
+    await open('/')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content')
+  })
+
+  step('explains why a certificate is invalid, and reads a valid one from a file', async () => {
+    await open('/certificates')
+    await button('Add or replace certificate').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Vendor').selectOption({ label: 'FCM' })
+    await dialog.getByLabel('Service account (JSON)').fill('{"type":"service_account"')
+    await button('Save').click()
+    await dialog
+      .getByRole('alert')
+      .getByText(
+        'certificate is not valid JSON: paste the complete service-account file from the Firebase console.',
+      )
+      .waitFor()
+    expect(tab.failedRequests.splice(0)).toEqual(['400 PUT /admin/push/certificate'])
+
+    await dialog.getByLabel('Vendor').selectOption({ label: 'APNs: Signing key (.p8)' })
+    await dialog.getByLabel('Environment').selectOption({ label: 'development' })
+    await dialog.getByLabel('Name', { exact: true }).fill('Walked')
+    await dialog.getByLabel('Bundle ID', { exact: true }).fill('com.example.walked')
+    await dialog.getByLabel('Key ID').fill('ABCDE12345')
+    await dialog.getByLabel('Team ID').fill('FGHIJ67890')
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const chooser = page.waitForEvent('filechooser')
+    await dialog.getByLabel('Read from file').click()
+    await (await chooser).setFiles({ name: 'AuthKey.p8', mimeType: 'text/plain', buffer: Buffer.from(key) })
+    await until(async () => (await dialog.getByLabel('Signing key (.p8)').inputValue()) === key)
+    await button('Save').click()
+    await page.getByRole('region', { name: 'APNs, development' }).getByText('Walked · development').waitFor()
+
+    const huawei = page.getByRole('region', { name: 'Huawei, production' })
+    await huawei.getByRole('button', { name: 'Check' }).click()
+    await huawei.getByText('Huawei accepts this certificate.').waitFor()
+  })
+
+  step('sends to a tag after explaining the route of one device', async () => {
+    await open('/send')
+    await page.getByLabel('Title', { exact: true }).fill('Walked through')
+    await page.getByRole('textbox', { name: 'Text', exact: true }).fill('A push from the console')
+    await page.getByRole('figure').getByText('A push from the console').first().waitFor()
+    await page.getByLabel('Extension fields (JSON)').fill('{"order": 1024}')
+
+    await page.getByLabel('Send to').selectOption({ label: 'All devices' })
+    await button('Send').click()
+    await page.getByRole('dialog').getByText('Herald demo').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Back' }).click()
+
+    await page.getByLabel('Send to').selectOption({ label: 'Tags' })
+    await button('Send').click()
+    await page.getByText('Enter at least one value.').waitFor()
+    await page.getByRole('combobox', { name: 'Match any of' }).fill('demo')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Strategy').selectOption({ label: 'Vendor channels only' })
+    await page.getByLabel('Speed limit (devices per second)').fill('500')
+
+    await page.getByLabel('Device', { exact: true }).fill('demo-pixel')
+    await button('Explain').click()
+    await page.getByText('demo-pixel would receive it through FCM.').waitFor()
+
+    // One vendor accepts nothing yet, so that the task is still sending when it is paused.
+    await setFaults({ throttle: 1 })
+    const before = await herald.call<{ list: TaskRow[] }>('/push/task/list', {})
+    await button('Send').click()
+    const accepted = await page.getByText(/^Task \d+ accepted\./).textContent()
+    taskId = Number(/Task (\d+)/.exec(accepted ?? '')?.[1])
+    expect(before.list.map(({ task_id }) => task_id)).not.toContain(taskId)
+    await page.getByRole('link', { name: 'View task' }).click()
+    await page.getByRole('heading', { name: 'Walked through' }).waitFor()
+  })
+
+  step('pauses and resumes it, and shows the counters of the API', async () => {
+    await button('Pause').click()
+    await page.getByText('paused').first().waitFor()
+    expect((await taskNow())?.state).toBe('paused')
+    await setFaults({})
+    await button('Resume').click()
+    await button('Pause').waitFor()
+    await page.getByText('finished', { exact: true }).waitFor()
+
+    const total = page.locator('tr[data-channel="total"] td')
+    const received = (counters: Counters) =>
+      Object.entries(counters).reduce(
+        (sum, [name, count]) => sum + (name.endsWith('_received') ? count : 0),
+        0,
+      )
+    // Six vendors send receipts, for nine of the twelve devices.
+    await until(async () => received(await countersNow(taskId)) === 9, { seconds: 60 })
+    await until(async () => (await total.allTextContents()).join(' ') === '12 12 9 75%', { seconds: 60 })
+    const huawei = await countersNow(taskId)
+    expect((await page.locator('tr[data-channel="huawei"] td').allTextContents()).slice(0, 3)).toEqual([
+      String(huawei.huawei_target),
+      String(huawei.huawei_sent),
+      String(huawei.huawei_received),
+    ])
+    await page.getByText('No failures').waitFor()
+    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.getByRole('link', { name: 'All tasks' }).click()
+    await page.getByRole('link', { name: 'Walked through' }).waitFor()
+  })
+
+  step('shows why a push failed, and for which device', async () => {
+    type Found = { list: { push_token: string; bindings: { device_token: string }[] }[] }
+    const [device] = (await herald.call<Found>('/admin/device/list', { device_guid: 'demo-oppo' })).list
+    const tokens = device?.bindings.map(({ device_token }) => device_token)
+    await fetch(`${herald.demo.simulators.oppo}/_sim/dead`, {
+      method: 'POST',
+      body: JSON.stringify({ tokens }),
+    })
+    const { task_id } = await herald.call<TaskRow>('/push/notify', {
+      audience: { push_token: [device?.push_token] },
+      setting: { distribution_strategy: 'ospush_only' },
+      message: { title: 'To a dead token' },
+    })
+    await open(`/tasks/${task_id}`)
+    const failures = page.getByRole('table', { name: 'Failures by reason' })
+    await failures.getByRole('cell', { name: 'failed' }).waitFor()
+    await failures.getByRole('link', { name: 'demo-oppo' }).waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+  })
+
+  step('shows the send rate', async () => {
+    await page.getByRole('link', { name: 'Overview', exact: true }).click()
+    await page.getByText('Collecting data.').waitFor()
+    await page.getByText('Nothing sent in the last few minutes.').waitFor()
+    await herald.call('/push/notify', { audience: { tag: ['demo'] }, message: { title: 'Moves the chart' } })
+    await page.getByRole('img', { name: /^Chart of devices per second/ }).waitFor()
+  })
+
+  step('connects as a test device, receives a push and acknowledges it', async () => {
+    await open('/be-a-device')
+    expect(page.url()).toBe(herald.url('/test-device'))
+    await page.getByText('Connect, then send a push to this device.').waitFor()
+    await button('Connect').click()
+    await page.getByText('online', { exact: true }).waitFor()
+    await button('Send test push').click()
+    const card = page.locator('article')
+    await card.getByText('Delivered over the native channel.').waitFor()
+    const id = Number(await card.getAttribute('data-task'))
+    await until(async () => (await countersNow(id)).nativepush_received === 1, { seconds: 30 })
+    expect(await accessibilityProblems(page)).toEqual([])
+    await button('Disconnect').click()
+    await page.getByText('not connected', { exact: true }).waitFor()
+  })
+
+  step('finds devices, changes their tags and sends a test push', async () => {
+    await open('/devices')
+    await page.getByLabel('Search by').selectOption({ label: 'Tag' })
+    await page.getByLabel('Search for').fill('vip')
+    await button('Search').click()
+    await page.getByRole('link', { name: 'demo-huawei' }).waitFor()
+    await until(async () => (await page.getByRole('row').count()) === 3)
+    await page.getByRole('link', { name: 'demo-iphone' }).click()
+    await page.getByRole('heading', { name: 'demo-iphone' }).waitFor()
+    await page.getByRole('combobox', { name: 'Tags' }).fill('walked')
+    await page.keyboard.press('Enter')
+    await button('Save').click()
+    const tagged = () => herald.call<{ list: { tags: string[] }[] }>('/admin/device/list', { tag: 'walked' })
+    await until(async () => (await tagged()).list.length === 1)
+    expect((await tagged()).list[0]?.tags).toEqual(['demo', 'ios', 'vip', 'walked'])
+
+    await button('Explain').click()
+    await page.getByText('demo-iphone would receive it through APNs.').waitFor()
+    await button('Send test push').click()
+    await page.getByText(/^Task \d+ accepted/).waitFor()
+  })
+
+  step('shows the operator the queues', async () => {
+    await page.goto(`${herald.demo.base_url}/queues`)
+    await page.getByText('push-huawei').first().waitFor()
+    await page.getByText('push-apns').first().waitFor()
+  })
+
+  step('creates an application, shows its secret once, and switches to it', async () => {
+    await open('/applications')
+    await page.getByLabel('Name', { exact: true }).fill('Second application')
+    await button('Create').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('The secret of Second application is shown only once.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page
+      .getByRole('row', { name: /Second application/ })
+      .getByRole('button', { name: 'Switch to' })
+      .click()
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click()
+    await page.getByText('No tasks yet').waitFor()
+    await page.getByLabel('Application').selectOption({ label: 'All applications' })
+    await page.getByText('This page shows one application at a time.').waitFor()
+    await page.getByLabel('Application').selectOption({ label: 'Herald demo' })
+    await page.getByRole('link', { name: 'Walked through' }).waitFor()
+  })
+
+  /** Opens every page of the menu, and a task and a device from their lists. */
+  async function visitPages(check: (where: string) => Promise<void>): Promise<void> {
+    const links = page.getByRole('navigation').locator('a[href^="/console"]')
+    const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    expect(paths.length).toBe(7)
+    const heading = page.locator('h1')
+    const follow = async (path: string) => {
+      const previous = path === paths[0] ? '' : await heading.textContent()
+      await page.locator(`a[href="${path}"]`).first().click()
+      await until(async () => (await heading.textContent()) !== previous, { seconds: 30, what: path })
+      await page.locator('.mantine-Loader-root').waitFor({ state: 'detached' })
+      await check(path)
+    }
+    for (const path of paths) {
+      await follow(path)
+      if (path.endsWith('/tasks')) await follow(`/console/tasks/${taskId}`)
+      if (path.endsWith('/devices')) await follow('/console/device?guid=demo-several')
+    }
+  }
+
+  step('has no serious accessibility problems on any page, light or dark', async () => {
+    await open('/')
+    await visitPages(async (path) => {
+      expect([path, await accessibilityProblems(page)]).toEqual([path, []])
+      // Only colours change with the colour scheme.
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
+      expect([path, 'dark', await accessibilityProblems(page, ['color-contrast'])]).toEqual([
+        path,
+        'dark',
+        [],
+      ])
+      await page.emulateMedia({ colorScheme: 'light' })
+    })
+  })
+
+  step('has no English texts in Chinese, and fits a phone', async () => {
+    await button('Language').click()
+    await page.getByRole('menuitem', { name: '中文' }).click()
+    await page.getByRole('button', { name: '退出登录' }).waitFor()
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN')
+    await visitPages(async (path) => {
+      await page.setViewportSize({ width: 390, height: 844 })
+      expect([path, await englishTexts(page), await overflows(page)]).toEqual([path, [], false])
+      await page.setViewportSize({ width: 1280, height: 800 })
+    })
+    await page.goto(herald.url('/nowhere'))
+    await page.getByText('页面不存在').waitFor()
+    expect(await englishTexts(page)).toEqual([])
+    await open('/applications')
+    await page.getByLabel('名称', { exact: true }).fill('Second application')
+    await button('创建').click()
+    await page.getByRole('alert').getByText('名称已存在，请换一个。').waitFor()
+    expect(await englishTexts(page)).toEqual([])
+    expect(tab.failedRequests.splice(0)).toEqual(['409 POST /admin/app'])
+    await button('语言').click()
+    await page.getByRole('menuitem', { name: 'English' }).click()
+  })
+
+  step('lets an application sign in to itself only, and sign out', async () => {
+    await open('/')
+    await button('Sign out').click()
+    await page.getByRole('heading', { name: 'Sign in to Herald' }).waitFor()
+    await page.goto(herald.url('/tasks'))
+    await page.getByLabel('Application ID').fill(herald.demo.app_id)
+    await page.getByLabel('Application secret').fill(herald.demo.app_secret)
+    await button('Sign in').click()
+    await page.getByRole('link', { name: 'Walked through' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Applications' }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Queues' }).count()).toBe(0)
+    await page.goto(herald.url('/applications'))
+    await page.getByText('Only the operator can use this page.').waitFor()
+    await button('Sign out').click()
+    await page.getByRole('heading', { name: 'Sign in to Herald' }).waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+  })
+
+  step('caused no failed requests and no errors', () => {
+    expect(tab.failedRequests).toEqual([])
+    expect(tab.errors).toEqual([])
+  })
+})

@@ -1,0 +1,160 @@
+import { describe, expect, it } from '@jest/globals'
+import { splitDuration } from '../src/calculations/duration.ts'
+import { expiryOf } from '../src/calculations/expiry.ts'
+import { formatIn, shorten } from '../src/calculations/format.ts'
+import { funnelOf, receivedShare } from '../src/calculations/funnel.ts'
+import { addSample, isIdle, ratesOf, type Sample, WINDOW_SECONDS } from '../src/calculations/rates.ts'
+import { actionsOf, doneOf, timeLeft } from '../src/calculations/task-progress.ts'
+
+const sample = (at: number, sent: number, received = 0, failed = 0): Sample => ({
+  at,
+  sent,
+  received,
+  failed,
+})
+
+describe('rates', () => {
+  it('are differences of totals divided by the time between two samples', () => {
+    expect(ratesOf([sample(10, 100, 50, 1), sample(12, 300, 70, 2), sample(16, 300, 70, 2)])).toEqual([
+      { at: 12, sent: 100, received: 10, failed: 0.5 },
+      { at: 16, sent: 0, received: 0, failed: 0 },
+    ])
+    expect(ratesOf([sample(10, 5)])).toEqual([])
+  })
+
+  it('are never negative, even if the totals of the last 24 hours decrease', () => {
+    expect(ratesOf([sample(10, 500), sample(12, 100)])[0]?.sent).toBe(0)
+  })
+
+  it('are computed from samples of five minutes, each once', () => {
+    const first = addSample([], sample(1, 0))
+    expect(addSample(first, sample(1, 9))).toBe(first)
+    expect(addSample(first, sample(0.5, 9))).toBe(first)
+    const many = Array.from({ length: 400 }, (_, index) => sample(index * 2, index)).reduce(
+      addSample,
+      [] as readonly Sample[],
+    )
+    expect(many.at(-1)?.at).toBe(798)
+    expect(many[0]!.at).toBeGreaterThan(798 - WINDOW_SECONDS)
+    expect(many.length).toBeGreaterThan(140)
+  })
+
+  it('are idle if all are 0', () => {
+    expect(isIdle([sample(1, 0), sample(2, 0)])).toBe(true)
+    expect(isIdle([sample(1, 0), sample(2, 0, 0, 0.1)])).toBe(false)
+  })
+})
+
+describe('the funnel', () => {
+  const counters = {
+    task_id: 1,
+    huawei_target: 10,
+    huawei_sent: 8,
+    huawei_received: 4,
+    flyme_target: 20,
+    flyme_sent: 0,
+    flyme_received: 0,
+    apns_target: 0,
+    apns_sent: 0,
+    apns_received: 0,
+  }
+  it('shows the channels with devices, the largest first, and their sum', () => {
+    const { rows, total } = funnelOf(counters)
+    expect(rows.map(({ channel }) => channel)).toEqual(['flyme', 'huawei'])
+    expect(total).toMatchObject({ target: 30, sent: 8, received: 4 })
+  })
+  it('is empty without counters', () => {
+    expect(funnelOf(undefined)).toEqual({
+      rows: [],
+      total: { channel: '', target: 0, sent: 0, received: 0 },
+    })
+  })
+  it('computes received divided by sent', () => {
+    const [meizu, huawei] = funnelOf(counters).rows
+    expect(receivedShare(meizu!)).toBeUndefined()
+    expect(receivedShare(huawei!)).toBe(0.5)
+    // A receipt may be counted before its send.
+    expect(receivedShare({ channel: 'x', target: 2, sent: 1, received: 2 })).toBe(1)
+  })
+})
+
+describe('a task', () => {
+  it.each([
+    ['sending', ['pause', 'cancel']],
+    ['scheduled', ['pause', 'cancel']],
+    ['paused', ['resume', 'cancel']],
+    ['cancelling', []],
+    ['finished', []],
+    ['cancelled', []],
+  ])('that is %s allows the actions %j', (state, actions) => {
+    expect(actionsOf({ state })).toEqual(actions)
+  })
+
+  it.each([
+    ['sending', 12.5, { kind: 'seconds', seconds: 12.5 }],
+    ['sending', null, { kind: 'unknown' }],
+    ['scheduled', 0, { kind: 'unknown' }],
+    ['paused', 12, { kind: 'paused' }],
+    ['finished', null, { kind: 'done' }],
+  ])('that is %s with an eta of %j has %j left', (state, eta, left) => {
+    expect(timeLeft({ state, eta })).toEqual(left)
+  })
+
+  it('is done except for pending devices', () => {
+    expect(doneOf({ target: 10, pending: 4 })).toBe(6)
+    expect(doneOf({ target: 0, pending: 0 })).toBe(0)
+    expect(doneOf({ target: 3, pending: 5 })).toBe(0)
+  })
+})
+
+describe('durations', () => {
+  it.each([
+    [0, []],
+    [-3, []],
+    [0.2, [['s', 1]]],
+    [59, [['s', 59]]],
+    [60, [['m', 1]]],
+    [
+      3661,
+      [
+        ['h', 1],
+        ['m', 1],
+      ],
+    ],
+    [3601, [['h', 1]]],
+    [
+      200_000,
+      [
+        ['d', 2],
+        ['h', 7],
+      ],
+    ],
+  ])('of %d seconds have at most two units', (seconds, parts) => {
+    expect(splitDuration(seconds).map(({ unit, n }) => [unit, n])).toEqual(parts)
+  })
+})
+
+describe('expiry', () => {
+  const day = 86_400
+  it.each([
+    [null, { kind: 'never' }],
+    [1000, { kind: 'expired', days: 0 }],
+    [1000 - day, { kind: 'expired', days: -1 }],
+    [1000 + 29 * day, { kind: 'soon', days: 29 }],
+    [1000 + 31 * day, { kind: 'fine', days: 31 }],
+  ])('of %j is relative to now', (expiresAt, expiry) => {
+    expect(expiryOf(expiresAt, 1000)).toEqual(expiry)
+  })
+})
+
+it('numbers and times are formatted for the language', () => {
+  expect(formatIn('en').number(1234567.89)).toBe('1,234,567.9')
+  expect(formatIn('en').percent(0.9231)).toBe('92.3%')
+  expect(formatIn('zh').time(0)).toContain('1970年')
+  expect(formatIn('en').time(null)).toBe('')
+})
+
+it('long secrets are shortened', () => {
+  expect(shorten('abcdefghijklmnopqrstuvwxyz')).toBe('abcdef…uvwxyz')
+  expect(shorten('abc')).toBe('abc')
+})

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { untranslated } from './dictionary.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Serious and critical findings of axe, one per line; by all rules or by the given ones. */
+export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
+  // The debugger may evaluate scripts in spite of the page's content security policy.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(`${axe}; undefined`)
+  return page.evaluate(async (runOnly) => {
+    const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } }
+    const { violations } = await axe.run({ resultTypes: ['violations'], runOnly })
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+  }, rules)
+}
+
+/**
+ * Texts and labels of the page that are English texts of the dictionary. Titles of pushes and reasons of vendors are not
+ * translated; they are marked with `data-from`.
+ */
+export async function englishTexts(page: Page): Promise<string[]> {
+  const texts = await page.evaluate(() => {
+    const found = [document.title.split(' · ')[0] ?? '']
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      if (!node.parentElement?.closest('[data-from="api"], script, style')) found.push(node.textContent ?? '')
+    }
+    for (const element of document.querySelectorAll('*'))
+      for (const name of ['aria-label', 'title', 'placeholder', 'alt'])
+        found.push(element.getAttribute(name) ?? '')
+    return found
+  })
+  return texts.map((text) => text.trim()).filter((text) => untranslated.some((pattern) => pattern.test(text)))
+}
+
+/** Returns whether the page is wider than its window. */
+export function overflows(page: Page): Promise<boolean> {
+  return page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement
+    return scrollWidth > clientWidth + 1
+  })
+}
