@@ -2,7 +2,7 @@ import type { NewCertificate } from '@herald/client'
 import type { VendorChannel } from '@herald/domain'
 import { CliFailure, UsageFailure } from './failure.ts'
 import { readObject } from './parse.ts'
-import { readNamed } from './shell.ts'
+import { readNamed, readSecret } from './shell.ts'
 import { providerNumber, type VendorField, vendors } from './vendor-fields.ts'
 
 export type Environment = 'production' | 'development'
@@ -13,7 +13,7 @@ export type SetFlags = Record<string, string | undefined> & {
   check?: true
 }
 
-/** Flags in the words of the vendor become the five fields of the record. */
+/** Maps flags with the vendor's names to the five fields of the record. */
 export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate {
   const record: NewCertificate = {
     provider: providerNumber(vendor),
@@ -23,31 +23,26 @@ export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate
   }
   const from: Partial<Record<VendorField['field'], string>> = {}
   for (const field of vendors[vendor].fields) {
-    const value = givenFor(field, flags)
+    const value = fieldValue(field, flags)
     if (value === undefined) continue
     if (from[field.field])
-      throw new UsageFailure(`--${from[field.field]} and --${field.flag} exclude each other.`)
+      throw new UsageFailure(`--${from[field.field]} and --${field.flag} cannot be used together.`)
     from[field.field] = field.flag
     record[field.field] = value
   }
   if (Object.keys(from).length === 0)
     throw new UsageFailure(
-      `Nothing is given: ${vendors[vendor].fields.map(({ flag }) => `--${flag}`).join(', ')} say what the credentials are.`,
+      `No credentials given; use ${vendors[vendor].fields.map(({ flag }) => `--${flag}`).join(', ')}.`,
     )
   return record
 }
 
-function givenFor({ flag, secret, file }: VendorField, flags: SetFlags): string | undefined {
+function fieldValue({ flag, secret, file }: VendorField, flags: SetFlags): string | undefined {
   const given = flags[camel(flag)]
-  if (file) return given === undefined ? undefined : fileContent(given, `--${flag}`, file)
-  const path = secret ? flags[camel(`${flag}-file`)] : undefined
-  if (path === undefined) return given
-  if (given !== undefined) throw new UsageFailure(`--${flag} and --${flag}-file exclude each other.`)
-  return fileContent(path, `--${flag}-file`, 'text').trim()
+  if (!file) return readSecret(flag, given, secret && flags[camel(`${flag}-file`)])
+  if (given === undefined) return undefined
+  return readNamed(given, `--${flag}`).toString(file === 'text' ? 'utf8' : 'base64')
 }
-
-const fileContent = (path: string, flag: string, content: 'text' | 'base64') =>
-  readNamed(path, flag).toString(content === 'text' ? 'utf8' : 'base64')
 
 const camel = (flag: string) => flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 

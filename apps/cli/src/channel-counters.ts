@@ -3,7 +3,7 @@ import { publicChannelNames, publicName } from '@herald/domain'
 
 export type ChannelCounters = { channel: string; target: number; sent: number; received: number }
 
-/** The channels that had something to do. */
+/** The channels that have targets. */
 export function channelsOf(statistics: TaskStatistics): ChannelCounters[] {
   const record = statistics as unknown as Record<string, number>
   return publicChannelNames
@@ -16,12 +16,12 @@ export function channelsOf(statistics: TaskStatistics): ChannelCounters[] {
     .filter(({ target }) => target > 0)
 }
 
-/** Whether every vendor target was sent or given up for a recorded reason, so that only inboxes are left. Pure. */
+/** Whether every vendor target was sent or failed with a recorded reason, so that only inboxes are left. Pure. */
 export function vendorsAreDone(channels: ChannelCounters[], failures: FailureGroup[]): boolean {
   return channels
     .filter(({ channel }) => channel !== publicName('native'))
     .every(({ channel, target, sent }) => {
-      const given = failures.filter((group) => group.channel === channel)
-      return target <= sent + given.reduce((sum, group) => sum + group.count, 0)
+      const ended = failures.filter((group) => group.channel === channel)
+      return target <= sent + ended.reduce((sum, group) => sum + group.count, 0)
     })
 }

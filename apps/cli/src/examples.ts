@@ -1,7 +1,7 @@
-/** How people call this program; there is no command of its own on their path. */
+/** How users call this program: it is not installed on their PATH. */
 export const HERALD = 'npm run herald --'
 
-/** The examples that end a command's help. */
+/** The examples at the end of a command's help. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${HERALD} ${line}`).join('\n')}`
 }

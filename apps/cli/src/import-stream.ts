@@ -12,7 +12,7 @@ export type LineSource = {
   close(): Promise<void>
 }
 
-/** Opens the file before anybody is called, so that a wrong name is told at once. `-` is stdin. */
+/** Opens the file before the first request, so that a wrong name fails at once. `-` is stdin. */
 export async function openLines(path: string): Promise<LineSource> {
   if (path === '-') return { size: undefined, chunks: process.stdin, close: async () => {} }
   let file: FileHandle | undefined
@@ -32,10 +32,10 @@ export async function openLines(path: string): Promise<LineSource> {
   }
 }
 
-/** Passes chunks on as they are asked for and tells how far they got: bytes and line ends. */
+/** Passes chunks on and reports the progress in bytes and lines after each. */
 export async function* counted(
   chunks: AsyncIterable<Uint8Array>,
-  tell: (bytes: number, lines: number) => void,
+  report: (bytes: number, lines: number) => void,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   let lines = 0
@@ -43,6 +43,6 @@ export async function* counted(
     yield chunk
     bytes += chunk.length
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) lines++
-    tell(bytes, lines)
+    report(bytes, lines)
   }
 }

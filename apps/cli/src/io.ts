@@ -1,17 +1,18 @@
 import { styleText } from 'node:util'
+import { toJson } from '@herald/domain'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** What a command may write. Results go to stdout, everything else to stderr. */
+/** Output of a command. Results go to stdout, everything else to stderr. */
 export type Io = {
   json: boolean
-  /** Whether somebody watches: a bar that redraws itself is for people alone. */
+  /** Whether stdout and stderr are a terminal, so that a progress bar can be drawn. */
   live: boolean
-  /** A line for people; nothing with --json. */
+  /** Prints a line of the result; nothing with --json. */
   say(line: string): void
-  /** A line for people that is not the result. */
+  /** Prints a line that is not part of the result to stderr; nothing with --json. */
   note(line: string): void
-  /** A record for machines; nothing without --json. */
+  /** Prints a JSON record; nothing without --json. */
   record(value: unknown): void
   paint(style: Style, text: string): string
 }
@@ -33,11 +34,3 @@ export function openIo(json: boolean): Io {
     paint: (style, text) => styleText(style, text, { stream: stdout }),
   }
 }
-
-/** int64 beyond a double stays the number it was. */
-export function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? rawJson(String(field)) : field))
-}
-
-/** TypeScript does not know it yet; Node 24 does. */
-export const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON

@@ -1,7 +1,7 @@
 import type { Audience, Message, Notification, Setting } from '@herald/client'
 import { UsageFailure } from './failure.ts'
 
-/** Flags of a push, already of the right kind; what they mean is checked by Herald, with its own sentences. */
+/** Flags of a push, parsed; the server validates their values. */
 export type MessageFlags = {
   type?: Message['type']
   title?: string
@@ -32,7 +32,7 @@ export type AudienceFlags = {
   pushToken?: string[]
 }
 
-/** Exactly one kind: the flags of two would read as "and", which the interface does not have. Pure, as all of these. */
+/** Exactly one kind of audience: two kinds would suggest an intersection, which the API does not have. Pure. */
 export function audienceOf({ all, tag, alias, user, pushToken }: AudienceFlags): Audience {
   const given: Audience[] = []
   if (all) given.push('all')
@@ -42,12 +42,12 @@ export function audienceOf({ all, tag, alias, user, pushToken }: AudienceFlags):
   if (pushToken) given.push({ push_token: pushToken })
   if (given.length !== 1)
     throw new UsageFailure(
-      `Whom to push to is ${given.length === 0 ? 'missing' : 'given in several ways'}: use one of --all, --tag, --alias, --user, --push-token.`,
+      `${given.length === 0 ? 'The audience is missing' : 'There is more than one audience'}; use one of --all, --tag, --alias, --user, --push-token.`,
     )
   return given[0]!
 }
 
-/** Flags win over the fields of the file. */
+/** Flags override the fields of the file. */
 export function messageOf(flags: MessageFlags, file: Record<string, unknown> = {}): Message {
   return {
     ...file,

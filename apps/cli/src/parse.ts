@@ -1,7 +1,5 @@
+import { parseVerbatim } from '@herald/domain'
 import { InvalidArgumentError } from 'commander'
-import { rawJson } from './io.ts'
-
-/** Readers of flags; what they throw is a mistake of the caller and exit code 2. */
 
 export function readId(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) throw new InvalidArgumentError('It must be a number.')
@@ -14,17 +12,22 @@ export const gather =
   (text: string, before: T[] | undefined): T[] => [...(before ?? []), read(text)]
 
 export const wholeNumber =
-  (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  (min: number, max = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least || value > most)
+    if (!/^\d+$/.test(text) || value < min || value > max)
       throw new InvalidArgumentError(
-        most === Number.MAX_SAFE_INTEGER
-          ? `It must be a whole number from ${least} on.`
-          : `It must be a whole number from ${least} to ${most}.`,
+        max === Number.MAX_SAFE_INTEGER
+          ? `It must be a whole number of at least ${min}.`
+          : `It must be a whole number from ${min} to ${max}.`,
       )
     return value
   }
+
+export function readSwitch(text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It must be on or off.')
+  return text === 'on'
+}
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
@@ -39,22 +42,15 @@ export function readTime(text: string): number {
   return Math.floor(ms / 1000)
 }
 
-/** A JSON object whose numbers keep their digits: what it carries is passed on, not understood. */
+/** Parses a JSON object that is sent on as it is: numbers keep their digits. */
 export function readObject(text: string): Record<string, unknown> {
   let value: unknown
   try {
-    value = (JSON.parse as ParseVerbatim)(text, (_key, field, context) =>
-      typeof field === 'number' && context?.source !== undefined ? rawJson(context.source) : field,
-    )
+    value = parseVerbatim(text)
   } catch (error) {
-    // What the engine says may quote line ends of the text.
-    throw new InvalidArgumentError(`It is no JSON: ${(error as Error).message.replaceAll(/\s+/g, ' ')}.`)
+    // The engine's message may quote line ends of the text.
+    throw new InvalidArgumentError(`Not valid JSON: ${(error as Error).message.replaceAll(/\s+/g, ' ')}.`)
   }
   if (!/^\s*\{/.test(text)) throw new InvalidArgumentError('It must be a JSON object.')
   return value as Record<string, unknown>
 }
-
-type ParseVerbatim = (
-  text: string,
-  reviver: (key: string, value: unknown, context?: { source?: string }) => unknown,
-) => unknown

@@ -9,33 +9,37 @@ import { addTaskCommands } from './commands/task.ts'
 import { addUserCommands } from './commands/user.ts'
 import { examples, HERALD } from './examples.ts'
 
-/** What commander says of a wrong call, in the form of our own sentences: one line, a capital and a full stop. */
+/** Formats commander's error messages like ours: one line, capital first letter, full stop. */
 function asSentence(text: string): string {
-  const words = text
+  const line = text
     .trim()
     .replace(/^error: /, '')
     .replaceAll(/\s+/g, ' ')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.)]$/.test(words) ? '' : '.'}`
+  return `${line.charAt(0).toUpperCase()}${line.slice(1)}${/[.)]$/.test(line) ? '' : '.'}`
 }
 
-/** The whole command line. Every command is a few lines: flags in, one call, words or JSON out. */
+/** The whole command line. A command reads flags, makes one call, and prints text or JSON. */
 export function createProgram(): Command {
   const program = new Command(HERALD)
   program
-    .description('Runs Herald from a terminal: applications, certificates, devices, pushes, and a doctor.')
-    .option('--url <address>', 'where Herald answers (HERALD_URL)')
-    .option('--app <app_id>', 'the application to speak for (HERALD_APP_ID)')
-    .option('--secret <app_secret>', 'its secret (HERALD_APP_SECRET)')
-    .option('--operator-key <key>', 'the operator’s key (HERALD_OPERATOR_KEY)')
+    .description(
+      'Manage Herald from a terminal: applications, certificates, devices, pushes and health checks.',
+    )
+    .option('--url <address>', 'URL of the HTTP interface (HERALD_URL)')
+    .option('--app <app_id>', 'application to act for (HERALD_APP_ID)')
+    .option('--secret-file <file>', 'file with the secret of the application; - is stdin')
+    .option('--secret <app_secret>', 'the secret itself, visible in the process list (HERALD_APP_SECRET)')
+    .option('--operator-key-file <file>', 'file with the operator key; - is stdin')
+    .option('--operator-key <key>', 'the key itself, visible in the process list (HERALD_OPERATOR_KEY)')
     .option('--data-dir <folder>', 'data directory of a standalone on this machine (HERALD_DATA_DIR)')
-    .option('--json', 'one JSON object, or one a line, and nothing else on stdout')
+    .option('--json', 'print only JSON to stdout: one object, or one per line')
     .addHelpText(
       'after',
       `
-Without flags and settings the demo of the standalone that runs on this machine is used: run npm start first.
-Exit codes: 0 done, 1 failed, 2 called wrongly.
+By default, the demo application of the standalone on this machine is used (run npm start first).
+Exit codes: 0 success, 1 failure, 2 invalid arguments.
 ${examples('notify --all --title Hello --wait', 'device import devices.ndjson', 'task list', 'doctor')}
-  $ npm run -s herald -- task list --json   (-s: without npm's own lines)`,
+  $ npm run -s herald -- task list --json   (-s suppresses npm's own output)`,
     )
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: (text, write) => write(`${asSentence(text)}\n`) })

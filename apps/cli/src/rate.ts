@@ -1,8 +1,8 @@
-/** Speed over the last seconds, which is what a person who watches expects of a rate and an ETA. */
+/** Speed over the last seconds, for the displayed rate and ETA. */
 export function createRate(windowMs = 5_000) {
   const samples: { at: number; done: number }[] = []
   return {
-    /** Units per second after having done so many at that time (ms). */
+    /** Adds a sample (`done` units at the time `now` in ms) and returns the units per second. */
     at(now: number, done: number): number {
       samples.push({ at: now, done })
       while (samples.length > 2 && now - samples[0]!.at > windowMs) samples.shift()

@@ -1,26 +1,31 @@
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { HeraldOperator, HeraldServer } from '@herald/client'
 import type { Database } from '@herald/db/store'
-import { callerDirectory, loadSettings, type Settings } from '@herald/settings'
+import { findRunning } from '@herald/embedded'
+import { callerDirectory, loadSettings, readDemo, type Settings } from '@herald/settings'
 import type { Command } from 'commander'
-import { findOwnPostgres, readDemo } from './data-directory.ts'
+import { type Access, type AccessFlags, findAccess } from './access.ts'
 import { CliFailure, isUnanswered, reasonOf, UsageFailure } from './failure.ts'
 import { type Io, openIo } from './io.ts'
-import { findPlace, type Place, type PlaceFlags } from './place.ts'
 
-export type GlobalFlags = PlaceFlags & { dataDir?: string; json?: boolean }
+export type GlobalFlags = AccessFlags & {
+  secretFile?: string
+  operatorKeyFile?: string
+  dataDir?: string
+  json?: boolean
+}
 
-/** What every command is given. */
+/** The context of a command. */
 export type Shell = {
   io: Io
   settings: Settings
   dataDir: string
-  place: Place
-  /** Calls Herald for the application; a failure names the server. */
+  access: Access
+  /** Calls Herald as the application; network errors name the server. */
   asAdmin<T>(work: (server: HeraldServer) => Promise<T>): Promise<T>
   asOperator<T>(work: (operator: HeraldOperator) => Promise<T>): Promise<T>
-  /** Opens the rows themselves, for what the HTTP interface does not show. */
+  /** Opens the database, for data that the HTTP interface does not show. */
   withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>
 }
 
@@ -28,22 +33,22 @@ export function openShell(command: Command): Shell {
   const flags = command.optsWithGlobals<GlobalFlags>()
   const io = openIo(Boolean(flags.json))
   const { settings } = loadSettings()
-  const { dataDir, place } = locate(flags, settings)
+  const { dataDir, access } = locate(flags, settings)
   return {
     io,
     settings,
     dataDir,
-    place,
+    access,
     async asAdmin(work) {
-      const { baseUrl, appId, appSecret } = place
-      if (!appId || !appSecret) throw new CliFailure(missing(place))
+      const { baseUrl, appId, appSecret } = access
+      if (!appId || !appSecret) throw new CliFailure(missing(access))
       return explained(baseUrl, () => work(new HeraldServer({ baseUrl, appId, appSecret })))
     },
     async asOperator(work) {
-      const { baseUrl, operatorKey } = place
+      const { baseUrl, operatorKey } = access
       if (!operatorKey)
         throw new CliFailure(
-          'The operator’s key is missing: give --operator-key, set HERALD_OPERATOR_KEY, or run npm start, whose key is used then.',
+          'The operator key is missing: use --operator-key-file, set HERALD_OPERATOR_KEY, or run npm start and use its key.',
         )
       return explained(baseUrl, () => work(new HeraldOperator({ baseUrl, operatorKey })))
     },
@@ -51,47 +56,53 @@ export function openShell(command: Command): Shell {
   }
 }
 
-/** Where Herald and the data directory are, and what a standalone has left there. */
+/** The data directory, the demo that a standalone wrote there, and the server and credentials to use. */
 export function locate(flags: GlobalFlags, settings: Settings) {
   if (flags.url !== undefined && !/^https?:\/\/[^\s/]/.test(flags.url))
-    throw new UsageFailure('--url must be an address that begins with http:// or https://.')
+    throw new UsageFailure('--url must be a URL that begins with http:// or https://.')
   const dataDir = flags.dataDir ? fromCaller(flags.dataDir) : resolve(settings.dataDir)
   const demo = readDemo(dataDir)
-  return { dataDir, demo, place: findPlace(flags, settings, demo) }
+  const credentials = {
+    secret: readSecret('secret', flags.secret, flags.secretFile),
+    operatorKey: readSecret('operator-key', flags.operatorKey, flags.operatorKeyFile),
+  }
+  return { dataDir, demo, access: findAccess({ ...flags, ...credentials }, settings, demo) }
 }
 
-function missing({ appId }: Place): string {
-  const what = appId ? `The secret of the application ${appId} is missing` : 'No application is named'
-  return `${what}: give --app and --secret, set HERALD_APP_ID and HERALD_APP_SECRET, or run npm start, whose demo is used then.`
+function missing({ appId }: Access): string {
+  const what = appId ? `The secret of the application ${appId} is missing` : 'The application is missing'
+  return `${what}: use --app and --secret-file, set HERALD_APP_ID and HERALD_APP_SECRET, or run npm start and use its demo.`
 }
 
-/** Herald's own sentences pass; those of the network name the server and what to do. */
+/** Replaces network errors by a sentence with the server and what to do. */
 async function explained<T>(baseUrl: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!isUnanswered(error)) throw error
     if (error.name === 'TimeoutError')
-      throw new CliFailure(`Herald at ${baseUrl} did not answer in time.`, { cause: error })
+      throw new CliFailure(`Herald at ${baseUrl} did not respond in time.`, { cause: error })
     throw new CliFailure(
-      `Herald at ${baseUrl} cannot be reached (${reasonOf(error)}): run npm start, or name another with --url or HERALD_URL.`,
+      `Herald at ${baseUrl} cannot be reached (${reasonOf(error)}): run npm start, or set another URL with --url or HERALD_URL.`,
       { cause: error },
     )
   }
 }
 
-/** DATABASE_URL, or the Postgres of the standalone that runs in the data directory. */
+/** The Postgres of a standalone that is running in the data directory. */
+export const findOwnPostgres = (dataDir: string): string | undefined => findRunning(join(dataDir, 'postgres'))
+
 function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
   const url = databaseUrl ?? findOwnPostgres(dataDir)
   if (url === undefined)
     throw new CliFailure(
-      `DATABASE_URL is not set, and no standalone runs in ${dataDir}: set it, or run npm start.`,
+      `DATABASE_URL is not set and no standalone is running in ${dataDir}: set it, or run npm start.`,
     )
   return url
 }
 
 export async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
-  // Most commands speak HTTP alone and should not wait for Prisma to load.
+  // Loaded here because most commands only use HTTP and should not wait for Prisma.
   const { openDatabase } = await import('@herald/db/store')
   const db = openDatabase(url, { max: 1, name: 'herald cli' })
   try {
@@ -101,10 +112,19 @@ export async function withDatabase<T>(url: string, work: (db: Database) => Promi
   }
 }
 
-/** A path as the person meant it who typed it, also under npm, which runs its scripts elsewhere. */
+/** Resolves a path against the user's working directory: npm runs scripts in another one. */
 export const fromCaller = (path: string): string => resolve(callerDirectory(), path)
 
-/** A file that a flag names; `-` is stdin. */
+/** The value of the flag `--<flag>`, or the content of the file given by `--<flag>-file`. */
+export function readSecret(flag: string, given?: string, path?: string): string | undefined {
+  if (path === undefined) return given
+  if (given !== undefined) throw new UsageFailure(`--${flag} and --${flag}-file cannot be used together.`)
+  const text = readNamed(path, `--${flag}-file`).toString('utf8').trim()
+  if (text === '') throw new CliFailure(`--${flag}-file: ${path} is empty.`)
+  return text
+}
+
+/** Reads the file given by a flag; `-` is stdin. */
 export function readNamed(path: string, flag: string): Buffer {
   try {
     return readFileSync(path === '-' ? 0 : fromCaller(path))

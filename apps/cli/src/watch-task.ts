@@ -1,28 +1,30 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retryWithBackoff, sleep } from '@herald/async'
 import { HeraldError, type HeraldServer, type Int64, type TaskView } from '@herald/client'
 import { channelsOf, vendorsAreDone } from './channel-counters.ts'
 import { HERALD } from './examples.ts'
-import { CliFailure, isUnanswered, Unsatisfied } from './failure.ts'
+import { CliFailure, isUnanswered, SilentFailure } from './failure.ts'
+import { duration, plural } from './format.ts'
 import type { Io } from './io.ts'
 import { openProgress } from './progress.ts'
 import { createRate } from './rate.ts'
-import { channelTable, progressWords, summary } from './task-words.ts'
-import { duration, plural } from './words.ts'
+import { channelTable, progressText, summary } from './task-format.ts'
 
 const POLL_MS = 500
-/** So long nothing must have moved before what is left counts as waiting for devices that are offline. */
+/** After this time without a change, the rest may be messages that wait for offline devices. */
 const STILL_MS = 4_000
+/** How long Herald may be unreachable, for example during a restart. */
+const AWAY_MS = 60_000
 
 export type WatchOptions = {
-  /** Give up watching after so long. */
+  /** Stop watching after this time. */
   seconds?: number
-  /** Also wait for devices that are offline, whose messages lie in their inboxes until they come or the ttl ends. */
+  /** Also wait for offline devices, whose messages are in their inboxes until they connect or the ttl ends. */
   offline?: boolean
 }
 
 /**
- * Follows a task to its end: a bar for people, a record for every change for machines. A task that ends cancelled is exit
- * code 1; devices that failed are not, because tokens die every day.
+ * Follows a task until it ends, with a progress bar, or with a record per change with --json. A cancelled task gives exit
+ * code 1; failed devices do not, because every large push has some.
  */
 export async function watchTask(
   { server, io }: { server: HeraldServer; io: Io },
@@ -33,31 +35,43 @@ export async function watchTask(
   const progress = openProgress(io)
   const rate = createRate()
   let last = ''
-  let lookAt = Number.POSITIVE_INFINITY
-  const look = patiently(() => server.task(taskId), io)
+  let stillAt = Number.POSITIVE_INFINITY
+  let reached = false
+  const readTask = (attempt: number) => {
+    if (attempt === 1) io.note('Herald does not respond; waiting for it.')
+    return server.task(taskId)
+  }
+  // A server that never responded is probably the wrong one, so the first call is not repeated.
+  const retry = {
+    isTransient: (error: unknown) => reached && isTransient(error),
+    forMs: AWAY_MS,
+    firstMs: POLL_MS,
+    maxMs: POLL_MS,
+  }
   try {
     for (;;) {
-      const task = await look()
+      const task = await retryWithBackoff(readTask, retry)
+      reached = true
       if (!task) throw new CliFailure(`The task ${taskId} does not exist.`)
       const now = performance.now()
       const done = task.target - task.pending
-      progress.update(done, task.target, progressWords(task, rate.at(now, done)))
-      const said = changing(task)
-      if (said !== last) {
-        lookAt = now + STILL_MS
+      progress.update(done, task.target, progressText(task, rate.at(now, done)))
+      const state = changing(task)
+      if (state !== last) {
+        stillAt = now + STILL_MS
         if (task.finished_at === null) io.record(task)
       }
-      last = said
+      last = state
       const ended = task.finished_at !== null
-      if (ended || (!options.offline && now > lookAt && (await isWaitingForDevices(server, task)))) {
+      if (ended || (!options.offline && now > stillAt && (await isWaitingForDevices(server, task)))) {
         progress.stop()
         await conclude(server, io, task)
         return
       }
-      if (now > lookAt) lookAt = now + STILL_MS
+      if (now > stillAt) stillAt = now + STILL_MS
       if (options.seconds !== undefined && now - began > options.seconds * 1000)
         throw new CliFailure(
-          `The task ${taskId} has not finished within ${duration(options.seconds)}; it goes on without being watched.`,
+          `The task ${taskId} has not finished within ${duration(options.seconds)}; it continues in the background.`,
         )
       await sleep(POLL_MS)
     }
@@ -66,30 +80,8 @@ export async function watchTask(
   }
 }
 
-/** So long a restart of Herald may take while somebody watches. */
-const AWAY_MS = 60_000
-
-/** Once it has answered, Herald may go away for a while: what it does for the task goes on without us. */
-function patiently<T>(ask: () => Promise<T>, io: Io): () => Promise<T> {
-  let answered = false
-  return async () => {
-    for (let since: number | undefined; ; await sleep(POLL_MS)) {
-      try {
-        const answer = await ask()
-        answered = true
-        return answer
-      } catch (error) {
-        const now = performance.now()
-        if (!answered || !isPassing(error) || (since !== undefined && now - since > AWAY_MS)) throw error
-        if (since === undefined) io.note('Herald does not answer; waiting for it.')
-        since ??= now
-      }
-    }
-  }
-}
-
-/** Herald's "not now", or a network that gave no answer at all. */
-const isPassing = (error: unknown) =>
+/** Temporary refusals and missing responses. */
+const isTransient = (error: unknown) =>
   error instanceof HeraldError ? error.status >= 502 || error.status === 429 : isUnanswered(error)
 
 async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promise<boolean> {
@@ -101,7 +93,7 @@ async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promis
   return statistics !== undefined && vendorsAreDone(channelsOf(statistics), failures)
 }
 
-/** Rates and estimates differ at every look; they alone are no news. */
+/** Without the rate and the estimate, which differ at every poll. */
 const changing = ({ rate: _rate, eta: _eta, ...task }: TaskView) => Object.values(task).join()
 
 async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<void> {
@@ -112,8 +104,8 @@ async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<v
   if (rows.length > 0) io.say(channelTable(rows))
   if (task.finished_at === null)
     io.note(
-      `${plural(task.pending, 'device')} offline: the message waits in the inbox. --offline waits with it.`,
+      `${plural(task.pending, 'device')} offline: the message waits in the inbox. Use --offline to wait for them.`,
     )
   if (task.failed > 0) io.note(`Reasons: ${HERALD} task failures ${task.task_id}`)
-  if (task.state === 'cancelled') throw new Unsatisfied()
+  if (task.state === 'cancelled') throw new SilentFailure()
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '@herald/db/store'
+import { vendorChannels } from '@herald/domain'
 import { findRunning, stopLeftBehind } from '@herald/embedded'
 import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -27,7 +28,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-/** As a newcomer: nothing but the data directory says where and who. */
+/** Without flags: server and credentials come from the data directory. */
 const run = (...args: string[]) => runCli(args, { env: { HERALD_DATA_DIR: dataDir } })
 const json = async (...args: string[]) => {
   const ran = await run(...args, '--json')
@@ -41,7 +42,7 @@ const file = (name: string, content: string) => {
 const demo = () => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 
 describe('applications and users', () => {
-  it('are made without a flag beside the running standalone', async () => {
+  it('are created without flags while the standalone is running', async () => {
     const created = await json('app', 'create', 'Shop', '--package', 'com.example.shop')
     expect(created).toMatchObject({ code: 0, stderr: '' })
     const [{ app_id, app_secret }] = created.records
@@ -64,8 +65,28 @@ describe('applications and users', () => {
   })
 })
 
+describe('settings of an application, and push tokens', () => {
+  it('are shown and changed', async () => {
+    const { app_id, app_secret } = (await json('app', 'create', 'Settings')).records[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    expect((await json('app', 'settings', ...as)).records).toEqual([
+      { register: false, register_per_day: 10_000 },
+    ])
+    const changed = await json('app', 'settings', '--register', 'on', '--register-per-day', '5', ...as)
+    expect(changed.records).toEqual([{ register: true, register_per_day: 5 }])
+    const line = '{"device_guid":"a1","platform":"android"}\n'
+    await json('device', 'import', file('one.ndjson', line), ...as)
+    const [first, second] = [
+      await json('device', 'token', 'a1', ...as),
+      await json('device', 'token', 'a1', ...as),
+    ]
+    expect(first.records[0].push_token).toMatch(/^[\w-]{30}$/)
+    expect(second.records[0].push_token).not.toBe(first.records[0].push_token)
+  })
+})
+
 describe('certificates', () => {
-  it('are set for all eight vendors in the words of their consoles', async () => {
+  it('are set for the vendors with the terms of their consoles', async () => {
     const { records: made } = await json('app', 'create', 'Vendors')
     const { app_id, app_secret } = made[0]
     const as = ['--app', app_id, '--secret', app_secret]
@@ -122,23 +143,22 @@ describe('certificates', () => {
     expect(checked).toMatchObject({ code: 1, records: [{ vendor: 'vivo', ok: false }] })
   })
 
-  it('are refused with Herald’s own sentence', async () => {
+  it('are refused with the message of the API', async () => {
     expect(
       await run('certificate', 'set', 'xiaomi', '--app-id', '1', '--app-key', '2', '--app-secret', 'x'),
     ).toEqual({
       code: 1,
       stdout: '',
-      stderr:
-        'extra.package_name is missing: Xiaomi delivers only to the package registered in its console.\n',
+      stderr: 'extra.package_name is missing: enter the package registered in the Xiaomi console.\n',
     })
     const both = await run('certificate', 'set', 'apns', '--team-id', 'T', '--passphrase', 'p')
-    expect(both).toMatchObject({ code: 2, stderr: '--team-id and --passphrase exclude each other.\n' })
+    expect(both).toMatchObject({ code: 2, stderr: '--team-id and --passphrase cannot be used together.\n' })
   })
 
-  it('are good when the vendor says so', async () => {
+  it('are verified with the vendors', async () => {
     const { code, records: checks } = await json('certificate', 'check')
     expect(code).toBe(0)
-    expect(checks.map(({ ok }) => ok)).toEqual(Array(8).fill(true))
+    expect(checks.map(({ ok }) => ok)).toEqual(vendorChannels.map(() => true))
   })
 })
 
@@ -151,18 +171,24 @@ const importLine = (number: number) =>
   })
 
 describe('the import of devices', () => {
-  it('names refused lines, and is as good from stdin', async () => {
+  it('reports refused lines, and reads stdin', async () => {
     const lines = [importLine(1), 'nonsense', importLine(2), '']
     const first = await json('device', 'import', file('devices.ndjson', lines.join('\n')))
     expect(first).toMatchObject({ code: 1, stderr: '' })
     expect(first.records).toEqual([
-      { lines: 3, created: 2, updated: 0, failed: 1, errors: [{ line: 2, error: 'Line 2: is not JSON.' }] },
+      {
+        lines: 3,
+        created: 2,
+        updated: 0,
+        failed: 1,
+        errors: [{ line: 2, error: 'Line 2: is not valid JSON.' }],
+      },
     ])
     const many = Array.from({ length: 1_500 }, (_, i) => importLine(i)).join('\n')
     const second = await runCli(['device', 'import', '-'], { env: { HERALD_DATA_DIR: dataDir }, input: many })
     expect(second.code).toBe(0)
     expect(second.stdout).toMatch(/^1,500 lines in .*: 1,498 created, 2 updated, 0 refused\.\n$/)
-    // No bar where nobody watches.
+    // No progress bar without a terminal.
     expect(second.stderr).toBe('')
     const missing = await run('device', 'import', join(dir, 'nowhere'))
     expect(missing).toMatchObject({ code: 1, stderr: `${join(dir, 'nowhere')} cannot be read (ENOENT).\n` })
@@ -184,7 +210,7 @@ describe('a push', () => {
         { channel: 'huawei', target: 1, sent: 1 },
       ],
     })
-    const [detail, list, failures, told, explained] = await Promise.all([
+    const [detail, list, failures, watched, explained] = await Promise.all([
       json('task', 'detail', String(task_id)),
       json('task', 'list', '--limit', '5'),
       json('task', 'failures', String(task_id)),
@@ -194,20 +220,20 @@ describe('a push', () => {
     expect(detail.records).toMatchObject([{ task_id, apns_target: 1, huawei_sent: 1, nativepush_target: 0 }])
     expect(list.records).toContainEqual(expect.objectContaining({ task_id, title: 'Hello' }))
     expect(failures).toMatchObject({ code: 0, records: [] })
-    expect(told.stdout).toMatch(
+    expect(watched.stdout).toMatch(
       /^finished after \d+ s: 2 devices, 2 sent\.\nchannel +target +sent +received\n/,
     )
     expect(explained.records[0]).toMatchObject({ channel: 'huawei', others: expect.any(Array) })
   })
 
-  it('is not waited for where devices are offline', async () => {
+  it('is not waited for when only offline devices are left', async () => {
     const sent = await run('notify', '--tag', 'demo', '--title', 'x', '--strategy', 'combined', '--wait')
     expect(sent.code).toBe(0)
-    expect(sent.stdout).toMatch(/still sending after .*: 13 devices, 12 sent, 1 pending\./)
+    expect(sent.stdout).toMatch(/still sending after .*: (\d+) devices, \d+ sent, 1 pending\./)
     expect(sent.stderr).toMatch(/1 device offline/)
   })
 
-  it('is paused, resumed and cancelled before its time', async () => {
+  it('is paused, resumed and cancelled before its start time', async () => {
     const scheduled = await json('notify', '--all', '--title', 'Later', '--begin', '+1h')
     const id = String(scheduled.records[0].task_id)
     expect((await run('task', 'pause', id)).stdout).toBe(`The task ${id} is paused.\n`)
@@ -225,8 +251,8 @@ describe('a push', () => {
   })
 })
 
-describe('the doctor and the books', () => {
-  it('find a healthy standalone healthy', async () => {
+describe('doctor and balance', () => {
+  it('find no failure in a healthy standalone', async () => {
     const { code, stderr, records: reports } = await json('doctor')
     expect(stderr).toBe('')
     expect(reports).toHaveLength(1)
@@ -259,8 +285,8 @@ describe('the doctor and the books', () => {
       const bad = await json('balance')
       expect(bad).toMatchObject({ code: 1, records: [{ balanced: false }] })
       expect(bad.records[0].broken[0]).toMatchObject({ channel: 'huawei' })
-      const told = await run('balance')
-      expect(told.stdout).toMatch(/^task +channel +target .*\n(.*huawei.*\n)+Out of balance: \d+ rows?\.\n$/)
+      const text = await run('balance')
+      expect(text.stdout).toMatch(/^task +channel +target .*\n(.*huawei.*\n)+Out of balance: \d+ rows?\.\n$/)
       await db.pool.query(`UPDATE counter SET sent = sent - 1 WHERE channel = 'huawei'`)
     } finally {
       await db.close()
@@ -268,11 +294,11 @@ describe('the doctor and the books', () => {
   })
 })
 
-describe('a wrong call', () => {
+describe('invalid arguments', () => {
   it.each([
     [['frobnicate'], 2, /^Unknown command 'frobnicate'\.$/],
     [['notify', '--tittle', 'x'], 2, /^Unknown option '--tittle' \(Did you mean --title\?\)$/],
-    [['notify', '--title', 'x'], 2, /Whom to push to is missing/],
+    [['notify', '--title', 'x'], 2, /The audience is missing/],
     [['notify', '--all'], 1, /message must not be blank/],
     [['task', 'detail', '99'], 1, /The task 99 does not exist\./],
     [
@@ -280,14 +306,14 @@ describe('a wrong call', () => {
       1,
       /127\.0\.0\.1:1 cannot be reached .*npm start/,
     ],
-  ])('%j says why', async (args, code, sentence) => {
+  ])('%j are explained', async (args, code, sentence) => {
     const ran = await run(...args, '--json')
     expect(ran).toMatchObject({ code, stdout: '' })
     expect(ran.stderr.trimEnd()).toMatch(sentence)
     expect(ran.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  it('is helped with examples', async () => {
+  it('help has examples', async () => {
     const help = await Promise.all([run('notify', '--help'), run('certificate', 'set', 'oppo', '--help')])
     for (const { code, stdout } of help) {
       expect(code).toBe(0)
@@ -297,7 +323,7 @@ describe('a wrong call', () => {
 })
 
 describeWith('script')('on a terminal', () => {
-  it('a bar shows how far it is', async () => {
+  it('a progress bar is drawn', async () => {
     const words = [
       process.execPath,
       'apps/cli/src/herald.ts',

@@ -45,8 +45,8 @@ async function examine(env: Record<string, string>, ...flags: string[]) {
   return { code: ran.code, ...report!, said }
 }
 
-describe('the doctor', () => {
-  it('says which settings are wrong, and looks at the rest', async () => {
+describe('doctor', () => {
+  it('reports wrong settings and runs the other checks', async () => {
     const { code, ok, said } = await examine(
       { HERALD_PORT: 'http', HERALD_TOKEN_DAYS: '0', HERALD_PROT: '1', DATABASE_URL: database.url },
       '--no-vendors',
@@ -65,7 +65,7 @@ describe('the doctor', () => {
     expect(said('balance')[0]).toMatch(/^ok Balanced: 0 tasks/)
   })
 
-  it('finds a database that is not there, and none at all', async () => {
+  it('reports a database that is not reachable or not set', async () => {
     const wrong = await examine({ DATABASE_URL: `postgres://me:hush@${nowhere}/herald` }, '--no-vendors')
     expect(wrong.code).toBe(1)
     expect(wrong.said('postgres')[0]).toMatch(
@@ -75,11 +75,11 @@ describe('the doctor', () => {
     expect(JSON.stringify(wrong.findings)).not.toContain('hush')
     const none = await examine({}, '--no-vendors')
     expect(none.said('postgres')).toEqual([
-      'fail DATABASE_URL is not set, and no standalone runs in /nonexistent',
+      'fail DATABASE_URL is not set and no standalone is running in /nonexistent',
     ])
   })
 
-  it('finds pending migrations', async () => {
+  it('reports pending migrations', async () => {
     const empty = await testDatabase({ migrated: false })
     try {
       const { code, said } = await examine(
@@ -88,39 +88,39 @@ describe('the doctor', () => {
       )
       expect(code).toBe(1)
       expect(said('migrations')[0]).toMatch(/^fail \d+ migrations? pending: \d+_first/)
-      expect(said('queue')).toEqual(['warn its tables do not exist yet'])
+      expect(said('queue')).toEqual(['warn the queue tables do not exist yet'])
       expect(said('certificates')).toEqual([])
     } finally {
       await empty.drop()
     }
   })
 
-  it('finds a master key that does not fit, and a vendor that cannot be reached', async () => {
+  it('reports a wrong master key and a vendor that cannot be reached', async () => {
     const { said } = await examine({
       DATABASE_URL: database.url,
       HERALD_MASTER_KEY: 'cd'.repeat(32),
       HERALD_XIAOMI_URL: `http://${nowhere}`,
-      // No machine's way out is part of this spec.
+      // The spec does not depend on an outbound network.
       HERALD_PROXY: `http://${nowhere}`,
     })
-    expect(said('keys')).toEqual(['fail HERALD_MASTER_KEY does not open 1 of 1 stored secret'])
+    expect(said('keys')).toEqual(['fail HERALD_MASTER_KEY does not decrypt 2 of 2 stored secrets'])
     const failed = said('vendors').filter((line) => line.startsWith('fail'))
     expect(failed).toEqual([expect.stringMatching(/^fail xiaomi 127\.0\.0\.1:\d+: .*ECONNREFUSED/)])
     expect(said('vendors')).toHaveLength(14)
   })
 })
 
-describeWith('redis-server')('the doctor on a Redis', () => {
-  it('finds one that drops jobs, and one that is away', async () => {
+describeWith('redis-server')('doctor with Redis', () => {
+  it('reports an eviction policy that loses jobs, and a server that is down', async () => {
     const env = { DATABASE_URL: database.url, HERALD_MASTER_KEY: masterKey }
     const redis = await testRedis(['--maxmemory-policy', 'allkeys-lru'])
     try {
       const { code, said } = await examine({ ...env, QUEUE_URL: redis.url }, '--no-vendors')
       expect(code).toBe(1)
-      expect(said('keys')).toEqual(['ok HERALD_MASTER_KEY opens 1 stored secret'])
+      expect(said('keys')).toEqual(['ok HERALD_MASTER_KEY decrypts 2 stored secrets'])
       expect(said('queue')).toEqual([
-        expect.stringMatching(/^ok Redis \d+\.\d+\S* answers, one server$/),
-        `fail 127.0.0.1:${redis.port}: maxmemory-policy is allkeys-lru: jobs may be dropped`,
+        expect.stringMatching(/^ok Redis \d+\.\d+\S* is reachable \(single server\)$/),
+        `fail 127.0.0.1:${redis.port}: maxmemory-policy is allkeys-lru: jobs may be evicted`,
         expect.stringMatching(/^warn .* appendonly is off/),
       ])
     } finally {

@@ -1,9 +1,9 @@
+import { toJson } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { toJson } from '../src/io.ts'
 import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
 import { gather, readId, readObject, readTime, wholeNumber } from '../src/parse.ts'
 
-describe('whom a push is for', () => {
+describe('the audience of a push', () => {
   it.each<[AudienceFlags, unknown]>([
     [{ all: true }, 'all'],
     [{ tag: ['a', 'b'] }, { tag: ['a', 'b'] }],
@@ -14,14 +14,14 @@ describe('whom a push is for', () => {
     expect(audienceOf(flags)).toEqual(audience)
   })
 
-  it('is refused when it is missing or said twice', () => {
-    expect(() => audienceOf({})).toThrow('Whom to push to is missing')
-    expect(() => audienceOf({ all: true, tag: ['a'] })).toThrow('given in several ways')
+  it('is refused when it is missing or given twice', () => {
+    expect(() => audienceOf({})).toThrow('The audience is missing')
+    expect(() => audienceOf({ all: true, tag: ['a'] })).toThrow('more than one audience')
   })
 })
 
 describe('the body of a push', () => {
-  it('has the fields that were given and no others', () => {
+  it('has only the given fields', () => {
     expect(
       notificationOf({
         all: true,
@@ -46,7 +46,7 @@ describe('the body of a push', () => {
     expect(settingOf({ ttl: 0 })).toEqual({ ttl: 0 })
   })
 
-  it('lets flags win over the file, whose other fields stay', () => {
+  it('merges flags over the fields of the file', () => {
     expect(messageOf({ title: 'flag' }, { title: 'file', huawei: { category: 'IM' } })).toEqual({
       title: 'flag',
       huawei: { category: 'IM' },
@@ -58,14 +58,13 @@ describe('values of flags', () => {
   it('keep every digit of a number in a JSON object', () => {
     const text = '{"a":9007199254740993,"b":1.10,"c":[1e400],"d":"x"}'
     expect(toJson(readObject(text))).toBe(text)
-    expect(toJson({ id: 9007199254740993n })).toBe('{"id":9007199254740993}')
   })
 
-  it.each([['5'], ['[1]'], ['null'], ['{'], ['{"a":\n}']])('%j is no JSON object', (text) => {
-    expect(() => readObject(text)).toThrow(/^It (is no JSON: .*|must be a JSON object\.)$/)
+  it.each([['5'], ['[1]'], ['null'], ['{'], ['{"a":\n}']])('%j is not a JSON object', (text) => {
+    expect(() => readObject(text)).toThrow(/^(Not valid JSON: .*|It must be a JSON object\.)$/)
   })
 
-  it('take a time as seconds, as a date or as an offset', () => {
+  it('accept a time in seconds, as a date or as an offset', () => {
     expect(readTime('1800000000')).toBe(1_800_000_000)
     expect(readTime('2027-01-31T08:00Z')).toBe(Date.UTC(2027, 0, 31, 8) / 1000)
     const soon = readTime('+30m') - Date.now() / 1000

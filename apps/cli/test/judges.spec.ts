@@ -13,41 +13,42 @@ const healthy: ServerFacts = {
   version: '18.1',
   major: 18,
   clockAheadMs: 3,
-  blurMs: 1,
+  uncertaintyMs: 1,
   synchronousCommit: 'on',
   fsync: true,
   standby: false,
-  connections: { most: 297, open: 10 },
+  connections: { max: 297, open: 10 },
 }
 const bad = (findings: Finding[]) =>
   findings.filter(({ state }) => state !== 'ok').map(({ state, what }) => `${state} ${what}`)
 
-describe('the doctor on Postgres', () => {
-  const apart = needsOf(false, false)
+describe('doctor: Postgres', () => {
+  const separate = needsOf(false, false)
+  const withQueue = needsOf(false, true)
 
   it.each<[Partial<ServerFacts>, Needs, string[]]>([
-    [{}, apart, []],
-    [{ version: '13.9', major: 13 }, apart, ['fail PostgreSQL 13.9 is too old']],
-    [{ standby: true }, apart, ['fail the server is a standby and takes no writes']],
-    [{ fsync: false }, apart, ['fail fsync is off: a crash may destroy the database']],
+    [{}, separate, []],
+    [{ version: '13.9', major: 13 }, separate, ['fail PostgreSQL 13.9 is too old']],
+    [{ standby: true }, separate, ['fail the server is a standby and does not accept writes']],
+    [{ fsync: false }, separate, ['fail fsync is off: a crash may destroy the database']],
     [
       { synchronousCommit: 'off' },
-      apart,
-      ['fail synchronous_commit is off: a crash loses pushes that were answered with 200'],
+      separate,
+      ['fail synchronous_commit is off: a crash loses pushes that were accepted with 200'],
     ],
-    [{ synchronousCommit: 'remote_apply' }, apart, []],
+    [{ synchronousCommit: 'remote_apply' }, separate, []],
     [
-      { connections: { most: 97, open: 5 } },
-      apart,
-      ['warn 97 connections are allowed, and one of each program may open 110'],
+      { connections: { max: 97, open: 5 } },
+      separate,
+      [`warn 97 connections are allowed, but one of each program may open ${separate.connections}`],
     ],
     [
-      { connections: { most: 150, open: 5 } },
-      needsOf(false, true),
-      ['warn 150 connections are allowed, and one of each program may open 163'],
+      { connections: { max: 150, open: 5 } },
+      withQueue,
+      [`warn 150 connections are allowed, but one of each program may open ${withQueue.connections}`],
     ],
-    [{ connections: { most: 97, open: 5 } }, needsOf(true, true), []],
-    [{ connections: { most: 100, open: 95 } }, apart, ['fail 95 of 100 connections are taken']],
+    [{ connections: { max: 97, open: 5 } }, needsOf(true, true), []],
+    [{ connections: { max: 100, open: 95 } }, separate, ['fail 95 of 100 connections are in use']],
   ])('%j, %j', (facts, needs, expected) => {
     expect(bad(judgeServer({ ...healthy, ...facts }, needs))).toEqual(expected)
   })
@@ -60,11 +61,13 @@ describe('the doctor on Postgres', () => {
     expect(judgeClock({ ...healthy, clockAheadMs })).toMatchObject({ state })
   })
 
-  it('does not blame a clock for a slow network', () => {
-    expect(judgeClock({ ...healthy, clockAheadMs: 3_000, blurMs: 2_500 })).toMatchObject({ state: 'ok' })
+  it('does not take a slow network for a wrong clock', () => {
+    expect(judgeClock({ ...healthy, clockAheadMs: 3_000, uncertaintyMs: 2_500 })).toMatchObject({
+      state: 'ok',
+    })
   })
 
-  it('names pending migrations', () => {
+  it('lists pending migrations', () => {
     expect(judgeMigrations({ applied: ['a'], pending: [] })).toMatchObject({ state: 'ok' })
     expect(judgeMigrations({ applied: [], pending: ['a', 'b'] })).toMatchObject({
       state: 'fail',
@@ -73,25 +76,25 @@ describe('the doctor on Postgres', () => {
   })
 })
 
-describe('the doctor on the queue', () => {
+describe('doctor: queue', () => {
   const node = { address: 'r:6379', version: '7.2.1', role: 'master', policy: 'noeviction', appendOnly: true }
   const redis = (change: Partial<typeof node>, whole = true) =>
     bad(judgeQueue({ kind: 'redis', topology: 'single', nodes: [{ ...node, ...change }], whole }))
 
-  it('finds what would lose jobs', () => {
+  it('reports settings that would lose jobs', () => {
     expect(redis({})).toEqual([])
     expect(redis({ policy: 'allkeys-lru' })).toEqual([
-      'fail r:6379: maxmemory-policy is allkeys-lru: jobs may be dropped',
+      'fail r:6379: maxmemory-policy is allkeys-lru: jobs may be evicted',
     ])
-    expect(redis({ policy: '' })).toEqual(['warn r:6379: maxmemory-policy is hidden'])
+    expect(redis({ policy: '' })).toEqual(['warn r:6379: maxmemory-policy cannot be read'])
     expect(redis({ appendOnly: false })[0]).toMatch(/^warn r:6379: appendonly is off/)
     expect(redis({ version: '6.0.9' })).toEqual(['fail r:6379: Redis 6.0.9 is too old'])
     expect(redis({ version: '10.0.0' })).toEqual([])
-    expect(redis({ role: 'slave' })).toEqual(['fail r:6379: it is a slave and takes no writes'])
+    expect(redis({ role: 'slave' })).toEqual(['fail r:6379: it is a slave and does not accept writes'])
     expect(redis({}, false)).toEqual(['fail the Cluster does not serve all its slots'])
   })
 
-  it('knows that tables of the queue are made by the first program', () => {
+  it('only warns when the queue tables are missing, because the first program creates them', () => {
     const state = (schema: 'missing' | 'old' | 'ready') =>
       worst(judgeQueue({ kind: 'postgres', version: '18', schema }))
     expect([state('missing'), state('old'), state('ready')]).toEqual(['warn', 'warn', 'ok'])
@@ -107,11 +110,11 @@ const certificate: CertificateHealth = {
   expiresAt: null,
 }
 
-describe('the doctor on keys and certificates', () => {
+describe('doctor: keys and certificates', () => {
   const now = Date.UTC(2027, 0, 1)
   const inDays = (days: number) => new Date(now + days * 86_400_000)
 
-  it('finds closed, expired and soon expiring ones', () => {
+  it('reports closed, expired and soon expiring certificates', () => {
     const judge = (change: Partial<CertificateHealth>) =>
       bad(judgeCertificates([{ ...certificate, ...change }], now))
     expect(judge({ expiresAt: inDays(31) })).toEqual([])
@@ -125,7 +128,7 @@ describe('the doctor on keys and certificates', () => {
     expect(worst(judgeCertificates([], now))).toBe('warn')
   })
 
-  it('tells whether the master key fits', () => {
+  it('reports whether the master key decrypts the secrets', () => {
     const judge = (current: number, others: number, broken: number) =>
       judgeMasterKey({ current, others, broken })
     expect(judgeMasterKey(undefined)).toMatchObject({ state: 'fail' })
@@ -133,15 +136,15 @@ describe('the doctor on keys and certificates', () => {
     expect(judge(4, 1, 0)).toMatchObject({ state: 'warn' })
     expect(judge(3, 1, 2)).toMatchObject({
       state: 'fail',
-      what: 'HERALD_MASTER_KEY does not open 2 of 6 stored secrets',
+      what: 'HERALD_MASTER_KEY does not decrypt 2 of 6 stored secrets',
     })
   })
 })
 
-describe('the doctor on vendors', () => {
+describe('doctor: vendors', () => {
   const { vendorUrls } = readSettings({}).settings
 
-  it('fails for a host that a certificate needs, and warns of others', () => {
+  it('fails for a host that a certificate uses, and warns about others', () => {
     const hosts = hostsOf(vendorUrls, {}, [
       certificate,
       { ...certificate, channel: 'apns', environment: 'development' },
@@ -155,7 +158,7 @@ describe('the doctor on vendors', () => {
     expect(findings.filter(({ state }) => state === 'warn')).toHaveLength(hosts.length - 2)
   })
 
-  it('tries the simulator of a vendor instead of its hosts', () => {
+  it('checks the simulator of a vendor instead of its hosts', () => {
     const hosts = hostsOf(vendorUrls, { flyme: 'http://127.0.0.1:9' }, [certificate])
     expect(hosts.filter(({ channel }) => channel === 'meizu')).toEqual([
       { name: 'meizu', url: 'http://127.0.0.1:9', channel: 'meizu', needed: true, simulated: true },
@@ -163,7 +166,7 @@ describe('the doctor on vendors', () => {
   })
 })
 
-it('the doctor warns of few open files', () => {
+it('doctor warns about a low limit of open files', () => {
   expect(judgeOpenFiles(1024)).toMatchObject([{ state: 'warn' }])
   expect(judgeOpenFiles(Number.POSITIVE_INFINITY)).toMatchObject([{ state: 'ok' }])
   expect(judgeOpenFiles(undefined)).toEqual([])

@@ -5,7 +5,7 @@ export type Ran = { code: number; stdout: string; stderr: string }
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Runs the real program to its end, with the given environment and nothing of ours but PATH and HOME. */
+/** Runs the program with the given environment and only PATH and HOME of ours. */
 export function runCli(
   args: string[],
   options: { env?: Record<string, string>; input?: string } = {},
@@ -38,7 +38,7 @@ export function runCli(
   })
 }
 
-/** Every line of stdout as JSON; throws when anything else is there. */
+/** Parses every line of stdout as JSON. */
 export const records = ({ stdout }: Ran) =>
   stdout
     .split('\n')

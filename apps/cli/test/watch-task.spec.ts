@@ -23,8 +23,8 @@ const task = (change: Partial<TaskView>) =>
   }) as TaskView
 const finished = task({ state: 'finished', sent: 10, pending: 0, finished_at: 103 })
 
-/** A Herald that gives these answers in turn, and what was written about them. */
-function stage(answers: (TaskView | undefined | Error)[]) {
+/** A server that returns `answers` in turn, and the output of watching it. */
+function fakeServer(answers: (TaskView | undefined | Error)[]) {
   const written = { records: [] as TaskView[], said: [] as string[], noted: [] as string[] }
   const server = {
     async task() {
@@ -46,8 +46,8 @@ function stage(answers: (TaskView | undefined | Error)[]) {
 }
 
 describe('watching a task', () => {
-  it('records every change once, and the end with its channels', async () => {
-    const { written, watch } = stage([
+  it('records every change once, and the end with the channels', async () => {
+    const { written, watch } = fakeServer([
       task({}),
       task({ rate: 5, eta: 3 }),
       task({ sent: 4, pending: 6 }),
@@ -62,16 +62,16 @@ describe('watching a task', () => {
     expect(written.said[0]).toBe('finished after 3 s: 10 devices, 10 sent.')
   })
 
-  it('outlasts a Herald that is being restarted', async () => {
+  it('continues after a restart of Herald', async () => {
     const away = [new TypeError('fetch failed'), new HeraldError(50301, 503, 'Herald is starting.')]
-    const { written, watch } = stage([task({}), ...away, finished])
+    const { written, watch } = fakeServer([task({}), ...away, finished])
     await watch()
-    expect(written.noted).toEqual(['Herald does not answer; waiting for it.'])
+    expect(written.noted).toEqual(['Herald does not respond; waiting for it.'])
     expect(written.records.at(-1)).toMatchObject({ state: 'finished' })
   })
 
   it.each([
-    ['one that never answered', [new TypeError('fetch failed')], 'fetch failed'],
+    ['a server that never responded', [new TypeError('fetch failed')], 'fetch failed'],
     [
       'a refusal',
       [task({}), new HeraldError(40102, 401, 'The token is not valid.')],
@@ -79,11 +79,11 @@ describe('watching a task', () => {
     ],
     ['an unknown task', [undefined], 'The task 7 does not exist.'],
   ])('does not wait for %s', async (_name, answers, sentence) => {
-    await expect(stage(answers).watch()).rejects.toThrow(sentence)
+    await expect(fakeServer(answers).watch()).rejects.toThrow(sentence)
   })
 
-  it('tells a cancelled task by its failure', async () => {
-    const { watch } = stage([task({ state: 'cancelled', pending: 0, cancelled: 10, finished_at: 101 })])
-    await expect(watch()).rejects.toMatchObject({ name: 'Unsatisfied' })
+  it('fails for a cancelled task', async () => {
+    const { watch } = fakeServer([task({ state: 'cancelled', pending: 0, cancelled: 10, finished_at: 101 })])
+    await expect(watch()).rejects.toMatchObject({ name: 'SilentFailure' })
   })
 })

@@ -1,26 +1,16 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Demo } from '@herald/settings'
 import { writeJsonFile } from './json-file.ts'
-
-/** What a newcomer needs to try Herald; fields appear with the parts that make them. */
-export type Demo = {
-  base_url: string
-  operator_key: string
-  app_id?: string
-  app_secret?: string
-  admin_token?: string
-  user?: { user_id: number; username: string; password: string }
-  simulators?: Record<string, string>
-}
 
 export type DemoFile = {
   content(): Demo
-  /** Adds fields; once the file is written they appear there, too. */
+  /** Adds fields, also to the file if it is written already. */
   add(fields: Partial<Demo>): void
   write(): void
 }
 
-/** The file of an earlier run goes at once, so that whoever waits for it gets the present one, and complete. */
+/** Removes the file of an earlier run, so that a program that waits for the file gets the complete new one. */
 export function openDemoFile(dataDir: string, first: Demo): DemoFile {
   const path = join(dataDir, 'demo.json')
   let demo = first

@@ -1,5 +1,4 @@
-export { certificateFields, packageName } from './demo/certificates.ts'
-export { type DemoCredentials, keepDemoCredentials } from './demo/credentials.ts'
+export { type DemoCredentials, demoCertificate, keepDemoCredentials } from './demo/credentials.ts'
 export { demoToken } from './demo/devices.ts'
 export { startSimulators } from './demo/simulators.ts'
 export { runStandalone } from './standalone.ts'

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { type Postgres, startPostgres } from '@herald/embedded'
 import type { Logger } from '@herald/telemetry'
 
 export type OwnPostgres = { url: string; isUp(): boolean; stop(): Promise<void> }
 
-/** The embedded Postgres of this data directory, started again on the same port whenever it dies. */
+/** Runs the embedded Postgres of this data directory and restarts it on the same port when it ends. */
 export async function keepPostgres(
   dataDir: string,
   log: Logger,
@@ -23,16 +23,16 @@ export async function keepPostgres(
     const port = current?.port
     current = undefined
     if (stopping) return
-    log.error(`${sentence}; starting it again`)
+    log.error(`${sentence}; restarting it`)
     restarting = restart(port)
   }
   const restart = async (port: number | undefined) => {
     while (!stopping && !current) {
       try {
         await start(port)
-        log.info('Postgres is back')
+        log.info('Postgres has been restarted')
       } catch (error) {
-        log.error({ err: error }, 'Postgres did not come back; trying again')
+        log.error({ err: error }, 'Postgres could not be restarted; trying again')
         await sleep(1000)
       }
     }

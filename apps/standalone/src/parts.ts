@@ -1,19 +1,18 @@
-import { adapters } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { planner } from '@herald/planner'
 import type { Service } from '@herald/program'
 import { channelWorker } from '@herald/worker'
 import { nativeGateway } from '@herald/worker-native'
-import { frontApi } from './front-api.ts'
-import type { House } from './house.ts'
+import { apiService, type PartDeps } from './api-service.ts'
 
-/** Everything that runs in the one process: the API puts the demo in order before anything is sent. It is stopped together. */
-export function parts(house: House): { first: Service; rest: Service[] } {
+/** All services of the process. `first` completes the demo application before the others send anything. */
+export function parts(deps: PartDeps): { first: Service; others: Service[] } {
   return {
-    first: frontApi(house),
-    rest: [
+    first: apiService(deps),
+    others: [
       ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
       planner,
-      nativeGateway({ server: house.door.server }),
+      nativeGateway({ server: deps.listener.server }),
     ],
   }
 }

@@ -14,8 +14,8 @@ const makers = {
 type Secrets = Record<keyof typeof makers, string>
 
 /**
- * The secrets that the environment does not give: made at the first start and kept in the data directory ever after,
- * because the database below it is sealed with them.
+ * Adds the secrets that the environment does not set. They are generated at the first start and stored in the data
+ * directory, because the data in the database is encrypted with them.
  */
 export function withKeptSecrets(settings: Settings, dataDir: string): Settings {
   const path = join(dataDir, 'secrets.json')
@@ -24,7 +24,7 @@ export function withKeptSecrets(settings: Settings, dataDir: string): Settings {
     Object.entries(makers).map(([name, make]) => [name, kept[name as keyof Secrets] ?? make()]),
   ) as Secrets
   if (Object.keys(makers).some((name) => !(name in kept))) writeJsonFile(path, all)
-  // Through the same door as the environment, so that they are checked alike.
+  // Read like the environment, so that the same checks apply.
   const { operatorKey, masterKey, tokenKey } = readSettings(all).settings
   return {
     ...settings,

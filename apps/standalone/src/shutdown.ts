@@ -1,19 +1,19 @@
 export type ShutdownDeps = {
-  /** Ends everything in order; rejecting or taking too long counts as failed. */
+  /** Stops everything in order. If it rejects or exceeds 30 seconds, the end is forced. */
   drain(): Promise<void>
-  /** Ends what must not outlive the process, whatever else is still under way. */
+  /** Stops what must not outlive the process, even while other parts are still running. */
   force(): Promise<void>
-  /** Names of what has not ended yet. */
+  /** Names of the parts that have not stopped yet. */
   late(): string[]
   say(sentence: string): void
   exit(code: number): void
 }
 
-const drainSeconds = 30
+const DRAIN_SECONDS = 30
 
 /**
- * What a signal does: the first one drains, a second Ctrl-C or 30 seconds force the end. A second SIGTERM changes nothing:
- * supervisors send it to the whole group, and the bootstrap passes its own copy on.
+ * Returns the signal handler. The first signal drains; a second Ctrl-C or 30 seconds force the end. A second SIGTERM is
+ * ignored: supervisors send it to the whole process group, and the bootstrap forwards its own copy.
  */
 export function createShutdown(deps: ShutdownDeps): (signal: string) => void {
   let draining = false
@@ -29,15 +29,15 @@ export function createShutdown(deps: ShutdownDeps): (signal: string) => void {
   return (signal) => {
     if (draining) {
       // The same Ctrl-C may arrive twice, from the terminal and from npm.
-      if (signal === 'SIGINT' && performance.now() - interruptAt > 300) force('stopping at once')
+      if (signal === 'SIGINT' && performance.now() - interruptAt > 300) force('stopping immediately')
       return
     }
     draining = true
     interruptAt = performance.now()
-    deps.say('stopping: what is under way may finish; Ctrl-C again stops at once')
+    deps.say('stopping: work in progress may finish; press Ctrl-C again to stop immediately')
     const late = setTimeout(
-      () => force(`${deps.late().join(', ') || 'something'} did not end within ${drainSeconds} s`),
-      drainSeconds * 1000,
+      () => force(`${deps.late().join(', ') || 'something'} did not stop within ${DRAIN_SECONDS} s`),
+      DRAIN_SECONDS * 1000,
     )
     deps.drain().then(
       () => {

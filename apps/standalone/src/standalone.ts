@@ -1,31 +1,30 @@
 import { resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { MigrationError, poolSizes } from '@herald/db/store'
-import { PostgresProblem } from '@herald/embedded'
+import { PostgresProblem, type ProcessLock } from '@herald/embedded'
 import { openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
 import { loadSettings, type Settings, SettingsError } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
 import { banner } from './banner.ts'
-import { type DataDirectory, takeDataDirectory } from './data-directory.ts'
+import { StartProblem, takeDataDirectory } from './data-directory.ts'
 import { keepDemoCredentials } from './demo/credentials.ts'
 import { startSimulators } from './demo/simulators.ts'
 import { openDemoFile } from './demo-file.ts'
-import { openFrontDoor } from './front-door.ts'
+import { openListener } from './listener.ts'
 import { keepPostgres, type OwnPostgres } from './own-postgres.ts'
 import { parts } from './parts.ts'
 import { withKeptSecrets } from './secrets.ts'
 import { createShutdown } from './shutdown.ts'
-import { StartProblem } from './start-problem.ts'
 import { type Supervised, supervise } from './supervisor.ts'
 
 const say = (sentence: string) => void process.stdout.write(`herald: ${sentence}\n`)
 
-/** The whole program: everything in one process, with a Postgres of its own unless DATABASE_URL names another. */
+/** Runs everything in one process, with its own Postgres unless DATABASE_URL is set. */
 export async function runStandalone(): Promise<void> {
   const { settings, warnings } = loadSettings()
   for (const warning of warnings) say(warning)
-  // Whoever reads our output may go away before we do.
+  // The reader of our output may end before we do.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
 
@@ -37,7 +36,7 @@ export async function runStandalone(): Promise<void> {
     async drain() {
       opened.stopping = true
       opened.directory?.markStopping()
-      // A start that is under way would open things behind our back.
+      // A start in progress would open things that closeAll does not see.
       await started.catch(() => {})
       await closeAll(opened)
     },
@@ -56,12 +55,12 @@ export async function runStandalone(): Promise<void> {
   }
 }
 
-/** What is opened puts its closing here, so that stopping is one list walked backwards, also out of a failed start. */
+/** Everything that is opened adds a function that closes it. They run in reverse order, also after a failed start. */
 type Opened = {
   stopping?: true
-  directory?: DataDirectory
+  directory?: ProcessLock
   closings: (() => Promise<void> | void)[]
-  /** Services that were told to stop and have not yet. */
+  /** Services that are stopping. */
   ending: Set<string>
   postgres?: OwnPostgres
   queue?: PushQueues
@@ -74,7 +73,6 @@ async function closeAll({ closings }: Opened): Promise<void> {
 async function start(given: Settings, opened: Opened): Promise<void> {
   const dataDir = resolve(given.dataDir)
   const directory = await takeDataDirectory(dataDir, say)
-  process.on('exit', directory.release)
   opened.closings.push(directory.release)
   opened.directory = directory
 
@@ -93,16 +91,16 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     const names = await Promise.all([queue, ...services.map((service) => service.waiting())])
     return names.filter((name) => name !== undefined)
   }
-  /** Who sees it ready finds demo.json complete. */
+  /** Not ready before demo.json is written: clients read it as soon as /readyz responds with 200. */
   const waiting = async () => {
     const names = await missing()
     return names.length === 0 && !announced ? ['demo.json'] : names
   }
-  const door = await openFrontDoor(given, { waiting, registry })
-  opened.closings.push(door.close)
+  const listener = await openListener(given, { waiting, registry })
+  opened.closings.push(listener.close)
 
-  const secured = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? door.baseUrl }, dataDir)
-  const demo = openDemoFile(dataDir, { base_url: door.baseUrl, operator_key: secured.operatorKey ?? '' })
+  const secured = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? listener.baseUrl }, dataDir)
+  const demo = openDemoFile(dataDir, { base_url: listener.baseUrl, operator_key: secured.operatorKey ?? '' })
   const credentials = await keepDemoCredentials(dataDir)
   const simulation = await startSimulators(secured, credentials)
   opened.closings.push(simulation.close)
@@ -118,20 +116,21 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   opened.queue = context.queues
   opened.closings.push(context.close)
 
-  // Together, because none needs another to stop: what is accepted is in the rows.
+  // All at once: accepted work is stored in the database, so no service needs another one to stop.
   opened.closings.push(async () => void (await Promise.all(services.map(stopService))))
   const stopService = async (service: Supervised) => {
     opened.ending.add(service.name)
     await service.stop()
     opened.ending.delete(service.name)
   }
-  const { first, rest } = parts({ door, demo, credentials, simulation })
+  const hasDemo = given.simulators && !given.databaseUrl
+  const { first, others } = parts({ listener, hasDemo, demo, credentials, simulation })
   const api = supervise(first, context)
   services.push(api)
-  // Work of an earlier run waits in the queue, and a vendor that does not know our address for receipts yet refuses it.
+  // The queue may contain work of an earlier run, which a simulator rejects until its receipt URL is registered.
   while (!opened.stopping && (await api.waiting())) await sleep(20)
   if (opened.stopping) return
-  services.push(...rest.map((part) => supervise(part, context)))
+  services.push(...others.map((part) => supervise(part, context)))
   open = true
   while (!opened.stopping && (await missing()).length > 0) await sleep(20)
   if (opened.stopping) return

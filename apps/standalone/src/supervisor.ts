@@ -1,39 +1,39 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep, within } from '@herald/async'
 import type { Context, Running, Service } from '@herald/program'
 
 export type Supervised = {
   name: string
-  /** Undefined when the service is up and has what it needs. */
+  /** Undefined when the service is running and ready; otherwise what it waits for. */
   waiting(): Promise<string | undefined>
   stop(): Promise<void>
 }
 
-const longestPause = 30_000
-const patience = 10_000
+const MAX_PAUSE_MS = 30_000
+const STOP_MS = 10_000
 
 /**
- * Runs a service inside this process as a supervisor runs a program: one that fails to start or gives itself up is stopped
- * and started again, after a pause that grows while it keeps failing.
+ * Runs a service in this process as a supervisor runs a program: if it fails, it is stopped and restarted after a pause that
+ * doubles with every failure in a row.
  */
 export function supervise(service: Service, context: Context, { firstPause = 500 } = {}): Supervised {
   const log = context.log.child({ service: service.name })
   const stopped = new AbortController()
   let running: Running | undefined
-  const life = live()
+  const ended = run()
 
-  async function live(): Promise<void> {
-    for (let pause = firstPause; !stopped.signal.aborted; pause = Math.min(pause * 2, longestPause)) {
+  async function run(): Promise<void> {
+    for (let pause = firstPause; !stopped.signal.aborted; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       const began = performance.now()
-      const reason = await liveOnce()
+      const reason = await runOnce()
       if (stopped.signal.aborted) return
-      if (performance.now() - began > longestPause) pause = firstPause
-      log.error({ reason }, `${service.name} failed; starting it again in ${pause} ms`)
-      await sleep(pause, undefined, { signal: stopped.signal }).catch(() => {})
+      if (performance.now() - began > MAX_PAUSE_MS) pause = firstPause
+      log.error({ reason }, `${service.name} failed; restarting it in ${pause} ms`)
+      await sleep(pause, stopped.signal)
     }
   }
 
-  /** Resolves when this run of the service is over, with the reason. */
-  async function liveOnce(): Promise<string> {
+  /** Resolves with the reason when this run of the service has ended. */
+  async function runOnce(): Promise<string> {
     const over = Promise.withResolvers<string>()
     stopped.signal.addEventListener('abort', () => over.resolve('stopped'), { once: true })
     let started: Running | undefined
@@ -53,9 +53,9 @@ export function supervise(service: Service, context: Context, { firstPause = 500
     const stop = started
       .stop()
       .catch((error) => log.error({ err: error }, `${service.name} did not stop cleanly`))
-    // What has given itself up may never finish, and must not keep its successor from starting.
+    // A failed service may never finish stopping, and must not block its restart.
     if (stopped.signal.aborted) await stop
-    else await Promise.race([stop, sleep(patience, undefined, { ref: false })])
+    else await within(stop, STOP_MS, () => {})
   }
 
   return {
@@ -66,7 +66,7 @@ export function supervise(service: Service, context: Context, { firstPause = 500
     },
     async stop() {
       stopped.abort()
-      await life
+      await ended
     },
   }
 }

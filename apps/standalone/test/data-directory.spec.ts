@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(top, { recursive: true }))
 
 describe('takeDataDirectory', () => {
-  it('creates it for its owner alone, and gives it back', async () => {
+  it('creates it for its owner only, and releases it', async () => {
     const { release } = await takeDataDirectory(dir)
     expect(statSync(dir).mode & 0o777).toBe(0o700)
     expect(readdirSync(dir)).toEqual(['herald.lock'])
@@ -25,7 +25,7 @@ describe('takeDataDirectory', () => {
     expect(readdirSync(dir)).toEqual([])
   })
 
-  it('names the process that has it', async () => {
+  it('names the process that uses it', async () => {
     const { release } = await takeDataDirectory(dir)
     await expect(takeDataDirectory(dir)).rejects.toThrow(
       `The data directory ${dir} is in use by another Herald, process ${process.pid}.`,
@@ -34,7 +34,7 @@ describe('takeDataDirectory', () => {
     ;(await takeDataDirectory(dir)).release()
   })
 
-  it('waits for one that is stopping, and takes it then', async () => {
+  it('waits for a Herald that is stopping', async () => {
     const first = await takeDataDirectory(dir)
     first.markStopping()
     const said: string[] = []
@@ -48,19 +48,21 @@ describe('takeDataDirectory', () => {
   })
 
   it.each([
-    ['a process that is gone', JSON.stringify({ pid: 2 ** 22 + 1, started: '1' })],
-    ['a stranger with the same process id', JSON.stringify({ pid: process.pid, started: '1' })],
-    ['nobody', ''],
-  ])('takes it over from %s', async (_holder, text) => {
+    ['of a process that has ended', JSON.stringify([{ pid: 2 ** 22 + 1, started: '1' }])],
+    ['whose pid belongs to another process now', JSON.stringify([{ pid: process.pid, started: '1' }])],
+    ['without an owner', ''],
+  ])('replaces a lock %s', async (_lock, text) => {
     ;(await takeDataDirectory(dir)).release()
     writeFileSync(join(dir, 'herald.lock'), text)
     const { release } = await takeDataDirectory(dir)
-    expect(JSON.parse(readFileSync(join(dir, 'herald.lock'), 'utf8')).started).toBe(processStart(process.pid))
+    expect(JSON.parse(readFileSync(join(dir, 'herald.lock'), 'utf8'))).toEqual([
+      { pid: process.pid, started: processStart(process.pid) },
+    ])
     release()
     expect(readdirSync(dir)).toEqual([])
   })
 
-  it('says that it cannot be written', async () => {
+  it('reports that it cannot be written', async () => {
     writeFileSync(dir, 'a file')
     await expect(takeDataDirectory(join(dir, 'below'))).rejects.toThrow(
       /^The data directory .*below cannot be written \(ENOTDIR\)\.$/,
@@ -72,7 +74,7 @@ describe('withKeptSecrets', () => {
   const settings = (env = {}) => readSettings(env).settings
   beforeEach(async () => (await takeDataDirectory(dir)).release())
 
-  it('makes what is missing once, readable for its owner alone', () => {
+  it('generates missing secrets once, readable by their owner only', () => {
     const first = withKeptSecrets(settings(), dir)
     expect(first.masterKey).toHaveLength(32)
     expect(first.operatorKey).toMatch(/^[\w-]{32}$/)
@@ -81,7 +83,7 @@ describe('withKeptSecrets', () => {
     expect(statSync(join(dir, 'secrets.json')).mode & 0o777).toBe(0o600)
   })
 
-  it('lets the environment win', () => {
+  it('prefers the environment', () => {
     const given = settings({ HERALD_MASTER_KEY: 'ab'.repeat(32) })
     expect(withKeptSecrets(given, dir).masterKey).toEqual(Buffer.alloc(32, 0xab))
   })
@@ -89,7 +91,7 @@ describe('withKeptSecrets', () => {
   it('does not replace keys that it cannot read', () => {
     writeFileSync(join(dir, 'secrets.json'), '{"HERALD_MAS')
     expect(() => withKeptSecrets(settings(), dir)).toThrow(
-      /secrets\.json holds the keys of the database and cannot be read/,
+      /secrets\.json contains the keys of the database and cannot be read/,
     )
     expect(existsSync(join(dir, 'secrets.json'))).toBe(true)
   })

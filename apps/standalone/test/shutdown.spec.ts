@@ -37,7 +37,7 @@ describe('a signal', () => {
     expect(events).toEqual(['force', 'exit 1'])
   })
 
-  it('does not count the copy of a Ctrl-C, nor a second SIGTERM', async () => {
+  it('ignores the copy of a Ctrl-C and a second SIGTERM', async () => {
     const { events, onSignal } = shutdown(never)
     onSignal('SIGINT')
     onSignal('SIGINT')
@@ -54,7 +54,7 @@ describe('a signal', () => {
     expect(events).toEqual([])
     await jest.advanceTimersByTimeAsync(200)
     expect(events).toEqual(['force', 'exit 1'])
-    expect(said.at(-1)).toBe('worker-apns did not end within 30 s')
+    expect(said.at(-1)).toBe('worker-apns did not stop within 30 s')
   })
 
   it('forces the end when draining fails', async () => {

@@ -1,12 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { adapters } from '@herald/channels'
-import { vendorChannels } from '@herald/domain'
+import { adapters } from '@herald/channels/all'
+import { publicName, vendorChannels } from '@herald/domain'
 import { readSettings } from '@herald/settings'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { certificateFields } from '../src/demo/certificates.ts'
-import { keepDemoCredentials } from '../src/demo/credentials.ts'
+import { demoCertificate, keepDemoCredentials } from '../src/demo/credentials.ts'
 import { demoDevices } from '../src/demo/devices.ts'
 import { simulatedChannels, startSimulators } from '../src/demo/simulators.ts'
 
@@ -19,7 +18,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 const settingsOf = (env: Record<string, string> = {}) => readSettings(env).settings
 
 describe('the credentials of the demo', () => {
-  it('are kept for this user alone, and completed when a later Herald needs more', async () => {
+  it('are readable only by their owner, and completed when a later version needs more', async () => {
     const first = await keepDemoCredentials(dataDir)
     const path = join(dataDir, 'demo-credentials.json')
     expect(statSync(path).mode & 0o777).toBe(0o600)
@@ -32,19 +31,19 @@ describe('the credentials of the demo', () => {
     expect(await keepDemoCredentials(dataDir)).toEqual(completed)
   })
 
-  it('are named in one sentence when they cannot be read', async () => {
+  it('are reported in one sentence when they cannot be read', async () => {
     writeFileSync(join(dataDir, 'demo-credentials.json'), '{')
     await expect(keepDemoCredentials(dataDir)).rejects.toThrow(
-      /demo-credentials\.json holds the keys of the demo and cannot be read/,
+      /demo-credentials\.json contains the keys of the demo and cannot be read/,
     )
   })
 
-  it('have the form that every vendor’s adapter asks for', async () => {
+  it('are valid for every vendor’s adapter', async () => {
     const credentials = await keepDemoCredentials(dataDir)
     for (const channel of vendorChannels) {
       const adapter = adapters[channel]!
       const certificate = {
-        ...certificateFields[channel](credentials),
+        ...demoCertificate(channel, credentials),
         id: 1,
         name: 'demo',
         application: 'demo',
@@ -57,7 +56,7 @@ describe('the credentials of the demo', () => {
 })
 
 describe('the devices of the demo', () => {
-  it('have tokens of their vendors’ shape, no two alike, at least one a vendor and one without any', () => {
+  it('have distinct tokens in their vendor’s format, at least one per vendor, and one device has none', () => {
     const devices = demoDevices(7n, vendorChannels)
     const bindings = devices.flatMap((device) => device.bindings)
     for (const { channel, token } of bindings) expect(adapters[channel]!.checkToken(token)).toBeUndefined()
@@ -66,7 +65,7 @@ describe('the devices of the demo', () => {
     expect(devices.filter((device) => device.bindings.length === 0)).toHaveLength(1)
   })
 
-  it('are left out where no simulator would serve them', () => {
+  it('are left out when no simulator serves them', () => {
     const guids = demoDevices(7n, ['fcm']).map(({ guid, bindings }) => [guid, bindings.length])
     expect(guids).toEqual([
       ['demo-pixel', 1],
@@ -77,14 +76,15 @@ describe('the devices of the demo', () => {
 })
 
 describe('the simulators', () => {
-  it('stand in for every vendor that has no address of its own', () => {
+  it('replace every vendor whose URL is not set', () => {
     expect(simulatedChannels(settingsOf())).toEqual([...vendorChannels])
     expect(simulatedChannels(settingsOf({ HERALD_SIMULATORS: 'off' }))).toEqual([])
     const env = { HERALD_APNS_SANDBOX_URL: 'https://apple.test', HERALD_MEIZU_URL: 'https://meizu.test' }
-    expect(simulatedChannels(settingsOf(env))).toEqual(['huawei', 'xiaomi', 'vivo', 'oppo', 'fcm', 'honor'])
+    const real = ['apns', 'meizu']
+    expect(simulatedChannels(settingsOf(env))).toEqual(vendorChannels.filter((name) => !real.includes(name)))
   })
 
-  it('take the place of vendors in the settings, beside what was given', async () => {
+  it('replace vendor URLs in the settings and keep the ones that were set', async () => {
     const given = {
       ...settingsOf({ HERALD_VIVO_URL: 'https://vivo.test', HERALD_PROXY: 'http://proxy.test:3128' }),
       vendorCa: 'OWN CA',
@@ -95,7 +95,10 @@ describe('the simulators', () => {
       const real = Object.entries(vendorUrls).filter(([, url]) => !url.includes('//127.0.0.1:'))
       expect(real).toEqual([['vivo', 'https://vivo.test']])
       expect(Object.keys(simulation.urls).sort()).toEqual(
-        ['apns', 'fcm', 'flyme', 'honor', 'huawei', 'oppo', 'xiaomi'].sort(),
+        vendorChannels
+          .map(publicName)
+          .filter((name) => name !== 'vivo')
+          .sort(),
       )
       expect(vendorCa).toMatch(/^OWN CA\n/)
       expect(vendorCa?.match(/BEGIN CERTIFICATE/g)).toHaveLength(3)

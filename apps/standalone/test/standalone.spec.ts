@@ -13,7 +13,9 @@ import {
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate } from '@herald/db/store'
+import { sleep } from '@herald/async'
+import { migrate, openDatabase } from '@herald/db/store'
+import { listApplications } from '@herald/db/tenants'
 import { processStart, stopLeftBehind } from '@herald/embedded'
 import {
   describeWith,
@@ -32,7 +34,7 @@ let base: string
 
 beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'herald-standalone-'))
-  // As on the machine of somebody careful: nobody else may look in.
+  // A strict mode must not stop the server, which runs as another user when we are root.
   chmodSync(dataDir, 0o700)
   port = await freePort()
   base = `http://127.0.0.1:${port}`
@@ -55,7 +57,7 @@ const readJson = (name: string) => JSON.parse(readFileSync(join(dataDir, name), 
 const postgresPid = () =>
   Number.parseInt(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10)
 
-/** Ends with one sentence on stderr, without a stack, and exit code 1. */
+/** The sentence of a start that exits with 1 and without a stack trace. */
 async function refusal(herald: RunningProcess): Promise<string> {
   expect((await herald.exited).code).toBe(1)
   expect(herald.output()).not.toMatch(/^\s+at /m)
@@ -63,7 +65,7 @@ async function refusal(herald: RunningProcess): Promise<string> {
 }
 
 describe('the standalone', () => {
-  it('starts from nothing, keeps its keys, and leaves no process behind', async () => {
+  it('starts in an empty directory, keeps its keys, and leaves no process behind', async () => {
     const first = await ready(start({ HERALD_PROT: '1' }))
     expect(first.output()).toContain('HERALD_PROT is set, but Herald has no such setting.')
     const demo = readJson('demo.json')
@@ -87,13 +89,13 @@ describe('the standalone', () => {
   it('recovers from kill -9, of itself and of Postgres', async () => {
     const first = await ready(start())
     await first.stop('SIGKILL')
-    const survivor = postgresPid()
-    expect(processStart(survivor)).toBeDefined()
+    const orphan = postgresPid()
+    expect(processStart(orphan)).toBeDefined()
     const second = await ready(start())
-    expect(processStart(survivor)).toBeUndefined()
+    expect(processStart(orphan)).toBeUndefined()
 
     process.kill(postgresPid(), 'SIGKILL')
-    await second.prints(/Postgres is back/)
+    await second.prints(/Postgres has been restarted/)
     await until(async () => (await fetch(`${base}/readyz`)).status === 200)
     await second.stop('SIGINT')
   })
@@ -101,13 +103,13 @@ describe('the standalone', () => {
   it('starts after a kill -9 at any moment of its first start', async () => {
     for (const milliseconds of [150, 400, 800, 1300, 2000]) {
       const herald = start()
-      await new Promise((resolve) => setTimeout(resolve, milliseconds))
+      await sleep(milliseconds)
       await herald.stop('SIGKILL')
     }
     await (await ready(start())).stop('SIGINT')
   })
 
-  it('stops a start that is under way', async () => {
+  it('stops during its start', async () => {
     const herald = start()
     await herald.prints(/starting Postgres/)
     expect(await herald.stop('SIGINT')).toEqual({ code: 0, signal: null })
@@ -125,11 +127,11 @@ describe('the standalone', () => {
     await first.stop('SIGINT')
   })
 
-  it('refuses a port that is taken, before anything slow', async () => {
+  it('refuses a port in use before anything slow', async () => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
     expect(await refusal(start())).toBe(
-      `Port ${port} of 127.0.0.1 is taken by another program; set HERALD_PORT to a free one.`,
+      `Port ${port} of 127.0.0.1 is in use by another program; set HERALD_PORT to a free port.`,
     )
     expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
     server.close()
@@ -145,7 +147,7 @@ describe('the standalone', () => {
 
   it.each([
     [{ HERALD_PORT: 'many' }, 'HERALD_PORT must be a whole number from 1 to 65535, not "many".'],
-    [{ HERALD_HOST: '192.0.2.1' }, 'HERALD_HOST 192.0.2.1 cannot be listened on (EADDRNOTAVAIL).'],
+    [{ HERALD_HOST: '192.0.2.1' }, 'Cannot listen on HERALD_HOST 192.0.2.1 (EADDRNOTAVAIL).'],
     [{ DATABASE_URL: 'postgres://u:p@127.0.0.1:1/db' }, 'The database db at 127.0.0.1:1 cannot be opened'],
   ])('refuses %j', async (env, sentence) => {
     expect(await refusal(start(env as Record<string, string>))).toContain(sentence)
@@ -164,16 +166,22 @@ describe('the standalone', () => {
     await database.drop()
   })
 
-  it('uses the database that it is given', async () => {
+  it('uses DATABASE_URL', async () => {
     const database = await testDatabase({ migrated: false })
-    await (await ready(start({ DATABASE_URL: database.url }))).stop('SIGINT')
+    const herald = await ready(start({ DATABASE_URL: database.url }))
+    await herald.stop('SIGINT')
     expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
+    // A database of others gets no demo.
+    const db = openDatabase(database.url)
+    expect(await listApplications(db)).toEqual([])
+    await db.close()
+    expect(JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))).not.toHaveProperty('admin_token')
     await database.drop()
   })
 })
 
 describeWith('redis-server')('the standalone with Redis', () => {
-  it('is not ready while the queue that it is given is away, and then uses it', async () => {
+  it('is not ready while the queue of QUEUE_URL is down, and uses it afterwards', async () => {
     const away = await freePort()
     const herald = start({ QUEUE_URL: `redis://127.0.0.1:${away}/0` })
     const waiting = async () => (await fetch(`${base}/readyz`)).json()
@@ -188,11 +196,11 @@ describeWith('redis-server')('the standalone with Redis', () => {
   })
 })
 
-/** Who is connected to a Redis, the asker included. */
+/** Number of clients of a Redis, including this one. */
 async function clientsOf(port: number): Promise<number> {
   const socket = connect(port, '127.0.0.1')
   socket.write('INFO clients\r\n')
-  const [answer] = await once(socket, 'data')
+  const [info] = await once(socket, 'data')
   socket.destroy()
-  return Number(/connected_clients:(\d+)/.exec(String(answer))?.[1])
+  return Number(/connected_clients:(\d+)/.exec(String(info))?.[1])
 }

@@ -6,7 +6,7 @@ import { supervise } from '../src/supervisor.ts'
 
 const context = { log: createLogger({ name: 'spec', level: 'silent' }) } as Context
 
-/** A service that notes what happens to it and fails its first starts. */
+/** A service that records its events and fails its first `failures` starts. */
 function service({ failures = 0 } = {}) {
   const events: string[] = []
   const deaths: ((reason: string) => void)[] = []
@@ -34,7 +34,7 @@ describe('supervise', () => {
     expect(await supervised.waiting()).toBe('fake')
   })
 
-  it('starts again what gave itself up, after stopping it', async () => {
+  it('stops and restarts a service that failed', async () => {
     const { fake, events, die } = service()
     const supervised = supervise(fake, context, { firstPause: 1 })
     await ready(supervised)
@@ -44,7 +44,7 @@ describe('supervise', () => {
     expect(events).toEqual(['start', 'stop', 'start', 'stop'])
   })
 
-  it('starts again what did not start', async () => {
+  it('repeats a start that failed', async () => {
     const { fake, events } = service({ failures: 2 })
     const supervised = supervise(fake, context, { firstPause: 1 })
     await ready(supervised)
@@ -52,7 +52,7 @@ describe('supervise', () => {
     expect(events).toEqual(['start', 'start', 'start', 'stop'])
   })
 
-  it('ignores the last word of a run that is over', async () => {
+  it('ignores a failure report of an earlier run', async () => {
     const { fake, events, die } = service()
     const supervised = supervise(fake, context, { firstPause: 1 })
     await ready(supervised)
@@ -64,7 +64,7 @@ describe('supervise', () => {
     expect(events).toEqual(['start', 'stop', 'start', 'stop'])
   })
 
-  it('does not wait for the next try when it is stopped', async () => {
+  it('does not wait for the next start when it is stopped', async () => {
     const { fake, events } = service({ failures: 9 })
     const supervised = supervise(fake, context, { firstPause: 60_000 })
     await until(() => events.length === 1)
@@ -72,7 +72,7 @@ describe('supervise', () => {
     expect(events).toEqual(['start'])
   })
 
-  it('passes on what a running service waits for', async () => {
+  it('returns what a running service waits for', async () => {
     const supervised = supervise(
       { name: 'fake', start: () => ({ waiting: () => 'a leader', stop: async () => {} }) },
       context,

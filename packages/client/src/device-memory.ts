@@ -1,4 +1,4 @@
-/** Where a device keeps what must outlive the program: the browser's localStorage fits. */
+/** Persistent storage of a device, for example the browser's localStorage. */
 export type DeviceStorage = {
   getItem(key: string): string | null
   setItem(key: string, value: string): void
@@ -7,29 +7,29 @@ export type DeviceStorage = {
 export type DeviceMemory = {
   hasSeen(taskId: number): boolean
   see(taskId: number): void
-  /** Tasks that came within the last `ms`, oldest first. */
+  /** Tasks received within the last `ms`, oldest first. */
   seenWithin(ms: number): number[]
   badge(): number
   setBadge(badge: number): void
 }
 
-/** More than an inbox holds: what comes again is among the latest. */
-const MOST_SEEN = 500
+/** More than the capacity of an inbox, so a message that is delivered again is still known. */
+const MAX_SEEN = 500
 
-/** Remembers which tasks were shown, so that a message that comes twice is shown once, and the badge. */
+/** Stores the badge and which tasks were received, so that a message that is delivered twice is shown once. */
 export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMemory {
-  // The token itself is a secret; its end tells devices of one page apart.
+  // The token is a secret; its last characters are enough to separate the devices of one page.
   const key = `herald.${pushToken.slice(-8)}`
-  const kept = read(storage?.getItem(key))
-  /** Task ids by the time they came. */
-  const seen = new Map(kept.seen)
-  let { badge } = kept
+  const stored = read(storage?.getItem(key))
+  /** Task id to the time of its arrival. */
+  const seen = new Map(stored.seen)
+  let { badge } = stored
 
-  function keep(): void {
+  function store(): void {
     try {
       storage?.setItem(key, JSON.stringify({ seen: [...seen], badge }))
     } catch {
-      // A full or forbidden storage costs duplicates after a restart, nothing more.
+      // If the storage is full or forbidden, messages may be shown twice after a restart.
     }
   }
 
@@ -38,10 +38,10 @@ export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMe
     see(taskId) {
       seen.set(taskId, Date.now())
       for (const oldest of seen.keys()) {
-        if (seen.size <= MOST_SEEN) break
+        if (seen.size <= MAX_SEEN) break
         seen.delete(oldest)
       }
-      keep()
+      store()
     },
     seenWithin(ms) {
       const since = Date.now() - ms
@@ -50,7 +50,7 @@ export function openMemory(pushToken: string, storage?: DeviceStorage): DeviceMe
     badge: () => badge,
     setBadge(count) {
       badge = count
-      keep()
+      store()
     },
   }
 }

@@ -1,6 +1,6 @@
 import { fromExactJson } from './exact-json.ts'
 
-/** A message as the device gets it, in the names of the HTTP interface. */
+/** A message as the device receives it, with the field names of the HTTP API. */
 export type DeviceMessage = {
   type: 'text' | 'image' | 'cmd'
   title?: string
@@ -20,14 +20,14 @@ export type DeviceMessage = {
 export type Received = {
   taskId: number
   message: DeviceMessage
-  /** The whole frame as it came. */
+  /** The frame as received. */
   text: string
 }
 
 export type ServerFrame =
   | { op: 'welcome'; heartbeat: number }
   | ({ op: 'push' } & Received)
-  /** A later version of the gateway may say more; a device lets it pass. */
+  /** A frame of a later gateway version, which is ignored. */
   | { op: 'other' }
 
 export function readFrame(text: string): ServerFrame {
@@ -37,23 +37,23 @@ export function readFrame(text: string): ServerFrame {
     if (frame?.op === 'push' && Number.isSafeInteger(frame.task_id) && frame.message)
       return { op: 'push', taskId: frame.task_id as number, message: frame.message as DeviceMessage, text }
   } catch {
-    // What is no JSON is no frame of ours.
+    // Not JSON: ignored like an unknown frame.
   }
   return { op: 'other' }
 }
 
-/** Milliseconds until the message is to be shown; undefined when its time is over. */
+/** Milliseconds until the message is shown; undefined when its show window has ended. */
 export function showIn(message: DeviceMessage, now: number): number | undefined {
   const { show_begin_time: begin, show_end_time: end } = message
   if (end && end * 1000 <= now) return undefined
   return begin ? Math.max(0, begin * 1000 - now) : 0
 }
 
-/** The badge after a message: a number sets it, `+n` adds. Pass-through messages leave it alone. */
+/** The badge after a message: a number sets it, `+n` adds to it. `cmd` messages do not change it. */
 export function badgeAfter(badge: number, message: DeviceMessage): number {
   if (message.type === 'cmd') return badge
-  const wish = message.badge ?? '+1'
-  const count = Number(wish)
+  const change = message.badge ?? '+1'
+  const count = Number(change)
   if (!Number.isSafeInteger(count)) return badge
-  return wish.startsWith('+') ? badge + count : count
+  return change.startsWith('+') ? badge + count : count
 }

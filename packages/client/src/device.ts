@@ -4,7 +4,7 @@ import { afterClose } from './device-reconnect.ts'
 
 export type { DeviceMessage, DeviceStorage, Received }
 
-/** The part of the standard WebSocket that is used; the global one of browsers and Node 22, or that of `ws`. */
+/** The used part of the standard WebSocket: the global one of browsers and Node 22, or the one of `ws`. */
 export type WebSocketLike = {
   readyState: number
   send(data: string): void
@@ -19,23 +19,23 @@ export type WebSocketConstructor = new (url: string, protocols: string[]) => Web
 export type DeviceState =
   | 'connecting'
   | 'online'
-  /** Waits to connect again. */
+  /** Waiting to reconnect. */
   | 'waiting'
   | 'closed'
-  /** Another connection of this device took over. */
+  /** The device has connected elsewhere. */
   | 'replaced'
-  /** The gateway does not know the push token, or speaks another protocol. */
+  /** The push token is unknown, or the gateway uses another protocol. */
   | 'refused'
 
 export type DeviceOptions = {
   /** `wss://host/native` */
   url: string
   pushToken: string
-  /** Called once a message, when its time to be shown has come. */
+  /** Called once per message, at the time to show it. */
   onMessage(received: Received): void
   onBadge?(badge: number): void
   onState?(state: DeviceState): void
-  /** Keeps what was seen over restarts; without one a restart may show an unacknowledged message twice. */
+  /** Persists received task ids and the badge; without it, a restart may show an unacknowledged message twice. */
   storage?: DeviceStorage
   WebSocket?: WebSocketConstructor
 }
@@ -43,7 +43,7 @@ export type DeviceOptions = {
 export type Device = {
   state(): DeviceState
   badge(): number
-  /** The app was opened: the badge is what the user sees now. */
+  /** For example 0 when the user opens the app. */
   setBadge(badge: number): void
   close(): void
 }
@@ -51,11 +51,11 @@ export type Device = {
 const OPEN = 1
 const WELCOME_MS = 15_000
 const ACK_DELAY_MS = 10
-const MOST_ACKS = 500
-/** What came lately is acknowledged again on every new connection: a gateway that dies takes acknowledgements with it. */
+const MAX_ACKS = 500
+/** Recent messages are acknowledged again on every new connection: a gateway that crashes loses acknowledgements. */
 const REPEAT_MS = 600_000
-const MOST_REPEATED = 100
-const LONGEST_TIMER_MS = 2_000_000_000
+const MAX_REPEATED = 100
+const MAX_TIMER_MS = 2_000_000_000
 
 /** Connects a device to the native channel and keeps it connected until `close()`. */
 export function connectDevice(options: DeviceOptions): Device {
@@ -69,7 +69,7 @@ export function connectDevice(options: DeviceOptions): Device {
   let failures = 0
   let retry: ReturnType<typeof setTimeout> | undefined
 
-  function become(next: DeviceState): void {
+  function setState(next: DeviceState): void {
     if (state === next) return
     state = next
     options.onState?.(next)
@@ -77,24 +77,24 @@ export function connectDevice(options: DeviceOptions): Device {
 
   function connect(): void {
     stopTimer(retry)
-    become('connecting')
+    setState('connecting')
     const current = new (Socket as WebSocketConstructor)(options.url, ['herald.v1'])
     socket = current
-    const impatience = startTimer(() => end(1006), WELCOME_MS)
-    let over = false
+    const welcomeTimer = startTimer(() => end(1006), WELCOME_MS)
+    let ended = false
 
     function end(code: number): void {
-      if (over) return
-      over = true
-      stopTimer(impatience)
+      if (ended) return
+      ended = true
+      stopTimer(welcomeTimer)
       if (socket === current) socket = undefined
       current.close()
       if (state === 'closed') return
       const next = afterClose(code, failures, Math.random)
       failures++
-      if (next.do === 'stop') become(next.reason)
+      if (next.do === 'stop') setState(next.reason)
       else {
-        become('waiting')
+        setState('waiting')
         retry = startTimer(connect, next.ms)
       }
     }
@@ -103,12 +103,12 @@ export function connectDevice(options: DeviceOptions): Device {
       current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken }))
     }
     current.onmessage = (event: { data?: unknown }) => {
-      if (over) return
+      if (ended) return
       const frame = readFrame(String(event.data))
       if (frame.op === 'welcome') {
-        stopTimer(impatience)
+        stopTimer(welcomeTimer)
         failures = 0
-        become('online')
+        setState('online')
         repeatAcknowledgements()
       } else if (frame.op === 'push') receive(frame)
     }
@@ -120,17 +120,17 @@ export function connectDevice(options: DeviceOptions): Device {
     const { taskId, message } = received
     if (!memory.hasSeen(taskId)) {
       memory.see(taskId)
-      const wait = showIn(message, Date.now())
-      if (wait === 0) show(received)
-      else if (wait !== undefined) showLater(received, wait)
+      const delay = showIn(message, Date.now())
+      if (delay === 0) show(received)
+      else if (delay !== undefined) showLater(received, delay)
     }
     acknowledge(taskId)
   }
 
   function showLater(received: Received, ms: number): void {
     startTimer(
-      () => (ms > LONGEST_TIMER_MS ? showLater(received, ms - LONGEST_TIMER_MS) : show(received)),
-      Math.min(ms, LONGEST_TIMER_MS),
+      () => (ms > MAX_TIMER_MS ? showLater(received, ms - MAX_TIMER_MS) : show(received)),
+      Math.min(ms, MAX_TIMER_MS),
     )
   }
 
@@ -151,14 +151,14 @@ export function connectDevice(options: DeviceOptions): Device {
   function sendAcknowledgements(): void {
     if (state !== 'online' || socket?.readyState !== OPEN) return
     while (unsent.size > 0) {
-      const ids = [...unsent].slice(0, MOST_ACKS)
+      const ids = [...unsent].slice(0, MAX_ACKS)
       socket.send(JSON.stringify({ op: 'ack', task_ids: ids }))
       for (const id of ids) unsent.delete(id)
     }
   }
 
   function repeatAcknowledgements(): void {
-    for (const id of memory.seenWithin(REPEAT_MS).slice(-MOST_REPEATED)) unsent.add(id)
+    for (const id of memory.seenWithin(REPEAT_MS).slice(-MAX_REPEATED)) unsent.add(id)
     sendAcknowledgements()
   }
 
@@ -194,7 +194,7 @@ export function connectDevice(options: DeviceOptions): Device {
     close() {
       network.removeEventListener?.('online', onNetwork)
       sendAcknowledgements()
-      become('closed')
+      setState('closed')
       for (const timer of timers) clearTimeout(timer)
       timers.clear()
       socket?.close(1000)

@@ -1,7 +1,7 @@
 import { fromExactJson } from './exact-json.ts'
 import { HeraldError } from './herald-error.ts'
 
-/** `data` of an answer; anything but success rejects with a HeraldError. */
+/** Returns `data` of a response; throws a HeraldError unless it is a success. */
 export async function readEnvelope(response: Response): Promise<unknown> {
   const text = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
@@ -13,7 +13,7 @@ export async function readEnvelope(response: Response): Promise<unknown> {
     throw new HeraldError(
       0,
       response.status,
-      `The answer is not Herald's: HTTP status ${response.status}.`,
+      `Not a response of Herald: HTTP status ${response.status}.`,
       wait,
     )
   }

@@ -1,4 +1,4 @@
-/** An int64: a number where a double holds it exactly, otherwise a bigint. */
+/** An int64: a number if a double can represent it exactly, otherwise a bigint. */
 export type Int64 = number | bigint
 
 type Parse = (
@@ -8,12 +8,12 @@ type Parse = (
 
 const INTEGER = /^-?\d+$/
 
-/** JSON whose bigints travel as decimal strings, which the interface takes for every int64. */
+/** Writes JSON with bigints as decimal strings, which the API accepts for every int64. */
 export function toExactJson(value: unknown): string {
   return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? String(field) : field))
 }
 
-/** Reads integers that a double cannot hold as bigint. Runtimes without the reviver's context round them, as ever. */
+/** Parses integers beyond 2^53 as bigint. Runtimes without the reviver's context round them. */
 export function fromExactJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
   return (JSON.parse as Parse)(text, (_key, value, context) =>

@@ -1,9 +1,9 @@
-/** An answer other than success. `code` is Herald's five-digit code, 0 when the answer was not Herald's at all. */
+/** An error response. `code` is Herald's five-digit code, or 0 if the response did not come from Herald. */
 export class HeraldError extends Error {
   override name = 'HeraldError'
   readonly code: number
   readonly status: number
-  /** Seconds to wait before another try, when Herald said so. */
+  /** Seconds to wait before a retry, from the header retry-after. */
   readonly retryAfter?: number
 
   constructor(code: number, status: number, message: string, retryAfter?: number) {

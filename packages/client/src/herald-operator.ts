@@ -5,12 +5,12 @@ import type { ApplicationView, NewApplication } from './records.ts'
 export type HeraldOperatorOptions = {
   baseUrl: string
   operatorKey: string
-  /** Time limit of a call. */
+  /** Timeout of a call (default 30 s). */
   timeoutMs?: number
   fetch?: typeof globalThis.fetch
 }
 
-/** Herald as its operator sees it: the applications. What is inside one needs its secret and a HeraldServer. */
+/** Calls of the operator: manages applications. Use HeraldServer with an application's secret for its data. */
 export class HeraldOperator {
   readonly #options: HeraldOperatorOptions
 
@@ -18,12 +18,12 @@ export class HeraldOperator {
     this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
   }
 
-  /** The secret is shown this once. */
+  /** The secret is returned only once. */
   createApplication(application: NewApplication): Promise<{ app_id: string; app_secret: string }> {
     return this.#call('POST', '/admin/app', application)
   }
 
-  /** The old secret and all that was opened with it end; the new one is shown this once. */
+  /** Revokes the old secret, its admin tokens and console sessions. The new secret is returned only once. */
   renewSecret(appId: string): Promise<{ app_id: string; app_secret: string }> {
     return this.#call('POST', '/admin/app/secret', { app_id: appId })
   }

@@ -4,6 +4,7 @@ import { HeraldError } from './herald-error.ts'
 import type { Message, Notification, Setting } from './notification.ts'
 import type {
   AdminTokenRecord,
+  ApplicationSettings,
   CertificateRecord,
   CertificateView,
   DeviceView,
@@ -15,21 +16,21 @@ import type {
   ImportReport,
   NewCertificate,
   Page,
-  PageWish,
-  Provider,
+  PageOptions,
   TaskStatistics,
   TaskView,
   TokenRecord,
   UserView,
 } from './records.ts'
+import type { Provider } from './vendors.ts'
 
 export type HeraldServerOptions = {
   baseUrl: string
   appId: string
-  /** Either the secret, with which an admin token is fetched when needed, or a token. */
+  /** Either the secret, used to fetch an admin token when needed, or a token. */
   appSecret?: string
   token?: string
-  /** Time limit of a call; imports have none. */
+  /** Timeout of a call (default 30 s); imports have none. */
   timeoutMs?: number
   fetch?: typeof globalThis.fetch
 }
@@ -40,7 +41,7 @@ type Credential = { token?: string; pending?: Promise<string> }
 
 const REVOKED = 40102
 
-/** Herald as a back end sees it. Every call resolves with `data` of the answer or rejects with a HeraldError. */
+/** Calls of an application's back end. Every call resolves with `data` of the response or rejects with a HeraldError. */
 export class HeraldServer {
   readonly #options: HeraldServerOptions
   readonly #actAs: ActAs
@@ -56,12 +57,12 @@ export class HeraldServer {
     this.#credential = credential
   }
 
-  /** The same server, acting as one user with that user's rights. */
+  /** The same server, acting as one user with the permissions of that user. */
   asUser(userId: Int64): HeraldServer {
     return new HeraldServer(this.#options, { user_id: String(userId) }, this.#credential)
   }
 
-  /** The same server, reaching only the members of one group. */
+  /** The same server, limited to the members of one group. */
   asGroup(groupId: Int64): HeraldServer {
     return new HeraldServer(this.#options, { group_id: String(groupId) }, this.#credential)
   }
@@ -99,11 +100,11 @@ export class HeraldServer {
     return this.call('POST', '/push/task/detail', { list: taskIds })
   }
 
-  taskList(wish: { limit?: number; before?: Int64; state?: string } = {}): Promise<Page<TaskView>> {
-    return this.call('POST', '/push/task/list', wish)
+  taskList(options: { limit?: number; before?: Int64; state?: string } = {}): Promise<Page<TaskView>> {
+    return this.call('POST', '/push/task/list', options)
   }
 
-  /** One task as the list has it; undefined when there is none with this id. */
+  /** One task, in the format of `taskList`; undefined if it does not exist. */
   async task(taskId: Int64): Promise<TaskView | undefined> {
     const { list } = await this.taskList({ limit: 1, before: BigInt(taskId) + 1n })
     return list[0] !== undefined && BigInt(list[0].task_id) === BigInt(taskId) ? list[0] : undefined
@@ -162,8 +163,8 @@ export class HeraldServer {
     return this.call('POST', '/admin/user', user)
   }
 
-  users(wish: PageWish = {}): Promise<Page<UserView>> {
-    return this.call('POST', '/admin/user/list', wish)
+  users(options: PageOptions = {}): Promise<Page<UserView>> {
+    return this.call('POST', '/admin/user/list', options)
   }
 
   async removeUser(userId: Int64): Promise<void> {
@@ -178,8 +179,8 @@ export class HeraldServer {
     return this.call('POST', '/admin/group', { name })
   }
 
-  groups(wish: PageWish = {}): Promise<Page<GroupView>> {
-    return this.call('POST', '/admin/group/list', wish)
+  groups(options: PageOptions = {}): Promise<Page<GroupView>> {
+    return this.call('POST', '/admin/group/list', options)
   }
 
   async removeGroup(groupId: Int64): Promise<void> {
@@ -194,12 +195,12 @@ export class HeraldServer {
     return this.call('POST', '/admin/group/member/remove', { group_id: groupId, user_ids: userIds })
   }
 
-  members(groupId: Int64, wish: PageWish = {}): Promise<Page<UserView>> {
-    return this.call('POST', '/admin/group/member/list', { group_id: groupId, ...wish })
+  members(groupId: Int64, options: PageOptions = {}): Promise<Page<UserView>> {
+    return this.call('POST', '/admin/group/member/list', { group_id: groupId, ...options })
   }
 
   devices(
-    wish: PageWish & {
+    options: PageOptions & {
       user_id?: Int64
       alias?: string
       tag?: string
@@ -208,15 +209,32 @@ export class HeraldServer {
       device_guid?: string
     } = {},
   ): Promise<Page<DeviceView>> {
-    return this.call('POST', '/admin/device/list', wish)
+    return this.call('POST', '/admin/device/list', options)
   }
 
-  /** Streams devices as they come; memory does not grow with their number. */
+  /** The old push token stops working at once. Returns the new one. */
+  async replacePushToken(deviceGuid: string): Promise<string> {
+    const { push_token } = await this.call<{ push_token: string }>('POST', '/admin/device/token', {
+      device_guid: deviceGuid,
+    })
+    return push_token
+  }
+
+  settings(): Promise<ApplicationSettings> {
+    return this.call('GET', '/admin/app/settings')
+  }
+
+  /** Absent settings stay as they are. */
+  changeSettings(change: Partial<ApplicationSettings>): Promise<ApplicationSettings> {
+    return this.call('PUT', '/admin/app/settings', change)
+  }
+
+  /** Streams devices in constant memory. */
   importDevices(devices: AsyncIterable<ImportedDevice> | Iterable<ImportedDevice>): Promise<ImportReport> {
     return this.importLines(lines(devices))
   }
 
-  /** Streams text that already is one JSON object a line, as it comes; a chunk may end anywhere. */
+  /** Streams NDJSON (one JSON object per line) in constant memory; a chunk may end anywhere. */
   async importLines(chunks: AsyncGenerator<Uint8Array>): Promise<ImportReport> {
     const body = new ReadableStream({
       async pull(controller) {
@@ -232,14 +250,14 @@ export class HeraldServer {
       body,
       duplex: 'half',
       headers: { 'content-type': 'application/x-ndjson' },
-      // Node's fetch copies a body that a redirect might need again, whole, into memory; these two say that none will.
+      // Without these two, Node's fetch keeps the whole body in memory to repeat it after a redirect.
       redirect: 'error',
       window: null,
     }
     return this.#authorised('POST', '/admin/device/import', init as RequestInit) as Promise<ImportReport>
   }
 
-  /** Any call by its path, for what has no method here. */
+  /** Calls any endpoint by its path, for endpoints without a method here. */
   async call<Data>(method: Method, path: string, body?: unknown): Promise<Data> {
     const init: RequestInit = { signal: AbortSignal.timeout(this.#options.timeoutMs ?? 30_000) }
     if (body !== undefined) {
@@ -249,7 +267,7 @@ export class HeraldServer {
     return (await this.#authorised(method, path, init)) as Data
   }
 
-  /** A token that was revoked or ran out is replaced once, when the secret to do so is known. */
+  /** If the token was revoked or has expired and the secret is known, fetches a new token and repeats the call once. */
   async #authorised(method: Method, path: string, init: RequestInit): Promise<unknown> {
     const token = await this.#token()
     try {

@@ -2,22 +2,10 @@ export type { Int64 } from './exact-json.ts'
 export { HeraldError } from './herald-error.ts'
 export { HeraldOperator, type HeraldOperatorOptions } from './herald-operator.ts'
 export { HeraldServer, type HeraldServerOptions } from './herald-server.ts'
-export type {
-  AndroidFields,
-  Audience,
-  FlymeFields,
-  HonorFields,
-  HuaweiFields,
-  IosFields,
-  Message,
-  Notification,
-  OppoFields,
-  Setting,
-  VivoFields,
-  XiaomiFields,
-} from './notification.ts'
+export type { Audience, Message, Notification, Setting } from './notification.ts'
 export type {
   AdminTokenRecord,
+  ApplicationSettings,
   ApplicationView,
   CertificateRecord,
   CertificateView,
@@ -31,11 +19,11 @@ export type {
   NewApplication,
   NewCertificate,
   Page,
-  PageWish,
+  PageOptions,
   Platform,
-  Provider,
   TaskStatistics,
   TaskView,
   TokenRecord,
   UserView,
 } from './records.ts'
+export type { AndroidFields, Provider, VendorFields } from './vendors.ts'

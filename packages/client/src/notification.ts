@@ -1,6 +1,7 @@
 import type { Int64 } from './exact-json.ts'
+import type { AndroidFields, SequenceWord, VendorObjects } from './vendors.ts'
 
-/** The body of a push, field by field as the interface names them. */
+/** The body of a push, with the field names of the API. */
 export type Notification = {
   audience: Audience
   setting?: Setting
@@ -15,14 +16,14 @@ export type Audience =
   | { push_token: string[] }
 
 export type Setting = {
-  /** The same id again pushes nothing and answers the first task. */
+  /** Idempotency key: a repeated id pushes nothing and returns the first task. */
   request_id?: string
   distribution_strategy?: 'combined' | 'nativepush_only' | 'ospush_only'
-  ospush_sequence?: ('ups' | 'fcm' | 'huawei' | 'xiaomi' | 'oppo' | 'vivo' | 'meizu' | 'honor')[]
-  /** Devices per second over all channels. */
+  ospush_sequence?: SequenceWord[]
+  /** Maximum devices per second over all channels. */
   speed?: number
   priority?: 'high' | 'normal'
-  /** Seconds; 0 = only if reachable now. */
+  /** Seconds; 0 = only devices reachable now. */
   ttl?: number
   message_class?: 'service' | 'marketing'
 }
@@ -33,58 +34,11 @@ export type Message = {
   body?: string
   attachment_url?: string
   big_text?: string
-  /** `5` sets, `+2` adds. */
+  /** `5` sets the badge, `+2` adds to it. */
   badge?: string
   ext?: Record<string, unknown>
   /** Unix seconds. */
   show_begin_time?: number
   show_end_time?: number
-  ios?: IosFields
   android?: AndroidFields
-  huawei?: HuaweiFields
-  honor?: HonorFields
-  xiaomi?: XiaomiFields
-  oppo?: OppoFields
-  vivo?: VivoFields
-  flyme?: FlymeFields
-  fcm?: AndroidFields
-}
-
-export type IosFields = {
-  sound?: string
-  content_available?: boolean
-  mutable_content?: boolean
-  category?: string
-  thread_id?: string
-  subtitle?: string
-  apns_collapse_id?: string
-}
-
-export type AndroidFields = {
-  sound?: string
-  channel_id?: string
-  click_action?: 'intent' | 'open_app'
-  /** `intent:#Intent;component=package/activity;S.key=value;end` */
-  intent?: string
-}
-
-export type HuaweiFields = AndroidFields & {
-  badge_class?: string
-  category?: string
-  importance?: 'LOW' | 'NORMAL' | 'HIGH'
-  urgency?: 'NORMAL' | 'HIGH'
-}
-export type HonorFields = AndroidFields & { badge_class?: string; importance?: 'LOW' | 'NORMAL' }
-export type XiaomiFields = AndroidFields & {
-  template_id?: string
-  template_param?: string | Record<string, string>
-}
-export type OppoFields = AndroidFields & {
-  category?: string
-  notify_level?: 1 | 2 | 16
-  private_msg_template_id?: string
-  private_title_parameters?: string | Record<string, string>
-  private_content_parameters?: string | Record<string, string>
-}
-export type VivoFields = AndroidFields & { push_mode?: 0 | 1; classification?: 0 | 1; category?: string }
-export type FlymeFields = AndroidFields & { notice_msg_type?: 0 | 1 }
+} & VendorObjects

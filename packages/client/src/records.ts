@@ -1,7 +1,6 @@
 import type { Int64 } from './exact-json.ts'
+import type { ChannelName, Provider } from './vendors.ts'
 
-/** 1 APNs, 2 Huawei, 3 Xiaomi, 4 Meizu, 5 vivo, 6 OPPO, 7 FCM, 8 Honor. */
-export type Provider = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
 /** 0 development, 1 production. */
 export type Environment = 0 | 1
 export type Platform = 'ios' | 'android' | 'harmony'
@@ -39,13 +38,12 @@ export type CertificateView = CertificateRecord & {
   last_error_at: number | null
   expires_at: number | null
   callback_url: string | null
-  /** What the governor stands at, by message class. */
+  /** Used quota and remaining permits, by message class. */
   usage: { message_class: 'service' | 'marketing'; day: string; devices: number; permits: number }[]
   warnings: string[]
 }
 
-type ChannelName = 'apns' | 'fcm' | 'flyme' | 'honor' | 'huawei' | 'nativepush' | 'oppo' | 'vivo' | 'xiaomi'
-/** `task_id` and 27 counters: `<channel>_target`, `<channel>_sent`, `<channel>_received`. */
+/** `task_id` and the counters `<channel>_target`, `<channel>_sent` and `<channel>_received` of every channel. */
 export type TaskStatistics = { task_id: Int64 } & Record<
   `${ChannelName}_${'target' | 'sent' | 'received'}`,
   number
@@ -78,6 +76,8 @@ export type TaskView = {
 export type FailureGroup = {
   channel: string
   fate: string
+  /** `herald.<name>` or `<channel>.<vendor's code>`; null for failures recorded by a Herald without codes. */
+  code: string | null
   reason: string
   count: number
   samples: { device_id: Int64; device_guid: string | null }[]
@@ -85,8 +85,17 @@ export type FailureGroup = {
 
 export type Explanation = {
   channel: string | null
+  code: string
   reason: string
-  others: { channel: string; reason: string }[]
+  others: { channel: string; code: string; reason: string }[]
+}
+
+/** Settings of an application. */
+export type ApplicationSettings = {
+  /** Whether devices may register without a user. */
+  register: boolean
+  /** Maximum number of such registrations per day. */
+  register_per_day: number
 }
 
 export type NewApplication = { name: string; package_name?: string }
@@ -138,6 +147,6 @@ export type ImportReport = {
   errors: { line: number; error: string }[]
 }
 
-/** `next` goes into `after` (tasks: `before`) of the next call; null on the last page. */
+/** Pass `next` as `after` (tasks: `before`) of the next call; null on the last page. */
 export type Page<Entry> = { list: Entry[]; next: Int64 | null }
-export type PageWish = { limit?: number; after?: Int64 }
+export type PageOptions = { limit?: number; after?: Int64 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { sleep } from '@herald/async'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
 import { connectDevice, type Device, type DeviceOptions, type DeviceState } from '../src/device.ts'
@@ -53,14 +54,14 @@ describe('after a close', () => {
     expect(afterClose(code, failures, half)).toEqual(wanted),
   )
 
-  it('spreads the waits', () => {
+  it('randomises the delays', () => {
     const waits = [0, 0.25, 0.5, 1].map((random) => afterClose(1006, 4, () => random))
     expect(waits.map((next) => next.do === 'reconnect' && next.ms)).toEqual([4800, 7600, 10_400, 16_000])
   })
 })
 
 describe('reading frames', () => {
-  it('keeps every digit of ext and passes over what it does not know', () => {
+  it('keeps every digit of ext and ignores unknown frames', () => {
     const push = '{"op":"push","task_id":7,"message":{"type":"text","ext":{"n":9007199254740993}}}'
     expect(readFrame(push)).toMatchObject({
       op: 'push',
@@ -120,7 +121,7 @@ describe('a device', () => {
     expect(device.badge()).toBe(1)
   })
 
-  it('acknowledges a duplicate again, and on a new connection what it acknowledged lately', async () => {
+  it('acknowledges duplicates again, and recent messages on a new connection', async () => {
     const { shown } = start()
     const first = await gateway.next()
     await first.hears()
@@ -139,7 +140,7 @@ describe('a device', () => {
     expect(shown).toEqual([8])
   })
 
-  it('remembers what it showed over a restart when it is given a storage', async () => {
+  it('with a storage, does not show a message again after a restart', async () => {
     const kept = new Map<string, string>()
     const storage = {
       getItem: (key: string) => kept.get(key) ?? null,
@@ -163,7 +164,7 @@ describe('a device', () => {
     expect(after.device.badge()).toBe(1)
   })
 
-  it('shows at its time what begins later, and never what is over, but acknowledges both', async () => {
+  it('shows a message only within its show window, but always acknowledges it', async () => {
     const { shown } = start()
     const connection = await gateway.next()
     await connection.hears()
@@ -178,7 +179,7 @@ describe('a device', () => {
     expect(Date.now() / 1000).toBeGreaterThanOrEqual(second + 1)
   })
 
-  it('connects again when it is told to move or loses the connection', async () => {
+  it('reconnects after a shutdown of the gateway or a lost connection', async () => {
     const { states } = start()
     for (const end of [(c: FakeConnection) => c.close(4503), (c: FakeConnection) => c.cut()]) {
       const connection = await gateway.next()
@@ -194,7 +195,7 @@ describe('a device', () => {
   it.each([
     [4409, 'replaced'],
     [4401, 'refused'],
-  ])('stops after %i and says %s', async (code, state) => {
+  ])('stops after %i with state %s', async (code, state) => {
     const { device } = start()
     const connection = await gateway.next()
     await connection.hears()
@@ -215,7 +216,7 @@ describe('a device', () => {
     await expect(gateway.next(300)).rejects.toThrow()
   })
 
-  it('says what it needs where there is no WebSocket', () => {
+  it('throws when there is no WebSocket', () => {
     const global = globalThis as { WebSocket?: unknown }
     const { WebSocket: own } = global
     global.WebSocket = undefined
@@ -230,14 +231,14 @@ describe('a device', () => {
 async function waitFor(condition: () => boolean): Promise<void> {
   for (const end = Date.now() + 8000; !condition(); ) {
     if (Date.now() > end) throw new Error(`waited in vain for ${condition}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await sleep(5)
   }
 }
 
 type FakeGateway = Awaited<ReturnType<typeof startFakeGateway>>
 type FakeConnection = ReturnType<typeof holdConnection>
 
-/** The other end of the protocol, under the test's hand. */
+/** A gateway controlled by the test. */
 async function startFakeGateway() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
@@ -250,7 +251,7 @@ async function startFakeGateway() {
         const connection = waiting.shift()
         if (connection) return connection
         if (Date.now() > end) throw new Error('no connection came')
-        await new Promise((resolve) => setTimeout(resolve, 5))
+        await sleep(5)
       }
     },
     close: () =>

@@ -7,7 +7,7 @@ import { HeraldServer } from '../src/herald-server.ts'
 
 type Sent = { path: string; init: RequestInit & { headers: Record<string, string> } }
 
-/** A Herald that answers what it is told and remembers what it was sent. */
+/** A fake server with the given responses that records its requests. */
 function fake(answer: (sent: Sent) => { status?: number; body: string; headers?: Record<string, string> }) {
   const sent: Sent[] = []
   const fetch = async (url: string | URL | Request, init?: RequestInit) => {
@@ -28,7 +28,7 @@ const failed = (code: number, status: number, headers?: Record<string, string>) 
 const options = { baseUrl: 'http://herald.example/', appId: 'app' }
 
 describe('int64', () => {
-  it('survives both directions whatever its size', () => {
+  it('is exact in both directions', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
         const { id } = fromExactJson(`{"id":${value}}`) as { id: number | bigint }
@@ -39,7 +39,7 @@ describe('int64', () => {
     )
   })
 
-  it('leaves fractions and long digits in texts alone', () => {
+  it('does not change fractions and digits in strings', () => {
     expect(fromExactJson('{"a":0.1234567890123456,"b":"12345678901234567890"}')).toEqual({
       a: 0.1234567890123456,
       b: '12345678901234567890',
@@ -48,7 +48,7 @@ describe('int64', () => {
 })
 
 describe('HeraldServer', () => {
-  it('sends the headers of the interface, and acts as whom it is told', async () => {
+  it('sends the headers of the API, also to act as a user or group', async () => {
     const { fetch, sent } = fake(() => ok('[]'))
     const herald = new HeraldServer({ ...options, token: 't', fetch })
     await herald.taskDetail([9007199254740993n])
@@ -69,7 +69,7 @@ describe('HeraldServer', () => {
     expect(sent[2]!.init.headers).toMatchObject({ group_id: '7' })
   })
 
-  it('replaces a token that ended, once, and only when it has the secret', async () => {
+  it('replaces an expired token once, and only if it has the secret', async () => {
     let good = 'new'
     const { fetch, sent } = fake(({ path, init }) =>
       path === '/token/admin'
@@ -95,14 +95,14 @@ describe('HeraldServer', () => {
     )
   })
 
-  it('rejects with the code, the sentence and the wait', async () => {
+  it('rejects with code, message and retryAfter', async () => {
     const { fetch } = fake(() => failed(42901, 429, { 'retry-after': '3' }))
     const error = await new HeraldServer({ ...options, token: 't', fetch }).users().catch((reason) => reason)
     expect(error).toBeInstanceOf(HeraldError)
     expect(error).toMatchObject({ code: 42901, status: 429, message: 'No.', retryAfter: 3 })
   })
 
-  it('streams an import as lines, however they come', async () => {
+  it('streams an import as lines', async () => {
     const { fetch, sent } = fake(() => ok('{}'))
     const herald = new HeraldServer({ ...options, token: 't', fetch })
     async function* devices() {
@@ -120,7 +120,7 @@ describe('HeraldServer', () => {
 describe('a task by its id', () => {
   const pageOf = (id: string) => fake(() => ok(`{"list":[{"task_id":${id}}],"next":null}`))
 
-  it('is the newest that is not newer than it, if that is it', async () => {
+  it('is read through the list and compared by id', async () => {
     const { fetch, sent } = pageOf('7')
     const herald = new HeraldServer({ ...options, token: 't', fetch })
     expect(await herald.task(7)).toEqual({ task_id: 7 })
@@ -130,7 +130,7 @@ describe('a task by its id', () => {
 })
 
 describe('HeraldOperator', () => {
-  it('sends its key, and no application', async () => {
+  it('sends its key and no app_id', async () => {
     const { fetch, sent } = fake(({ path }) =>
       ok(path === '/admin/app' ? '{"app_id":"a","app_secret":"s"}' : '[]'),
     )
@@ -145,7 +145,7 @@ describe('HeraldOperator', () => {
     expect(sent[0]!.init.headers).not.toHaveProperty('app_id')
   })
 
-  it('rejects as a HeraldServer does', async () => {
+  it('rejects like HeraldServer', async () => {
     const { fetch } = fake(() => failed(40301, 403))
     const operator = new HeraldOperator({ baseUrl: 'http://x', operatorKey: 'wrong', fetch })
     await expect(operator.applications()).rejects.toMatchObject({ code: 40301, message: 'No.' })

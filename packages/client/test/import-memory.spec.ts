@@ -19,7 +19,7 @@ afterAll(() => {
   server.close()
 })
 
-it('an import holds a few chunks at a time, however many there are', async () => {
+it('an import keeps only a few chunks in memory', async () => {
   const { port } = server.address() as AddressInfo
   const herald = new HeraldServer({ baseUrl: `http://127.0.0.1:${port}`, appId: 'app', token: 't' })
   const before = process.memoryUsage().arrayBuffers
@@ -32,6 +32,6 @@ it('an import holds a few chunks at a time, however many there are', async () =>
   }
   await herald.importLines(chunks())
   expect(received).toBe(320 * MIB)
-  // A copy kept in memory would reach all 320 MiB; what the collector has not looked at yet is a fraction of that.
+  // A full copy would be 320 MiB; garbage that is not collected yet is much less.
   expect(most).toBeLessThan(160 * MIB)
 })

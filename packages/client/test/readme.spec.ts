@@ -10,9 +10,9 @@ const flat = (text: string) =>
     .filter((line) => line !== '' && !line.startsWith('import '))
     .join('\n')
 
-it('the README shows nothing but what the type check has read', () => {
-  const sketches = [...read('../README.md').matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => flat(text!))
-  const checked = flat(read('readme-sketches.ts'))
-  expect(sketches.length).toBeGreaterThan(0)
-  for (const sketch of sketches) expect(checked).toContain(sketch)
+it('the examples of the README are type-checked', () => {
+  const examples = [...read('../README.md').matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => flat(text!))
+  const checked = flat(read('readme-examples.ts'))
+  expect(examples.length).toBeGreaterThan(0)
+  for (const example of examples) expect(checked).toContain(example)
 })

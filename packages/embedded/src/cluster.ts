@@ -13,10 +13,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
-import { PostgresProblem } from './postgres-problem.ts'
-import type { ServerUser } from './server-user.ts'
+import { PostgresProblem, type ServerUser } from './server-user.ts'
 
-/** A place for one server: its data, its password and its log below one folder. */
+/** The files of one server: data, password and log in one folder. */
 export type Cluster = { folder: string; dataDir: string; logFile: string; password: string }
 
 export const userName = 'herald'
@@ -24,16 +23,16 @@ export const userName = 'herald'
 export const dataDirOf = (folder: string) => join(folder, 'data')
 export const passwordOf = (folder: string) => readFileSync(join(folder, 'password'), 'utf8').trim()
 
-/** The one folder that server programs are started in. */
+/** How server programs are started in the data directory. */
 export function inDataDir(dataDir: string, user: ServerUser | undefined) {
-  // Another user may not be allowed to pass the directories above the data. We are, and Node changes directory before it
-  // changes user; the link in /proc leads to the working directory itself and asks no directory above it.
+  // The server's user may lack access to the directories above the data. Node changes directory before it changes user, and
+  // the link in /proc opens the working directory without passing those above it.
   const path = user && process.platform === 'linux' ? '/proc/self/cwd' : dataDir
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
   return { path, spawn: { ...user, cwd: dataDir, env } }
 }
 
-/** Creates the cluster unless it exists. A run that is killed leaves a folder that the next one removes. */
+/** Creates the cluster unless it exists. A folder left by a killed run is removed by the next one. */
 export function openCluster(options: {
   folder: string
   binaries: Binaries
@@ -59,7 +58,7 @@ export function openCluster(options: {
   const version = readFileSync(join(dataDir, 'PG_VERSION'), 'utf8').trim()
   if (version !== '18') {
     throw new PostgresProblem(
-      `The data in ${dataDir} was written by PostgreSQL ${version}, and this Herald brings PostgreSQL 18.`,
+      `The data in ${dataDir} was written by PostgreSQL ${version}, but this version of Herald includes PostgreSQL 18.`,
     )
   }
   return {
@@ -96,13 +95,13 @@ function createData(
   const { status, error, stderr } = spawnSync(binaries.initdb, args, { ...spawn, encoding: 'utf8' })
   if (status !== 0)
     throw new PostgresProblem(
-      `The database could not be created in ${folder}: ${error?.message ?? firstComplaint(stderr)}.`,
+      `The database could not be created in ${folder}: ${error?.message ?? firstError(stderr)}.`,
     )
   renameSync(work, dataDir)
 }
 
-/** initdb says a great deal when it fails; the first complaint is the cause. */
-function firstComplaint(stderr: string): string {
+/** initdb prints many lines when it fails; the first error is the cause. */
+function firstError(stderr: string): string {
   const lines = stderr.trim().split('\n')
   const cause = lines.find((line) => /FATAL|PANIC|error/.test(line)) ?? lines[0] ?? ''
   return cause.replace(/^.*?(FATAL|PANIC|error): +/, '')

@@ -5,5 +5,5 @@ export {
   startPostgres,
   stopLeftBehind,
 } from './postgres.ts'
-export { PostgresProblem } from './postgres-problem.ts'
-export { processStart } from './processes.ts'
+export { type ProcessLock, processStart, takeLock } from './process-lock.mjs'
+export { PostgresProblem } from './server-user.ts'

@@ -1,27 +1,27 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retryWithBackoff } from '@herald/async'
 import pg from 'pg'
 import { findBinaries } from './binaries.ts'
 import { type Cluster, dataDirOf, openCluster, passwordOf, userName } from './cluster.ts'
-import { PostgresProblem } from './postgres-problem.ts'
-import { processStart, recordedPostmaster } from './processes.ts'
+import { stopOrphans } from './orphans.ts'
+import { processStart } from './process-lock.mjs'
+import { recordedPostmaster } from './processes.ts'
 import { launchServer } from './server-process.ts'
-import { serverUser } from './server-user.ts'
-import { endSurvivors } from './survivors.ts'
+import { PostgresProblem, serverUser } from './server-user.ts'
 
 export type PostgresOptions = {
-  /** Holds everything of this server; created when missing. One caller at a time. */
+  /** All files of this server; created when missing. One caller at a time. */
   dir: string
-  /** A free one when not given. */
+  /** Default: a free port. */
   port?: number
-  /** False loses data when the machine stops; for tests. */
+  /** False loses data when the machine crashes; for tests. */
   durable?: boolean
-  /** Settings of the server that differ: more connections for many processes, more memory for many devices. */
+  /** Server settings that replace the defaults of server-options.ts. */
   settings?: Record<string, string>
   log?: (sentence: string) => void
-  /** Called when the server ends without having been asked to. */
+  /** Called when the server ends without `stop()`. */
   onExit?: (sentence: string) => void
 }
 
@@ -29,51 +29,50 @@ export type Postgres = {
   url: string
   port: number
   pid: number
-  /** Ends sessions and writes everything down; resolves when the process has ended. */
+  /** Ends sessions and writes everything to disk; resolves when the process has ended. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a PostgreSQL 18 on 127.0.0.1 from a folder and resolves when it accepts connections. The server is detached from
- * our process group, so a Ctrl-C does not end it before Herald has drained; after a kill -9 the next start ends it.
+ * Starts a PostgreSQL 18 on 127.0.0.1 and resolves when it accepts connections. The server is detached from our process
+ * group, so Ctrl-C does not stop it before Herald has drained; after a kill -9 the next start stops it.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dir: folder, durable = true, settings, log = () => {} } = options
   const user = serverUser(dataDirOf(folder))
   const binaries = findBinaries(user)
   const cluster = openCluster({ folder, binaries, user, durable, log })
-  await endSurvivors(cluster.dataDir, log)
+  await stopOrphans(cluster.dataDir, log)
 
-  for (const deadline = performance.now() + 10_000; ; await sleep(250)) {
+  const launch = async (): Promise<Postgres> => {
     const port = options.port ?? (await freePort())
     const server = launchServer({ cluster, binaries, user, port, durable, settings })
     const failure = await server.ready(() => accepts(cluster, port))
-    if (failure === undefined) {
-      await createDatabase(cluster, port)
-      server.onUnexpectedExit((sentence) => options.onExit?.(sentence))
-      return { url: urlOf(cluster, port, userName), port, pid: server.pid, stop: server.stop }
-    }
-    // The last server's shared memory, its port or its pid file may outlast it by a moment.
-    const passing = /pre-existing shared memory|postmaster\.pid|could not bind|could not create any TCP/.test(
-      failure,
-    )
-    if (!passing || performance.now() > deadline)
-      throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
+    if (failure !== undefined) throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
+    await createDatabase(cluster, port)
+    server.onUnexpectedExit((sentence) => options.onExit?.(sentence))
+    return { url: urlOf(cluster, port, userName), port, pid: server.pid, stop: server.stop }
   }
+  return await retryWithBackoff(launch, { isTransient: isInUse, forMs: 10_000, firstMs: 250, maxMs: 250 })
 }
 
-/** Ends a server that somebody else's killed process left behind in `dir`. */
+/** The previous server's shared memory, port or pid file may exist for a moment after it has ended. */
+const isInUse = (error: unknown) =>
+  error instanceof PostgresProblem &&
+  /pre-existing shared memory|postmaster\.pid|could not bind|could not create any TCP/.test(error.message)
+
+/** Stops a server that a killed process left running in `dir`. */
 export async function stopLeftBehind(dir: string): Promise<void> {
-  if (existsSync(dataDirOf(dir))) await endSurvivors(dataDirOf(dir), () => {})
+  if (existsSync(dataDirOf(dir))) await stopOrphans(dataDirOf(dir), () => {})
 }
 
-/** The address of the server that somebody else runs in `dir`; undefined when there is none, or none that we may use. */
+/** The URL of the server that another process runs in `dir`; undefined when there is none that we may use. */
 export function findRunning(dir: string): string | undefined {
   const dataDir = dataDirOf(dir)
   const pid = recordedPostmaster(dataDir)
   if (pid === undefined || processStart(pid) === undefined) return undefined
   try {
-    // The fourth line is the port; a server that is starting up has not written it yet.
+    // The fourth line is the port; a server that is starting has not written it yet.
     const port = Number(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[3])
     return port > 0 ? urlOf({ password: passwordOf(dir) }, port, userName) : undefined
   } catch {

@@ -1,9 +1,9 @@
-/** Settings of the server, fit for a machine of two cores and a few gigabytes that it shares with Herald itself. */
+/** Command line settings for a machine with two cores and a few gigabytes of memory, shared with Herald itself. */
 export function serverOptions(options: {
   port: number
   dataDir: string
   durable: boolean
-  /** What this server has otherwise. */
+  /** Replace the defaults. */
   settings?: Record<string, string>
 }): string[] {
   const settings: Record<string, string> = {
@@ -16,9 +16,9 @@ export function serverOptions(options: {
     work_mem: '16MB',
     maintenance_work_mem: '128MB',
     random_page_cost: '1.1',
-    // Compiling a statement costs more than any of ours takes.
+    // Compiling a statement takes longer than running any of ours.
     jit: 'off',
-    // No replica hangs on this server, so the log need not carry what only a replica reads.
+    // There is no replica, so the WAL needs nothing that only a replica reads.
     wal_level: 'minimal',
     max_wal_senders: '0',
     max_wal_size: '2GB',
@@ -27,7 +27,7 @@ export function serverOptions(options: {
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_checkpoints: 'off',
-    // Of no use to the server: it makes `ps` tell whose server this is.
+    // Not used by the server: shows in `ps` whose server this is.
     'herald.data_dir': options.dataDir,
     ...(options.durable ? {} : disposable),
     ...options.settings,
@@ -35,7 +35,7 @@ export function serverOptions(options: {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** For tests: everything may be lost, many processes connect. */
+/** For tests: data may be lost, and many processes connect. */
 const disposable = {
   fsync: 'off',
   synchronous_commit: 'off',

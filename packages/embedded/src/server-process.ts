@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep, within } from '@herald/async'
 import type { Binaries } from './binaries.ts'
 import { type Cluster, inDataDir } from './cluster.ts'
 import { serverOptions } from './server-options.ts'
@@ -8,13 +8,13 @@ import type { ServerUser } from './server-user.ts'
 
 export type ServerProcess = {
   pid: number
-  /** Undefined when it accepts connections, otherwise why it ended. Recovery after a crash may take minutes. */
+  /** Resolves with undefined when it accepts connections, otherwise with why it ended. Crash recovery may take minutes. */
   ready(accepts: () => Promise<boolean>): Promise<string | undefined>
   onUnexpectedExit(report: (sentence: string) => void): void
   stop(): Promise<void>
 }
 
-/** Starts the program itself, detached from our process group, with its words in the cluster's log. */
+/** Starts the server detached from our process group, with its output in the cluster's log. */
 export function launchServer(options: {
   cluster: Cluster
   binaries: Binaries
@@ -32,14 +32,14 @@ export function launchServer(options: {
   closeSync(log)
   child.unref()
   let stopping = false
-  let manner = ''
+  let cause = ''
   const ended = new Promise<void>((resolve) => {
     child.once('exit', (code, signal) => {
-      manner = signal ?? `exit code ${code}`
+      cause = signal ?? `exit code ${code}`
       resolve()
     })
     child.once('error', (error) => {
-      manner = error.message
+      cause = error.message
       resolve()
     })
   })
@@ -55,11 +55,11 @@ export function launchServer(options: {
         if (await accepts()) return undefined
         await Promise.race([ended, sleep(25)])
       }
-      return lastComplaint(readFileSync(cluster.logFile, 'utf8').slice(logStart)) || manner
+      return errorLines(readFileSync(cluster.logFile, 'utf8').slice(logStart)) || cause
     },
     onUnexpectedExit(report) {
       void ended.then(() => {
-        if (!stopping) report(`Postgres ended by itself (${manner})`)
+        if (!stopping) report(`Postgres ended unexpectedly (${cause})`)
       })
     },
     stop() {
@@ -70,26 +70,21 @@ export function launchServer(options: {
 }
 
 async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  // Politely for those who are just hanging up, then fast, then immediate, and if all else fails by force: it then
+  // Smart shutdown gives clients a moment to disconnect; then fast, immediate, and finally SIGKILL, after which the server
   // recovers at the next start.
-  for (const [signal, patience] of [
+  for (const [signal, waitMs] of [
     ['SIGTERM', 500],
     ['SIGINT', 10_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],
   ] as const) {
     child.kill(signal)
-    const late = new AbortController()
-    const done = await Promise.race([
-      ended.then(() => true),
-      sleep(patience, false, { signal: late.signal }).catch(() => false),
-    ])
-    late.abort()
-    if (done) return
+    const hasEnded = ended.then(() => true)
+    if (await within(hasEnded, waitMs, () => false)) return
   }
 }
 
-/** Answers where this run's lines will begin; keeps the file from growing over the years. */
+/** Returns the offset at which this run's lines will begin. A large file is moved away, so the log cannot grow for ever. */
 function prepareLog(file: string): number {
   if (!existsSync(file)) return 0
   const { size } = statSync(file)
@@ -98,10 +93,10 @@ function prepareLog(file: string): number {
   return 0
 }
 
-/** The server's own words for its end. */
-function lastComplaint(lines: string): string {
-  const words = lines
+/** The messages in which the server says why it ended. */
+function errorLines(lines: string): string {
+  const errors = lines
     .split('\n')
     .filter((line) => /FATAL|PANIC|could not/.test(line) && !/starting up/.test(line))
-  return words.map((line) => line.replace(/^.*?(FATAL|PANIC|LOG|ERROR): +/, '')).join('; ')
+  return errors.map((line) => line.replace(/^.*?(FATAL|PANIC|LOG|ERROR): +/, '')).join('; ')
 }

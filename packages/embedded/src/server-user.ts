@@ -1,12 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
-import { PostgresProblem } from './postgres-problem.ts'
+
+/** Why Postgres cannot run; the message is one sentence for the operator. */
+export class PostgresProblem extends Error {
+  override name = 'PostgresProblem'
+}
 
 export type ServerUser = { uid: number; gid: number }
 
 /**
- * Who the server must run as, when that is not ourselves: Postgres refuses to run as root. The owner of existing data
- * keeps it; otherwise the customary user of this machine.
+ * The user that the server must run as when we are root, as which Postgres refuses to run: the owner of existing data, or
+ * else `postgres` or `nobody`.
  */
 export function serverUser(dataDir: string): ServerUser | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -15,7 +19,7 @@ export function serverUser(dataDir: string): ServerUser | undefined {
   const user = lookUp('postgres') ?? lookUp('nobody')
   if (!user)
     throw new PostgresProblem(
-      'Postgres refuses to run as root and this machine has neither a user postgres nor nobody.',
+      'Postgres refuses to run as root, and this machine has no user `postgres` or `nobody`.',
     )
   return user
 }

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import {
@@ -55,8 +55,8 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   }
 }
 
-/** Another process that has started a server here, as Herald would. */
-async function startElsewhere(): Promise<{ child: ChildProcess; pid: number; url: string }> {
+/** Another process that has started a server in `dir`, like a standalone. */
+async function startInProcess(): Promise<{ child: ChildProcess; pid: number; url: string }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -70,7 +70,7 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 describe('startPostgres', () => {
-  it('keeps what was written over a stop and a start', async () => {
+  it('keeps its data over a restart', async () => {
     expect(findRunning(dir)).toBeUndefined()
     const first = await start()
     await query(first.url, 'CREATE TABLE thing AS SELECT 7 AS n')
@@ -82,7 +82,7 @@ describe('startPostgres', () => {
     expect(await query(second.url, 'SELECT n FROM thing')).toEqual([{ n: 7 }])
   })
 
-  it('listens on the loopback address alone and wants its password', async () => {
+  it('listens only on the loopback address and requires its password', async () => {
     const { url } = await start()
     expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
     const wrong = new URL(url)
@@ -91,7 +91,7 @@ describe('startPostgres', () => {
     expect(statSync(join(dir, 'password')).mode & 0o077).toBe(0)
   })
 
-  it('is durable unless told otherwise', async () => {
+  it('is durable by default', async () => {
     const { url } = await start({ durable: true })
     const [row] = await query(
       url,
@@ -100,8 +100,8 @@ describe('startPostgres', () => {
     expect(row).toEqual({ f: 'on', s: 'on' })
   })
 
-  it('takes over from a server whose Herald was killed', async () => {
-    const { child, pid, url } = await startElsewhere()
+  it('stops a server whose parent process was killed', async () => {
+    const { child, pid, url } = await startInProcess()
     await query(url, 'CREATE TABLE thing AS SELECT 7 AS n')
     await killed(child)
     expect(processStart(pid)).toBeDefined()
@@ -111,8 +111,8 @@ describe('startPostgres', () => {
   })
 
   it('starts right after its own process was killed, and on the same port', async () => {
-    const { child, pid, url } = await startElsewhere()
-    // The killed server stays a zombie until its parent takes notice, and its sessions may outlive it.
+    const { child, pid, url } = await startInProcess()
+    // The killed server stays a zombie until its parent has reaped it, and its sessions may outlive it.
     const session = query(url, 'SELECT pg_sleep(30)').catch(() => [])
     process.kill(pid, 'SIGKILL')
     await killed(child)
@@ -121,14 +121,14 @@ describe('startPostgres', () => {
     await session
   })
 
-  it('does not take a stranger for its server', async () => {
+  it('does not mistake another process for its server', async () => {
     await (await start()).stop()
     writeFileSync(join(dir, 'data', 'postmaster.pid'), `${process.pid}\n/somewhere\n`)
     const { url } = await start()
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   })
 
-  it('repairs what a first start left half done', async () => {
+  it('repairs an interrupted first start', async () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
       stdio: 'ignore',
     })
@@ -140,7 +140,7 @@ describe('startPostgres', () => {
     expect(readdirSync(dir).sort()).toEqual(['data', 'password', 'postgres.log'])
   })
 
-  it('reports a server that ends by itself, and not one that was stopped', async () => {
+  it('reports a server that ends unexpectedly, but not one that was stopped', async () => {
     const reports: string[] = []
     const server = await start({ onExit: (sentence) => reports.push(sentence) })
     await server.stop()
@@ -151,15 +151,15 @@ describe('startPostgres', () => {
     expect(reports).toEqual([expect.stringContaining('SIGKILL')])
   })
 
-  it('says in one sentence that the data are of another version', async () => {
+  it('refuses data of another PostgreSQL version', async () => {
     await (await start()).stop()
     writeFileSync(join(dir, 'data', 'PG_VERSION'), '17\n')
     await expect(start()).rejects.toThrow(
-      'was written by PostgreSQL 17, and this Herald brings PostgreSQL 18',
+      'was written by PostgreSQL 17, but this version of Herald includes PostgreSQL 18',
     )
   })
 
-  it('says why the server did not start', async () => {
+  it('reports why the server did not start', async () => {
     await (await start()).stop()
     writeFileSync(join(dir, 'data', 'postgresql.conf'), 'nonsense here\n')
     await expect(start()).rejects.toThrow(/did not start in .*postgresql.conf.* contains errors/)

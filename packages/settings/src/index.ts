@@ -1,5 +1,6 @@
+export { type Demo, readDemo, readKeptSecrets } from './data-directory.ts'
 export { SettingsError } from './kinds.ts'
-export { callerDirectory, inspectOwnSettings, loadSettings } from './load-settings.ts'
+export { baseUrlOf, callerDirectory, inspectOwnSettings, loadSettings } from './load-settings.ts'
 export { type Inspection, inspectSettings, type ReadResult, readSettings } from './read-settings.ts'
 export { requireSetting } from './require-setting.ts'
 export { settingsDocument } from './settings-document.ts'

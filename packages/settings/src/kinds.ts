@@ -5,16 +5,16 @@ export class SettingsError extends Error {
   override name = 'SettingsError'
 }
 
-/** How one variable becomes one value. `parse` throws a plain Error that completes "NAME …". */
+/** How a variable is parsed. `parse` throws a plain Error whose message continues the sentence "NAME …". */
 export type Setting<T> = {
   name: string
   /** One line for the documentation. */
   about: string
   parse: (text: string) => T
   fallback: T
-  /** What the documentation says when the fallback is not a plain value. */
+  /** The default as the documentation shows it, when it is not a plain value. */
   fallbackText?: string
-  /** Never printed; may also come from the file that NAME_FILE names. */
+  /** Never printed; may also be read from the file that NAME_FILE names. */
   secret?: true
 }
 
@@ -32,18 +32,18 @@ function setting<T, F extends T | undefined>(
 export const text = <F extends string | undefined>(
   name: string,
   about: string,
-  { least = 1, ...options }: Options<F> & { least?: number },
+  { minLength = 1, ...options }: Options<F> & { minLength?: number },
 ) =>
   setting(name, about, options, (value) => {
-    if (value.length < least) throw new Error(`must have ${least} characters or more`)
+    if (value.length < minLength) throw new Error(`must have ${minLength} characters or more`)
     return value
   })
 
-export const integer = (name: string, about: string, fallback: number, [least, most]: [number, number]) =>
+export const integer = (name: string, about: string, fallback: number, [min, max]: [number, number]) =>
   setting(name, about, { fallback }, (value) => {
     const number = Number(value)
-    if (!/^\d+$/.test(value) || number < least || number > most) {
-      throw new Error(`must be a whole number from ${least} to ${most}`)
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new Error(`must be a whole number from ${min} to ${max}`)
     }
     return number
   })
@@ -56,12 +56,12 @@ export const flag = (name: string, about: string, fallback: boolean) =>
 
 export const oneOf = <T extends string>(name: string, about: string, fallback: T, allowed: readonly T[]) =>
   setting(name, about, { fallback }, (value) => {
-    const known = allowed.find((word) => word === value)
+    const known = allowed.find((one) => one === value)
     if (!known) throw new Error(`must be one of ${allowed.join(', ')}`)
     return known
   })
 
-/** An address with one of these schemes, without a slash at its end so that paths can be appended. */
+/** A URL with one of these schemes. Slashes at its end are removed, so that paths can be appended. */
 export const address = <F extends string | undefined>(
   name: string,
   about: string,
@@ -71,12 +71,10 @@ export const address = <F extends string | undefined>(
   setting(name, about, options, (value) => {
     const scheme = /^([a-z-]+):\/\/[^\s/]/.exec(value)?.[1]
     if (!scheme || !schemes.includes(scheme)) {
-      throw new Error(
-        `must be an address that begins with ${schemes.map((known) => `${known}://`).join(' or ')}`,
-      )
+      throw new Error(`must be a URL that begins with ${schemes.map((one) => `${one}://`).join(' or ')}`)
     }
-    // A list of hosts, as Redis Sentinel and Cluster take it, is not a URL; its user checks it further.
-    if (!value.includes(',') && !URL.canParse(value)) throw new Error('must be a well-formed address')
+    // A list of hosts, as for Redis Sentinel and Cluster, is not a URL; packages/queue parses it.
+    if (!value.includes(',') && !URL.canParse(value)) throw new Error('must be a valid URL')
     return value.replace(/\/+$/, '')
   })
 
@@ -102,7 +100,7 @@ function readKey(value: string): Buffer | undefined {
   return (isHex || /^[\w+/-]+={0,2}$/.test(value)) && bytes.length === 32 ? bytes : undefined
 }
 
-/** An EC private key on P-256 as PEM, which ES256 needs; `\n` may stand for a line's end. */
+/** A P-256 private key in PEM, as ES256 needs it; line ends may be written as `\n`. */
 export const es256Key = (name: string, about: string, options: Options<undefined>) =>
   setting<string, undefined>(name, about, options, (value) => {
     const pem = value.replaceAll('\\n', '\n')
@@ -110,7 +108,7 @@ export const es256Key = (name: string, about: string, options: Options<undefined
       const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
       if (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') return pem
     } catch {
-      // Said below; what the library says could quote the key.
+      // Reported below; the library's message could quote the key.
     }
     throw new Error('must be an EC private key on the curve P-256 in PEM')
   })

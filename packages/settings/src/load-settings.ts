@@ -1,7 +1,8 @@
 import { SettingsError } from './kinds.ts'
 import { type Inspection, inspectSettings, type ReadResult, readSettings } from './read-settings.ts'
+import type { Settings } from './settings-table.ts'
 
-/** For `main`: the settings of this process. A wrong one is one sentence on stderr and exit code 1. */
+/** For `main`: the settings of this process. A wrong setting prints one sentence on stderr and exits with 1. */
 export function loadSettings(): ReadResult {
   try {
     return readSettings(process.env)
@@ -12,12 +13,18 @@ export function loadSettings(): ReadResult {
   }
 }
 
-/** For the doctor, who looks at the rest when a setting is wrong. */
+/** For the doctor, which continues when a setting is wrong. */
 export function inspectOwnSettings(): Inspection {
   return inspectSettings(process.env)
 }
 
-/** Where the person stands who called us: npm runs its scripts in the folder of package.json. */
+/** The caller's working directory: npm runs its scripts in the folder of package.json. */
 export function callerDirectory(): string {
   return process.env.INIT_CWD || process.cwd()
+}
+
+/** The URL at which programs on this machine reach the HTTP interface. */
+export function baseUrlOf({ host, port }: Pick<Settings, 'host' | 'port'>): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -10,14 +10,14 @@ import {
 
 export type ReadResult = {
   settings: Settings
-  /** Sentences about HERALD_* variables that nobody reads, which are likely typing errors. */
+  /** One sentence for each unknown HERALD_* variable, which is probably a typing error. */
   warnings: string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 type ReadFile = (path: string) => string
 
-/** Pure but for the files that variables name. Blank means unset. Throws SettingsError. */
+/** Reads no state except the files that variables name. Blank means not set. Throws SettingsError. */
 export function readSettings(
   env: Environment,
   readFile: ReadFile = (path) => readFileSync(path, 'utf8'),
@@ -36,11 +36,11 @@ export function readSettings(
 }
 
 export type Inspection = ReadResult & {
-  /** One sentence for every variable that is wrong; the settings are what remains without them. */
+  /** One sentence for each wrong variable; the settings are read without these variables. */
   problems: string[]
 }
 
-/** Every problem, where readSettings stops at the first. */
+/** Reports every problem; readSettings stops at the first. */
 export function inspectSettings(env: Environment, readFile?: ReadFile): Inspection {
   const left = { ...env }
   const problems: string[] = []
@@ -48,7 +48,7 @@ export function inspectSettings(env: Environment, readFile?: ReadFile): Inspecti
     try {
       return { ...readSettings(left, readFile), problems }
     } catch (error) {
-      // Every sentence begins with the variable it is about.
+      // Every sentence begins with the name of its variable.
       const name = error instanceof SettingsError ? nameIn(error.message) : undefined
       if (name === undefined || !(name in left || `${name}_FILE` in left)) throw error
       problems.push((error as Error).message)
@@ -75,7 +75,7 @@ function rawValue({ name, secret }: Setting<unknown>, env: Environment, readFile
   const value = env[name]?.trim() ?? ''
   const file = secret ? (env[`${name}_FILE`]?.trim() ?? '') : ''
   if (file === '') return value
-  if (value !== '') throw new SettingsError(`${name} and ${name}_FILE are both set; one of them must go.`)
+  if (value !== '') throw new SettingsError(`${name} and ${name}_FILE are both set; remove one of them.`)
   return readNamedFile(`${name}_FILE`, file, readFile).trim()
 }
 

@@ -1,7 +1,7 @@
 import { SettingsError } from './kinds.ts'
 import { type Settings, settingsTable } from './settings-table.ts'
 
-/** The value of a setting that this program cannot do without. Throws SettingsError. */
+/** The value of a setting that this program requires. Throws SettingsError when it is not set. */
 export function requireSetting<Key extends keyof typeof settingsTable>(
   settings: Settings,
   key: Key,

@@ -5,13 +5,13 @@ import { settingsTable, vendorUrlTable } from './settings-table.ts'
 export function settingsDocument(): string {
   return `# Settings
 
-Every program of Herald reads its settings from the environment, once, when it starts. A wrong value is one sentence and
-exit code 1; an unknown \`HERALD_\` name is a warning. A blank value counts as not set. Names marked * hold secrets: they
-are never printed, and may instead be given as a file by adding \`_FILE\` to the name.
+Every program reads its settings from the environment once, when it starts. If a value is wrong, the program prints one sentence
+and exits with code 1. An unknown \`HERALD_\` name is a warning. A blank value counts as not set. Settings marked * are secrets: they
+are never printed, and \`_FILE\` added to the name sets the path of a file that contains the value.
 
 ${table(Object.values(settingsTable))}
 
-Addresses of the vendors, for other regions, proxies and simulators:
+Vendor URLs, to be changed for other regions, proxies and simulators:
 
 ${table(Object.values(vendorUrlTable))}
 `

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import {
+  baseUrlOf,
   inspectSettings,
   readSettings,
   requireSetting,
@@ -24,7 +25,7 @@ const pem = (curve: string) =>
 const p256 = pem('prime256v1')
 
 describe('readSettings', () => {
-  it('has a default for everything that can have one', () => {
+  it('has defaults', () => {
     const settings = settingsOf({})
     expect(settings).toMatchObject({
       host: '127.0.0.1',
@@ -41,14 +42,14 @@ describe('readSettings', () => {
     expect(settings.vendorUrls.apns).toBe('https://api.push.apple.com')
   })
 
-  it('takes a blank value for none', () => {
+  it('treats a blank value as not set', () => {
     expect(settingsOf({ HERALD_PORT: '  ', DATABASE_URL: '' })).toMatchObject({
       port: 7100,
       databaseUrl: undefined,
     })
   })
 
-  it('reads what is set', () => {
+  it('parses values', () => {
     const settings = settingsOf({
       HERALD_PORT: ' 8080 ',
       HERALD_REGISTER: 'off',
@@ -67,7 +68,7 @@ describe('readSettings', () => {
     expect(settings.vendorUrls.xiaomi).toBe('http://127.0.0.1:9000')
   })
 
-  it('tells which addresses of vendors were given, be it their defaults', () => {
+  it('lists the vendor URLs that were set, even to their defaults', () => {
     const { vendorUrls } = settingsOf({})
     const given = settingsOf({
       HERALD_APNS_URL: vendorUrls.apns,
@@ -78,13 +79,13 @@ describe('readSettings', () => {
     expect(given.vendorUrls.apns).toBe(vendorUrls.apns)
   })
 
-  it('takes the master key in base64, too', () => {
+  it('accepts the master key in base64', () => {
     const key = Buffer.alloc(32, 7)
     expect(settingsOf({ HERALD_MASTER_KEY: key.toString('base64') }).masterKey).toEqual(key)
     expect(settingsOf({ HERALD_MASTER_KEY: key.toString('base64url') }).masterKey).toEqual(key)
   })
 
-  it('takes a private key with escaped line ends', () => {
+  it('accepts a private key with escaped line ends', () => {
     expect(settingsOf({ HERALD_TOKEN_KEY: p256.replaceAll('\n', '\\n') }).tokenKey).toBe(`${p256.trim()}\n`)
   })
 
@@ -104,17 +105,17 @@ describe('readSettings', () => {
     ],
     [
       { DATABASE_URL: 'mysql://user:hush@host/db' },
-      'DATABASE_URL must be an address that begins with postgres:// or postgresql://.',
+      'DATABASE_URL must be a URL that begins with postgres:// or postgresql://.',
     ],
     [
       { QUEUE_URL: 'redis://' },
-      /^QUEUE_URL must be an address that begins with redis:\/\/ or .*postgresql:\/\/\.$/,
+      /^QUEUE_URL must be a URL that begins with redis:\/\/ or .*postgresql:\/\/\.$/,
     ],
     [
       { HERALD_PUBLIC_URL: 'push.example.com' },
-      'HERALD_PUBLIC_URL must be an address that begins with http:// or https://, not "push.example.com".',
+      'HERALD_PUBLIC_URL must be a URL that begins with http:// or https://, not "push.example.com".',
     ],
-    [{ HERALD_FCM_URL: 'https://[' }, 'HERALD_FCM_URL must be a well-formed address, not "https://[".'],
+    [{ HERALD_FCM_URL: 'https://[' }, 'HERALD_FCM_URL must be a valid URL, not "https://[".'],
     [{ HERALD_MASTER_KEY: 'hush' }, 'HERALD_MASTER_KEY must be 32 bytes in hex or base64.'],
     [{ HERALD_OPERATOR_KEY: 'short' }, 'HERALD_OPERATOR_KEY must have 16 characters or more.'],
     [{ HERALD_TOKEN_KEY: 'hush' }, 'HERALD_TOKEN_KEY must be an EC private key on the curve P-256 in PEM.'],
@@ -129,7 +130,7 @@ describe('readSettings', () => {
     ],
     [
       { HERALD_MASTER_KEY_FILE: '/key', HERALD_MASTER_KEY: 'ab' },
-      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; one of them must go.',
+      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; remove one of them.',
     ],
   ])('refuses case %# with one sentence', (env, sentence) => {
     expect(() => read(env)).toThrow(SettingsError)
@@ -144,7 +145,7 @@ describe('readSettings', () => {
     expect(settings).toMatchObject({ databaseUrl: 'postgres://u:p@host/db', vendorCa: 'PEM' })
   })
 
-  it('reports names that nobody reads', () => {
+  it('warns about unknown names', () => {
     expect(
       read({ HERALD_PROT: '1', HERALD_PORT: '1', HERALD_PORT_FILE: '/x', PATH: '/bin' }).warnings,
     ).toEqual([
@@ -155,7 +156,7 @@ describe('readSettings', () => {
 })
 
 describe('inspectSettings', () => {
-  it('names every problem and reads the rest', () => {
+  it('reports every problem and reads the rest', () => {
     const { settings, problems, warnings } = inspectSettings({
       HERALD_PORT: 'http',
       HERALD_OPERATOR_KEY: 'short',
@@ -169,15 +170,25 @@ describe('inspectSettings', () => {
       'HERALD_PORT must be a whole number from 1 to 65535, not "http".',
       'DATABASE_URL_FILE names the file /nowhere, which cannot be read (ENOENT).',
       'HERALD_OPERATOR_KEY must have 16 characters or more.',
-      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; one of them must go.',
+      'HERALD_MASTER_KEY and HERALD_MASTER_KEY_FILE are both set; remove one of them.',
     ])
     expect(settings).toMatchObject({ port: 7100, tokenDays: 9, operatorKey: undefined })
     expect(warnings).toEqual(['HERALD_PROT is set, but Herald has no such setting.'])
   })
 })
 
+describe('baseUrlOf', () => {
+  it.each([
+    ['127.0.0.1', 'http://127.0.0.1:7100'],
+    ['0.0.0.0', 'http://127.0.0.1:7100'],
+    ['::', 'http://127.0.0.1:7100'],
+    ['::1', 'http://[::1]:7100'],
+    ['herald.local', 'http://herald.local:7100'],
+  ])('of a listener on %s is %s', (host, url) => expect(baseUrlOf({ host, port: 7100 })).toBe(url))
+})
+
 describe('requireSetting', () => {
-  it('names what is missing', () => {
+  it('names the missing variable', () => {
     expect(() => requireSetting(settingsOf({}), 'databaseUrl')).toThrow(
       /^DATABASE_URL is not set: PostgreSQL 14/,
     )
@@ -188,7 +199,7 @@ describe('requireSetting', () => {
 })
 
 describe('docs/settings.md', () => {
-  it('is in step; write it with scripts/write-settings-document.ts', () => {
+  it('is up to date; write it with scripts/write-settings-document.ts', () => {
     const path = join(import.meta.dirname, '../../../docs/settings.md')
     expect(readFileSync(path, 'utf8')).toBe(settingsDocument())
   })

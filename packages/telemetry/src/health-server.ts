@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net'
 import type { Registry } from './registry.ts'
 
 export type HealthDeps = {
-  /** Names of what is not ready yet; an empty list means ready. */
+  /** Names of the parts that are not ready; an empty list means ready. */
   waiting: () => string[] | Promise<string[]>
   registry: Registry
 }
 
 export type HealthServer = { port: number; close(): Promise<void> }
 
-/** Answers /healthz, /readyz and /metrics; false when the request is for something else. */
-export async function answerHealth(
+/** Handles /healthz, /readyz and /metrics. Returns false for other paths. */
+export async function handleHealth(
   deps: HealthDeps,
   request: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +26,7 @@ export async function answerHealth(
       return true
     }
     case '/metrics': {
-      // Read before the head is written: what fails must still be able to say so.
+      // Read before the head is written, so that a failure can still change the status.
       const metrics = await deps.registry.metrics()
       response.writeHead(200, { 'content-type': deps.registry.contentType }).end(metrics)
       return true
@@ -36,15 +36,15 @@ export async function answerHealth(
   }
 }
 
-/** For programs that have no HTTP interface of their own. */
+/** For programs without an HTTP interface. */
 export async function startHealthServer(
   options: HealthDeps & { host: string; port: number },
 ): Promise<HealthServer> {
   const server = createServer((request, response) => {
-    answerHealth(options, request, response).then(
-      (answered) =>
-        answered ||
-        send(response, 404, { message: 'There is nothing here but /healthz, /readyz and /metrics.' }),
+    handleHealth(options, request, response).then(
+      (handled) =>
+        handled ||
+        send(response, 404, { message: 'Not found; this port serves /healthz, /readyz and /metrics.' }),
       () => send(response, 500, { message: 'The state of this program could not be read.' }),
     )
   })

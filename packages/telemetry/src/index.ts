@@ -1,5 +1,5 @@
 export { counters, gauges, histograms, metricNames } from './catalogue.ts'
-export { answerHealth, type HealthDeps, type HealthServer, startHealthServer } from './health-server.ts'
+export { type HealthDeps, type HealthServer, handleHealth, startHealthServer } from './health-server.ts'
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts'
 export {
   type Counter,

@@ -7,11 +7,11 @@ export type LoggerOptions = {
   /** The program's name, on every line. */
   name: string
   level?: string
-  /** Stderr when not given: what a program prints for people goes to stdout. */
+  /** Default: stderr, because stdout is for output to users. */
   destination?: DestinationStream
 }
 
-/** One line of JSON an event, with secrets hidden (see redact.ts). A message must not quote a secret. */
+/** Writes one line of JSON per event, with secrets redacted (see redact.ts). A message must not contain a secret. */
 export function createLogger({ name, level = 'info', destination }: LoggerOptions): Logger {
   const logger = pino(
     {
@@ -28,7 +28,7 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
     },
     destination ?? pino.destination({ fd: 2, sync: true }),
   )
-  // pino formats the fields of a child as they are; children inherit this method, so theirs are covered, too.
+  // pino does not redact the fields of a child logger. Children inherit this method, so their children are covered too.
   const { child } = logger
   logger.child = function (this: Logger, fields: object, ...rest: []) {
     return child.call(this, redact(fields) as Record<string, unknown>, ...rest)
@@ -36,10 +36,10 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
   return logger
 }
 
-/** Where Postgres quotes the row that it refused: vendor tokens, names, passes. */
+/** Fields in which Postgres quotes the refused row: vendor tokens, names, access tokens. */
 const quoting = new Set(['detail', 'where', 'internalQuery'])
 
-/** Libraries hang whole connections on their errors: only plain fields are kept. */
+/** Only plain fields are kept: some libraries attach whole connections to their errors. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack, ...rest } = pino.stdSerializers.err(error)

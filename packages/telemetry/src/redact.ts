@@ -2,16 +2,16 @@ const secretNames =
   /^(access[-_]?token|app[-_]?secret|authorization|bearer|certificate|client[-_]?secret|cookie|credential|device[-_]?token|jwt|master[-_]?key|operator[-_]?key|pass(phrase|wd|word)|private[-_]?key|proxy-authorization|push[-_]?token|secret|set-cookie|token|token[-_]?key|tokens|vendor[-_]?token)s?$/i
 
 const hidden = '[hidden]'
-/** What lies deeper is nothing that anybody reads in a log, and may have no end. */
-const DEEPEST = 8
+/** Bounds the work, because an object may be cyclic. */
+const MAX_DEPTH = 8
 
 /**
- * A copy fit for a log: values under names of secrets are hidden at any depth. Errors,
- * dates and other objects with a class are left to the logger.
+ * A copy for the log: values of fields with names of secrets are replaced at any depth. Errors, dates and other class
+ * instances are left to the logger.
  */
 export function redact(value: unknown, depth = 0): unknown {
   if (value === null || typeof value !== 'object') return value
-  if (depth > DEEPEST) return hidden
+  if (depth > MAX_DEPTH) return hidden
   if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
@@ -23,7 +23,7 @@ export function redact(value: unknown, depth = 0): unknown {
   )
 }
 
-/** Hides passwords inside addresses and bearer tokens, wherever they stand in a line of the log. */
+/** Hides passwords in URLs and bearer tokens anywhere in a log line. */
 export function redactLine(line: string): string {
   return line
     .replace(/(:\/\/[^:@/\s"]*):[^@/\s"]+@/g, `$1:${hidden}@`)

@@ -3,16 +3,16 @@ import { counters, gauges, histograms } from './catalogue.ts'
 
 export type { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** The metrics of one program: memory, event loop and garbage collection of the process, and what the program adds. */
+/** The registry of a program, with metrics of memory, event loop and garbage collection. */
 export function createRegistry(program: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ program })
-  // The usual 10 ms is a third of what an idle process costs.
+  // The default of 10 ms causes a third of the CPU time of an idle process.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 })
   return registry
 }
 
-/** Several parts of one process share the registry, so a metric that is there already is used again. */
+/** Parts of one process share the registry, so an existing metric is reused. */
 export function counter(registry: Registry, name: keyof typeof counters): Counter {
   const { help, labels } = counters[name]
   return (
@@ -29,7 +29,7 @@ export function histogram(registry: Registry, name: keyof typeof histograms): Hi
   )
 }
 
-/** A gauge shows the present of its owner: a part that is started again takes it over from its former life. */
+/** Replaces an existing gauge: a restarted part must not read the state of its previous run. */
 export function gauge(
   registry: Registry,
   name: keyof typeof gauges,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-/** It goes into every log line of a request, so nothing that could end the line or flood the log. */
-const sane = /^[A-Za-z0-9._:-]{1,128}$/
+/** The id is in every log line of a request, so it must be short and without line ends. */
+const valid = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** The caller's own id of a request when it is sane, a new one otherwise. */
+/** Returns the caller's request id if it is valid, otherwise a new one. */
 export function requestIdOf(header: string | string[] | undefined): string {
-  return typeof header === 'string' && sane.test(header) ? header : randomUUID()
+  return typeof header === 'string' && valid.test(header) ? header : randomUUID()
 }

@@ -17,14 +17,14 @@ describe('the health server', () => {
     expect(await ask('/healthz', () => ['postgres'])).toEqual({ status: 200, text: '{"alive":true}' })
   })
 
-  it('names what is not ready', async () => {
+  it('lists the parts that are not ready', async () => {
     expect(await ask('/readyz', async () => ['postgres'])).toEqual({
       status: 503,
       text: '{"ready":false,"waiting":["postgres"]}',
     })
   })
 
-  it('is ready when nothing is waited for', async () => {
+  it('is ready when all parts are ready', async () => {
     expect(await ask('/readyz?x=1')).toEqual({ status: 200, text: '{"ready":true,"waiting":[]}' })
   })
 
@@ -35,7 +35,7 @@ describe('the health server', () => {
     expect(text).toContain('process_resident_memory_bytes')
   })
 
-  it('answers 404 for the rest and 500 when it cannot tell', async () => {
+  it('responds with 404 to other paths and with 500 when the state cannot be read', async () => {
     expect((await ask('/')).status).toBe(404)
     await server?.close()
     expect((await ask('/readyz', () => Promise.reject(new Error('no')))).status).toBe(500)

@@ -51,20 +51,20 @@ describe('createLogger', () => {
     expect(text.match(/\[hidden\]/g)).toHaveLength(3)
   })
 
-  it('shows nothing of what is too deep to be looked through', () => {
+  it('hides values beyond the maximum depth', () => {
     let deep: object = { password: 'hush' }
     for (let level = 0; level < 20; level++) deep = { deep }
     expect(JSON.stringify(logged((logger) => logger.info({ deep })))).not.toContain('hush')
   })
 
-  it('keeps what only sounds like a secret', () => {
+  it('keeps fields whose names only resemble a secret', () => {
     const [line] = logged((logger) =>
       logger.info({ task_id: 1, tokenCount: 3, url: 'http://host:80', mail: 'a@b' }),
     )
     expect(line).toMatchObject({ task_id: 1, tokenCount: 3, url: 'http://host:80', mail: 'a@b' })
   })
 
-  it('hides passwords in addresses, in errors too', () => {
+  it('hides passwords in URLs, also in errors', () => {
     const text = JSON.stringify(
       logged((logger) => {
         logger.info({ url: 'redis://user:hush@host:6379/0' })
@@ -80,7 +80,7 @@ describe('createLogger', () => {
     expect(text).toContain('redis://user:[hidden]@host:6379/0')
   })
 
-  it('leaves out where Postgres quotes the row that it refused', () => {
+  it('omits fields in which Postgres quotes the refused row', () => {
     const error = Object.assign(new Error('duplicate key value violates unique constraint "binding_token"'), {
       code: '23505',
       detail: 'Key (token, channel)=(hush, huawei) already exists.',
@@ -92,7 +92,7 @@ describe('createLogger', () => {
     expect(text).toContain('23505')
   })
 
-  it('keeps the kind, the stack and the plain fields of an error', () => {
+  it('keeps type, stack and plain fields of an error', () => {
     const error = Object.assign(new RangeError('too far'), {
       code: '57P01',
       client: { socket: {} },

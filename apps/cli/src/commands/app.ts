@@ -1,23 +1,24 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
+import { table, timestamp } from '../format.ts'
+import { readSwitch, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
-import { moment, table } from '../words.ts'
 
 function showSecret(
   io: ReturnType<typeof openShell>['io'],
-  made: { app_id: string; app_secret: string },
+  created: { app_id: string; app_secret: string },
 ): void {
-  io.record(made)
-  io.say(`app_id      ${made.app_id}`)
-  io.say(`app_secret  ${made.app_secret}`)
-  io.note('Keep the secret: it is not shown again.')
+  io.record(created)
+  io.say(`app_id      ${created.app_id}`)
+  io.say(`app_secret  ${created.app_secret}`)
+  io.note('Store the secret: it is not shown again.')
 }
 
 export function addAppCommands(program: Command): void {
-  const app = program.command('app').description('Applications, for the operator')
+  const app = program.command('app').description('Manage applications (operator)')
   app
     .command('create <name>')
-    .description('Create an application; its secret is shown this once')
+    .description('Create an application; its secret is shown only once')
     .option('--package <name>', 'package name or bundle id of the mobile app')
     .addHelpText('after', examples('app create "My shop" --package com.example.shop'))
     .action(async (name: string, flags: { package?: string }, command: Command) => {
@@ -29,7 +30,9 @@ export function addAppCommands(program: Command): void {
     })
   app
     .command('secret <app_id>')
-    .description('Give an application a new secret; the old one and all that was opened with it end')
+    .description(
+      'Rotate an application’s secret; revokes the old secret, its admin tokens and console sessions',
+    )
     .addHelpText('after', examples('app secret 3f2a'))
     .action(async (appId: string, _flags: object, command: Command) => {
       const { io, asOperator } = openShell(command)
@@ -37,35 +40,60 @@ export function addAppCommands(program: Command): void {
     })
   app
     .command('list')
-    .description('All applications')
+    .description('List all applications')
     .addHelpText(
       'after',
-      examples('app list', 'app list --operator-key "$KEY" --url https://push.example.com'),
+      examples('app list', 'app list --operator-key-file operator-key.txt --url https://push.example.com'),
     )
     .action(async (_flags: object, command: Command) => {
       const { io, asOperator } = openShell(command)
       const found = await asOperator((operator) => operator.applications())
       for (const one of found) io.record(one)
-      const rows = found.map((one) => [one.app_id, one.name, one.package_name || '-', moment(one.created_at)])
+      const rows = found.map((one) => [
+        one.app_id,
+        one.name,
+        one.package_name || '-',
+        timestamp(one.created_at),
+      ])
       io.say(
         found.length === 0
-          ? 'There is no application.'
+          ? 'There are no applications.'
           : table(['app_id', 'name', 'package', 'created'], rows),
       )
     })
 
+  app
+    .command('settings')
+    .description('Show or change the settings of an application (admin)')
+    .option('--register <on|off>', 'whether devices may register without a user', readSwitch)
+    .option('--register-per-day <n>', 'maximum number of such registrations per day', wholeNumber(0))
+    .addHelpText('after', examples('app settings', 'app settings --register on --register-per-day 5000'))
+    .action(async (flags: { register?: boolean; registerPerDay?: number }, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const change = {
+        ...(flags.register !== undefined && { register: flags.register }),
+        ...(flags.registerPerDay !== undefined && { register_per_day: flags.registerPerDay }),
+      }
+      const settings = await asAdmin((server) =>
+        Object.keys(change).length > 0 ? server.changeSettings(change) : server.settings(),
+      )
+      io.record(settings)
+      io.say(`register          ${settings.register ? 'on' : 'off'}`)
+      io.say(`register_per_day  ${settings.register_per_day}`)
+    })
+
   program
     .command('admin')
-    .description('What an admin of an application needs')
+    .description('Admin tokens')
     .command('token')
-    .description('An admin token, fetched with the application’s secret; send it as the header access-token')
-    .addHelpText('after', examples('admin token', 'admin token --app 3f2a --secret "$SECRET"'))
+    .description('Get an admin token with the application’s secret; send it in the header access-token')
+    .addHelpText('after', examples('admin token', 'admin token --app 3f2a --secret-file secret.txt'))
     .action(async (_flags: object, command: Command) => {
-      const { io, asAdmin, place } = openShell(command)
-      const { token, expire } = await asAdmin((server) => server.loginAdmin(place.appSecret!))
+      const { io, asAdmin, access } = openShell(command)
+      const { token, expire } = await asAdmin((server) => server.loginAdmin(access.appSecret!))
       io.record({ token, expire })
-      // The token alone, so that a shell can take it.
+      // Only the token, so that a shell can capture it.
       io.say(token)
-      io.note(`Good until ${moment(expire)}.`)
+      io.note(`Valid until ${timestamp(expire)}.`)
     })
 }

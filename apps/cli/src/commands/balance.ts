@@ -1,35 +1,35 @@
 import type { BalanceSize, Imbalance } from '@herald/db/readings'
 import type { Command } from 'commander'
-import { balanced } from '../balance-words.ts'
 import { examples } from '../examples.ts'
-import { CliFailure, reasonOf, Unsatisfied } from '../failure.ts'
+import { CliFailure, reasonOf, SilentFailure } from '../failure.ts'
+import { plural, table } from '../format.ts'
 import { openShell, type Shell } from '../shell.ts'
-import { plural, table } from '../words.ts'
+import { balanceText } from '../task-format.ts'
 
 export function addBalanceCommand(program: Command): void {
   program
     .command('balance')
     .description(
-      'Check the books: target = sent + failed + moved + expired + cancelled + pending, for every task and channel',
+      'Check the counters: target = sent + failed + moved + expired + cancelled + pending, for every task and channel',
     )
     .addHelpText(
       'after',
       `
-Reads the rows themselves (DATABASE_URL, or the Postgres of the standalone). Exit code 1 when a row does not balance.
+Reads the database (DATABASE_URL, or the Postgres of the standalone). Exit code 1 if a row does not balance.
 ${examples('balance', 'balance --json')}`,
     )
     .action(async (_flags: object, command: Command) => {
       const { io, withDatabase } = openShell(command)
-      const { broken, ...size } = await readBooks(withDatabase)
+      const { broken, ...size } = await readBalance(withDatabase)
       io.record({ balanced: broken.length === 0, ...size, broken })
-      if (broken.length === 0) return io.say(balanced(size))
+      if (broken.length === 0) return io.say(balanceText(size))
       io.say(imbalanceTable(broken))
       io.say(`Out of balance: ${plural(broken.length, 'row')}.`)
-      throw new Unsatisfied()
+      throw new SilentFailure()
     })
 }
 
-async function readBooks(
+async function readBalance(
   withDatabase: Shell['withDatabase'],
 ): Promise<BalanceSize & { broken: Imbalance[] }> {
   const { countBalanced, findImbalances } = await import('@herald/db/readings')
@@ -40,7 +40,7 @@ async function readBooks(
     }))
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    throw new CliFailure(`The books cannot be read: ${reasonOf(error)}.`)
+    throw new CliFailure(`The counters cannot be read: ${reasonOf(error)}.`)
   }
 }
 

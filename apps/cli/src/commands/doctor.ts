@@ -2,10 +2,10 @@ import { inspectOwnSettings } from '@herald/settings'
 import type { Command } from 'commander'
 import { type Finding, type State, worst } from '../doctor/finding.ts'
 import { examples } from '../examples.ts'
-import { Unsatisfied } from '../failure.ts'
+import { SilentFailure } from '../failure.ts'
+import { plural } from '../format.ts'
 import { openIo } from '../io.ts'
 import { type GlobalFlags, locate } from '../shell.ts'
-import { plural } from '../words.ts'
 
 const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 
@@ -13,25 +13,25 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'Look at settings, Postgres, queue, migrations, keys, certificates, vendors, clock and books; changes nothing',
+      'Check settings, Postgres, queue, migrations, keys, certificates, vendors, clock and counters; changes nothing',
     )
-    .option('--no-vendors', 'leave the vendors alone, where there is no way out')
+    .option('--no-vendors', 'skip vendor checks (no outbound network)')
     .addHelpText(
       'after',
       `
-Run it with the environment that the programs run with. Exit code 1 when a line says fail.
+Run it with the environment of the programs. Exit code 1 if a check fails.
 ${examples('doctor', 'doctor --no-vendors --json')}`,
     )
     .action(async (flags: GlobalFlags & { vendors: boolean }, command: Command) => {
-      // A wrong setting is a finding here, not the end.
+      // Here a wrong setting is a finding; other commands stop at it.
       const inspection = inspectOwnSettings()
       const globals = command.optsWithGlobals<GlobalFlags>()
       const io = openIo(Boolean(globals.json))
-      const { dataDir, demo, place } = locate(globals, inspection.settings)
+      const { dataDir, demo, access } = locate(globals, inspection.settings)
       const findings: Finding[] = []
       const { examine } = await import('../doctor/examine.ts')
       await examine(
-        { inspection, dataDir, demo, baseUrl: place.baseUrl, vendors: flags.vendors },
+        { inspection, dataDir, demo, baseUrl: access.baseUrl, vendors: flags.vendors },
         (finding) => {
           findings.push(finding)
           const { area, state, what, advice } = finding
@@ -40,14 +40,14 @@ ${examples('doctor', 'doctor --no-vendors --json')}`,
         },
       )
       io.record({ ok: worst(findings) !== 'fail', findings })
-      io.say(`\n${verdict(findings)}`)
-      if (worst(findings) === 'fail') throw new Unsatisfied()
+      io.say(`\n${summaryOf(findings)}`)
+      if (worst(findings) === 'fail') throw new SilentFailure()
     })
 }
 
-function verdict(findings: Finding[]): string {
+function summaryOf(findings: Finding[]): string {
   const number = (state: State) => findings.filter((finding) => finding.state === state).length
   const [warn, fail] = [number('warn'), number('fail')]
-  if (fail === 0 && warn === 0) return 'All is well.'
+  if (fail === 0 && warn === 0) return 'All checks passed.'
   return `${plural(fail, 'failure')}, ${plural(warn, 'warning')}.`
 }

@@ -1,8 +1,9 @@
 import type { HeraldServer } from '@herald/client'
-import { sequenceWords, strategies } from '@herald/domain'
+import { defaultSequence, sequenceWords, strategies } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { examples, HERALD } from '../examples.ts'
 import { CliFailure, UsageFailure } from '../failure.ts'
+import { table } from '../format.ts'
 import {
   type AudienceFlags,
   type MessageFlags,
@@ -14,7 +15,6 @@ import {
 import { gather, readId, readObject, readTime, wholeNumber } from '../parse.ts'
 import { openShell, readNamed } from '../shell.ts'
 import { watchTask } from '../watch-task.ts'
-import { table } from '../words.ts'
 
 type FileFlag = { message?: string }
 type NotifyFlags = AudienceFlags &
@@ -32,23 +32,23 @@ function addNotify(program: Command): void {
   const notify = program.command('notify').description('Send a push')
   const text = (value: string) => value
   notify
-    .optionsGroup('Whom (one of them; lists may be repeated, 500 at most):')
-    .option('--all', 'every device')
+    .optionsGroup('Audience (one kind; list flags may be repeated, up to 500 values):')
+    .option('--all', 'all devices')
     .option('--tag <tag...>', 'devices with any of these tags', gather(text))
     .option('--alias <alias...>', 'devices with any of these aliases', gather(text))
     .option('--user <user_id...>', 'devices of these users', gather(readId))
-    .option('--push-token <token...>', 'these devices', gather(text))
+    .option('--push-token <token...>', 'devices with these push tokens', gather(text))
   addMessageOptions(notify)
   notify
     .optionsGroup('Waiting:')
     .option('--wait', 'watch the task until it has finished')
-    .option('--timeout <seconds>', 'with --wait: give up watching after so long', wholeNumber(1))
-    .option('--offline', 'with --wait: also wait for devices that are offline')
+    .option('--timeout <seconds>', 'with --wait: stop watching after this time', wholeNumber(1))
+    .option('--offline', 'with --wait: also wait for offline devices')
     .addHelpText(
       'after',
       examples(
         'notify --all --title "Hello" --body "From the command line" --wait',
-        'notify --tag vip --tag beta --title "For you" --strategy ospush_only --sequence huawei,ups,fcm',
+        `notify --tag vip --tag beta --title "For you" --strategy ospush_only --sequence ${[sequenceWords[1], ...defaultSequence]}`,
         'notify --user 7 --message message.json --request-id order-77',
         'notify --all --title "Good morning" --begin 2027-01-31T08:00Z --speed 500',
       ),
@@ -57,14 +57,14 @@ function addNotify(program: Command): void {
       const { io, asAdmin } = openShell(command)
       const notification = notificationOf(flags, messageFile(flags))
       if ((flags.timeout !== undefined || flags.offline) && !flags.wait)
-        throw new UsageFailure('--timeout and --offline belong to --wait.')
+        throw new UsageFailure('--timeout and --offline require --wait.')
       await asAdmin(async (server) => {
         const { task_id } = await server.notify(notification)
         io.record({ task_id })
         io.say(`task_id  ${task_id}`)
         if (flags.wait)
           await watchTask({ server, io }, task_id, { seconds: flags.timeout, offline: flags.offline })
-        else io.note(`Follow it with: ${HERALD} task watch ${task_id}`)
+        else io.note(`To watch it: ${HERALD} task watch ${task_id}`)
       })
     })
 }
@@ -72,11 +72,11 @@ function addNotify(program: Command): void {
 function addExplain(program: Command): void {
   const explain = program
     .command('explain')
-    .description('Which channel a device would get, why, and why not the others; sends nothing')
+    .description('Show which channel a device would get and why; sends nothing')
   explain
-    .optionsGroup('Which device (one of them):')
+    .optionsGroup('Device (one of these):')
     .option('--push-token <token>', 'by its push token')
-    .option('--device <device_guid>', 'by its own id')
+    .option('--device <device_guid>', 'by its device_guid')
   addMessageOptions(explain)
   explain
     .addHelpText(
@@ -89,20 +89,20 @@ function addExplain(program: Command): void {
     .action(async (flags: ExplainFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
       if ((flags.pushToken === undefined) === (flags.device === undefined))
-        throw new UsageFailure('Which device is not clear: give either --push-token or --device.')
+        throw new UsageFailure('Use either --push-token or --device.')
       const message = messageOf(flags, messageFile(flags))
-      // The route of a device asks for a message; a plain one stands for those who only want the route.
+      // The API requires a message; callers that only want the route need not give one.
       if (Object.keys(message).length === 0) message.title = 'Hello'
       await asAdmin(async (server) => {
         const token = flags.pushToken ?? (await pushTokenOf(server, flags.device!))
-        const answer = await server.explain({ message, setting: settingOf(flags) }, token)
-        io.record(answer)
-        io.say(`${answer.channel ?? 'no channel'}: ${answer.reason}`)
-        if (answer.others.length > 0)
+        const route = await server.explain({ message, setting: settingOf(flags) }, token)
+        io.record(route)
+        io.say(`${route.channel ?? 'no channel'}: ${route.reason} (${route.code})`)
+        if (route.others.length > 0)
           io.say(
             table(
-              ['not', 'because'],
-              answer.others.map(({ channel, reason }) => [channel, reason]),
+              ['other channel', 'code', 'reason'],
+              route.others.map(({ channel, code, reason }) => [channel, code, reason]),
             ),
           )
       })
@@ -118,26 +118,26 @@ async function pushTokenOf(server: HeraldServer, guid: string): Promise<string> 
 function addMessageOptions(command: Command): void {
   command
     .optionsGroup('Message:')
-    .addOption(new Option('--type <name>', 'type of message').choices(['text', 'image', 'cmd']))
+    .addOption(new Option('--type <name>', 'message type').choices(['text', 'image', 'cmd']))
     .option('--title <text>', 'title')
     .option('--body <text>', 'content')
-    .option('--image <url>', 'address of a picture, audio or video')
-    .option('--big-text <text>', 'longer content, where the vendor shows it')
+    .option('--image <url>', 'URL of an image, audio or video')
+    .option('--big-text <text>', 'longer content, if the vendor supports it')
     .option('--badge <number>', '5 sets the badge, +2 adds to it')
-    .option('--ext <json>', 'a JSON object for the app itself', readObject)
-    .option('--begin <time>', 'not before: Unix seconds, 2027-01-31T08:00Z, or +30m', readTime)
-    .option('--end <time>', 'not after', readTime)
+    .option('--ext <json>', 'JSON object for the app', readObject)
+    .option('--begin <time>', 'start time: Unix seconds, 2027-01-31T08:00Z, or +30m', readTime)
+    .option('--end <time>', 'end time', readTime)
     .option(
       '--message <file>',
-      'the message object as JSON, for every further field; - reads stdin; flags win',
+      'message object as JSON, for all other fields; - reads stdin; flags override it',
     )
-    .optionsGroup('How:')
+    .optionsGroup('Delivery:')
     .addOption(new Option('--strategy <name>', 'distribution strategy').choices(strategies))
-    .option('--sequence <words>', `order of vendors, with commas: ${sequenceWords.join(', ')}`)
-    .option('--request-id <id>', 'the same id again pushes nothing')
+    .option('--sequence <words>', `order of vendors, separated by commas: ${sequenceWords.join(', ')}`)
+    .option('--request-id <id>', 'idempotency key: a repeated id pushes nothing')
     .option('--speed <number>', 'devices per second', wholeNumber(1))
-    .addOption(new Option('--priority <name>', 'lane').choices(['high', 'normal']))
-    .option('--ttl <seconds>', 'how long to try; 0 = only if reachable now', wholeNumber(0, 2_592_000))
+    .addOption(new Option('--priority <name>', 'priority lane').choices(['high', 'normal']))
+    .option('--ttl <seconds>', 'how long to retry; 0 = only devices reachable now', wholeNumber(0, 2_592_000))
     .addOption(new Option('--class <name>', 'message class').choices(['service', 'marketing']))
 }
 

@@ -3,16 +3,16 @@ import { taskStates } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { channelsOf } from '../channel-counters.ts'
 import { examples } from '../examples.ts'
-import { CliFailure, Unsatisfied } from '../failure.ts'
+import { CliFailure, SilentFailure } from '../failure.ts'
+import { duration, table, timestamp } from '../format.ts'
 import { gather, readId, wholeNumber } from '../parse.ts'
 import { percent } from '../progress.ts'
 import { openShell } from '../shell.ts'
-import { channelTable } from '../task-words.ts'
+import { channelTable } from '../task-format.ts'
 import { watchTask } from '../watch-task.ts'
-import { duration, moment, table } from '../words.ts'
 
 export function addTaskCommands(program: Command): void {
-  const task = program.command('task').description('Tasks: what was asked to be sent')
+  const task = program.command('task').description('List, inspect and control tasks')
   addWatch(task)
   addList(task)
   addDetail(task)
@@ -22,7 +22,7 @@ export function addTaskCommands(program: Command): void {
   addControl(
     task,
     'cancel',
-    'Cancel a task: what is not sent yet will not be sent',
+    'Cancel a task: devices not sent to yet are skipped',
     'being cancelled',
     (server, id) => server.cancelTask(id),
   )
@@ -31,10 +31,10 @@ export function addTaskCommands(program: Command): void {
 function addWatch(task: Command): void {
   task
     .command('watch')
-    .argument('<task_id>', 'as notify answered it', readId)
-    .description('Follow a task until it has finished; exit code 1 when it was cancelled')
-    .option('--timeout <seconds>', 'give up watching after so long', wholeNumber(1))
-    .option('--offline', 'also wait for devices that are offline, whose messages lie in their inboxes')
+    .argument('<task_id>', 'as returned by notify', readId)
+    .description('Watch a task until it has finished; exit code 1 if it was cancelled')
+    .option('--timeout <seconds>', 'stop watching after this time', wholeNumber(1))
+    .option('--offline', 'also wait for offline devices, whose messages are in their inboxes')
     .addHelpText('after', examples('task watch 1234', 'task watch 1234 --json --timeout 60'))
     .action(async (id: bigint, flags: { timeout?: number; offline?: true }, command: Command) => {
       const { io, asAdmin } = openShell(command)
@@ -49,17 +49,17 @@ type ListFlags = { limit: number; before?: bigint; state?: string }
 function addList(task: Command): void {
   task
     .command('list')
-    .description('Tasks, newest first')
-    .option('--limit <number>', 'at most so many', wholeNumber(1, 1000), 20)
-    .option('--before <task_id>', 'only older ones than this', readId)
-    .addOption(new Option('--state <name>', 'only those').choices(taskStates))
+    .description('List tasks, newest first')
+    .option('--limit <number>', 'maximum number of tasks', wholeNumber(1, 1000), 20)
+    .option('--before <task_id>', 'only tasks older than this one', readId)
+    .addOption(new Option('--state <name>', 'only tasks in this state').choices(taskStates))
     .addHelpText('after', examples('task list', 'task list --state sending --limit 100'))
     .action(async (flags: ListFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const { list, next } = await asAdmin((server) => server.taskList(flags))
       for (const one of list) io.record(one)
-      io.say(list.length === 0 ? 'There is no task.' : table(head, list.map(rowOf)))
-      if (next !== null) io.note(`There are more: --before ${next}`)
+      io.say(list.length === 0 ? 'There are no tasks.' : table(head, list.map(rowOf)))
+      if (next !== null) io.note(`More tasks: --before ${next}`)
     })
 }
 
@@ -70,7 +70,7 @@ function rowOf(task: TaskView): (string | number)[] {
     String(task.task_id),
     task.state,
     shorten(task.title ?? '-'),
-    moment(task.created_at),
+    timestamp(task.created_at),
     task.finished_at === null ? percent(task.target - task.pending, task.target) : '100%',
     task.target,
     task.sent,
@@ -86,7 +86,7 @@ function addDetail(task: Command): void {
   task
     .command('detail')
     .argument('<task_id...>', 'one or more', gather(readId))
-    .description('Counters by channel')
+    .description('Show counters by channel')
     .addHelpText('after', examples('task detail 1234', 'task detail 1234 1235 --json'))
     .action(async (ids: bigint[], _flags: object, command: Command) => {
       const { io, asAdmin } = openShell(command)
@@ -111,22 +111,23 @@ function addDetail(task: Command): void {
 function addFailures(task: Command): void {
   task
     .command('failures')
-    .argument('<task_id>', 'whose', readId)
-    .description('Failures by channel and reason, with sample devices')
+    .argument('<task_id>', 'task', readId)
+    .description('List failures by channel and reason, with sample devices')
     .addHelpText('after', examples('task failures 1234'))
     .action(async (id: bigint, _flags: object, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const groups = await asAdmin((server) => server.taskFailures(id))
       for (const group of groups) io.record(group)
-      if (groups.length === 0) return io.say('Nothing has failed.')
-      const rows = groups.map(({ channel, fate, reason, count, samples }) => [
+      if (groups.length === 0) return io.say('No failures.')
+      const rows = groups.map(({ channel, fate, code, reason, count, samples }) => [
         channel,
         fate,
         count,
+        code ?? '',
         reason,
         samples.map(({ device_guid, device_id }) => device_guid ?? String(device_id)).join(', '),
       ])
-      io.say(table(['channel', 'fate', 'devices', 'reason', 'for example'], rows))
+      io.say(table(['channel', 'fate', 'devices', 'code', 'reason', 'sample devices'], rows))
     })
 }
 
@@ -158,6 +159,6 @@ function addControl(
           else io.note(problem)
         }
       })
-      if (refused) throw new Unsatisfied()
+      if (refused) throw new SilentFailure()
     })
 }

@@ -11,9 +11,9 @@ export function addUserCommands(program: Command): void {
     .command('user')
     .description('Users of the application')
     .command('add <username>')
-    .description('Add a user who can log in')
-    .option('--password <text>', 'the password; without one, a password is made and shown')
-    .option('--password-stdin', 'read the password from stdin, where no process list shows it')
+    .description('Create a user who can log in')
+    .option('--password <text>', 'password (default: a generated one, which is printed)')
+    .option('--password-stdin', 'read the password from stdin, so that it is not in the process list')
     .option('--mobile <number>', 'mobile number, also a login name')
     .option('--email <address>', 'email address, also a login name')
     .addHelpText(
@@ -26,17 +26,17 @@ export function addUserCommands(program: Command): void {
       const given = passwordOf(flags)
       const password = given ?? randomBytes(12).toString('base64url')
       const { user_id } = await asAdmin((server) => server.createUser({ username, password, mobile, email }))
-      const made = given === undefined ? { password } : {}
-      io.record({ user_id, username, ...made })
+      const generated = given === undefined ? { password } : {}
+      io.record({ user_id, username, ...generated })
       io.say(`user_id   ${user_id}`)
-      if (made.password) io.say(`password  ${made.password}`)
+      if (generated.password) io.say(`password  ${generated.password}`)
     })
 }
 
 function passwordOf(flags: Flags): string | undefined {
   if (!flags.passwordStdin) return flags.password
   if (flags.password !== undefined)
-    throw new UsageFailure('--password and --password-stdin exclude each other.')
+    throw new UsageFailure('--password and --password-stdin cannot be used together.')
   const text = readNamed('-', '--password-stdin')
     .toString('utf8')
     .replace(/\r?\n$/, '')

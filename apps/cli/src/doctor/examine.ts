@@ -8,12 +8,11 @@ import {
 } from '@herald/db/readings'
 import { createSealer, migrationState, type Sealer } from '@herald/db/store'
 import { examineQueue, parseQueueUrl } from '@herald/queue'
-import { type Inspection, readSettings } from '@herald/settings'
-import { balanced } from '../balance-words.ts'
-import { type Demo, findOwnPostgres, readKeptSecrets } from '../data-directory.ts'
+import { type Demo, type Inspection, readKeptSecrets, readSettings } from '@herald/settings'
 import { HERALD } from '../examples.ts'
 import { reasonOf } from '../failure.ts'
-import { withDatabase } from '../shell.ts'
+import { findOwnPostgres, withDatabase } from '../shell.ts'
+import { balanceText } from '../task-format.ts'
 import type { Finding } from './finding.ts'
 import { judgeCertificates, judgeMasterKey } from './judge-certificates.ts'
 import { judgeClock, judgeMigrations, judgeServer, type Needs } from './judge-postgres.ts'
@@ -23,7 +22,7 @@ import { judgeOpenFiles, openFilesLimit } from './machine.ts'
 import { needsOf } from './needs.ts'
 import { hostsOf, judgeVendors, reachVendors } from './vendors.ts'
 
-export type Patient = {
+export type DoctorInput = {
   inspection: Inspection
   dataDir: string
   demo: Demo | undefined
@@ -31,41 +30,41 @@ export type Patient = {
   vendors: boolean
 }
 
-/** Looks at everything in turn and tells each finding as it is made. Changes nothing. */
-export async function examine(patient: Patient, tell: (finding: Finding) => void): Promise<void> {
-  const all = (findings: Finding[]) => findings.forEach(tell)
-  const { inspection, dataDir, demo, baseUrl } = patient
+/** Runs all checks and reports each finding at once. Changes nothing. */
+export async function examine(input: DoctorInput, report: (finding: Finding) => void): Promise<void> {
+  const all = (findings: Finding[]) => findings.forEach(report)
+  const { inspection, dataDir, demo, baseUrl } = input
   const { settings } = inspection
   all(judgeSettings(inspection))
-  const runs = await answers(baseUrl)
-  tell(runs.finding)
+  const herald = await checkReady(baseUrl)
+  report(herald.finding)
 
   const own = settings.databaseUrl === undefined ? findOwnPostgres(dataDir) : undefined
   const databaseUrl = settings.databaseUrl ?? own
-  const standalone = own !== undefined || (runs.alive && demo?.base_url === baseUrl)
+  const standalone = own !== undefined || (herald.alive && demo?.base_url === baseUrl)
   const queueUrl = settings.queueUrl ?? databaseUrl
   let certificates: CertificateHealth[] = []
-  let books: Finding[] = []
-  if (databaseUrl === undefined) tell(noDatabase(dataDir))
+  let balance: Finding[] = []
+  if (databaseUrl === undefined) report(noDatabase(dataDir))
   else {
     const needs = needsOf(standalone, isPostgres(queueUrl))
     const masterKey = settings.masterKey ?? (standalone ? keptMasterKey(dataDir) : undefined)
     const sealer = masterKey && createSealer(masterKey, settings.otherMasterKeys)
-    const found = await examineRows({ databaseUrl, sealer, needs }, all)
+    const found = await examineDatabase({ databaseUrl, sealer, needs }, all)
     certificates = found.certificates
-    books = found.books
+    balance = found.balance
   }
-  if (queueUrl !== undefined) all(await lookAtQueue(queueUrl))
-  if (patient.vendors) {
+  if (queueUrl !== undefined) all(await checkQueue(queueUrl))
+  if (input.vendors) {
     const simulators = standalone ? (demo?.simulators ?? {}) : {}
     const hosts = hostsOf(settings.vendorUrls, simulators, certificates)
     all(judgeVendors(await reachVendors(hosts, settings), settings.proxy !== undefined))
   }
   all(judgeOpenFiles(openFilesLimit()))
-  all(books)
+  all(balance)
 }
 
-async function answers(baseUrl: string): Promise<{ alive: boolean; finding: Finding }> {
+async function checkReady(baseUrl: string): Promise<{ alive: boolean; finding: Finding }> {
   const began = performance.now()
   try {
     const response = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) })
@@ -75,12 +74,12 @@ async function answers(baseUrl: string): Promise<{ alive: boolean; finding: Find
     return {
       alive: true,
       finding: ready
-        ? { area: 'herald', state: 'ok', what: `${baseUrl} is ready, and answers in ${ms} ms` }
+        ? { area: 'herald', state: 'ok', what: `${baseUrl} is ready and responds in ${ms} ms` }
         : {
             area: 'herald',
             state: 'fail',
-            what: `${baseUrl} is not ready${waiting.length > 0 ? `: it waits for ${waiting.join(', ')}` : ` (HTTP status ${response.status})`}`,
-            advice: 'look into its log',
+            what: `${baseUrl} is not ready${waiting.length > 0 ? `: it is waiting for ${waiting.join(', ')}` : ` (HTTP status ${response.status})`}`,
+            advice: 'read its log',
           },
     }
   } catch (error) {
@@ -90,7 +89,7 @@ async function answers(baseUrl: string): Promise<{ alive: boolean; finding: Find
         area: 'herald',
         state: 'warn',
         what: `${baseUrl} cannot be reached: ${reasonOf(error)}`,
-        advice: 'start it (npm start, or the programs apart), or name another with --url',
+        advice: 'start it (npm start, or the separate programs), or set another URL with --url',
       },
     }
   }
@@ -99,25 +98,22 @@ async function answers(baseUrl: string): Promise<{ alive: boolean; finding: Find
 const noDatabase = (dataDir: string): Finding => ({
   area: 'postgres',
   state: 'fail',
-  what: `DATABASE_URL is not set, and no standalone runs in ${dataDir}`,
-  advice: 'set it, or run npm start, which brings its own',
+  what: `DATABASE_URL is not set and no standalone is running in ${dataDir}`,
+  advice: 'set it, or run npm start, which starts its own Postgres',
 })
 
-type Rows = {
-  databaseUrl: string
-  sealer: Sealer | undefined
-  needs: Needs
-}
-
-async function examineRows({ databaseUrl, sealer, needs }: Rows, all: (findings: Finding[]) => void) {
-  const nothing = { certificates: [] as CertificateHealth[], books: [] as Finding[] }
+async function examineDatabase(
+  { databaseUrl, sealer, needs }: { databaseUrl: string; sealer: Sealer | undefined; needs: Needs },
+  all: (findings: Finding[]) => void,
+) {
+  const nothing = { certificates: [] as CertificateHealth[], balance: [] as Finding[] }
   try {
     return await withDatabase(databaseUrl, async (db) => {
       const facts = await examineServer(db)
       all([...judgeServer(facts, needs), judgeClock(facts)])
-      const migrations = await lookAtMigrations(databaseUrl)
+      const migrations = await checkMigrations(databaseUrl)
       all([migrations])
-      // Without its tables there is nothing further to ask.
+      // Without current tables the other queries would fail.
       if (migrations.state !== 'ok') return nothing
       const certificates = await certificateHealth(db)
       all([
@@ -125,31 +121,31 @@ async function examineRows({ databaseUrl, sealer, needs }: Rows, all: (findings:
         ...judgeCertificates(certificates, Date.now()),
       ])
       const broken = await findImbalances(db)
-      const books: Finding =
+      const balance: Finding =
         broken.length === 0
-          ? { area: 'balance', state: 'ok', what: balanced(await countBalanced(db)) }
+          ? { area: 'balance', state: 'ok', what: balanceText(await countBalanced(db)) }
           : {
               area: 'balance',
               state: 'fail',
-              what: `${broken.length} counter rows are out of balance, the first of task ${broken[0]!.taskId}`,
-              advice: `${HERALD} balance names them; report it, for this must not happen`,
+              what: `${broken.length} counter rows do not balance; the first belongs to task ${broken[0]!.taskId}`,
+              advice: `run ${HERALD} balance to list them, and report this as a bug`,
             }
-      return { certificates, books: [books] }
+      return { certificates, balance: [balance] }
     })
   } catch (error) {
     all([
       {
         area: 'postgres',
         state: 'fail',
-        what: `${placeOf(databaseUrl)} cannot be used: ${reasonOf(error)}`,
-        advice: 'check DATABASE_URL, that the server runs, and that it lets this machine in',
+        what: `${describeUrl(databaseUrl)} cannot be used: ${reasonOf(error)}`,
+        advice: 'check DATABASE_URL, that the server is running, and that it accepts this machine',
       },
     ])
     return nothing
   }
 }
 
-async function lookAtMigrations(databaseUrl: string): Promise<Finding> {
+async function checkMigrations(databaseUrl: string): Promise<Finding> {
   try {
     return judgeMigrations(await migrationState(databaseUrl))
   } catch (error) {
@@ -157,12 +153,12 @@ async function lookAtMigrations(databaseUrl: string): Promise<Finding> {
       area: 'migrations',
       state: 'fail',
       what: reasonOf(error),
-      advice: 'run the version of Herald that the database belongs to',
+      advice: 'run the Herald version that migrated this database',
     }
   }
 }
 
-async function lookAtQueue(queueUrl: string): Promise<Finding[]> {
+async function checkQueue(queueUrl: string): Promise<Finding[]> {
   try {
     return judgeQueue(await examineQueue(queueUrl))
   } catch (error) {
@@ -171,7 +167,7 @@ async function lookAtQueue(queueUrl: string): Promise<Finding[]> {
         area: 'queue',
         state: 'fail',
         what: (error as Error).message,
-        advice: 'check QUEUE_URL, that the server runs, and that it lets this machine in',
+        advice: 'check QUEUE_URL, that the server is running, and that it accepts this machine',
       },
     ]
   }
@@ -194,8 +190,8 @@ function isPostgres(queueUrl: string | undefined): boolean {
   }
 }
 
-/** Host and database, never the password. */
-function placeOf(databaseUrl: string): string {
+/** Host and database, without the password. */
+function describeUrl(databaseUrl: string): string {
   const { host, pathname } = new URL(databaseUrl)
   return `the database ${pathname.slice(1) || '(default)'} at ${host}`
 }

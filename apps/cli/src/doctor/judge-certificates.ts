@@ -1,19 +1,19 @@
 import type { CertificateHealth, SealHealth } from '@herald/db/readings'
 import { publicName } from '@herald/domain'
 import { HERALD } from '../examples.ts'
-import { plural } from '../words.ts'
+import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
 
 const SOON_MS = 30 * 86_400_000
 
-/** Whether the keys that were given are those that the stored secrets were written with; undefined = none was given. */
+/** Whether the configured keys decrypt the stored secrets; undefined = no key is configured. */
 export function judgeMasterKey(health: SealHealth | undefined): Finding {
   if (health === undefined)
     return {
       area: 'keys',
       state: 'fail',
       what: 'HERALD_MASTER_KEY is not set',
-      advice: 'set the key that the programs run with; to make a first one: openssl rand -hex 32',
+      advice: 'set the key of the programs; to generate the first one: openssl rand -hex 32',
     }
   const { current, others, broken } = health
   const all = current + others + broken
@@ -21,18 +21,20 @@ export function judgeMasterKey(health: SealHealth | undefined): Finding {
     return {
       area: 'keys',
       state: 'fail',
-      what: `HERALD_MASTER_KEY does not open ${broken} of ${plural(all, 'stored secret')}`,
-      advice: 'set the key that they were written with, or save the certificates again',
+      what: `HERALD_MASTER_KEY does not decrypt ${broken} of ${plural(all, 'stored secret')}`,
+      advice: 'set the key that encrypted them, or save the certificates again',
     }
   if (others > 0)
     return {
       area: 'keys',
       state: 'warn',
       what: `${others} of ${plural(all, 'stored secret')} still need one of HERALD_OTHER_MASTER_KEYS`,
-      advice: 'wait for a planner to seal them anew before that key goes',
+      advice: 'wait until a planner has re-encrypted them before you remove that key',
     }
   const what =
-    all === 0 ? 'is set; nothing is stored that could prove it' : `opens ${plural(all, 'stored secret')}`
+    all === 0
+      ? 'is set; there are no stored secrets to verify it'
+      : `decrypts ${plural(all, 'stored secret')}`
   return { area: 'keys', state: 'ok', what: `HERALD_MASTER_KEY ${what}` }
 }
 
@@ -44,7 +46,7 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
         {
           area: 'certificates',
           state: 'warn',
-          what: 'no application has a certificate, so that only the native channel works',
+          what: 'no application has a certificate; only the native channel works',
           advice: `${HERALD} certificate set <vendor>`,
         },
       ]
@@ -52,30 +54,30 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
         {
           area: 'certificates',
           state: 'ok',
-          what: `${plural(certificates.length, 'certificate')} open, none about to expire`,
+          what: `${plural(certificates.length, 'certificate')} open, none expires soon`,
         },
       ]
 }
 
 function judgeOne(one: CertificateHealth, now: number): Finding[] {
   const name = `${publicName(one.channel)} (${one.environment}) of ${one.application}`
-  const flags = `${one.channel} --environment ${one.environment} --app ${one.application} --secret …`
+  const flags = `${one.channel} --environment ${one.environment} --app ${one.application} --secret-file …`
   const findings: Finding[] = []
   if (one.state !== 'open')
     findings.push({
       area: 'certificates',
       state: 'fail',
-      what: `${name} is ${one.state}: ${one.lastError ?? 'the reason is not known'}`,
-      advice: `mend it at the vendor, then: ${HERALD} certificate check ${flags}`,
+      what: `${name} is ${one.state}: ${one.lastError ?? 'unknown reason'}`,
+      advice: `fix it at the vendor, then run ${HERALD} certificate check ${flags}`,
     })
   if (one.expiresAt && one.expiresAt.getTime() - now < SOON_MS) {
     const day = one.expiresAt.toISOString().slice(0, 10)
-    const over = one.expiresAt.getTime() <= now
+    const expired = one.expiresAt.getTime() <= now
     findings.push({
       area: 'certificates',
-      state: over ? 'fail' : 'warn',
-      what: `${name} ${over ? 'expired' : 'expires'} on ${day}`,
-      advice: `renew it at the vendor and save it: ${HERALD} certificate set ${flags}`,
+      state: expired ? 'fail' : 'warn',
+      what: `${name} ${expired ? 'expired' : 'expires'} on ${day}`,
+      advice: `renew it at the vendor, then run ${HERALD} certificate set ${flags}`,
     })
   }
   return findings

@@ -1,5 +1,5 @@
 import type { QueueFacts, RedisNode } from '@herald/queue'
-import { plural } from '../words.ts'
+import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
 
 export function judgeQueue(facts: QueueFacts): Finding[] {
@@ -9,18 +9,18 @@ export function judgeQueue(facts: QueueFacts): Finding[] {
 type Redis = Extract<QueueFacts, { kind: 'redis' }>
 
 function judgeRedis({ topology, nodes, whole }: Redis): Finding[] {
-  const kind = { single: 'one server', sentinel: 'behind Sentinel', cluster: 'a Cluster' }[topology]
+  const kind = { single: 'single server', sentinel: 'Sentinel', cluster: 'Cluster' }[topology]
   const versions = [...new Set(nodes.map(({ version }) => version))].join(', ')
   const size = topology === 'cluster' ? ` of ${plural(nodes.length, 'master')}` : ''
   const findings: Finding[] = [
-    { area: 'queue', state: 'ok', what: `Redis ${versions} answers, ${kind}${size}` },
+    { area: 'queue', state: 'ok', what: `Redis ${versions} is reachable (${kind}${size})` },
   ]
   if (!whole)
     findings.push({
       area: 'queue',
       state: 'fail',
       what: 'the Cluster does not serve all its slots',
-      advice: 'bring back the masters that are missing (redis-cli --cluster check)',
+      advice: 'restore the missing masters (redis-cli --cluster check)',
     })
   for (const node of nodes) findings.push(...judgeNode(node))
   return findings
@@ -32,29 +32,28 @@ function judgeNode({ address, version, role, policy, appendOnly }: RedisNode): F
     findings.push({ area: 'queue', state, what: `${address}: ${what}`, advice })
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (version && (major < 6 || (major === 6 && minor < 2)))
-    add('fail', `Redis ${version} is too old`, 'update it to 6.2 or newer')
+    add('fail', `Redis ${version} is too old`, 'upgrade to 6.2 or newer')
   if (role && role !== 'master')
-    add('fail', `it is a ${role} and takes no writes`, 'let QUEUE_URL name the master')
+    add('fail', `it is a ${role} and does not accept writes`, 'set QUEUE_URL to the master')
   if (policy === 'noeviction') add('ok', 'maxmemory-policy is noeviction')
-  else if (policy === '') add('warn', 'maxmemory-policy is hidden', 'make sure that it is noeviction')
-  else add('fail', `maxmemory-policy is ${policy}: jobs may be dropped`, 'set maxmemory-policy noeviction')
+  else if (policy === '') add('warn', 'maxmemory-policy cannot be read', 'make sure that it is noeviction')
+  else add('fail', `maxmemory-policy is ${policy}: jobs may be evicted`, 'set maxmemory-policy noeviction')
   if (appendOnly) add('ok', 'appendonly is on')
   else
     add(
       'warn',
-      'appendonly is off: a restart loses the queue, which is then rebuilt from the rows',
+      'appendonly is off: a restart loses the queue, which is then rebuilt from the database',
       'set appendonly yes',
     )
   return findings
 }
 
 function judgePostgres({ version, schema }: Extract<QueueFacts, { kind: 'postgres' }>): Finding {
-  if (schema === 'ready')
-    return { area: 'queue', state: 'ok', what: `PostgreSQL ${version} carries the jobs` }
+  if (schema === 'ready') return { area: 'queue', state: 'ok', what: `the queue is in PostgreSQL ${version}` }
   return {
     area: 'queue',
     state: 'warn',
-    what: schema === 'old' ? 'its tables are of an older version' : 'its tables do not exist yet',
-    advice: 'start any program; it makes them',
+    what: schema === 'old' ? 'the queue tables are of an older version' : 'the queue tables do not exist yet',
+    advice: 'start any program, which creates them',
   }
 }

@@ -1,7 +1,7 @@
 import type { Inspection } from '@herald/settings'
 import type { Finding } from './finding.ts'
 
-/** Pure, as every judge: facts in, findings out. */
+/** Pure, like all judge functions: facts in, findings out. */
 export function judgeSettings({ problems, warnings }: Inspection): Finding[] {
   const findings: Finding[] = [
     ...problems.map(
@@ -9,14 +9,13 @@ export function judgeSettings({ problems, warnings }: Inspection): Finding[] {
         area: 'settings',
         state: 'fail',
         what,
-        advice: 'mend the variable; every program refuses to start with it',
+        advice: 'fix the variable; no program starts with it',
       }),
     ),
     ...warnings.map(
-      (what): Finding => ({ area: 'settings', state: 'warn', what, advice: 'look for a typing error' }),
+      (what): Finding => ({ area: 'settings', state: 'warn', what, advice: 'check the spelling' }),
     ),
   ]
-  if (problems.length === 0)
-    findings.push({ area: 'settings', state: 'ok', what: 'every setting can be read' })
+  if (problems.length === 0) findings.push({ area: 'settings', state: 'ok', what: 'all settings are valid' })
   return findings
 }

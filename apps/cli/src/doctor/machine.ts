@@ -1,12 +1,12 @@
-import { count } from '../words.ts'
+import { count } from '../format.ts'
 import type { Finding } from './finding.ts'
 
-const FEW_FILES = 4096
+const MIN_FILES = 4096
 
-/** Open files that this user's programs may have. Node has already raised its own limit as far as it may. */
+/** The open file limit of this user's programs. Node has already raised its own limit to the maximum. */
 export function openFilesLimit(): number | undefined {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
-  // Looking up the names of network peers could take seconds.
+  // Resolving the names of network peers could take seconds.
   report.excludeNetwork = true
   const limits = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }
   const soft = limits.userLimits?.open_files?.soft
@@ -15,20 +15,20 @@ export function openFilesLimit(): number | undefined {
 
 export function judgeOpenFiles(limit: number | undefined): Finding[] {
   if (limit === undefined) return []
-  if (limit >= FEW_FILES)
+  if (limit >= MIN_FILES)
     return [
       {
         area: 'machine',
         state: 'ok',
-        what: `a program may have ${Number.isFinite(limit) ? count(limit) : 'any number of'} open files, one for each native device`,
+        what: `open file limit: ${Number.isFinite(limit) ? count(limit) : 'unlimited'} (a gateway needs one per native device)`,
       },
     ]
   return [
     {
       area: 'machine',
       state: 'warn',
-      what: `a program may have ${count(limit)} open files, and a gateway needs one for each native device`,
-      advice: 'raise the limit (ulimit -n, LimitNOFILE) above the devices you expect',
+      what: `open file limit: ${count(limit)} (a gateway needs one per native device)`,
+      advice: 'raise the limit (ulimit -n, LimitNOFILE) above the expected number of devices',
     },
   ]
 }

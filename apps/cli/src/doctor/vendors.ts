@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls'
 import type { CertificateHealth } from '@herald/db/readings'
-import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
+import { cardOf, publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 import { reach } from '@herald/http2'
 import type { Settings } from '@herald/settings'
 import { reasonOf } from '../failure.ts'
@@ -8,13 +8,13 @@ import type { Finding } from './finding.ts'
 
 const LIMIT_MS = 5_000
 
-/** A host to try, and how much hangs on it. */
+/** A host to check. `needed`: a certificate uses it, so a failure is an error. */
 export type Host = { name: string; url: string; channel: VendorChannel; needed: boolean; simulated: boolean }
 export type Reached = Host & { ms: number; problem?: string }
 
 /**
- * Every base address that programs would call; for a simulated vendor its simulator stands for all its hosts. One whose
- * channel has no certificate, or that only serves another region, is no failure. Pure.
+ * All base URLs that the programs would call; a simulated vendor has its simulator instead. Hosts of a channel without a
+ * certificate, and hosts of other regions, are not needed. Pure.
  */
 export function hostsOf(
   urls: Settings['vendorUrls'],
@@ -29,30 +29,28 @@ export function hostsOf(
     const url = simulators[publicName(channel)]
     return url ? [{ name: channel, url, channel, needed: isUsed(channel), simulated: true }] : []
   })
-  const real = Object.entries(urls).flatMap(([name, url]): Host[] => {
-    const channel = vendorChannels.find((one) => name.startsWith(one))!
-    if (simulated.some((host) => host.channel === channel)) return []
-    const environment = name === 'apns' ? 'production' : name === 'apnsSandbox' ? 'development' : undefined
-    return [
-      {
+  const called = vendorChannels.filter((channel) => !simulated.some((host) => host.channel === channel))
+  const real = called.flatMap((channel) =>
+    Object.entries(cardOf(channel).addresses).map(
+      ([name, { region, environment }]): Host => ({
         name,
-        url,
+        url: urls[name as keyof typeof urls],
         channel,
-        needed: !name.endsWith('Intl') && isUsed(channel, environment),
+        needed: !region && isUsed(channel, environment),
         simulated: false,
-      },
-    ]
-  })
+      }),
+    ),
+  )
   return [...simulated, ...real]
 }
 
-/** Connects and shakes hands, as a worker would: through the proxy, trusting what it trusts. */
+/** Connects with a TLS handshake like a worker: through the proxy, with the same certificate authorities. */
 export async function reachVendors(hosts: Host[], { proxy, vendorCa }: Settings): Promise<Reached[]> {
   return Promise.all(
     hosts.map(async (host) => {
       const began = performance.now()
       const tls = host.simulated
-        ? // The simulator's authority lives in the memory of the standalone.
+        ? // The simulator's certificate authority is only in the memory of the standalone.
           { rejectUnauthorized: false }
         : vendorCa
           ? { ca: [...rootCertificates, vendorCa] }
@@ -62,7 +60,7 @@ export async function reachVendors(hosts: Host[], { proxy, vendorCa }: Settings)
         await reach(host.url, { tls, proxy: host.simulated ? undefined : proxy, abort })
         return { ...host, ms: performance.now() - began }
       } catch (error) {
-        const problem = abort.aborted ? `no answer within ${LIMIT_MS / 1000} s` : reasonOf(error)
+        const problem = abort.aborted ? `no response within ${LIMIT_MS / 1000} s` : reasonOf(error)
         return { ...host, ms: performance.now() - began, problem }
       }
     }),
@@ -73,15 +71,15 @@ export function judgeVendors(reached: readonly Reached[], throughProxy: boolean)
   return reached.map((host): Finding => {
     const name = `${host.name} ${new URL(host.url).host}`
     if (host.problem === undefined) {
-      const way = host.simulated ? ', simulated' : throughProxy ? ' through the proxy' : ''
-      return { area: 'vendors', state: 'ok', what: `${name}: reached in ${Math.round(host.ms)} ms${way}` }
+      const route = host.simulated ? ', simulated' : throughProxy ? ' through the proxy' : ''
+      return { area: 'vendors', state: 'ok', what: `${name}: reached in ${Math.round(host.ms)} ms${route}` }
     }
     return {
       area: 'vendors',
       state: host.needed ? 'fail' : 'warn',
-      what: `${name}: ${host.problem}${host.needed ? '' : ' (no certificate needs it)'}`,
+      what: `${name}: ${host.problem}${host.needed ? '' : ' (no certificate uses it)'}`,
       ...(host.needed && {
-        advice: 'open the way to it, or set HERALD_PROXY, HERALD_VENDOR_CA or its address',
+        advice: 'allow outbound connections to it, or set HERALD_PROXY, HERALD_VENDOR_CA or its URL',
       }),
     }
   })

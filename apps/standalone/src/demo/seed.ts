@@ -1,5 +1,11 @@
 import type { ApiDeps } from '@herald/api'
-import { certificateAt, reopenCertificate, saveCertificate } from '@herald/db/certificates'
+import {
+  certificateAt,
+  closeCertificate,
+  reopenCertificate,
+  type StoredCertificate,
+  saveCertificate,
+} from '@herald/db/certificates'
 import { type ImportDevice, listDevices, openDeviceImport } from '@herald/db/devices'
 import {
   type Application,
@@ -8,32 +14,35 @@ import {
   createUser,
   findApplication,
   findUserByName,
+  presetApplicationSettings,
 } from '@herald/db/tenants'
-import { publicName, type VendorChannel } from '@herald/domain'
-import { certificateFields, packageName } from './certificates.ts'
-import type { DemoCredentials } from './credentials.ts'
+import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
+import { packageName } from '@herald/simulators'
+import { type DemoCredentials, demoCertificate } from './credentials.ts'
 import { demoDevices } from './devices.ts'
 import type { Simulation } from './simulators.ts'
 
-type SeedDeps = Pick<ApiDeps, 'db' | 'sealer' | 'passwords' | 'certificates'>
+type SeedDeps = Pick<ApiDeps, 'db' | 'sealer' | 'pushTokens' | 'passwords' | 'certificates'>
 export type Seeded = { application: Application; userId: bigint }
 
 const applicationName = 'Herald demo'
 
 /**
- * Makes what is missing of the demo and leaves the rest as it is, so it may run at every start and be cut short at any line.
- * A certificate that somebody replaced is theirs; the demo's own is opened again, because its vendor began anew.
+ * Creates the missing parts of the demo and leaves the rest unchanged, so it may run at every start and be killed at any
+ * point. A replaced certificate stays; the demo's own is reopened, because its simulator has forgotten why it was closed.
  */
 export async function seedDemo(
   deps: SeedDeps,
   credentials: DemoCredentials,
   simulation: Simulation,
 ): Promise<Seeded> {
-  const application = await findOrMakeApplication(deps, credentials)
+  const application = await findOrCreateApplication(deps, credentials)
   const { appId } = application
-  const userId = await findOrMakeUser(deps, appId, credentials)
+  // The page /native/demo registers a device without a user.
+  await presetApplicationSettings(deps.db, appId, { register: true })
+  const userId = await findOrCreateUser(deps, appId, credentials)
   for (const channel of simulation.channels) await prepareChannel(deps, appId, channel, credentials)
-  await putBackDevices(deps, appId, demoDevices(userId, simulation.channels))
+  await restoreDevices(deps, appId, demoDevices(userId, simulation.channels))
   const certificates = await deps.certificates.of(appId)
   for (const channel of simulation.channels) {
     const serving = certificates.serving(channel, 1)
@@ -43,7 +52,7 @@ export async function seedDemo(
   return { application, userId }
 }
 
-async function findOrMakeApplication(
+async function findOrCreateApplication(
   { db }: SeedDeps,
   { application }: DemoCredentials,
 ): Promise<Application> {
@@ -51,17 +60,17 @@ async function findOrMakeApplication(
   const find = () => findApplication(db, appId)
   const known = await find()
   if (known) return known
-  // A database that is shared may hold the demo of another data directory, whose secret only that one knows.
+  // A shared database may contain the demo of another data directory, whose secret is not known here.
   for (const name of [applicationName, `${applicationName} ${appId}`])
     if ((await createApplication(db, { ...application, name, packageName })) !== 'taken') break
-  const made = await find()
-  if (!made) throw new Error(`The application ${applicationName} could not be made`)
-  return made
+  const created = await find()
+  if (!created) throw new Error(`The application ${applicationName} could not be created`)
+  return created
 }
 
-/** demo.json shows the password, so one that was changed is set back. */
-async function findOrMakeUser(
-  { db, passwords }: SeedDeps,
+/** demo.json shows the password, so a changed password is reset. */
+async function findOrCreateUser(
+  { db, passwords, pushTokens }: SeedDeps,
   appId: string,
   { user: { username, password } }: DemoCredentials,
 ): Promise<bigint> {
@@ -72,11 +81,11 @@ async function findOrMakeUser(
       { appId },
       { username, passwordHash: await passwords.hash(password) },
     )
-    if ('taken' in created) throw new Error(`The demo user could not be made: ${created.taken} is taken`)
+    if ('taken' in created) throw new Error(`The demo user could not be created: ${created.taken} is taken`)
     return created.userId
   }
   if (!(await passwords.verify(password, known.passwordHash)))
-    await changePassword(db, { appId }, known.userId, await passwords.hash(password))
+    await changePassword(db, pushTokens, { appId }, known.userId, await passwords.hash(password))
   return known.userId
 }
 
@@ -87,26 +96,48 @@ async function prepareChannel(
   credentials: DemoCredentials,
 ): Promise<void> {
   const place = { application, channel, environment: 'production' as const }
-  const fields = certificateFields[channel](credentials)
+  const fields = demoCertificate(channel, credentials)
   const known = await certificateAt(db, sealer, place)
   if (!known)
     await saveCertificate(db, sealer, { ...place, ...fields, name: `Simulated ${publicName(channel)}` })
-  else if (
-    known.state !== 'open' &&
-    known.appSecret === fields.appSecret &&
-    known.certificate === fields.certificate
-  )
+  else if (known.state !== 'open' && isDemoCertificate(known, channel, credentials))
     await reopenCertificate(db, known.id)
 }
 
-/** Devices that were removed, or lost a token to the dead list of a simulator that has forgotten it since. */
-async function putBackDevices({ db }: SeedDeps, appId: string, wanted: ImportDevice[]): Promise<void> {
+/** Without the simulators, the demo's made-up credentials would be sent to the real vendors. `seedDemo` opens them again. */
+export async function closeDemoCertificates(
+  { db, sealer }: Pick<SeedDeps, 'db' | 'sealer'>,
+  credentials: DemoCredentials,
+): Promise<void> {
+  const { appId: application } = credentials.application
+  for (const channel of vendorChannels) {
+    const known = await certificateAt(db, sealer, { application, channel, environment: 'production' })
+    if (known && isDemoCertificate(known, channel, credentials))
+      await closeCertificate(db, known.id, 'The simulators are off (HERALD_SIMULATORS).')
+  }
+}
+
+function isDemoCertificate(
+  known: StoredCertificate,
+  channel: VendorChannel,
+  credentials: DemoCredentials,
+): boolean {
+  const { appSecret, certificate } = demoCertificate(channel, credentials)
+  return known.appSecret === appSecret && known.certificate === certificate
+}
+
+/** Restores devices that were removed, or whose token was retired: the restarted simulator accepts it again. */
+async function restoreDevices(
+  { db, pushTokens }: SeedDeps,
+  appId: string,
+  wanted: ImportDevice[],
+): Promise<void> {
   const missing = await Promise.all(
     wanted.map(async (device) => {
-      const [known] = await listDevices(db, { appId }, { guid: device.guid }, { limit: 1 })
+      const [known] = await listDevices(db, pushTokens, { appId }, { guid: device.guid }, { limit: 1 })
       const has = (channel: VendorChannel) => known?.bindings.some((binding) => binding.channel === channel)
       return known && device.bindings.every(({ channel }) => has(channel)) ? [] : [device]
     }),
   )
-  if (missing.flat().length > 0) await openDeviceImport(db, appId).add(missing.flat())
+  if (missing.flat().length > 0) await openDeviceImport(db, pushTokens, appId).add(missing.flat())
 }

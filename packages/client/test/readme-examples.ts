@@ -1,7 +1,7 @@
 import { HeraldServer } from '@herald/client'
 import { connectDevice } from '@herald/client/device'
 
-// The sketches of the README, word for word, so that the type check reads them; readme.spec.ts holds both together.
+// The examples of the README, so that they are type-checked; readme.spec.ts compares both.
 
 export async function serverSide(appId: string, appSecret: string) {
   const herald = new HeraldServer({ baseUrl: 'http://127.0.0.1:7100', appId, appSecret })

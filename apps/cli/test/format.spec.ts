@@ -1,20 +1,20 @@
 import type { TaskStatistics, TaskView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
 import { channelsOf, vendorsAreDone } from '../src/channel-counters.ts'
+import { bytes, duration, plural, table, timestamp } from '../src/format.ts'
 import { percent } from '../src/progress.ts'
 import { createRate } from '../src/rate.ts'
-import { progressWords } from '../src/task-words.ts'
-import { bytes, duration, moment, plural, table } from '../src/words.ts'
+import { progressText } from '../src/task-format.ts'
 
-describe('words', () => {
-  it('are what a person would say', () => {
+describe('formatting', () => {
+  it('of durations, sizes, counts and times', () => {
     expect([0.2, 59, 61, 3725].map(duration)).toEqual(['1 s', '59 s', '1 min 1 s', '1 h 2 min'])
     expect([0, 1023, 1024, 5 * 1024 ** 3].map(bytes)).toEqual(['0 B', '1023 B', '1.0 KiB', '5.0 GiB'])
     expect([plural(1, 'line'), plural(2000, 'line')]).toEqual(['1 line', '2,000 lines'])
-    expect(moment(0)).toBe('1970-01-01 00:00:00 UTC')
+    expect(timestamp(0)).toBe('1970-01-01 00:00:00 UTC')
   })
 
-  it('stand in columns, numbers to the right, whatever the script', () => {
+  it('of tables aligns numbers to the right and counts wide characters', () => {
     expect(
       table(
         ['name', 'n'],
@@ -26,13 +26,13 @@ describe('words', () => {
     ).toBe('name       n\n推送       5\nabcde  1,200')
   })
 
-  it('say 100 % of the end alone', () => {
+  it('of percentages shows 100 % only at the end', () => {
     expect([percent(0, 0), percent(999, 1000), percent(1000, 1000)]).toEqual(['0%', '99%', '100%'])
   })
 })
 
 describe('the rate', () => {
-  it('is that of the last seconds', () => {
+  it('covers the last seconds', () => {
     const rate = createRate(5_000)
     expect([0, 1000, 2000].map((now) => rate.at(now, now / 10))).toEqual([0, 100, 100])
     expect(rate.at(10_000, 200)).toBe(0)
@@ -42,10 +42,11 @@ describe('the rate', () => {
 const statistics = (counters: Record<string, number>) =>
   ({ task_id: 1, ...counters }) as unknown as TaskStatistics
 
-describe('what is left of a task', () => {
+describe('the rest of a task', () => {
   const group = (channel: string, count: number) => ({
     channel,
     fate: 'failed',
+    code: 'oppo.1',
     reason: 'r',
     count,
     samples: [],
@@ -54,18 +55,18 @@ describe('what is left of a task', () => {
   it.each([
     ['all vendors sent', { oppo_target: 2, oppo_sent: 2, nativepush_target: 1 }, [], true],
     [
-      'a failure is accounted for',
+      'a failure is recorded',
       { oppo_target: 2, oppo_sent: 1, nativepush_target: 1 },
       [group('oppo', 1)],
       true,
     ],
-    ['a vendor still owes an answer', { oppo_target: 2, oppo_sent: 1, nativepush_target: 1 }, [], false],
+    ['a vendor has not responded yet', { oppo_target: 2, oppo_sent: 1, nativepush_target: 1 }, [], false],
     ['another channel’s failure does not count', { oppo_target: 2, oppo_sent: 1 }, [group('vivo', 1)], false],
-  ])('is for devices alone: %s', (_name, counters, failures, done) => {
+  ])('waits only for devices: %s', (_name, counters, failures, done) => {
     expect(vendorsAreDone(channelsOf(statistics(counters)), failures)).toBe(done)
   })
 
-  it('is told with an estimate once the targets are known', () => {
+  it('has an estimate once the targets are known', () => {
     const task = {
       state: 'sending',
       target: 1000,
@@ -74,9 +75,9 @@ describe('what is left of a task', () => {
       failed: 0,
       pending: 600,
     } as TaskView
-    expect(progressWords(task, 100)).toBe(
+    expect(progressText(task, 100)).toBe(
       'sending 100/s ETA 6 s | target 1,000 | sent 400 | received 3 | failed 0',
     )
-    expect(progressWords({ ...task, state: 'planning' }, 100)).toMatch(/^planning 100\/s \|/)
+    expect(progressText({ ...task, state: 'planning' }, 100)).toMatch(/^planning 100\/s \|/)
   })
 })

@@ -1,28 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Settings } from '@herald/settings'
-import { answerHealth, type HealthDeps } from '@herald/telemetry'
-import { StartProblem } from './start-problem.ts'
+import { baseUrlOf, type Settings } from '@herald/settings'
+import { type HealthDeps, handleHealth } from '@herald/telemetry'
+import { StartProblem } from './data-directory.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-export type FrontDoor = {
-  /** For parts that take upgrades (WebSocket); requests come through `serve`. */
+export type Listener = {
+  /** For parts that handle upgrades (WebSocket); requests come through `serve`. */
   server: Server
   baseUrl: string
-  /** Hands every request but the health ones to `handler`; undefined = nobody is in. */
+  /** Passes all requests except health checks to `handler`; undefined = respond with 503. */
   serve(handler: Handler | undefined): void
   close(): Promise<void>
 }
 
-/**
- * Opens the one fixed port before anything slow is done: a taken port is told at once, and whoever waits for /readyz
- * already gets an answer.
- */
-export async function openFrontDoor({ host, port }: Settings, health: HealthDeps): Promise<FrontDoor> {
+/** Opens the port before anything slow starts, so that a port in use is reported at once and /readyz responds early. */
+export async function openListener({ host, port }: Settings, health: HealthDeps): Promise<Listener> {
   let handler: Handler | undefined
   const server = createServer(async (request, response) => {
     try {
-      if (await answerHealth(health, request, response)) return
+      if (await handleHealth(health, request, response)) return
       if (handler) handler(request, response)
       else refuse(response)
     } catch {
@@ -35,7 +32,7 @@ export async function openFrontDoor({ host, port }: Settings, health: HealthDeps
   })
   return {
     server,
-    baseUrl: baseUrlOf(host, port),
+    baseUrl: baseUrlOf({ host, port }),
     serve(next) {
       handler = next
     },
@@ -45,12 +42,6 @@ export async function openFrontDoor({ host, port }: Settings, health: HealthDeps
         server.closeAllConnections()
       }),
   }
-}
-
-/** An address that a person on this machine can open. */
-export function baseUrlOf(host: string, port: number): string {
-  const open = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${open.includes(':') ? `[${open}]` : open}:${port}`
 }
 
 function refuse(response: ServerResponse): void {
@@ -64,13 +55,11 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Star
   switch (error.code) {
     case 'EADDRINUSE':
       return new StartProblem(
-        `Port ${port} of ${host} is taken by another program; set HERALD_PORT to a free one.`,
+        `Port ${port} of ${host} is in use by another program; set HERALD_PORT to a free port.`,
       )
     case 'EACCES':
-      return new StartProblem(
-        `Port ${port} may not be opened by this user; set HERALD_PORT to one above 1023.`,
-      )
+      return new StartProblem(`This user may not open port ${port}; set HERALD_PORT to a port above 1023.`)
     default:
-      return new StartProblem(`HERALD_HOST ${host} cannot be listened on (${error.code}).`)
+      return new StartProblem(`Cannot listen on HERALD_HOST ${host} (${error.code}).`)
   }
 }

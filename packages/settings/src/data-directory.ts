@@ -1,29 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findRunning } from '@herald/embedded'
 
-/** What a standalone leaves in its data directory for people and programs beside it. */
+/** demo.json: what a caller on the same machine needs to try a standalone. Written when the standalone is ready. */
 export type Demo = {
   base_url: string
-  operator_key?: string
+  operator_key: string
   app_id?: string
   app_secret?: string
+  admin_token?: string
+  user?: { user_id: number; username: string; password: string }
+  /** Base URL by public channel name. */
   simulators?: Record<string, string>
 }
 
-/** demo.json of the directory; undefined when no standalone has been ready there yet. */
+/** Undefined when no standalone has been ready in this data directory yet. */
 export function readDemo(dataDir: string): Demo | undefined {
   const demo = readJson(join(dataDir, 'demo.json'))
   return typeof demo?.base_url === 'string' ? (demo as Demo) : undefined
 }
 
-/** Keys that the standalone made for itself, by the names of their settings. */
+/** The secrets that a standalone generated for itself, by the names of their settings. */
 export function readKeptSecrets(dataDir: string): Record<string, string> {
   return (readJson(join(dataDir, 'secrets.json')) ?? {}) as Record<string, string>
 }
-
-/** The Postgres that the standalone runs there right now. */
-export const findOwnPostgres = (dataDir: string): string | undefined => findRunning(join(dataDir, 'postgres'))
 
 function readJson(path: string): Record<string, unknown> | undefined {
   try {

@@ -19,11 +19,11 @@ export function bytes(value: number): string {
   return `${(value / 1024 ** power).toFixed(1)} ${['', 'KiB', 'MiB', 'GiB', 'TiB'][power]}`
 }
 
-/** Unix seconds as a time that reads the same everywhere. */
-export const moment = (seconds: number): string =>
+/** Unix seconds as UTC, independent of locale and time zone. */
+export const timestamp = (seconds: number): string =>
   `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
-/** Columns as wide as their widest cell; numbers stand right. */
+/** Columns are as wide as their widest cell; numbers are aligned to the right. */
 export function table(head: string[], rows: (string | number)[][]): string {
   const text = [
     head,
@@ -44,10 +44,10 @@ export function table(head: string[], rows: (string | number)[][]): string {
   return text.map(line).join('\n')
 }
 
-/** Chinese characters and their kin take two places of a terminal. */
+/** Chinese, Japanese and Korean characters take two columns of a terminal. */
 function width(text: string): number {
-  let places = 0
+  let columns = 0
   for (const character of text)
-    places += /\p{Script=Han}|[\u3000-\u30ff\uff00-\uff60\uac00-\ud7a3]/u.test(character) ? 2 : 1
-  return places
+    columns += /\p{Script=Han}|[\u3000-\u30ff\uff00-\uff60\uac00-\ud7a3]/u.test(character) ? 2 : 1
+  return columns
 }

@@ -1,10 +1,11 @@
 import type { TaskView } from '@herald/client'
+import type { BalanceSize } from '@herald/db/readings'
 import type { ChannelCounters } from './channel-counters.ts'
-import { count, duration, plural, table } from './words.ts'
+import { count, duration, plural, table } from './format.ts'
 
-/** What follows the bar. */
-export function progressWords(task: TaskView, speed: number): string {
-  // While planning goes on the targets still grow, and an estimate would only be wrong.
+/** The text next to the progress bar. */
+export function progressText(task: TaskView, speed: number): string {
+  // During planning the number of targets still grows, so an estimate would be wrong.
   const known = task.state === 'sending' && task.pending > 0 && speed > 0
   const pace = `${task.state} ${count(speed)}/s${known ? ` ETA ${duration(task.pending / speed)}` : ''}`
   const counters = (['target', 'sent', 'received', 'failed'] as const).map(
@@ -13,7 +14,7 @@ export function progressWords(task: TaskView, speed: number): string {
   return [pace, ...counters].join(' | ')
 }
 
-/** How a task ended, in a sentence. */
+/** The result of a task in one sentence. */
 export function summary(task: TaskView): string {
   const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
   const left = [
@@ -27,6 +28,9 @@ export function summary(task: TaskView): string {
   const state = task.finished_at === null ? 'still sending' : task.state
   return `${state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
 }
+
+export const balanceText = ({ tasks, rows, targets, pending }: BalanceSize): string =>
+  `Balanced: ${plural(tasks, 'task')}, ${plural(rows, 'counter row')}, ${plural(targets, 'target')}, ${count(pending)} of them pending.`
 
 export function channelTable(rows: ChannelCounters[]): string {
   return table(
