@@ -1,4 +1,4 @@
-/** One figure of a run; `note` says under which conditions it was taken. */
+/** One figure of a run; `note` names the conditions of the measurement. */
 export type Metric = { value: number; unit: string; note: string }
 export type Metrics = Record<string, Metric>
 
@@ -11,8 +11,8 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** What each process spent on one of `count` things, in words: shows what bounds a rate, whatever else the machine does. */
-export function costOfEach(before: Map<string, number>, after: Map<string, number>, count: number): string {
+/** CPU time of each process per item: shows which process limits a rate, even on a busy machine. */
+export function cpuPerItem(before: Map<string, number>, after: Map<string, number>, count: number): string {
   const parts = [...after].map(
     ([name, seconds]) => `${name} ${rounded(((seconds - (before.get(name) ?? 0)) / count) * 1e6)}`,
   )

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux counts processor time in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICKS_PER_SECOND = 100
 
 type Stat = { parent: number; seconds: number }
 
-/** What Linux knows of a process; its ended and awaited children count with it. */
+/** Parent and CPU time of a process, with its children that have ended and were waited for. */
 export function statOf(pid: number | string): Stat | undefined {
   try {
-    // The name in brackets may hold anything, spaces and brackets included.
+    // The name in parentheses may contain spaces and parentheses.
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
@@ -18,8 +18,8 @@ export function statOf(pid: number | string): Stat | undefined {
   }
 }
 
-/** Processor time of a process and all its children: of Postgres, whose connections are processes. */
-export function familySeconds(pid: number): number {
+/** CPU time of a process and its children. Postgres has one process per connection. */
+export function cpuSecondsWithChildren(pid: number): number {
   let sum = statOf(pid)?.seconds ?? 0
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue
@@ -29,7 +29,7 @@ export function familySeconds(pid: number): number {
   return sum
 }
 
-/** Resident memory of a process, or undefined when it is gone. */
+/** Resident memory of a process; undefined if it has ended. */
 export function residentMb(pid: number): number | undefined {
   try {
     const found = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -1,4 +1,4 @@
-import { adapters } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { runProgram } from '@herald/program'
 import { workersOf } from './workers-of.ts'
 

@@ -1,25 +1,25 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retryWithBackoff } from '@herald/async'
 import { Agent, fetch } from 'undici'
 
 type Envelope = { code: number; data: Record<string, unknown>; message: string | null }
 
 export type Caller = {
-  /** Logs in first when it has to; asks the APIs in turn until one of them answers. */
+  /** Calls the APIs in turn until one of them responds; logs in first if necessary. */
   call(path: string, body: object): Promise<Record<string, unknown>>
-  /** Answers other than success, by code. */
+  /** Number of responses other than success, by code. */
   refusals: ReadonlyMap<number, number>
-  /** Milliseconds that a call took from its first try, of the latest calls. */
+  /** Milliseconds from the first attempt of a call to its response. */
   latencies: readonly number[]
   close(): Promise<void>
 }
 
-/** The interface refused what the drill asked for: a mistake of the drill or of Herald, never of a fault. */
-export class Refused extends Error {}
+/** The API refused a request permanently: an error of the drill or of Herald, never the effect of a fault. */
+class Refused extends Error {}
 
 const ENDED = 40902
-const KEPT_LATENCIES = 100_000
+const MAX_LATENCIES = 100_000
 
-/** A client of two APIs, as a careful caller would be: again with the same request id until it is answered. */
+/** A caller of two APIs that retries with the same request id until it gets a response. */
 export function openCaller(bases: readonly string[], appId: string, appSecret: string): Caller {
   const agent = new Agent({ connections: 64 })
   const refusals = new Map<number, number>()
@@ -27,43 +27,41 @@ export function openCaller(bases: readonly string[], appId: string, appSecret: s
   let token: Promise<string> | undefined
   let turn = 0
 
-  async function ask(path: string, body: object, accessToken?: string): Promise<Record<string, unknown>> {
+  function send(path: string, body: object, accessToken?: string): Promise<Record<string, unknown>> {
     const began = performance.now()
-    for (;;) {
-      try {
-        const answer = await fetch(bases[turn++ % bases.length]! + path, {
-          dispatcher: agent,
-          method: 'POST',
-          headers: {
-            app_id: appId,
-            'content-type': 'application/json',
-            ...(accessToken && { 'access-token': accessToken }),
-          },
-          body: JSON.stringify(body),
-          signal: AbortSignal.timeout(20_000),
-        })
-        const envelope = (await answer.json()) as Envelope
-        // A task that has ended meanwhile cannot be paused; nothing is wrong with that.
-        if (envelope.code === ENDED) return {}
-        if (envelope.code === 200) {
-          if (latencies.length < KEPT_LATENCIES) latencies.push(performance.now() - began)
-          return envelope.data
-        }
-        refusals.set(envelope.code, (refusals.get(envelope.code) ?? 0) + 1)
-        if (envelope.code < 50000) throw new Refused(`${path} answered ${JSON.stringify(envelope)}`)
-      } catch (error) {
-        if (error instanceof Refused) throw error
+    const attempt = async () => {
+      const response = await fetch(bases[turn++ % bases.length]! + path, {
+        dispatcher: agent,
+        method: 'POST',
+        headers: {
+          app_id: appId,
+          'content-type': 'application/json',
+          ...(accessToken && { 'access-token': accessToken }),
+        },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(20_000),
+      })
+      const envelope = (await response.json()) as Envelope
+      // A task may have ended before it is paused.
+      if (envelope.code === ENDED) return {}
+      if (envelope.code === 200) {
+        if (latencies.length < MAX_LATENCIES) latencies.push(performance.now() - began)
+        return envelope.data
       }
-      await sleep(100)
+      refusals.set(envelope.code, (refusals.get(envelope.code) ?? 0) + 1)
+      const sentence = `${path} returned ${JSON.stringify(envelope)}`
+      throw envelope.code < 50000 ? new Refused(sentence) : new Error(sentence)
     }
+    const isTransient = (error: unknown) => !(error instanceof Refused)
+    return retryWithBackoff(attempt, { isTransient, firstMs: 100, maxMs: 100 })
   }
 
   return {
     refusals,
     latencies,
     async call(path, body) {
-      token ??= ask('/token/admin', { app_secret: appSecret }).then((record) => String(record.token))
-      return ask(path, body, await token)
+      token ??= send('/token/admin', { app_secret: appSecret }).then((record) => String(record.token))
+      return send(path, body, await token)
     },
     close: () => agent.destroy(),
   }

@@ -1,33 +1,33 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { vendorChannels } from '@herald/domain'
 import { percentile } from '../metric.ts'
-import { readBooks } from './books.ts'
 import { openCaller } from './caller.ts'
-import { compare, unheardOf } from './compare.ts'
+import { compare, countUnheard } from './compare.ts'
+import { type DeploymentOptions, startDeployment } from './deployment.ts'
 import { makeFault } from './faults.ts'
+import { readHeraldRecords } from './herald-records.ts'
 import { startLoad } from './load.ts'
-import { watchMissedAnswers } from './missed-answers.ts'
-import { untilQuiet } from './quiet.ts'
+import { watchLostResponses } from './lost-responses.ts'
 import { randomFrom } from './random.ts'
-import { measureRest, type Rest, settleDown } from './rest.ts'
+import { measureResources, type Resources, untilReleased } from './resources.ts'
 import { startSampling } from './sampling.ts'
 import { describeFault, type Fault, scheduleFaults } from './schedule.ts'
-import { type StageOptions, setStage } from './stage.ts'
+import { untilAllEnded } from './until-all-ended.ts'
 import { readLedgers } from './vendors.ts'
 
-export type DrillOptions = StageOptions & {
+export type DrillOptions = DeploymentOptions & {
   seconds: number
   /** Seconds between two faults. */
   every: number
-  /** Devices a second that the load asks for. */
+  /** Devices per second that the load requests. */
   rate: number
 }
 
 export type DrillReport = {
   options: DrillOptions
-  /** Of the load, and until everything had ended after it. */
+  /** Duration of the load, and from its end until all tasks had ended. */
   seconds: number
-  quietAfter: number
+  endedAfter: number
   faults: Fault[]
   restarts: number
   tasks: number
@@ -36,21 +36,21 @@ export type DrillReport = {
   duplicates: number
   duplicatesBound: number
   /** The parts of the bound. */
-  bound: { missedAnswers: number; underWay: number; lateAcknowledgements: number }
+  bound: { lostResponses: number; inFlight: number; lateAcknowledgements: number }
   lost: string[]
   unbalanced: string[]
-  /** Everything else that is not as promised. */
+  /** All other violations. */
   broken: string[]
   refusals: Record<string, number>
   latencies: { p50: number; p95: number; p99: number }
-  rest: { before: Rest; after: Rest }
+  resources: { before: Resources; after: Resources }
 }
 
 const SAMPLE_MS = 1000
-const QUIET_SECONDS = 240
-const REST_SECONDS = 90
+const END_SECONDS = 240
+const RELEASE_SECONDS = 90
 
-/** Real processes, mixed load and a schedule of faults; then Herald's books are held against those of everybody else. */
+/** Runs all processes under a mixed load and a schedule of faults, then compares Herald's records with all others. */
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const { seed, seconds, log } = options
   const closing: (() => Promise<unknown>)[] = []
@@ -58,19 +58,20 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const unbalanced: string[] = []
   try {
     const onBroken = (sentence: string) => void broken.push(sentence)
-    const stage = await setStage(options, closing, onBroken)
-    const { db, postgres, queue, vendors, cast, tenant, flock } = stage
+    const deployment = await startDeployment(options, closing, onBroken)
+    const { db, queue, vendors, processes, tenant, devices } = deployment
     const { population } = tenant
-    const before = await measureRest(cast, db, queue)
+    const measure = () => measureResources(processes, db, queue)
+    const before = await measure()
 
     const sampling = startSampling(db, SAMPLE_MS, unbalanced)
     closing.push(sampling.stop)
-    const missed = watchMissedAnswers(cast)
-    closing.push(missed.stop)
-    const caller = openCaller(cast.apis, tenant.appId, tenant.appSecret)
+    const lostResponses = watchLostResponses(processes)
+    closing.push(lostResponses.stop)
+    const caller = openCaller(processes.apis, tenant.appId, tenant.appSecret)
     closing.push(caller.close)
-    let underWay = 0
-    const places = { cast, db, postgres, queue, vendors, allow: (devices: number) => (underWay += devices) }
+    let inFlight = 0
+    const targets = { ...deployment, allow: (devices: number) => (inFlight += devices) }
     const load = startLoad({
       caller,
       db,
@@ -80,58 +81,51 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       onBroken,
     })
     closing.push(load.end)
-    const faults = scheduleFaults({ ...options, roles: cast.roles, channels: vendorChannels })
+    const faults = scheduleFaults({ ...options, processes: processes.list, channels: vendorChannels })
     const began = performance.now()
     const sinceStart = () => (performance.now() - began) / 1000
     const faulting = faults.map(async (fault) => {
       await sleep(fault.at * 1000)
       log(`${sinceStart().toFixed(1)} s  ${describeFault(fault)}`)
-      await makeFault(fault, places).catch((error: Error) => log(`  ended early: ${error.message}`))
+      await makeFault(fault, targets).catch((error: Error) => log(`  ended early: ${error.message}`))
     })
     closing.push(() => Promise.all(faulting))
     await sleep(seconds * 1000)
     await load.end()
     const loaded = sinceStart()
-    log(`${loaded.toFixed(1)} s  ${load.accepted.length} tasks accepted; no more load`)
+    log(`${loaded.toFixed(1)} s  ${load.accepted.length} tasks accepted, end of the load`)
     await Promise.all(faulting)
-    await flock.gather()
-    await untilQuiet(db, QUIET_SECONDS).catch((error: Error) => onBroken(error.message))
-    const quietAfter = sinceStart() - loaded
-    log(`${sinceStart().toFixed(1)} s  quiet`)
+    await devices.connectAll()
+    await untilAllEnded(db, END_SECONDS).catch((error: Error) => onBroken(error.message))
+    const endedAfter = sinceStart() - loaded
+    log(`${sinceStart().toFixed(1)} s  all tasks have ended`)
 
     const ledgers = await readLedgers(vendors)
-    const shown = await flock.shown()
-    const books = await readBooks(
-      db,
-      population.flockTag[1].map((n) => population.ids[n]!),
-    )
-    const findings = compare({ accepted: load.accepted, population, ledgers, shown, books })
-    // Its own idle connections would keep those of the APIs open.
+    const shown = await devices.shown()
+    const records = await readHeraldRecords(db, [...shown.keys()])
+    const findings = compare({ accepted: load.accepted, population, ledgers, shown, records })
+    // Its idle connections would keep descriptors of the APIs open.
     await caller.close()
-    const { rest, broken: restless } = await settleDown(
-      before,
-      () => measureRest(cast, db, queue),
-      REST_SECONDS,
-    )
-    log(`${sinceStart().toFixed(1)} s  at rest`)
+    const { after, leaks } = await untilReleased(before, measure, RELEASE_SECONDS)
+    log(`${sinceStart().toFixed(1)} s  resources measured`)
     await sampling.stop()
-    await missed.stop()
+    await lostResponses.stop()
     const bound = {
-      // Both count lost answers, each from its side; a worker that died forgot some, a vendor does not know of those that
-      // came too late.
-      missedAnswers: Math.max(unheardOf(ledgers), missed.count()),
-      underWay,
+      // Vendors and workers both count lost responses, and both miss some: a worker those of a killed process, a vendor those
+      // that arrived after the timeout.
+      lostResponses: Math.max(countUnheard(ledgers), lostResponses.count()),
+      inFlight,
       lateAcknowledgements: findings.lateAcknowledgements,
     }
-    const duplicatesBound = bound.missedAnswers + bound.underWay + bound.lateAcknowledgements
+    const duplicatesBound = bound.lostResponses + bound.inFlight + bound.lateAcknowledgements
     if (findings.duplicates > duplicatesBound)
-      broken.push(`${findings.duplicates} duplicates, ${duplicatesBound} are explained by faults`)
+      broken.push(`${findings.duplicates} duplicates, but faults explain only ${duplicatesBound}`)
     return {
       options,
       seconds: Math.round(loaded),
-      quietAfter: Math.round(quietAfter),
+      endedAfter: Math.round(endedAfter),
       faults,
-      restarts: [...cast.byName.values()].reduce((sum, process) => sum + process.restarts(), 0),
+      restarts: [...processes.byName.values()].reduce((sum, process) => sum + process.restarts(), 0),
       tasks: load.accepted.length,
       deliveries: findings.deliveries,
       samples: sampling.count(),
@@ -140,10 +134,10 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       bound,
       lost: findings.lost,
       unbalanced: [...unbalanced, ...findings.wrong],
-      broken: [...broken, ...restless],
+      broken: [...broken, ...leaks],
       refusals: Object.fromEntries(caller.refusals),
       latencies: percentiles(caller.latencies),
-      rest: { before, after: rest },
+      resources: { before, after },
     }
   } finally {
     for (const close of closing.reverse()) await close()

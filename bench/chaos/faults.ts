@@ -1,49 +1,44 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Faults } from '@herald/channels'
+import { retryWithBackoff, sleep, within } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
-import { type Cast, CONCURRENCY } from './cast.ts'
-import type { DrillPostgres } from './postgres-server.ts'
-import type { QueueServers } from './queue-servers.ts'
+import type { Faults } from '@herald/simulators'
+import type { Deployment } from './deployment.ts'
+import { CONCURRENCY, type Processes } from './processes.ts'
 import type { Fault, Storm } from './schedule.ts'
 import type { Supervised } from './supervised.ts'
-import type { Vendors } from './vendors.ts'
 
-export type FaultPlaces = {
-  cast: Cast
-  db: Database
-  postgres: DrillPostgres
-  queue: QueueServers
-  vendors: Vendors
-  /** So many devices may now get their push twice, because a worker cannot write down who has it. */
+export type FaultTargets = Deployment & {
+  /** Adds devices that may get their push twice, because a worker cannot record that it was sent. */
   allow(devices: number): void
 }
 
 /** Makes one fault and resolves when it is over. */
-export async function makeFault(fault: Fault, places: FaultPlaces): Promise<void> {
-  const { cast, postgres, queue } = places
+export async function makeFault(fault: Fault, targets: FaultTargets): Promise<void> {
+  const { processes, db, postgres, queue } = targets
   switch (fault.kind) {
     case 'kill': {
-      const victim = processOf(cast, fault.victim)
-      // Stopped first, so that what it has under way can be counted before it is gone.
+      const victim = processOf(processes, fault.victim)
+      // Stopped first, so that its recipients in flight can be counted before it is killed.
       victim.signal('SIGSTOP')
-      const counting = allowUnderWay(fault.victim, places)
-      await Promise.race([counting, sleep(MOST_STOPPED_MS)])
+      const counting = allowInFlight(fault.victim, targets)
+      await within(counting, MAX_STOPPED_MS, () => {})
       await victim.kill('SIGKILL')
       await counting
       return
     }
     case 'terminate': {
-      // A vendor that hangs is given up at the end of the drain.
-      await allowUnderWay(fault.victim, places)
-      await processOf(cast, fault.victim).kill('SIGTERM')
+      // Calls to a vendor that hangs are aborted at the end of the drain.
+      await allowInFlight(fault.victim, targets)
+      await processOf(processes, fault.victim).kill('SIGTERM')
       return
     }
     case 'freeze':
     case 'freeze-past-lease':
-      return processOf(cast, fault.victim).freeze(fault.seconds, () => allowUnderWay(fault.victim, places))
+      return processOf(processes, fault.victim).freeze(fault.seconds, () =>
+        allowInFlight(fault.victim, targets),
+      )
     case 'clock-jump':
-      return jumpClock(processOf(cast, fault.victim), fault.seconds)
+      return jumpClock(processOf(processes, fault.victim), fault.seconds)
     case 'queue-crash':
       return queue.crash(fault.node, fault.seconds)
     case 'queue-flush':
@@ -53,34 +48,34 @@ export async function makeFault(fault: Fault, places: FaultPlaces): Promise<void
     case 'postgres-crash':
       return postgres.crash(fault.signal)
     case 'table-lock':
-      return lockTable(places.db, fault.table, fault.seconds)
+      return lockTable(db, fault.table, fault.seconds)
     case 'slow-commits':
-      return slowCommits(places.db, fault.seconds)
+      return slowCommits(db, fault.seconds)
     case 'cut-clients':
-      cast.front.cut()
-      cast.native.cut()
+      processes.apiBalancer.cut()
+      processes.gatewayBalancer.cut()
       return
     case 'storm':
-      return brewStorm(places, fault.storm, fault.channels, fault.share, fault.seconds)
+      return disturbVendors(targets, fault.storm, fault.channels, fault.share, fault.seconds)
   }
 }
 
-function processOf({ byName }: Cast, name: string): Supervised {
+function processOf({ byName }: Processes, name: string): Supervised {
   const found = byName.get(name)
-  if (!found) throw new Error(`nobody plays ${name}`)
+  if (!found) throw new Error(`there is no process ${name}`)
   return found
 }
 
 const JOB_RECIPIENTS = 1000
-const MOST_STOPPED_MS = 1500
-/** Its rows stay as they are until its leases end, so that a Postgres that is away can be asked later. */
-const MOST_ASKING_MS = 20_000
+const MAX_STOPPED_MS = 1500
+/** The rows of a stopped worker do not change until its leases expire, so an unreachable Postgres is asked again. */
+const MAX_ASKING_MS = 20_000
 
-/** Counts the recipients that a worker holds unwritten; if Postgres stays away, the most it can hold. */
-async function allowUnderWay(name: string, { cast, db, allow }: FaultPlaces): Promise<void> {
-  const role = cast.roles.find((one) => one.name === name)
-  if (role?.part !== 'worker') return
-  for (const until = performance.now() + MOST_ASKING_MS; ; await sleep(200)) {
+/** Counts the recipients that a worker has in flight; if Postgres stays unreachable, the maximum it can have. */
+async function allowInFlight(name: string, { processes, db, allow }: FaultTargets): Promise<void> {
+  const victim = processes.list.find((one) => one.name === name)
+  if (victim?.role !== 'worker') return
+  for (const until = performance.now() + MAX_ASKING_MS; ; await sleep(200)) {
     try {
       const { rows } = await db.pool.query<{ devices: number }>(
         `SELECT coalesce(sum(length(status) - length(replace(status, '.', ''))), 0)::int AS devices FROM batch
@@ -89,7 +84,7 @@ async function allowUnderWay(name: string, { cast, db, allow }: FaultPlaces): Pr
       )
       return allow(rows[0]!.devices)
     } catch {
-      if (performance.now() > until) return allow(CONCURRENCY * JOB_RECIPIENTS * role.channels.length)
+      if (performance.now() > until) return allow(CONCURRENCY * JOB_RECIPIENTS * victim.channels.length)
     }
   }
 }
@@ -112,7 +107,7 @@ async function lockTable(db: Database, table: string, seconds: number): Promise<
   }
 }
 
-/** What a slow disk does to every commit: Postgres itself waits a tenth of a second before it flushes. */
+/** Simulates a slow disk: Postgres waits 0.1 s before it flushes a commit. */
 async function slowCommits(db: Database, seconds: number): Promise<void> {
   const set = async (delay: number, siblings: number) => {
     await db.pool.query(`ALTER SYSTEM SET commit_delay = ${delay}`)
@@ -121,15 +116,8 @@ async function slowCommits(db: Database, seconds: number): Promise<void> {
   }
   await set(100_000, 0)
   await sleep(seconds * 1000)
-  // A crash in between must not leave the disk slow for the rest of the drill.
-  for (;;) {
-    try {
-      await set(0, 5)
-      return
-    } catch {
-      await sleep(200)
-    }
-  }
+  // Repeated, because a crash of Postgres must not leave commits slow for the rest of the drill.
+  await retryWithBackoff(() => set(0, 5), { isTransient: () => true, firstMs: 200, maxMs: 200 })
 }
 
 const faultsOf: Record<Storm, (share: number) => Faults> = {
@@ -142,8 +130,8 @@ const faultsOf: Record<Storm, (share: number) => Faults> = {
   'expired-auth': () => ({ expireAuth: true }),
 }
 
-async function brewStorm(
-  { vendors }: FaultPlaces,
+async function disturbVendors(
+  { vendors }: FaultTargets,
   storm: Storm,
   channels: readonly VendorChannel[],
   share: number,

@@ -1,6 +1,6 @@
 /**
- * Loaded before a program of the drill, as `jumping-clock.ts?ms=3600000`: SIGUSR2 sets its clock ahead, the next one sets it right again. A process sees what
- * an adjusted machine shows it: Date jumps, timers and performance.now() do not.
+ * Imported before a program of the drill as `jumping-clock.ts?ms=3600000`: SIGUSR2 sets its clock ahead, the next one resets
+ * it. As after an adjustment of the machine's clock, Date jumps, timers and performance.now() do not.
  */
 const ahead = Number(new URL(import.meta.url).searchParams.get('ms'))
 const Real = Date

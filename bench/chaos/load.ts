@@ -1,27 +1,26 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import type { Caller } from './caller.ts'
-import { bodyOf, nextOrder, type Order } from './orders.ts'
 import type { Population } from './population.ts'
 import { between, type Random } from './random.ts'
+import { bodyOf, type NotifyRequest, nextRequest } from './requests.ts'
 
-/** An order that was answered with 200, under the id of the answer. */
-export type Accepted = { task: number; order: Order }
+/** A request that was answered with 200, and the task id of the response. */
+export type Accepted = { task: number; request: NotifyRequest }
 
 export type Load = {
-  /** Everything accepted so far. */
   accepted: readonly Accepted[]
-  /** Places no more orders; resolves when every order placed is answered and followed up. */
+  /** Sends no more requests; resolves when those in flight and their follow-ups are done. */
   end(): Promise<void>
 }
 
-/** Devices that wait; more are not asked for, so that the drill ends soon after its faults. */
-const MOST_PENDING = 40_000
-const MOST_UNANSWERED = 24
-/** Seconds of the rate that an outage may save up for later. */
-const SAVED_SECONDS = 8
+/** Pending devices above which no request is sent, so that the drill ends soon after its faults. */
+const MAX_PENDING = 40_000
+const MAX_IN_FLIGHT = 24
+/** How much of the rate is made up for after an outage. */
+const MAX_CREDIT_SECONDS = 8
 
-/** Mixed load at about `rate` devices a second, closed by what is still under way. */
+/** Mixed load of about `rate` devices per second; less while many are pending. */
 export function startLoad(options: {
   caller: Caller
   db: Database
@@ -32,26 +31,26 @@ export function startLoad(options: {
 }): Load {
   const { caller, db, population, random, rate, onBroken } = options
   const accepted: Accepted[] = []
-  /** Devices that still wait, by task. */
+  /** Pending devices by task. */
   const pending = new Map<number, number>()
-  const unanswered = new Set<Promise<void>>()
-  let over = false
+  const inFlight = new Set<Promise<void>>()
+  let ended = false
 
-  async function place(order: Order): Promise<void> {
-    const answers = await Promise.all(
-      Array.from({ length: order.copies }, () => caller.call('/push/notify', bodyOf(order))),
+  async function send(request: NotifyRequest): Promise<void> {
+    const responses = await Promise.all(
+      Array.from({ length: request.copies }, () => caller.call('/push/notify', bodyOf(request))),
     )
-    const ids = new Set(answers.map(({ task_id }) => Number(task_id)))
+    const ids = new Set(responses.map(({ task_id }) => Number(task_id)))
     const [task = Number.NaN] = ids
-    if (ids.size !== 1) onBroken(`copies of ${order.requestId} got the ids ${[...ids].join(', ')}`)
-    accepted.push({ task, order })
-    pending.set(task, order.devices.length)
-    if (order.turn === 'pause') {
+    if (ids.size !== 1) onBroken(`copies of ${request.requestId} got the ids ${[...ids].join(', ')}`)
+    accepted.push({ task, request })
+    pending.set(task, request.devices.length)
+    if (request.followUp === 'pause') {
       await sleep(between(random, 100, 600))
       await control('pause', task)
       await sleep(between(random, 500, 2500))
       await control('resume', task)
-    } else if (order.turn === 'cancel') {
+    } else if (request.followUp === 'cancel') {
       await sleep(between(random, 50, 800))
       await control('cancel', task)
     }
@@ -59,32 +58,32 @@ export function startLoad(options: {
 
   const control = (verb: string, task: number) => caller.call(`/push/task/${verb}`, { task_id: task })
 
-  const placing = (async () => {
+  const sending = (async () => {
     let credit = rate
     let last = performance.now()
-    for (let n = 0; !over; n++) {
-      const order = nextOrder(random, population, n)
+    for (let n = 0; !ended; n++) {
+      const request = nextRequest(random, population, n)
       for (;;) {
         const now = performance.now()
-        credit = Math.min(credit + ((now - last) / 1000) * rate, SAVED_SECONDS * rate)
+        credit = Math.min(credit + ((now - last) / 1000) * rate, MAX_CREDIT_SECONDS * rate)
         last = now
-        if (over) return
-        if (credit > 0 && sumOf(pending) < MOST_PENDING && unanswered.size < MOST_UNANSWERED) break
+        if (ended) return
+        if (credit > 0 && sumOf(pending) < MAX_PENDING && inFlight.size < MAX_IN_FLIGHT) break
         await sleep(10)
       }
-      credit -= order.devices.length
-      const placed = place(order).catch((error: Error) => onBroken(error.message))
-      unanswered.add(placed)
-      placed.finally(() => unanswered.delete(placed))
+      credit -= request.devices.length
+      const sent = send(request).catch((error: Error) => onBroken(error.message))
+      inFlight.add(sent)
+      sent.finally(() => inFlight.delete(sent))
     }
   })()
 
   const watching = (async () => {
-    while (!over) {
+    while (!ended) {
       await sleep(500)
       try {
-        for (const { id, over, waiting } of await readProgress(db, [...pending.keys()])) {
-          if (over) pending.delete(id)
+        for (const { id, ended, waiting } of await readProgress(db, [...pending.keys()])) {
+          if (ended) pending.delete(id)
           else if (waiting !== null) pending.set(id, waiting)
         }
       } catch {
@@ -96,19 +95,19 @@ export function startLoad(options: {
   return {
     accepted,
     async end() {
-      over = true
-      await Promise.all([placing, watching])
-      await Promise.all(unanswered)
+      ended = true
+      await Promise.all([sending, watching])
+      await Promise.all(inFlight)
     },
   }
 }
 
-type Progress = { id: number; over: boolean; waiting: number | null }
+type Progress = { id: number; ended: boolean; waiting: number | null }
 
-/** How many devices of each task wait; null while it is not planned. */
+/** Reads the number of pending devices of each task; null while it is not planned. */
 async function readProgress(db: Database, tasks: number[]): Promise<Progress[]> {
   const { rows } = await db.pool.query<Progress>(
-    `SELECT t.id, t.state IN ('finished', 'cancelled') AS over, CASE WHEN t.state = 'sending' THEN
+    `SELECT t.id, t.state IN ('finished', 'cancelled') AS ended, CASE WHEN t.state = 'sending' THEN
        (SELECT coalesce(sum(target - sent - failed - moved - expired - cancelled), 0) FROM counter WHERE task_id = t.id)
      END::int AS waiting FROM task t WHERE t.id = ANY($1::bigint[])`,
     [tasks],

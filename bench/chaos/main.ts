@@ -5,7 +5,7 @@ import { type QueueKind, queueKinds } from './schedule.ts'
 
 const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 2500] [--devices 16000] [--timeout 6] [--small] [--report]`
 
-/** A whole number of an option, or one sentence on stderr and exit code 1. */
+/** Returns the integer value of an option, or exits with an error. */
 function whole(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   return fail(`--${name} must be a whole number, not ${JSON.stringify(text)}`)

@@ -1,29 +1,37 @@
 import { saveCertificate } from '@herald/db/certificates'
-import { type ImportDevice, openDeviceImport } from '@herald/db/devices'
+import {
+  type ImportDevice,
+  listDevices,
+  openDeviceImport,
+  openPushTokens,
+  type PushTokens,
+} from '@herald/db/devices'
 import type { Database, Sealer } from '@herald/db/store'
 import { createApplication, createUser } from '@herald/db/tenants'
-import { type VendorChannel, vendorChannels } from '@herald/domain'
-import { certificateFields, type DemoCredentials, demoToken, packageName } from '@herald/standalone'
+import { cardOf, type VendorChannel, vendorChannels } from '@herald/domain'
+import { packageName } from '@herald/simulators'
+import { type DemoCredentials, demoCertificate, demoToken } from '@herald/standalone'
+import { unlimited } from '../pipeline/deployment.ts'
 
-/** What a device has by its number: tokens that live, tokens that are dead, a place in the flock on the native channel. */
-export type DeviceKind = { alive: VendorChannel[]; dead: VendorChannel[]; flock: boolean }
+/** Channels on which a device has a valid token or a dead one, and whether it connects to the native channel. */
+export type DeviceKind = { alive: VendorChannel[]; dead: VendorChannel[]; native: boolean }
 
 const single = vendorChannels.flatMap((channel) =>
-  Array.from({ length: 9 }, (): DeviceKind => ({ alive: [channel], dead: [], flock: false })),
+  Array.from({ length: 9 }, (): DeviceKind => ({ alive: [channel], dead: [], native: false })),
 )
 const several: DeviceKind[] = [
-  { alive: ['fcm'], dead: ['xiaomi'], flock: false },
-  { alive: ['fcm'], dead: ['meizu'], flock: false },
-  { alive: ['huawei', 'oppo'], dead: [], flock: false },
-  { alive: ['honor', 'fcm'], dead: [], flock: false },
-  { alive: [], dead: ['vivo'], flock: false },
+  { alive: ['fcm'], dead: ['xiaomi'], native: false },
+  { alive: ['fcm'], dead: ['meizu'], native: false },
+  { alive: ['huawei', 'oppo'], dead: [], native: false },
+  { alive: ['honor', 'fcm'], dead: [], native: false },
+  { alive: [], dead: ['vivo'], native: false },
 ]
 const connected = Array.from(
   { length: 6 },
   (_, i): DeviceKind => ({
     alive: i % 2 === 0 ? [] : [vendorChannels[(i + 1) % vendorChannels.length]!],
     dead: [],
-    flock: true,
+    native: true,
   }),
 )
 const kinds = [...single, ...several, ...connected]
@@ -31,7 +39,7 @@ const kinds = [...single, ...several, ...connected]
 export const kindOf = (n: number): DeviceKind => kinds[n % kinds.length]!
 const tokens = new Map<string, string>()
 
-/** Remembered: the comparison at the end asks for a million of them. */
+/** Cached, because the comparison at the end needs a million of them. */
 export function tokenOf(n: number, channel: VendorChannel): string {
   const name = `${channel}/${n}`
   const known = tokens.get(name) ?? demoToken(channel, guidOf(n))
@@ -45,18 +53,18 @@ const SMALL_TAGS = 200
 const OWNERS = 50
 const OWNED = 1000
 
-/** Nothing of theirs is alive and the inbox would keep their messages for a day, so only vendors' tasks name them. */
-const isLost = (n: number) => kindOf(n).alive.length === 0 && !kindOf(n).flock
+/** The inbox would keep messages to these devices for a day, so only tasks for vendors target them. */
+const isUnreachable = (n: number) => kindOf(n).alive.length === 0 && !kindOf(n).native
 
-/** Who belongs to which tag and user, by number; aliases are the number itself. */
+/** Devices by their number, and the numbers of each tag and user. */
 export type Population = {
   size: number
   numbers: readonly number[]
   broadcastTags: ReadonlyMap<string, readonly number[]>
   smallTags: ReadonlyMap<string, readonly number[]>
-  flockTag: readonly [string, readonly number[]]
+  nativeTag: readonly [string, readonly number[]]
   owners: ReadonlyMap<string, readonly number[]>
-  /** Herald's own device id and push token by number, filled when the devices are made. */
+  /** Herald's device id and push token by number. */
   ids: number[]
   pushTokens: string[]
 }
@@ -65,7 +73,7 @@ export const aliasOf = (n: number) => `alias-${n}`
 
 export type Tenant = { appId: string; appSecret: string; population: Population }
 
-/** An application with certificates of all eight vendors and devices of every kind. */
+/** Creates an application with certificates of all vendors and devices of every kind. */
 export async function createTenant(
   db: Database,
   sealer: Sealer,
@@ -76,67 +84,67 @@ export async function createTenant(
   const made = await createApplication(db, { appId, appSecret, name: 'Chaos', packageName })
   if (made === 'taken') throw new Error('the database is not new')
   for (const channel of vendorChannels) {
-    const { extra, ...fields } = certificateFields[channel](credentials)
+    const { extra, ...fields } = demoCertificate(channel, credentials)
     await saveCertificate(db, sealer, {
       application: appId,
       channel,
       environment: 'production',
       name: channel,
       ...fields,
-      extra: { ...extra, limits: { requests_per_s: 1_000_000, devices_per_s: 1_000_000 } },
+      extra: { ...extra, ...unlimited },
     })
   }
-  return { appId, appSecret, population: await populate(db, appId, size) }
+  return { appId, appSecret, population: await populate(db, await openPushTokens(db, sealer), appId, size) }
 }
 
-async function populate(db: Database, appId: string, size: number): Promise<Population> {
+async function populate(db: Database, tokens: PushTokens, appId: string, size: number): Promise<Population> {
   const numbers = Array.from({ length: size }, (_, n) => n)
-  const reachable = numbers.filter((n) => !isLost(n))
+  const reachable = numbers.filter((n) => !isUnreachable(n))
   const owners: string[] = []
   for (let u = 0; u < OWNERS; u++) {
     const user = await createUser(db, { appId }, { username: `owner-${u}`, passwordHash: '' })
     if ('taken' in user) throw new Error(`the user owner-${u} is taken`)
     owners.push(String(user.userId))
   }
-  const flock = numbers.filter((n) => kindOf(n).flock)
   const population: Population = {
     size,
     numbers,
-    broadcastTags: group(reachable, (n) => `broadcast-${n % BROADCAST_TAGS}`),
-    smallTags: group(reachable, (n) => `small-${n % SMALL_TAGS}`),
-    flockTag: ['flock', flock],
-    owners: group(
+    broadcastTags: Map.groupBy(reachable, (n) => `broadcast-${n % BROADCAST_TAGS}`),
+    smallTags: Map.groupBy(reachable, (n) => `small-${n % SMALL_TAGS}`),
+    nativeTag: ['native', numbers.filter((n) => kindOf(n).native)],
+    owners: Map.groupBy(
       reachable.filter((n) => n < OWNED),
       (n) => owners[n % OWNERS]!,
     ),
     ids: [],
     pushTokens: [],
   }
-  const devices = openDeviceImport(db, appId)
+  const devices = openDeviceImport(db, tokens, appId)
   for (let from = 0; from < size; from += 2000)
     await devices.add(numbers.slice(from, from + 2000).map((n) => deviceOf(n, owners)))
-  const { rows } = await db.pool.query<{ id: number; guid: string; token: string }>(
-    'SELECT id, guid, push_token AS token FROM device WHERE app_id = $1',
-    [appId],
-  )
-  for (const { id, guid, token } of rows) {
-    const n = Number(guid.slice('device-'.length))
-    population.ids[n] = id
-    population.pushTokens[n] = token
+  for (let after = 0, page = 1000; page === 1000; ) {
+    const list = await listDevices(db, tokens, { appId }, {}, { after: BigInt(after), limit: 1000 })
+    for (const { deviceId, guid, pushToken } of list) {
+      const n = Number(guid.slice('device-'.length))
+      population.ids[n] = deviceId
+      population.pushTokens[n] = pushToken
+      after = deviceId
+    }
+    page = list.length
   }
   await db.pool.query('VACUUM ANALYZE device, binding, device_tag')
   return population
 }
 
 function deviceOf(n: number, owners: readonly string[]): ImportDevice {
-  const { alive, dead, flock } = kindOf(n)
-  const tags = isLost(n) ? [] : [`broadcast-${n % BROADCAST_TAGS}`, `small-${n % SMALL_TAGS}`]
+  const { alive, dead, native } = kindOf(n)
+  const tags = isUnreachable(n) ? [] : [`broadcast-${n % BROADCAST_TAGS}`, `small-${n % SMALL_TAGS}`]
   return {
     guid: guidOf(n),
-    platform: alive.includes('apns') ? 'ios' : 'android',
+    platform: alive.some((channel) => cardOf(channel).solePlatform === 'ios') ? 'ios' : 'android',
     alias: aliasOf(n),
-    userId: n < OWNED && !isLost(n) ? owners[n % OWNERS] : undefined,
-    tags: flock ? [...tags, 'flock'] : tags,
+    userId: n < OWNED && !isUnreachable(n) ? owners[n % OWNERS] : undefined,
+    tags: native ? [...tags, 'native'] : tags,
     bindings: [...alive, ...dead].map((channel) => ({
       channel,
       token: tokenOf(n, channel),
@@ -145,16 +153,7 @@ function deviceOf(n: number, owners: readonly string[]): ImportDevice {
   }
 }
 
-function group(numbers: readonly number[], nameOf: (n: number) => string): Map<string, number[]> {
-  const groups = new Map<string, number[]>()
-  for (const n of numbers) {
-    const name = nameOf(n)
-    groups.set(name, [...(groups.get(name) ?? []), n])
-  }
-  return groups
-}
-
-/** Tokens of a channel that the vendor calls dead. */
+/** Returns the tokens that the vendor reports as dead. */
 export function deadTokens({ numbers }: Population, channel: VendorChannel): string[] {
   return numbers.filter((n) => kindOf(n).dead.includes(channel)).map((n) => tokenOf(n, channel))
 }

@@ -6,21 +6,21 @@ import { startPostgres } from '@herald/embedded'
 
 export type DrillPostgres = {
   url: string
-  /** Ends it as given and starts it again on the same port. */
+  /** Sends the signal and starts Postgres again on the same port. */
   crash(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void>
   stop(): Promise<void>
 }
 
-/** Every process has a pool, and on the Postgres queue a second one. */
+/** Every process has a pool, and a second one if the queue is in Postgres. */
 const CONNECTIONS = 400
 
-/** A Postgres that writes everything down before it answers, can be killed, and comes back. */
+/** Starts a durable Postgres that can be killed and restarted. */
 export async function startDrillPostgres(): Promise<DrillPostgres> {
   const dir = mkdtempSync(join(tmpdir(), 'herald-chaos-'))
   const options = { dir, durable: true, settings: { max_connections: String(CONNECTIONS) } }
   let running = await startPostgres(options)
   let starting: Promise<void> = Promise.resolve()
-  // It runs detached from us, so that a Ctrl-C does not end it first; a drill that is broken off must not leave it behind.
+  // Postgres runs detached, so that Ctrl-C does not end it first; an interrupted drill must stop it.
   const end = () => {
     process.kill(running.pid, 'SIGQUIT')
     rmSync(dir, { recursive: true, force: true })
@@ -30,7 +30,7 @@ export async function startDrillPostgres(): Promise<DrillPostgres> {
   return {
     url: running.url,
     crash(signal) {
-      // One at a time: a crash during the recovery from another waits for it.
+      // A crash during the recovery from another one waits for its end.
       starting = starting.then(async () => {
         process.kill(running.pid, signal)
         running = await startPostgres({ ...options, port: running.port })

@@ -2,18 +2,18 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { sleep } from '@herald/async'
 import { freePort, type RunningProcess, startProcess, startRedis, until } from '@herald/testkit'
 import type { QueueKind } from './schedule.ts'
 
 export type QueueServers = {
   url: string
-  /** Lost for so long, with all it held; behind Sentinels and in a Cluster a replica takes over meanwhile. */
+  /** Kills a server with all its data and restarts it after `seconds`. With Sentinel or Cluster a replica takes over. */
   crash(node: number, seconds: number): Promise<void>
   flush(node: number): Promise<void>
   freeze(node: number, seconds: number): Promise<void>
-  /** Connections of clients, over all servers. */
+  /** Number of client connections of all servers. */
   connections(): Promise<number>
   stop(): Promise<void>
 }
@@ -45,7 +45,7 @@ type Node = {
   remove(): Promise<void>
 }
 
-/** A redis-server that keeps its port and its folder, but no data, over restarts. */
+/** A redis-server that keeps its port, but no data, over restarts. */
 async function createNode(args: readonly string[] = []): Promise<Node> {
   const port = await freePort()
   const dir = mkdtempSync(join(tmpdir(), 'herald-chaos-redis-'))
@@ -66,7 +66,7 @@ async function createNode(args: readonly string[] = []): Promise<Node> {
         await sleep(seconds * 1000)
         process.kill(pid, 'SIGCONT')
       } catch {
-        // Another fault ended it meanwhile.
+        // Another fault has killed it.
       }
     },
     async remove() {
@@ -78,7 +78,7 @@ async function createNode(args: readonly string[] = []): Promise<Node> {
   return node
 }
 
-/** What faults do to a set of nodes, of which `reachable` are those that hold jobs now. */
+/** Faults for a set of nodes; `reachable` returns those that have jobs now. */
 function serversOver(url: string, nodes: readonly Node[], reachable: () => Promise<readonly Node[]>) {
   let inTurn = Promise.resolve()
   const choose = async (node: number) => {
@@ -87,7 +87,7 @@ function serversOver(url: string, nodes: readonly Node[], reachable: () => Promi
   }
   return {
     url,
-    /** One at a time: two nodes lost at once would be two faults' worth of data that nobody promised to keep. */
+    /** One at a time: no guarantee covers the loss of two nodes at once. */
     crash(node: number, seconds: number): Promise<void> {
       inTurn = inTurn.then(async () => {
         const victim = await choose(node)
@@ -153,7 +153,7 @@ async function startSentinels(): Promise<QueueServers> {
   const servers = serversOver(`redis-sentinel://${hosts}/${MASTER}`, nodes, master)
   return {
     ...servers,
-    // Long enough for the Sentinels to agree: otherwise it would be a restart.
+    // Long enough for the Sentinels to elect a new master.
     crash: (node, seconds) => servers.crash(node, seconds + 3),
     async stop() {
       await servers.stop()

@@ -1,6 +1,7 @@
 import type { DrillReport } from './drill.ts'
+import type { Fault } from './schedule.ts'
 
-/** The one line that a run ends with. */
+/** The last line of the output. */
 export function summaryOf(report: DrillReport) {
   const { options, seconds, faults, tasks, deliveries, lost, unbalanced, duplicates, duplicatesBound } =
     report
@@ -24,11 +25,12 @@ export function isGood({ lost, unbalanced, broken }: DrillReport): boolean {
 
 const figure = (value: number) => value.toLocaleString('en')
 
-/** The run as a section of Markdown. */
+/** Returns the run as a section of Markdown. */
 export function writeReport(report: DrillReport): string {
-  const { options, bound, rest, latencies } = report
+  const { options, bound, resources, latencies } = report
+  const { before, after } = resources
   const rows: [string, string][] = [
-    ['load', `${report.seconds} s, then ${report.quietAfter} s until all tasks had ended`],
+    ['load', `${report.seconds} s, then ${report.endedAfter} s until all tasks had ended`],
     ['tasks accepted', figure(report.tasks)],
     [
       'device deliveries',
@@ -43,7 +45,7 @@ export function writeReport(report: DrillReport): string {
     ['duplicates', `${figure(report.duplicates)}, bound ${figure(report.duplicatesBound)}`],
     [
       'parts of the bound',
-      `${figure(bound.missedAnswers)} with a lost vendor response, ${figure(bound.underWay)} in flight in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
+      `${figure(bound.lostResponses)} with a lost vendor response, ${figure(bound.inFlight)} in flight in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
     ],
     [
       'API calls',
@@ -55,10 +57,10 @@ export function writeReport(report: DrillReport): string {
         .map(([code, count]) => `${code}: ${count}`)
         .join(', ') || 'none',
     ],
-    ['memory before → after, MB', beforeAfter(rest.before.memory, rest.after.memory)],
-    ['file descriptors before → after', beforeAfter(rest.before.descriptors, rest.after.descriptors)],
-    ['Postgres connections', `${rest.before.postgres} before, ${rest.after.postgres} after`],
-    ['queue connections', `${rest.before.queue} before, ${rest.after.queue} after`],
+    ['memory before → after, MB', beforeAfter(before.memory, after.memory)],
+    ['file descriptors before → after', beforeAfter(before.descriptors, after.descriptors)],
+    ['Postgres connections', `${before.postgres} before, ${after.postgres} after`],
+    ['queue connections', `${before.queue} before, ${after.queue} after`],
   ]
   return [
     `### ${options.queue} queue, seed ${options.seed}`,
@@ -79,15 +81,13 @@ export function writeReport(report: DrillReport): string {
 
 function beforeAfter(before: Record<string, number>, after: Record<string, number>): string {
   return Object.keys(after)
-    .map((part) => `${part} ${before[part]} → ${after[part]}`)
+    .map((role) => `${role} ${before[role]} → ${after[role]}`)
     .join(', ')
 }
 
 function countByKind({ faults }: DrillReport): [string, number][] {
-  const counts = new Map<string, number>()
-  for (const fault of faults) {
-    const kind = fault.kind === 'storm' ? `storm of ${fault.storm}` : fault.kind
-    counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  }
-  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+  const kindOf = (fault: Fault) => (fault.kind === 'storm' ? `storm of ${fault.storm}` : fault.kind)
+  return [...Map.groupBy(faults, kindOf)]
+    .map(([kind, all]): [string, number] => [kind, all.length])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
 }

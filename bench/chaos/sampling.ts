@@ -1,15 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { findImbalances } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 
 export type Sampling = { count(): number; stop(): Promise<void> }
 
-/** Looks at the balance of every task and channel now and then, whatever else happens; tells what is out of it. */
+/** Checks the balance of all counters every `everyMs`; adds a sentence to `wrong` for each that is out of balance. */
 export function startSampling(db: Database, everyMs: number, wrong: string[]): Sampling {
-  const over = new AbortController()
+  const ending = new AbortController()
   let samples = 0
   const running = (async () => {
-    while (!over.signal.aborted) {
+    while (!ending.signal.aborted) {
       try {
         for (const row of (await findImbalances(db)).slice(0, 5))
           wrong.push(`out of balance: ${JSON.stringify(row)}`)
@@ -17,13 +17,13 @@ export function startSampling(db: Database, everyMs: number, wrong: string[]): S
       } catch {
         // Postgres is being killed or restarted.
       }
-      await sleep(everyMs, undefined, { signal: over.signal }).catch(() => {})
+      await sleep(everyMs, ending.signal)
     }
   })()
   return {
     count: () => samples,
     async stop() {
-      over.abort()
+      ending.abort()
       await running
     },
   }

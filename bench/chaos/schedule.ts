@@ -4,123 +4,103 @@ import { between, pick, type Random, randomFrom, shuffle } from './random.ts'
 export const queueKinds = ['redis', 'postgres', 'sentinel', 'cluster'] as const
 export type QueueKind = (typeof queueKinds)[number]
 
-/** One process of the drill; `channels` are those whose vendors it sends to. */
-export type Role = { name: string; part: 'api' | 'planner' | 'worker' | 'gateway'; channels: VendorChannel[] }
+/** One process of the drill; a worker sends to the vendors of its `channels`. */
+export type DrillProcess = {
+  name: string
+  role: 'api' | 'planner' | 'worker' | 'gateway'
+  channels: VendorChannel[]
+}
 
 export type Storm = 'throttle' | 'unavailable' | 'hang' | 'cut' | 'latency' | 'goaway' | 'expired-auth'
 
-export type Fault = { at: number } & (
+type Kind =
   | { kind: 'kill' | 'terminate'; victim: string }
-  | { kind: 'freeze' | 'freeze-past-lease'; victim: string; seconds: number }
-  | { kind: 'clock-jump'; victim: string; seconds: number }
-  | { kind: 'queue-crash'; node: number; seconds: number }
+  | { kind: 'freeze' | 'freeze-past-lease' | 'clock-jump'; victim: string; seconds: number }
+  | { kind: 'queue-crash' | 'queue-freeze'; node: number; seconds: number }
   | { kind: 'queue-flush'; node: number }
-  | { kind: 'queue-freeze'; node: number; seconds: number }
   | { kind: 'postgres-crash'; signal: 'SIGKILL' | 'SIGQUIT' }
   | { kind: 'table-lock'; table: string; seconds: number }
   | { kind: 'slow-commits'; seconds: number }
   | { kind: 'storm'; storm: Storm; channels: VendorChannel[]; share: number; seconds: number }
   | { kind: 'cut-clients' }
-)
+export type Fault = { at: number } & Kind
 
-/** Seconds: a lease of 30, and time for the planner to give the batches to somebody else. */
+/** Seconds: a lease lasts 30, and the planner needs time to give the batches to another worker. */
 const PAST_LEASE = 34
 const hotTables = ['counter', 'batch', 'task', 'binding', 'inbox', 'receipt']
 
-type Hand = { random: Random; roles: readonly Role[]; channels: readonly VendorChannel[] }
-type Card = (hand: Hand) => Fault
+type Choice = {
+  random: Random
+  processes: readonly DrillProcess[]
+  channels: readonly VendorChannel[]
+}
+/** Draws the details of a fault. */
+type Draw = (choice: Choice) => Kind
 
-const victim = ({ random, roles }: Hand) => pick(random, roles).name
-const worker = ({ random, roles }: Hand) =>
+const victim = ({ random, processes }: Choice) => pick(random, processes).name
+const worker = ({ random, processes }: Choice) =>
   pick(
     random,
-    roles.filter(({ part }) => part === 'worker'),
+    processes.filter(({ role }) => role === 'worker'),
   ).name
-const seconds = ({ random }: Hand, least: number, most: number) => between(random, least, most)
+const number = ({ random }: Choice, min: number, max: number) => between(random, min, max)
 
-const kill: Card = (hand) => ({ at: 0, kind: 'kill', victim: victim(hand) })
-const terminate: Card = (hand) => ({ at: 0, kind: 'terminate', victim: victim(hand) })
-const freeze: Card = (hand) => ({ at: 0, kind: 'freeze', victim: victim(hand), seconds: seconds(hand, 1, 4) })
-const freezePastLease: Card = (hand) => ({
-  at: 0,
+const kill: Draw = (choice) => ({ kind: 'kill', victim: victim(choice) })
+const terminate: Draw = (choice) => ({ kind: 'terminate', victim: victim(choice) })
+const freeze: Draw = (choice) => ({ kind: 'freeze', victim: victim(choice), seconds: number(choice, 1, 4) })
+const freezePastLease: Draw = (choice) => ({
   kind: 'freeze-past-lease',
-  victim: worker(hand),
+  victim: worker(choice),
   seconds: PAST_LEASE,
 })
-const jump: Card = (hand) => ({
-  at: 0,
+const clockJump: Draw = (choice) => ({
   kind: 'clock-jump',
-  victim: victim(hand),
-  seconds: seconds(hand, 3, 8),
+  victim: victim(choice),
+  seconds: number(choice, 3, 8),
 })
-const queueCrash: Card = (hand) => ({
-  at: 0,
-  kind: 'queue-crash',
-  node: seconds(hand, 0, 99),
-  seconds: seconds(hand, 1, 5),
-})
-const queueFlush: Card = (hand) => ({ at: 0, kind: 'queue-flush', node: seconds(hand, 0, 99) })
-const queueFreeze: Card = (hand) => ({
-  at: 0,
-  kind: 'queue-freeze',
-  node: seconds(hand, 0, 99),
-  seconds: seconds(hand, 1, 5),
-})
-const postgresCrash: Card = ({ random }) => ({
-  at: 0,
+const queueFault =
+  (kind: 'queue-crash' | 'queue-freeze'): Draw =>
+  (choice) => ({ kind, node: number(choice, 0, 99), seconds: number(choice, 1, 5) })
+const queueFlush: Draw = (choice) => ({ kind: 'queue-flush', node: number(choice, 0, 99) })
+const postgresCrash: Draw = ({ random }) => ({
   kind: 'postgres-crash',
   signal: pick(random, ['SIGKILL', 'SIGQUIT'] as const),
 })
-const tableLock: Card = (hand) => ({
-  at: 0,
+const tableLock: Draw = (choice) => ({
   kind: 'table-lock',
-  table: pick(hand.random, hotTables),
-  seconds: seconds(hand, 1, 4),
+  table: pick(choice.random, hotTables),
+  seconds: number(choice, 1, 4),
 })
-const slowCommits: Card = (hand) => ({ at: 0, kind: 'slow-commits', seconds: seconds(hand, 2, 5) })
-const cutClients: Card = () => ({ at: 0, kind: 'cut-clients' })
+const slowCommits: Draw = (choice) => ({ kind: 'slow-commits', seconds: number(choice, 2, 5) })
+const cutClients: Draw = () => ({ kind: 'cut-clients' })
 
 const storm =
-  (name: Storm, share: (random: Random) => number, only?: readonly VendorChannel[]): Card =>
-  (hand) => ({
-    at: 0,
+  (name: Storm, share: (random: Random) => number, only?: readonly VendorChannel[]): Draw =>
+  (choice) => ({
     kind: 'storm',
     storm: name,
     channels: shuffle(
-      hand.random,
-      hand.channels.filter((channel) => only === undefined || only.includes(channel)),
-    ).slice(0, between(hand.random, 1, 3)),
-    share: share(hand.random),
-    seconds: seconds(hand, 2, 8),
+      choice.random,
+      choice.channels.filter((channel) => only === undefined || only.includes(channel)),
+    ).slice(0, between(choice.random, 1, 3)),
+    share: share(choice.random),
+    seconds: number(choice, 2, 8),
   })
 
-const most = (random: Random) => 0.5 + random() / 2
-const some = (random: Random) => 0.1 + random() / 4
+const largeShare = (random: Random) => 0.5 + random() / 2
+const smallShare = (random: Random) => 0.1 + random() / 4
 
-const everywhere: readonly Card[] = [
-  kill,
-  kill,
-  kill,
-  kill,
-  kill,
-  kill,
-  terminate,
-  freeze,
-  freeze,
-  freezePastLease,
-  jump,
-  postgresCrash,
-  tableLock,
-  tableLock,
-  slowCommits,
-  cutClients,
-  storm('throttle', most),
-  storm('unavailable', most),
-  storm('hang', some),
-  storm('cut', some),
+const onEveryQueue: readonly Draw[] = [
+  ...Array<Draw>(6).fill(kill),
+  ...[terminate, freeze, freeze, freezePastLease, clockJump],
+  ...[postgresCrash, tableLock, tableLock, slowCommits, cutClients],
+  storm('throttle', largeShare),
+  storm('unavailable', largeShare),
+  storm('hang', smallShare),
+  storm('cut', smallShare),
   storm('latency', (random) => 0.2 + random()),
   storm('goaway', () => 50, ['apns', 'fcm']),
-  // Not at APNs, which lets a token be replaced early once in twenty minutes: a second time is a clock that is wrong.
+  // Not at APNs, which accepts a new token only once in twenty minutes.
   storm(
     'expired-auth',
     () => 1,
@@ -128,41 +108,35 @@ const everywhere: readonly Card[] = [
   ),
 ]
 
-const byQueue: Record<QueueKind, readonly Card[]> = {
-  redis: [queueCrash, queueCrash, queueFlush, queueFreeze],
-  sentinel: [queueCrash, queueCrash, queueFlush, queueFreeze],
-  cluster: [queueCrash, queueCrash, queueFlush, queueFreeze],
-  // The queue lives where the rows live: it goes down with them.
-  postgres: [postgresCrash],
-}
+const onRedis = [queueFault('queue-crash'), queueFault('queue-crash'), queueFlush, queueFault('queue-freeze')]
 
 /**
- * The faults of a run, a pure function of its arguments. Cards are dealt in shuffled rounds, so that a long run has every kind
- * in the same proportion; a run too short for a freeze past the lease leaves that one out.
+ * Returns the faults of a run, which depend on the arguments only. Kinds are drawn in shuffled rounds, so that a long run has
+ * all of them in the same proportion; a run too short for `freeze-past-lease` leaves it out.
  */
 export function scheduleFaults(options: {
   seed: number
   seconds: number
   every: number
   queue: QueueKind
-  roles: readonly Role[]
+  processes: readonly DrillProcess[]
   channels: readonly VendorChannel[]
 }): Fault[] {
   const random = randomFrom(options.seed)
-  const hand = { random, roles: options.roles, channels: options.channels }
-  const deck = [...everywhere, ...byQueue[options.queue]].filter(
-    (card) => card !== freezePastLease || options.seconds >= 2 * PAST_LEASE,
+  const choice = { random, processes: options.processes, channels: options.channels }
+  // A queue in Postgres fails together with Postgres.
+  const all = [...onEveryQueue, ...(options.queue === 'postgres' ? [postgresCrash] : onRedis)].filter(
+    (draw) => draw !== freezePastLease || options.seconds >= 2 * PAST_LEASE,
   )
   const faults: Fault[] = []
-  let round: Card[] = []
+  let round: Draw[] = []
   for (let at = Math.min(2, options.every); at < options.seconds; at += options.every) {
-    if (round.length === 0) round = shuffle(random, deck)
-    faults.push({ ...round.pop()!(hand), at })
+    if (round.length === 0) round = shuffle(random, all)
+    faults.push({ ...round.pop()!(choice), at })
   }
   return faults
 }
 
-/** The fault in words. */
 export function describeFault(fault: Fault): string {
   switch (fault.kind) {
     case 'kill':

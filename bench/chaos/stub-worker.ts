@@ -1,11 +1,11 @@
-import { stubChannel } from '@herald/channels'
 import { runProgram } from '@herald/program'
+import { stubChannel } from '@herald/testkit'
 import { workersOf } from './workers-of.ts'
 
 const [url] = process.argv.slice(2)
 if (!url) throw new Error('usage: stub-worker.ts <stub url>')
 
-/** Channels that speak to the stub; the API and the planner know them as the real ones. */
+/** Channels that send to the stub; for the API and the planner they are real ones. */
 const stubbed = ['xiaomi', 'oppo', 'huawei'] as const
 const adapters = stubbed.map((name) => stubChannel(name, { url, onePerDevice: name === 'xiaomi' }))
 

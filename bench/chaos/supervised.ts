@@ -1,26 +1,23 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { startApp } from '@herald/testkit'
 
 export type Supervised = {
   name: string
-  /** The process of now; it changes with every restart. */
+  /** Changes with every restart. */
   pid(): number
-  /** kill -9, or another signal; the supervisor starts it anew at once. Answers its exit code. */
+  /** Sends SIGKILL by default and resolves with the exit code. The supervisor restarts the process at once. */
   kill(signal?: NodeJS.Signals): Promise<number | null>
-  /**
-   * SIGSTOP, and SIGCONT after so many seconds: a process that sleeps through its leases and does not know it. `asleep` runs
-   * while nothing of it can move.
-   */
-  freeze(seconds: number, asleep?: () => Promise<void>): Promise<void>
-  /** Sends a signal and goes on; false when nobody was there. */
+  /** Stops the process for `seconds` with SIGSTOP; `whileFrozen` runs during that time. */
+  freeze(seconds: number, whileFrozen?: () => Promise<void>): Promise<void>
+  /** Sends a signal without waiting; returns false if there is no process. */
   signal(signal: NodeJS.Signals): boolean
-  /** SIGTERM, or another signal, and no new start. */
+  /** Sends SIGTERM by default; the process is not restarted. */
   stop(signal?: NodeJS.Signals): Promise<void>
   restarts(): number
   output(): string
 }
 
-/** A process that is started again whenever it ends, as any deployment would. */
+/** Runs a program and restarts it whenever it exits, as deployments do. */
 export function supervise(name: string, args: string[], env: Record<string, string>): Supervised {
   const [main = '', ...rest] = args
   let stopped = false
@@ -59,13 +56,13 @@ export function supervise(name: string, args: string[], env: Record<string, stri
     async kill(signal = 'SIGKILL') {
       return (await current.stop(signal)).code
     },
-    async freeze(seconds, asleep) {
+    async freeze(seconds, whileFrozen) {
       const { pid } = current
       if (!send(pid, 'SIGSTOP')) return
       try {
-        await Promise.all([sleep(seconds * 1000), asleep?.()])
+        await Promise.all([sleep(seconds * 1000), whileFrozen?.()])
       } finally {
-        // Unless it was killed in its sleep.
+        // It may have been killed while it was frozen.
         send(pid, 'SIGCONT')
       }
     },

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Address, type AddressName, cards } from '@herald/channels/cards'
 import type { VendorChannel } from '@herald/domain'
 import { readSettings } from '@herald/settings'
 import { keepDemoCredentials, startSimulators } from '@herald/standalone'
@@ -7,23 +8,20 @@ import { keepDemoCredentials, startSimulators } from '@herald/standalone'
 export type VendorsReady = { urls: Record<string, string>; env: Record<string, string> }
 export type ReceiptAddress = { channel: VendorChannel; url: string }
 
-/** All vendors of the drill in a process of their own: `vendors-process.ts <folder of the credentials>`. */
+// Run by vendors.ts: `vendors-process.ts <folder of the credentials>`.
 const [dir = '.'] = process.argv.slice(2)
 const simulation = await startSimulators(readSettings({}).settings, await keepDemoCredentials(dir))
+const { vendorUrls, vendorCa } = simulation.settings
 const authorities = join(dir, 'vendors.pem')
-writeFileSync(authorities, simulation.settings.vendorCa ?? '')
+writeFileSync(authorities, vendorCa ?? '')
 
-/** `huaweiAuth` is set by HERALD_HUAWEI_AUTH_URL. */
-const nameOf = (host: string) =>
-  `HERALD_${host.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}_URL`
+const addresses = cards.flatMap((card) => Object.entries<Address>(card.addresses))
 
 const ready: VendorsReady = {
   urls: simulation.urls,
   env: {
     HERALD_VENDOR_CA: authorities,
-    ...Object.fromEntries(
-      Object.entries(simulation.settings.vendorUrls).map(([host, url]) => [nameOf(host), url]),
-    ),
+    ...Object.fromEntries(addresses.map(([name, { setting }]) => [setting, vendorUrls[name as AddressName]])),
   },
 }
 process.on('message', ({ channel, url }: ReceiptAddress) => simulation.registerReceipts(channel, url))

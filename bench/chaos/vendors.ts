@@ -2,19 +2,19 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Faults } from '@herald/channels'
 import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
+import type { Faults } from '@herald/simulators'
 import { Agent, fetch } from 'undici'
 import type { ReceiptAddress, VendorsReady } from './vendors-process.ts'
 
-/** What a vendor says it accepted: by task, the tokens and how often; and how many answers nobody heard. */
+/** What a vendor accepted: tokens and number of pushes by task; `unheard` counts pushes whose response was lost. */
 export type VendorLedger = {
   tasks: Record<string, { accepted: number; tokens: string[] }>
   unheard: number
 }
 
 export type Vendors = {
-  /** Settings that point Herald's programs at them. */
+  /** Settings that direct Herald's programs to the vendors. */
   env: Record<string, string>
   setFaults(channel: VendorChannel, faults: Faults): Promise<void>
   kill(channel: VendorChannel, tokens: string[]): Promise<void>
@@ -23,21 +23,21 @@ export type Vendors = {
   stop(): Promise<void>
 }
 
-/** The simulated vendors, in a process that no fault kills: their ledgers are the truth the drill ends with. */
+/** Runs the simulated vendors in a process that no fault stops, because Herald is compared with their ledgers. */
 export async function startVendors(dir: string, onEnd: (sentence: string) => void): Promise<Vendors> {
   const child = fork(fileURLToPath(new URL('./vendors-process.ts', import.meta.url)), [dir])
   child.once('exit', (code, signal) => {
-    if (child.connected || code !== 0) onEnd(`the simulated vendors ended by themselves (${signal ?? code})`)
+    if (child.connected || code !== 0) onEnd(`the simulated vendors exited (${signal ?? code})`)
   })
   const [{ urls, env }] = (await once(child, 'message')) as [VendorsReady]
   const agent = new Agent({ connect: { ca: readFileSync(env.HERALD_VENDOR_CA!, 'utf8') } })
   const call = async (channel: VendorChannel, path: string, body?: object): Promise<unknown> => {
-    const answer = await fetch(`${urls[publicName(channel)]}/_sim/${path}`, {
+    const response = await fetch(`${urls[publicName(channel)]}/_sim/${path}`, {
       dispatcher: agent,
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
     })
-    if (!answer.ok) throw new Error(`the simulator of ${channel} answers ${path} with ${answer.status}`)
-    return answer.json()
+    if (!response.ok) throw new Error(`the simulator of ${channel} returned ${response.status} for ${path}`)
+    return response.json()
   }
   return {
     env,
@@ -48,9 +48,9 @@ export async function startVendors(dir: string, onEnd: (sentence: string) => voi
     ledger: async (channel) => (await call(channel, 'ledger/tasks')) as VendorLedger,
     async stop() {
       await agent.destroy()
-      const gone = once(child, 'exit')
+      const exited = once(child, 'exit')
       child.disconnect()
-      await gone
+      await exited
     },
   }
 }

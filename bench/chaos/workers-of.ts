@@ -2,7 +2,7 @@ import type { ChannelAdapter } from '@herald/channels'
 import type { Service } from '@herald/program'
 import { channelWorker } from '@herald/worker'
 
-/** The workers of several vendors in one process: what is killed is the process, not the channel. */
+/** Runs the workers of several vendors in one process. */
 export function workersOf(name: string, adapters: readonly ChannelAdapter[]): Service {
   return {
     name,

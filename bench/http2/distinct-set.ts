@@ -1,4 +1,4 @@
-/** A 64-bit hash taken along the way, as two independent multiplicative hashes. */
+/** An incremental 64-bit hash, made of two independent multiplicative hashes. */
 export class Fingerprint {
   high = 0
   low = 0
@@ -15,7 +15,7 @@ export class Fingerprint {
     this.low = low
   }
 
-  /** Four bytes at a step: the sink must not be slower than those it measures. */
+  /** Four bytes per step, because the sink must be faster than the clients it measures. */
   add(bytes: Uint8Array, start: number, end: number): void {
     let { high, low } = this
     let at = start
@@ -35,8 +35,8 @@ export class Fingerprint {
 }
 
 /**
- * Counts distinct things by 64-bit fingerprint, without keeping the things: open addressing over two arrays. At a million
- * entries the chance that two share a fingerprint is below one in ten million.
+ * Counts distinct values by their 64-bit fingerprint, with open addressing over two arrays. With a million entries the
+ * probability that two share a fingerprint is below one in ten million.
  */
 export class DistinctSet {
   size = 0
@@ -50,13 +50,13 @@ export class DistinctSet {
     this.mask = slots - 1
   }
 
-  /** Returns whether it is new. */
+  /** Returns whether the fingerprint is new. */
   add(print: { high: number; low: number }): boolean {
     return this.insert(mix(print.high), mix(print.low))
   }
 
   private insert(high: number, lowBits: number): boolean {
-    // A slot of two zeros is an empty one.
+    // A slot with two zeros is empty.
     const low = lowBits === 0 && high === 0 ? 1 : lowBits
     let at = (low ^ high) & this.mask
     while (this.low[at] !== 0 || this.high[at] !== 0) {
@@ -81,7 +81,7 @@ export class DistinctSet {
   }
 }
 
-/** Spreads every bit over all others (the end of murmur3): without it near neighbours crowd into the same slots. */
+/** The finalizer of murmur3: without it similar fingerprints collide in the same slots. */
 function mix(value: number): number {
   let hash = value
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

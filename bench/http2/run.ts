@@ -1,24 +1,21 @@
-import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { startChild } from '../child.ts'
 import { type Metric, type Metrics, percentile, rounded } from '../metric.ts'
 import type { Run } from './contender.ts'
-import type { SinkMessage } from './sink.ts'
+import { maxStreams, type Sink, startSink } from './start-sink.ts'
 import { apnsHeaders, apnsPayload, deviceToken } from './workload.ts'
 
 type Sizes = { fast: number; slow: number; rounds: number }
 const fullSizes: Sizes = { fast: 400_000, slow: 20_000, rounds: 5 }
 const quickSizes: Sizes = { fast: 100_000, slow: 5_000, rounds: 3 }
 
-/** Streams open at once on the sink; h2load is fastest there with as many as the others get. */
-const maxStreams = 1_000
-
 /**
- * Races the client against `apn`, `firebase-admin` and `h2load`, each alone against the same sink process, in turn within a
- * round so that they share the machine's mood. A ratio is the median over the rounds. Throws when one push was lost.
+ * Compares our client with `apn`, `firebase-admin` and `h2load` against the same sink. Each runs once per round, so that all
+ * are affected alike by other load on the machine. A ratio is the median over the rounds. Throws if a push was lost.
  */
 export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metrics> {
   const sizes = quick ? quickSizes : fullSizes
@@ -27,7 +24,7 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metri
   try {
     for (let round = 0; round < sizes.rounds; round++) rounds.push(await runRound(sink, sizes))
   } finally {
-    sink.stop()
+    await sink.stop()
   }
   return {
     http2_vs_apn_ratio: ratio(rounds, 'apns', 'apn'),
@@ -47,11 +44,6 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metri
 }
 
 type Round = { apns: Run; fcm: Run; apn: Run; firebase: Run; h2load?: Run }
-type Sink = {
-  port: number
-  check(what: string, requests: number, distinct: number): Promise<void>
-  stop(): void
-}
 
 async function runRound(sink: Sink, { fast, slow }: Sizes): Promise<Round> {
   return {
@@ -65,18 +57,16 @@ async function runRound(sink: Sink, { fast, slow }: Sizes): Promise<Round> {
 
 async function runContender(sink: Sink, name: string, requests: number): Promise<Run> {
   const warmUp = Math.ceil(requests / 4)
-  const file = fileURLToPath(new URL(`./contenders/${name}.ts`, import.meta.url))
-  const child = fork(file, [sink.port, warmUp, requests].map(String))
-  await nextMessage(child, name)
-  await sink.check(`${name} warming up`, warmUp, warmUp)
-  child.send('go')
-  const run = await nextMessage<Run>(child, name)
-  await sink.check(name, requests, requests)
-  if (child.exitCode === null) await once(child, 'exit')
+  const file = new URL(`./contenders/${name}.ts`, import.meta.url)
+  const child = await startChild<'go', Run>(file, [sink.port, warmUp, requests].map(String))
+  await checkCounts(sink, `${name} warming up`, warmUp, warmUp)
+  const run = await child.ask('go')
+  await checkCounts(sink, name, requests, requests)
+  await child.stop()
   return run
 }
 
-/** Undefined where h2load is not installed: the other races are still worth running. */
+/** Undefined if h2load is not installed; the other comparisons still run. */
 async function runH2load(sink: Sink, requests: number): Promise<Run | undefined> {
   if (spawnSync('h2load', ['--version'], { stdio: 'ignore' }).error !== undefined) {
     console.error(
@@ -99,7 +89,7 @@ async function runH2load(sink: Sink, requests: number): Promise<Run | undefined>
       output += text
     })
     await once(child, 'close')
-    await sink.check('h2load', requests, 1)
+    await checkCounts(sink, 'h2load', requests, 1)
     const found = /finished in ([\d.]+)(ms|s),/.exec(output)
     if (found === null || !output.includes(`${requests} succeeded`))
       throw new Error(`h2load failed: ${output}`)
@@ -109,36 +99,12 @@ async function runH2load(sink: Sink, requests: number): Promise<Run | undefined>
   }
 }
 
-async function startSink(): Promise<Sink> {
-  const child = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), [String(maxStreams)])
-  const { port } = (await nextMessage<SinkMessage>(child, 'the sink')) as { port: number }
-  return {
-    port,
-    check: async (what, requests, distinct) => {
-      child.send('counts')
-      const counts = (await nextMessage<SinkMessage>(child, 'the sink')) as {
-        requests: number
-        distinct: number
-      }
-      if (counts.requests === requests && counts.distinct === distinct) return
-      throw new Error(
-        `${what}: the sink saw ${counts.requests} requests, ${counts.distinct} distinct, not ${requests}`,
-      )
-    },
-    stop: () => child.disconnect(),
-  }
-}
-
-function nextMessage<T>(child: ChildProcess, what: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onExit = (code: number | null) =>
-      reject(new Error(`${what} ended with ${code} before it said anything`))
-    child.once('exit', onExit)
-    child.once('message', (message) => {
-      child.off('exit', onExit)
-      resolve(message as T)
-    })
-  })
+async function checkCounts(sink: Sink, what: string, requests: number, distinct: number): Promise<void> {
+  const counts = await sink.takeCounts()
+  if (counts.requests === requests && counts.distinct === distinct) return
+  throw new Error(
+    `${what}: the sink saw ${counts.requests} requests, ${counts.distinct} distinct, not ${requests}`,
+  )
 }
 
 function ratio(rounds: readonly Round[], ours: keyof Round, theirs: keyof Round): Metric {

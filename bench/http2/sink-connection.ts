@@ -19,10 +19,10 @@ export type SinkCounts = { requests: number; distinct: DistinctSet }
 
 const window = 16 * 1024 * 1024
 const outBytes = 65_536
-/** Streams whose path is remembered until their body has come; far more than are ever open. */
+/** Streams whose path is kept until their body has arrived; far more than can be open at the same time. */
 const slots = 1 << 16
 
-/** `:status: 200`, then a field written out: no table is touched, so every answer is the same bytes. */
+/** `:status: 200` and one literal field. The HPACK table is not used, so every response has the same bytes. */
 const accepted = Buffer.concat([
   Buffer.from([0x88]),
   literal('apns-id', 'eabeae54-14a8-11e5-b60b-1697f925ec7b'),
@@ -33,7 +33,7 @@ const messageName = Buffer.from('{"name":"projects/bench/messages/0:150041531445
 const tokenName = Buffer.from('"token":"')
 const quote = 0x22
 
-/** A second attempt may name another time to live, so the token alone says who it is for, where the body names one. */
+/** Identifies the device by the token in the body, if there is one: a retry may have another time to live. */
 function addToken(print: Fingerprint, bytes: Buffer, start: number, end: number): void {
   const found = bytes.indexOf(tokenName, start)
   const token = found + tokenName.length
@@ -43,8 +43,8 @@ function addToken(print: Fingerprint, bytes: Buffer, start: number, end: number)
 }
 
 /**
- * Takes HTTP/2 requests as fast as it can, answers each with 200 (paths below /v1/ with a JSON body) and counts the distinct
- * pairs of path and body, or of path and token. Flow control is generous, nothing is checked beyond what counting needs.
+ * Responds to every HTTP/2 request with 200 (below /v1/ with a JSON body) and counts the distinct pairs of path and body, or
+ * of path and token. It checks nothing that counting does not need.
  */
 export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number): void {
   const blocks = new HeaderBlocks(65_536)
@@ -67,20 +67,20 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
       const path = findValue(block.list.fields, ':path')
       prints[slot]!.restart(path)
       json[slot] = path.startsWith('/v1/') ? 1 : 0
-      if (block.endStream) answer(stream, slot)
+      if (block.endStream) respond(stream, slot)
     } else if (type === FrameType.data) {
       unacknowledged += end - start
       const last = (flags & Flag.endStream) !== 0
       if (last && json[slot] === 1) addToken(prints[slot]!, bytes, start, end)
       else prints[slot]!.add(bytes, start, end)
-      if (last) answer(stream, slot)
+      if (last) respond(stream, slot)
     } else if (type === FrameType.settings && (flags & Flag.ack) === 0) put(settingsAck())
     else if (type === FrameType.ping && (flags & Flag.ack) === 0)
       put(pingFrame(bytes.subarray(start, end), true))
     return true
   })
 
-  function answer(stream: number, slot: number): void {
+  function respond(stream: number, slot: number): void {
     counts.requests += 1
     counts.distinct.add(prints[slot]!)
     if (json[slot] === 0) {
@@ -107,7 +107,7 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
   function flush(): void {
     if (at === 0) return
     const written = out
-    // Used again once written: fresh ones would keep the collector busy.
+    // Buffers are reused once written, to keep the garbage collector idle.
     socket.write(out.subarray(0, at), () => spare.push(written))
     out = spare.pop() ?? Buffer.allocUnsafeSlow(outBytes)
     at = 0

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What every contender sends: the same headers and body, a path (APNs) or a body (FCM) of its own for each recipient. */
+/** What every client sends: the same headers and body; the path (APNs) or the body (FCM) differs per recipient. */
 const fixtures = new URL('../../packages/http2/test/fixtures/', import.meta.url)
 
 export const ca = readFileSync(new URL('ca.pem', fixtures))

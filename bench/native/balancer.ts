@@ -2,16 +2,16 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export type Balancer = {
   port: number
-  /** Cuts every connection there is. */
+  /** Cuts all connections. */
   cut(): void
   close(): Promise<void>
 }
 
-/** A TCP balancer that knows nothing of what it carries: each connection goes to a random port that answers. */
+/** A TCP load balancer: each connection goes to a random port that accepts it. */
 export async function startBalancer(ports: readonly number[], random: () => number): Promise<Balancer> {
   const open = new Set<Socket>()
   const server = createServer((front) => {
-    keep(front)
+    track(front)
     const order = random() < 0.5 ? [...ports] : [...ports].reverse()
     tryNext(front, order)
   })
@@ -23,7 +23,7 @@ export async function startBalancer(ports: readonly number[], random: () => numb
       return
     }
     const back = connect(port, '127.0.0.1')
-    keep(back)
+    track(back)
     back.once('error', () => tryNext(front, order))
     back.once('connect', () => {
       back.removeAllListeners('error')
@@ -37,7 +37,7 @@ export async function startBalancer(ports: readonly number[], random: () => numb
     front.on('error', () => back.destroy())
   }
 
-  function keep(socket: Socket): void {
+  function track(socket: Socket): void {
     socket.setNoDelay(true)
     open.add(socket)
     socket.on('close', () => open.delete(socket))

@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-// The least a server on `ws` can do: it keeps sockets, answers a hello and counts acknowledgements. No devices, no presence,
-// no inbox, no counters, no disk: what the gateway costs beyond it is what those cost.
+// The minimal server on `ws`: it keeps sockets, responds to a hello and counts acknowledgements. The difference to the gateway
+// is the cost of devices, presence, inbox, counters and Postgres.
 const http = createServer()
 const server = new WebSocketServer({ server: http, perMessageDeflate: false, maxPayload: 32 * 1024 })
 const sockets = new Set<WebSocket>()

@@ -1,29 +1,30 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { adapters, type StubEntry, startStubServer } from '@herald/channels'
+import { retryWithBackoff, sleep } from '@herald/async'
+import { adapters } from '@herald/channels/all'
 import { type Database, isTransient } from '@herald/db/store'
 import { type NewTask, type Strategy, strategies } from '@herald/domain'
 import { createAcceptor } from '@herald/plan'
 import { openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { freePort, sampleMessage, testRedis, until } from '@herald/testkit'
+import { freePort, type StubEntry, sampleMessage, startStubServer, testRedis, until } from '@herald/testkit'
+import { readHeraldRecords } from '../chaos/herald-records.ts'
 import { startDrillPostgres } from '../chaos/postgres-server.ts'
 import { randomFrom } from '../chaos/random.ts'
 import { startSampling } from '../chaos/sampling.ts'
 import { supervise } from '../chaos/supervised.ts'
 import { startBalancer } from './balancer.ts'
 import { compare, type Findings, type SentTask } from './compare.ts'
-import { type FlockDevice, startFlock } from './flock.ts'
+import { type SimulatedDevice, startDevices } from './devices.ts'
 import { addDevices, createDrillApplication } from './population.ts'
 
 export type NativeDrillOptions = {
   devices: number
   seconds: number
   seed: number
-  /** A database of its own; without one a Postgres is started for the run, and crashes once. */
+  /** Without a database, a Postgres is started for the run and crashes once. */
   databaseUrl?: string
-  /** Where jobs travel; without one in Postgres. */
+  /** Default: the queue in Postgres. */
   queueUrl?: string
   log(sentence: string): void
 }
@@ -32,7 +33,7 @@ export type NativeDrillReport = Pick<Findings, 'shown' | 'twice'> & {
   tasks: number
   samples: number
   kills: number
-  /** One sentence for everything that is not as promised. */
+  /** One sentence per violated guarantee. */
   broken: string[]
 }
 
@@ -40,8 +41,8 @@ const ACK_SECONDS = 3
 const SAMPLE_MS = 200
 
 /**
- * Two gateways behind a balancer, devices that move, sleep, freeze and die, broadcasts under all strategies, kill -9 and a
- * rolling restart of gateways; at the end each device's own log is held against the counters.
+ * Two gateways behind a load balancer; devices that move, go offline, freeze and die; broadcasts under all strategies; kill -9
+ * and rolling restarts of gateways. At the end each device's own log is compared with the counters.
  */
 export async function runNativeDrill(options: NativeDrillOptions): Promise<NativeDrillReport> {
   const random = randomFrom(options.seed)
@@ -79,7 +80,7 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     supervise('worker', ['bench/chaos/stub-worker.ts', stub.url], env),
   ]
   const balancer = await startBalancer(ports, random)
-  const flock = startFlock({
+  const simulated = startDevices({
     url: `ws://127.0.0.1:${balancer.port}/native`,
     devices: seeds,
     random,
@@ -91,16 +92,10 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   const sampling = startSampling(db, SAMPLE_MS, broken)
   let kills = 0
 
-  /** As a caller would: again with the same request id until it is answered. */
+  /** Retries with the same request id, as a caller does. */
   const accept = async (task: NewTask, n: number): Promise<number> => {
-    for (;;) {
-      try {
-        return (await acceptor.accept({ ...task, requestId: `drill ${n}` })).taskId
-      } catch (error) {
-        if (!isTransient(error)) throw error
-        await sleep(200)
-      }
-    }
+    const send = () => acceptor.accept({ ...task, requestId: `drill ${n}` })
+    return (await retryWithBackoff(send, { isTransient, firstMs: 200, maxMs: 200 })).taskId
   }
 
   const endGateway = async (signal: 'SIGKILL' | 'SIGTERM') => {
@@ -119,7 +114,10 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
 
   const tasks: SentTask[] = []
   try {
-    await until(() => flock.online() > options.devices * 0.7, { what: 'the devices to connect', seconds: 60 })
+    await until(() => simulated.online() > options.devices * 0.7, {
+      what: 'the devices to connect',
+      seconds: 60,
+    })
     const began = Date.now()
     const faults: { at: number; make(): Promise<void> }[] = [
       { at: 0.2, make: () => endGateway('SIGKILL') },
@@ -136,22 +134,29 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
       await sleep(300 + random() * 400)
     }
     await Promise.all(faulting)
-    options.log(`${tasks.length} broadcasts; everybody who lives comes home`)
-    flock.gather()
-    const living = flock.devices.filter(({ dead }) => !dead)
-    await until(() => flock.online() === living.length, { what: 'the living to connect', seconds: 60 })
-    await until(() => isQuiet(db, living), {
-      what: 'the end of what is open',
+    options.log(`${tasks.length} broadcasts; all living devices connect`)
+    simulated.connectAll()
+    const living = simulated.devices.filter(({ dead }) => !dead)
+    await until(() => simulated.online() === living.length, {
+      what: 'the living devices to connect',
       seconds: 60,
-      everyMs: 100,
-    }).catch((error) => broken.push(error.message))
+    })
+    await until(() => hasAllEnded(db, living), { what: 'all tasks to end', seconds: 60, everyMs: 100 }).catch(
+      (error) => broken.push(error.message),
+    )
     const ledger = (await (await fetch(`${stub.url}/ledger`)).json()) as StubEntry[]
-    const { shown, twice, wrong } = await compare(db, tasks, flock.devices, ledger)
+    const ids = seeds.map(({ id }) => id)
+    const { shown, twice, wrong } = compare(
+      await readHeraldRecords(db, ids),
+      tasks,
+      simulated.devices,
+      ledger,
+    )
     broken.push(...wrong)
     return { tasks: tasks.length, shown, twice, samples: sampling.count(), kills, broken }
   } finally {
     await sampling.stop()
-    flock.stop()
+    simulated.stop()
     await balancer.close()
     await Promise.all([...gateways, ...others].map((running) => running.stop()))
     await acceptor.close()
@@ -172,8 +177,8 @@ function taskOf(appId: string, strategy: Strategy): NewTask {
   }
 }
 
-/** Nothing is planned or sent any more, and the living have emptied their inboxes. */
-async function isQuiet(db: Database, living: FlockDevice[]): Promise<boolean> {
+/** Whether all tasks have been sent and the living devices have emptied their inboxes. */
+async function hasAllEnded(db: Database, living: SimulatedDevice[]): Promise<boolean> {
   const { rows } = await db.pool.query<{ open: boolean }>(
     `SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('accepted', 'planning'))
        OR EXISTS (SELECT 1 FROM batch WHERE state <> 'settled')

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { saveCertificate } from '@herald/db/certificates'
 import type { Database, Sealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
+import { unlimited } from '../pipeline/deployment.ts'
 
 const KINDS = ['accepted', 'accepted', 'accepted', 'rejected', undefined] as const
 
-/** What the stub vendor answers stands in the token; one device in five has none. */
+/** The response of the stub vendor is in the token. One device in five has no token. */
 export function vendorToken(id: number): string | undefined {
   const kind = KINDS[id % KINDS.length]
   return kind && `${id}:${kind}`
@@ -16,7 +17,7 @@ export async function createDrillApplication(db: Database, sealer: Sealer): Prom
     name: `drill ${randomBytes(4).toString('hex')}`,
     packageName: 'com.example',
   })
-  if (made === 'taken') throw new Error('the name of the drill is taken')
+  if (made === 'taken') throw new Error('the name of the application is taken')
   await saveCertificate(db, sealer, {
     application: made.appId,
     channel: 'xiaomi',
@@ -26,10 +27,7 @@ export async function createDrillApplication(db: Database, sealer: Sealer): Prom
     appKey: 'key',
     appSecret: 'secret',
     certificate: '',
-    extra: {
-      package_name: 'com.example',
-      limits: { requests_per_s: 1_000_000, devices_per_s: 1_000_000 },
-    },
+    extra: { package_name: 'com.example', ...unlimited },
   })
   return made.appId
 }
@@ -38,9 +36,9 @@ export type Seed = { id: number; pushToken: string }
 
 export async function addDevices(db: Database, appId: string, count: number): Promise<Seed[]> {
   const { rows } = await db.pool.query<Seed>(
-    `INSERT INTO device (app_id, guid, push_token, platform, moved_at)
-     SELECT $1, $1 || n, $1 || '-' || n, 'android', now() - interval '1 hour' FROM generate_series(1, $2::int) n
-     RETURNING id, push_token AS "pushToken"`,
+    `INSERT INTO device (app_id, guid, push_token_hash, platform, moved_at)
+     SELECT $1, $1 || n, push_token_hash($1 || n), 'android', now() - interval '1 hour' FROM generate_series(1, $2::int) n
+     RETURNING id, guid AS "pushToken"`,
     [appId, count],
   )
   const bound = rows.filter(({ id }) => vendorToken(id))

@@ -1,54 +1,50 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { findImbalances } from '@herald/db/readings'
+import { sleep } from '@herald/async'
 import type { Database } from '@herald/db/store'
-import { freePort } from '@herald/testkit'
+import { freePort, until } from '@herald/testkit'
+import { type Child, startChild } from '../child.ts'
 import { type Metrics, rounded } from '../metric.ts'
-import { openStage, type Stage } from '../pipeline/stage.ts'
+import { checkBalance, type Deployment, startDeployment } from '../pipeline/deployment.ts'
 import { residentMb } from '../process-figures.ts'
-import type { FleetAnswer, FleetQuestion } from './fleet.ts'
+import type { ClientsRequest, ClientsResponse } from './clients-process.ts'
 
-const CHURN = 200
-const REST_MS = 5_000
-const PATIENCE_MS = 60_000
+const RECONNECTS_PER_S = 200
+/** Before memory is measured. */
+const SETTLE_MS = 5_000
+const LIMIT_MS = 60_000
 
 /**
- * One gateway with many connections: what each costs in memory, how long a broadcast takes until the last acknowledgement is
- * counted in Postgres while connections come and go, and whether anybody is left out. A bare `ws` server with the same
- * clients stands beside it.
+ * One gateway with many connections: memory per connection, time of a broadcast until the last acknowledgement is counted in
+ * Postgres while clients reconnect, and devices that did not get it. Compared with a bare `ws` server and the same clients.
  */
 export async function measureNative(connections: number): Promise<Metrics> {
   const bare = await measureBare(connections)
   const port = await freePort()
-  const stage = await openStage({
+  const herald = await startDeployment({
     queue: 'redis',
     workers: ['worker-native'],
     env: { HERALD_GATEWAY_PORT: String(port) },
   })
-  const fleet = startFleet()
+  const clients = await startClients()
   try {
-    const tokens = await addDevices(stage.db, stage.appId, connections)
-    const { pid } = stage.processes.get('worker-native')!
-    await untilJoined(stage.db)
+    const tokens = await addDevices(herald.db, herald.appId, connections)
+    const { pid } = herald.processes.get('worker-native')!
+    await untilJoined(herald.db)
     const before = residentKb(pid)
     const started = Date.now()
-    await fleet.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
+    await clients.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
     const connectSeconds = (Date.now() - started) / 1000
-    await sleep(REST_MS)
-    const { connected } = await fleet.ask({ ask: 'churn', perSecond: 0 })
+    await sleep(SETTLE_MS)
+    const { connected } = await clients.ask({ ask: 'churn', perSecond: 0 })
     const perConnection = (residentKb(pid) - before) / connected
 
-    await broadcast(stage, fleet, connections)
-    const quiet = await broadcast(stage, fleet, connections)
-    await fleet.ask({ ask: 'churn', perSecond: CHURN })
+    await broadcast(herald, clients, connections)
+    const undisturbed = await broadcast(herald, clients, connections)
+    await clients.ask({ ask: 'churn', perSecond: RECONNECTS_PER_S })
     await sleep(2_000)
-    const churned = await broadcast(stage, fleet, connections)
+    const churned = await broadcast(herald, clients, connections)
     await sleep(2_000)
-    const { reconnects } = await fleet.ask({ ask: 'churn', perSecond: 0 })
-    const wrong = await findImbalances(stage.db)
-    if (wrong.length > 0) throw new Error(`out of balance: ${JSON.stringify(wrong[0])}`)
+    const { reconnects } = await clients.ask({ ask: 'churn', perSecond: 0 })
+    await checkBalance(herald.db)
 
     return {
       native_connections: {
@@ -64,7 +60,7 @@ export async function measureNative(connections: number): Promise<Metrics> {
       native_broadcast_ack_ms: {
         value: rounded(churned.ms),
         unit: 'ms',
-        note: `notify to the last acknowledgement counted, ${CHURN} reconnects/s (${reconnects} in total) during the broadcast; without reconnects ${rounded(quiet.ms)} ms; bare ws without database ${rounded(bare.ms)} ms`,
+        note: `notify to the last acknowledgement counted, ${RECONNECTS_PER_S} reconnects/s (${reconnects} in total) during the broadcast; without reconnects ${rounded(undisturbed.ms)} ms; bare ws without database ${rounded(bare.ms)} ms`,
       },
       native_lost: {
         value: connections - churned.received,
@@ -73,22 +69,22 @@ export async function measureNative(connections: number): Promise<Metrics> {
       },
     }
   } finally {
-    fleet.stop()
-    await stage.stop()
+    await clients.stop()
+    await herald.stop()
   }
 }
 
-async function broadcast(stage: Stage, fleet: Fleet, count: number) {
+async function broadcast(herald: Deployment, clients: Clients, count: number) {
   const started = Date.now()
-  const task = await stage.notify({
+  const task = await herald.notify({
     audience: 'all',
     setting: { distribution_strategy: 'nativepush_only' },
     message: { title: 'To everyone', body: 'A broadcast over the native channel', ext: { n: started } },
   })
   let received = 0
   let ms = Number.NaN
-  while (Date.now() - started < PATIENCE_MS) {
-    const { rows } = await stage.db.pool.query<{ received: number }>(
+  while (Date.now() - started < LIMIT_MS) {
+    const { rows } = await herald.db.pool.query<{ received: number }>(
       `SELECT coalesce(sum(received), 0)::int AS received FROM counter WHERE task_id = $1 AND channel = 'native'`,
       [task],
     )
@@ -97,64 +93,53 @@ async function broadcast(stage: Stage, fleet: Fleet, count: number) {
     if (received >= count) break
     await sleep(10)
   }
-  const { received: seen } = await fleet.ask({ ask: 'received', task })
+  const { received: seen } = await clients.ask({ ask: 'received', task })
   return { ms, received, seen }
 }
 
 async function measureBare(connections: number): Promise<{ kb: number; ms: number }> {
-  const server = fork(here('./bare-server.ts'))
-  const [{ port }] = (await once(server, 'message')) as [{ port: number }]
-  const fleet = startFleet()
+  const server: BareServer = await startChild(new URL('./bare-server.ts', import.meta.url))
+  const { port } = server.ready
+  const clients = await startClients()
   try {
-    const before = residentKb(server.pid!)
+    const before = residentKb(server.pid)
     const tokens = Array.from({ length: connections }, (_, n) => `bare${n}`)
-    await fleet.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
-    await sleep(REST_MS)
-    const kb = (residentKb(server.pid!) - before) / connections
+    await clients.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
+    await sleep(SETTLE_MS)
+    const kb = (residentKb(server.pid) - before) / connections
     await bareBroadcast(server, 1, connections)
     const ms = await bareBroadcast(server, 2, connections)
     return { kb, ms }
   } finally {
-    fleet.stop()
-    server.disconnect()
+    await clients.stop()
+    await server.stop()
   }
 }
 
-async function bareBroadcast(server: ChildProcess, task: number, connections: number): Promise<number> {
+type BareServer = Child<{ broadcast?: string }, { acknowledged: number; lastAt: number }, { port: number }>
+
+async function bareBroadcast(server: BareServer, task: number, connections: number): Promise<number> {
   const started = Date.now()
   const message = { type: 'text', title: 'To everyone', body: 'A broadcast over the native channel' }
   const frame = JSON.stringify({ op: 'push', task_id: task, message })
   for (let first = true; ; first = false) {
-    server.send({ broadcast: first ? frame : undefined })
-    const [{ acknowledged, lastAt }] = (await once(server, 'message')) as [
-      { acknowledged: number; lastAt: number },
-    ]
+    const { acknowledged, lastAt } = await server.ask({ broadcast: first ? frame : undefined })
     if (acknowledged >= task * connections) return lastAt - started
-    if (Date.now() - started > PATIENCE_MS) return Number.NaN
+    if (Date.now() - started > LIMIT_MS) return Number.NaN
     await sleep(10)
   }
 }
 
-export type Fleet = { pid: number; ask(question: FleetQuestion): Promise<FleetAnswer>; stop(): void }
+export type Clients = Child<ClientsRequest, ClientsResponse>
 
-export function startFleet(): Fleet {
-  const child = fork(here('./fleet.ts'))
-  return {
-    pid: child.pid!,
-    async ask(question) {
-      child.send(question)
-      const [answer] = (await once(child, 'message')) as [FleetAnswer]
-      return answer
-    },
-    stop: () => child.disconnect(),
-  }
-}
+export const startClients = (): Promise<Clients> =>
+  startChild(new URL('./clients-process.ts', import.meta.url))
 
 async function addDevices(db: Database, appId: string, count: number): Promise<string[]> {
   const { rows } = await db.pool.query<{ token: string }>(
-    `INSERT INTO device (app_id, guid, push_token, platform, moved_at)
-     SELECT $1, 'native' || n, 'native-' || $1 || '-' || n, 'android', now() - interval '1 hour'
-     FROM generate_series(1, $2::int) n RETURNING push_token AS token`,
+    `INSERT INTO device (app_id, guid, push_token_hash, platform, moved_at)
+     SELECT $1, 'native-' || $1 || '-' || n, push_token_hash('native-' || $1 || '-' || n), 'android', now() - interval '1 hour'
+     FROM generate_series(1, $2::int) n RETURNING guid AS token`,
     [appId, count],
   )
   await db.pool.query('VACUUM ANALYZE device')
@@ -162,17 +147,12 @@ async function addDevices(db: Database, appId: string, count: number): Promise<s
 }
 
 export async function untilJoined(db: Database): Promise<void> {
-  for (;;) {
-    const { rows } = await db.pool.query('SELECT 1 FROM gateway_node WHERE lease_until > now()')
-    if (rows.length > 0) break
-    await sleep(50)
-  }
+  const joined = 'SELECT 1 FROM gateway_node WHERE lease_until > now()'
+  await until(async () => (await db.pool.query(joined)).rows.length > 0, { what: 'a gateway', seconds: 60 })
   await sleep(1_000)
 }
 
 const residentKb = (pid: number) => residentMb(pid)! * 1024
-
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 if (import.meta.main) {
   const connections = Number(process.argv[2] ?? 15_000)

@@ -1,14 +1,16 @@
-import { costOfEach, type Metrics, percentile, rounded } from '../metric.ts'
-import { hammer } from './raw-client.ts'
-import { addApnsCertificate, addIosDevices, openStage, type Stage, startSink } from './stage.ts'
+import { sleep } from '@herald/async'
+import { startSink } from '../http2/start-sink.ts'
+import { cpuPerItem, type Metrics, percentile, rounded } from '../metric.ts'
+import { addApnsCertificate, addIosDevices, type Deployment, startDeployment } from './deployment.ts'
+import { sendRequests } from './raw-client.ts'
 
 const CONNECTIONS = 64
 const DEVICES = 10_000
 
-/** Durable accepts of one device each over 64 connections: alone, and together with a worker that sends them. */
+/** Notify requests for one device each over 64 connections: without a worker, and with a worker that sends them. */
 export async function measureAccept(requests: number): Promise<Metrics> {
-  const alone = await onStage([], requests)
-  const together = await onStage(['worker-apns'], requests)
+  const alone = await measureWith([], requests)
+  const together = await measureWith(['worker-apns'], requests)
   const note = `${requests.toLocaleString('en')} requests, ${CONNECTIONS} connections, one device each, Redis queue, one API process`
   return {
     notify_accept_per_s: {
@@ -31,29 +33,29 @@ export async function measureAccept(requests: number): Promise<Metrics> {
 
 type Figures = { accepted: number; delivered: number; p99: number; cost: string }
 
-async function onStage(workers: readonly string[], requests: number): Promise<Figures> {
+async function measureWith(workers: readonly string[], requests: number): Promise<Figures> {
   const sink = await startSink()
-  const stage = await openStage({ queue: 'redis', workers, env: { HERALD_APNS_URL: sink.url } })
+  const herald = await startDeployment({ queue: 'redis', workers, env: { HERALD_APNS_URL: sink.url } })
   try {
-    await addApnsCertificate(stage)
-    await addIosDevices(stage.db, stage.appId, DEVICES)
-    // Connections, prepared statements and the JIT are warm in any process that has run for a minute.
-    await run(stage, Math.ceil(requests / 5), workers.length > 0)
-    return await run(stage, requests, workers.length > 0)
+    await addApnsCertificate(herald)
+    await addIosDevices(herald.db, herald.appId, DEVICES)
+    // A warm-up, because connections, prepared statements and the JIT are warm in a real deployment.
+    await run(herald, Math.ceil(requests / 5), workers.length > 0)
+    return await run(herald, requests, workers.length > 0)
   } finally {
-    await stage.stop()
-    sink.stop()
+    await herald.stop()
+    await sink.stop()
   }
 }
 
-async function run(stage: Stage, count: number, sending: boolean): Promise<Figures> {
-  const before = await countSent(stage)
-  const time = stage.processorTime()
+async function run(herald: Deployment, count: number, sending: boolean): Promise<Figures> {
+  const before = await countSent(herald)
+  const cpu = herald.cpuTime()
   const started = performance.now()
-  const { latencies, tookMs } = await hammer({
-    base: stage.base,
+  const { latencies, tookMs } = await sendRequests({
+    base: herald.base,
     path: '/push/notify',
-    headers: stage.headers,
+    headers: herald.headers,
     connections: CONNECTIONS,
     count,
     body: (n) =>
@@ -63,21 +65,21 @@ async function run(stage: Stage, count: number, sending: boolean): Promise<Figur
         message: { title: 'Order', body: 'Shipped' },
       }),
   })
-  while (sending && (await countSent(stage)) < before + count) {
+  while (sending && (await countSent(herald)) < before + count) {
     if (performance.now() - started > 120_000)
       throw new Error('the accepted pushes were not sent within two minutes')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await sleep(20)
   }
   const tookAll = performance.now() - started
   return {
     accepted: rounded((count / tookMs) * 1000),
     delivered: rounded((count / tookAll) * 1000),
     p99: rounded(percentile(latencies, 0.99)),
-    cost: costOfEach(time, stage.processorTime(), count),
+    cost: cpuPerItem(cpu, herald.cpuTime(), count),
   }
 }
 
-async function countSent({ db }: Stage): Promise<number> {
+async function countSent({ db }: Deployment): Promise<number> {
   const { rows } = await db.pool.query<{ sent: number }>(
     'SELECT coalesce(sum(sent), 0)::int AS sent FROM counter',
   )

@@ -1,39 +1,45 @@
-import { costOfEach, type Metrics, percentile, rounded } from '../metric.ts'
+import { sleep } from '@herald/async'
+import { startSink } from '../http2/start-sink.ts'
+import { cpuPerItem, type Metrics, percentile, rounded } from '../metric.ts'
 import {
   addApnsCertificate,
   addIosDevices,
-  openStage,
-  type Stage,
-  startSink,
-  waitUntilSent,
-} from './stage.ts'
+  checkBalance,
+  type Deployment,
+  startDeployment,
+  untilCounted,
+} from './deployment.ts'
 
 const message = { title: 'Sale', body: 'Everything must go', badge: '+1' }
 
-/** One broadcast to iOS devices with a badge each, from the request to the last commit, with targeted pushes in between. */
+/** One broadcast to iOS devices with a badge each, from the request to the last commit, and targeted pushes during it. */
 export async function measureBroadcast(
   queue: 'redis' | 'postgres',
   devices: number,
   small: number,
 ): Promise<Metrics> {
   const sink = await startSink()
-  const stage = await openStage({ queue, workers: ['worker-apns'], env: { HERALD_APNS_URL: sink.url } })
+  const herald = await startDeployment({
+    queue,
+    workers: ['worker-apns'],
+    env: { HERALD_APNS_URL: sink.url },
+  })
   try {
-    await addApnsCertificate(stage)
-    await addIosDevices(stage.db, stage.appId, devices)
-    await stage.db.pool.query(
+    await addApnsCertificate(herald)
+    await addIosDevices(herald.db, herald.appId, devices)
+    await herald.db.pool.query(
       `WITH few AS (INSERT INTO tag (app_id, name) VALUES ($1, 'few') RETURNING id)
        INSERT INTO device_tag (tag_id, device_id)
        SELECT few.id, device.id FROM few, device WHERE app_id = $1 ORDER BY device.id LIMIT $2`,
-      [stage.appId, small],
+      [herald.appId, small],
     )
-    // Connections, prepared statements and the JIT are warm in any process that has run for a minute.
-    await broadcast(stage, { tag: ['few'] }, small)
-    await sink.counts()
-    const few = await broadcast(stage, { tag: ['few'] }, small)
-    await sink.counts()
-    const all = await broadcast(stage, 'all', devices, true)
-    const { requests, distinct } = await sink.counts()
+    // A warm-up, because connections, prepared statements and the JIT are warm in a real deployment.
+    await broadcast(herald, { tag: ['few'] }, small)
+    await sink.takeCounts()
+    const few = await broadcast(herald, { tag: ['few'] }, small)
+    await sink.takeCounts()
+    const all = await broadcast(herald, 'all', devices, true)
+    const { requests, distinct } = await sink.takeCounts()
     const pushed = devices + all.latencies.length
     if (requests !== pushed || distinct !== pushed) {
       throw new Error(`the sink saw ${requests} pushes, ${distinct} distinct, instead of ${pushed}`)
@@ -65,44 +71,45 @@ export async function measureBroadcast(
     }
     return metrics
   } finally {
-    await stage.stop()
-    sink.stop()
+    await herald.stop()
+    await sink.stop()
   }
 }
 
-async function broadcast(stage: Stage, audience: unknown, count: number, overtake = false) {
+async function broadcast(herald: Deployment, audience: unknown, count: number, overtake = false) {
   const setting = { distribution_strategy: 'ospush_only' }
-  const time = stage.processorTime()
+  const cpu = herald.cpuTime()
   const started = performance.now()
-  const task = await stage.notify({ audience, setting, message })
+  const task = await herald.notify({ audience, setting, message })
   let over = false
   const latencies: number[] = []
   const targeted = overtake
     ? (async () => {
         for (let n = 0; !over && n < 100; n++) {
-          await new Promise((resolve) => setTimeout(resolve, 100))
-          if (!over) latencies.push(await targetedPush(stage))
+          await sleep(100)
+          if (!over) latencies.push(await targetedPush(herald))
         }
       })()
     : undefined
-  const memory = await waitUntilSent(stage, task, count)
+  const memory = await untilCounted(herald, task, 'sent', count)
+  await checkBalance(herald.db, [task])
   const rate = (count / (performance.now() - started)) * 1000
-  const cost = costOfEach(time, stage.processorTime(), count)
+  const cost = cpuPerItem(cpu, herald.cpuTime(), count)
   over = true
   await targeted
   return { rate, memory, latencies, cost }
 }
 
-async function targetedPush(stage: Stage): Promise<number> {
+async function targetedPush(herald: Deployment): Promise<number> {
   const started = performance.now()
-  const task = await stage.notify({
+  const task = await herald.notify({
     audience: { push_token: ['p1'] },
     setting: { distribution_strategy: 'ospush_only' },
     message: { title: 'Urgent', body: 'Now' },
   })
   for (;;) {
-    const { rows } = await stage.db.pool.query('SELECT sent FROM counter WHERE task_id = $1', [task])
+    const { rows } = await herald.db.pool.query('SELECT sent FROM counter WHERE task_id = $1', [task])
     if (rows[0]?.sent === 1) return performance.now() - started
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    await sleep(2)
   }
 }

@@ -1,12 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '@herald/async'
 import { freePort, startApp } from '@herald/testkit'
 import { type Metrics, rounded } from '../metric.ts'
-import { familySeconds, statOf } from '../process-figures.ts'
+import { cpuSecondsWithChildren, statOf } from '../process-figures.ts'
 
-/** CPU of the whole standalone, its Postgres included, while nothing happens. */
+/** CPU time of an idle standalone with its Postgres. */
 export async function measureIdle(seconds: number): Promise<Metrics> {
   const dir = mkdtempSync(join(tmpdir(), 'herald-idle-'))
   const port = await freePort()
@@ -16,9 +16,10 @@ export async function measureIdle(seconds: number): Promise<Metrics> {
   })
   try {
     await standalone.prints(/is ready at/, 120)
-    const postgres = Number(readFileSync(findPidFile(dir), 'utf8').split('\n')[0])
+    const pidFile = join(dir, 'postgres', 'data', 'postmaster.pid')
+    const postgres = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
     await sleep(15_000)
-    const spent = () => statOf(standalone.pid)!.seconds + familySeconds(postgres)
+    const spent = () => statOf(standalone.pid)!.seconds + cpuSecondsWithChildren(postgres)
     const before = spent()
     await sleep(seconds * 1000)
     const used = spent() - before
@@ -33,8 +34,4 @@ export async function measureIdle(seconds: number): Promise<Metrics> {
     await standalone.stop()
     rmSync(dir, { recursive: true, force: true })
   }
-}
-
-function findPidFile(dir: string): string {
-  return join(dir, 'postgres', 'data', 'postmaster.pid')
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { costOfEach, type Metrics, rounded } from '../metric.ts'
-import { openStage, type Stage } from './stage.ts'
+import { cpuPerItem, type Metrics, rounded } from '../metric.ts'
+import { type Deployment, startDeployment } from './deployment.ts'
 
 type Shape = { note: string; line(n: number): string }
 
@@ -25,7 +25,7 @@ const rich: Shape = {
     `{"device_guid":"guid-${n}","platform":"android","alias":"alias-${n}","tags":["all","t${n % 100}"],"bindings":[{"provider":3,"device_token":"${token(n)}"}]}\n`,
 }
 
-/** Devices as NDJSON through the API: a file is streamed, so that writing the lines does not count. */
+/** Imports devices as NDJSON through the API. The lines come from a file, so that building them is not measured. */
 export async function measureImport(devices: number): Promise<Metrics> {
   return {
     import_devices_per_s: await importAll(devices, plain),
@@ -37,35 +37,37 @@ async function importAll(devices: number, shape: Shape) {
   const folder = mkdtempSync(join(tmpdir(), 'herald-import-'))
   const path = join(folder, 'devices.ndjson')
   await pipeline(Readable.from(blocks(devices, shape)), createWriteStream(path))
-  const stage = await openStage({ queue: 'postgres', workers: [] })
+  const herald = await startDeployment({ queue: 'postgres', workers: [] })
   try {
-    const time = stage.processorTime()
+    const cpu = herald.cpuTime()
     const started = performance.now()
-    const envelope = JSON.parse(await upload(stage, path))
+    const envelope = JSON.parse(await upload(herald, path))
     if (envelope.code !== 200) throw new Error(envelope.message)
     const seconds = (performance.now() - started) / 1000
-    const cost = costOfEach(time, stage.processorTime(), devices)
-    const { rows } = await stage.db.pool.query<{ count: number }>('SELECT count(*)::int AS count FROM device')
+    const cost = cpuPerItem(cpu, herald.cpuTime(), devices)
+    const { rows } = await herald.db.pool.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM device',
+    )
     if (rows[0]!.count !== devices) throw new Error(`${rows[0]!.count} devices arrived of ${devices}`)
     return {
       value: rounded(devices / seconds),
       unit: 'devices/s',
-      note: `${devices.toLocaleString('en')} devices, ${shape.note}; API ${rounded(stage.memory().get('api') ?? 0)} MB afterwards; ${cost}`,
+      note: `${devices.toLocaleString('en')} devices, ${shape.note}; API ${rounded(herald.memory().get('api') ?? 0)} MB afterwards; ${cost}`,
     }
   } finally {
-    await stage.stop()
+    await herald.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function upload({ base, headers }: Stage, path: string): Promise<string> {
+async function upload({ base, headers }: Deployment, path: string): Promise<string> {
   const call = request(`${base}/admin/device/import`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/x-ndjson' },
   })
-  const answered = once(call, 'response')
+  const responded = once(call, 'response')
   await pipeline(createReadStream(path, { highWaterMark: 262_144 }), call)
-  const [response] = await answered
+  const [response] = await responded
   return text(response)
 }
 

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { DistinctSet, Fingerprint } from '../http2/distinct-set.ts'
+import type { PushCounts } from '../http2/start-sink.ts'
 import { findCall } from './vendor-calls.ts'
 
-/** `requests` counts devices asked for, as one request of the HTTP/2 sink is one device. */
-export type DeviceCounts = { requests: number; distinct: number }
-export type ListCounts = Record<string, DeviceCounts>
+/** Counts by vendor; `requests` is the number of tokens in all calls. */
+export type ListCounts = Record<string, PushCounts>
 
 /**
- * Vendors that take everything, each below its own name: `/xiaomi/v3/message/regid`. Of a body it reads where the tokens are
- * and nothing else: whether requests are right is for the simulators, here a device must cost next to nothing.
+ * Vendors that accept every call, each below its own name: `/xiaomi/v3/message/regid`. Only the tokens of a body are read, to
+ * keep the cost per device low; the simulators check whether requests are correct.
  */
 export function openListSink(): { server: Server; takeCounts(): ListCounts } {
   const seen = new Map<string, { requests: number; distinct: DistinctSet }>()
@@ -23,29 +23,29 @@ export function openListSink(): { server: Server; takeCounts(): ListCounts } {
     entry.distinct.add(print)
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  function respond(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const [, vendor = '', path = ''] = /^\/(\w+)(\/[^?]*)/.exec(request.url ?? '') ?? []
     const call = findCall(vendor, path)
     if (!call) {
-      response.writeHead(404).end(`the sink knows no call ${path} of ${vendor}`)
+      response.writeHead(404).end(`the sink does not know the call ${path} of ${vendor}`)
       return
     }
     const tokens: string[] = []
     call.find?.(body, (start, end) => {
       count(vendor, body, start, end)
-      if (call.answer.length > 0) tokens.push(body.toString('latin1', start, end))
+      if (call.response.length > 0) tokens.push(body.toString('latin1', start, end))
     })
-    response.writeHead(200, { 'content-type': 'application/json' }).end(call.answer(tokens))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(call.response(tokens))
   }
 
   const server = createServer({ noDelay: true }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () =>
-      answer(request, response, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
+      respond(request, response, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
     )
   })
-  // A connection closed while the next call is on its way would look like a vendor in trouble.
+  // Closing an idle connection while the next call arrives would look like an outage of the vendor.
   server.keepAliveTimeout = 0
 
   return {

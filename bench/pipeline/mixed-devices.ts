@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { saveCertificate } from '@herald/db/certificates'
 import type { Database, Sealer } from '@herald/db/store'
-import { vendorChannels } from '@herald/domain'
-import { certificateFields, keepDemoCredentials } from '@herald/standalone'
+import { demoCertificate, keepDemoCredentials } from '@herald/standalone'
+import { measuredVendors } from './vendor-calls.ts'
 
-/** Certificates of all vendors with keys made for the run; `extra` is added to each. */
+/** Adds certificates of the measured vendors with generated keys; `extra` is added to each. */
 export async function addVendorCertificates(
   db: Database,
   sealer: Sealer,
@@ -16,8 +16,8 @@ export async function addVendorCertificates(
   const dir = mkdtempSync(join(tmpdir(), 'herald-mixed-'))
   try {
     const credentials = await keepDemoCredentials(dir)
-    for (const channel of vendorChannels) {
-      const fields = certificateFields[channel](credentials)
+    for (const channel of measuredVendors) {
+      const fields = demoCertificate(channel, credentials)
       await saveCertificate(db, sealer, {
         application: appId,
         channel,
@@ -32,7 +32,7 @@ export async function addVendorCertificates(
   }
 }
 
-/** In the shape and length of the vendors' real ones, from the hash `h` of 32 bytes and its hexadecimal text `x`. */
+/** Tokens in the format and length of the vendors' real ones, from the 32-byte hash `h` and its hexadecimal text `x`. */
 const tokenByChannel = `CASE channel
   WHEN 'apns' THEN x
   WHEN 'fcm' THEN left(x, 22) || ':APA91b' || left(x || x || x, 134)
@@ -46,9 +46,8 @@ const tokenByChannel = `CASE channel
 const CHUNK = 100_000
 
 /**
- * Devices straight into the rows: `native` of them without a vendor, the others turn by turn on the eight vendors, all kinds
- * evenly over the ids as in an application that has lived for a while. The first `few` have the tag `few`. Answers the push
- * tokens of those without a vendor.
+ * Inserts devices: `native` of them without a vendor, the others spread over the measured vendors, mixed over the ids as in an
+ * old application. The first `few` have the tag `few`. Returns the push tokens of the devices without a vendor.
  */
 export async function addMixedDevices(
   db: Database,
@@ -56,15 +55,15 @@ export async function addMixedDevices(
   size: { devices: number; native: number; few: number },
 ): Promise<string[]> {
   const { devices, native, few } = size
-  // A million at once would outlast the time limit of a query.
+  // A million rows per statement would exceed the statement timeout.
   for (let from = 1; from <= devices; from += CHUNK)
     await db.pool.query({
       text: `WITH kind AS MATERIALIZED (
-       SELECT n, CASE WHEN n * $3 / $2 = (n - 1) * $3 / $2 THEN ($4::text[])[1 + (n - 1 - n * $3 / $2) % 8] END AS channel
+       SELECT n, CASE WHEN n * $3 / $2 = (n - 1) * $3 / $2 THEN ($4::text[])[1 + (n - 1 - n * $3 / $2) % cardinality($4::text[])] END AS channel
        FROM generate_series($5::bigint, $6::bigint) n
      ), made AS (
-       INSERT INTO device (app_id, guid, push_token, platform, moved_at)
-       SELECT $1, 'g' || n, 'p' || n, CASE channel WHEN 'apns' THEN 'ios' ELSE 'android' END, now() - interval '1 hour'
+       INSERT INTO device (app_id, guid, push_token_hash, platform, moved_at)
+       SELECT $1, 'g' || n, push_token_hash('p' || n), CASE channel WHEN 'apns' THEN 'ios' ELSE 'android' END, now() - interval '1 hour'
        FROM kind ORDER BY n RETURNING id, guid
      ), tokens AS (
        SELECT id, channel, h, encode(h, 'hex') AS x
@@ -73,9 +72,9 @@ export async function addMixedDevices(
      )
      INSERT INTO binding (device_id, channel, app_id, token, registered_at)
      SELECT id, channel, $1, ${tokenByChannel}, now() - interval '1 hour' FROM tokens ORDER BY id`,
-      values: [appId, devices, native, vendorChannels, from, Math.min(from + CHUNK - 1, devices)],
+      values: [appId, devices, native, measuredVendors, from, Math.min(from + CHUNK - 1, devices)],
     })
-  // Binding an APNs token writes the row of its badge.
+  // Binding an APNs token also inserts its badge row.
   await db.pool.query(
     `INSERT INTO badge (device_id, value) SELECT device_id, 0 FROM binding WHERE app_id = $1 AND channel = 'apns'`,
     [appId],
@@ -88,7 +87,7 @@ export async function addMixedDevices(
   )
   await db.pool.query('VACUUM ANALYZE device, binding, badge, device_tag')
   const { rows } = await db.pool.query<{ token: string }>(
-    `SELECT push_token AS token FROM device WHERE app_id = $1
+    `SELECT 'p' || substr(guid, 2) AS token FROM device WHERE app_id = $1
      AND NOT EXISTS (SELECT FROM binding WHERE device_id = device.id)`,
     [appId],
   )

@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 
 /**
- * Sends requests over a fixed number of connections, one at a time on each, and answers what each took. Written on the bare
- * socket: node's client costs as much as the API it would measure, on the same two cores.
+ * Sends requests over a fixed number of connections, one at a time on each, and returns their latencies. It uses raw sockets,
+ * because Node's client needs as much CPU as the API that it measures on the same machine.
  */
-export async function hammer(options: {
+export async function sendRequests(options: {
   base: string
   path: string
   headers: Record<string, string>
@@ -28,11 +28,11 @@ export async function hammer(options: {
       try {
         while (next < options.count) {
           const body = options.body(next++)
-          const asked = performance.now()
+          const began = performance.now()
           socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-          const answer = await readAnswer(socket)
-          if (!answer.startsWith('{"code":200')) throw new Error(answer)
-          latencies.push(performance.now() - asked)
+          const response = await readBody(socket)
+          if (!response.startsWith('{"code":200')) throw new Error(response)
+          latencies.push(performance.now() - began)
         }
       } finally {
         socket.destroy()
@@ -42,15 +42,15 @@ export async function hammer(options: {
   return { latencies, tookMs: performance.now() - started }
 }
 
-/** The body of the next answer; answers without a length are not ours. */
-function readAnswer(socket: Socket): Promise<string> {
+/** Reads the next response. The API always sends content-length. */
+function readBody(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     const end = (error?: Error) => {
       socket.off('data', take).off('error', end).off('close', closed)
       if (error) reject(error)
     }
-    const closed = () => end(new Error('the API hung up'))
+    const closed = () => end(new Error('the API closed the connection'))
     const take = (chunk: Buffer) => {
       text += chunk.toString('latin1')
       const split = text.indexOf('\r\n\r\n')

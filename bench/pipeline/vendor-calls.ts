@@ -1,37 +1,35 @@
-import type { VendorChannel } from '@herald/domain'
+import { type VendorChannel, vendorChannels } from '@herald/domain'
 
-/** Vendors that take many devices in one plain HTTP call; `fcm` asks here for its access token alone. */
-export type ListVendor = Exclude<VendorChannel, 'apns'>
-
-/** Calls `each` with the place of every token in a body; what it cannot find it does not count. */
+/** Calls `each` with the position of every token in a body. */
 export type FindTokens = (body: Buffer, each: (start: number, end: number) => void) => void
 
-/** One call of a vendor: where tokens stand in its body, and what a vendor that takes them all answers. */
-export type VendorCall = { find?: FindTokens; answer(tokens: readonly string[]): string }
+/** One call of a vendor: where the tokens are in its body, and the response that accepts them all. */
+export type VendorCall = { find?: FindTokens; response(tokens: readonly string[]): string }
 
-const pass = 'x'.repeat(120)
+const accessToken = 'x'.repeat(120)
 const quote = 0x22
 const comma = 0x2c
 const ampersand = 0x26
 
-const oauth = always({ access_token: pass, expires_in: 3600, token_type: 'Bearer' })
+const oauth = always({ access_token: accessToken, expires_in: 3600, token_type: 'Bearer' })
 const vivoDone = { result: 0, desc: 'success' }
 
-/** By the end of the path, which no two calls of one vendor share. */
-const calls: Record<ListVendor, Readonly<Record<string, VendorCall>>> = {
-  fcm: { '/token': { answer: oauth } },
+/** By the end of the path, which is unique among the calls of a vendor. Pushes of `apns` and `fcm` go to the sinks for HTTP/2. */
+const calls: Partial<Record<VendorChannel, Readonly<Record<string, VendorCall>>>> = {
+  apns: {},
+  fcm: { '/token': { response: oauth } },
   huawei: {
-    '/oauth2/v3/token': { answer: oauth },
+    '/oauth2/v3/token': { response: oauth },
     '/messages:send': {
       find: jsonList('token'),
-      answer: always({ code: '80000000', msg: 'Success', requestId: '17600000000000001000000' }),
+      response: always({ code: '80000000', msg: 'Success', requestId: '17600000000000001000000' }),
     },
   },
   honor: {
-    '/auth/token': { answer: oauth },
+    '/auth/token': { response: oauth },
     '/sendMessage': {
       find: jsonList('token'),
-      answer: always({
+      response: always({
         code: 200,
         message: 'success',
         data: { sendResult: true, requestId: '1760000000000000', failTokens: [], expireTokens: [] },
@@ -41,7 +39,7 @@ const calls: Record<ListVendor, Readonly<Record<string, VendorCall>>> = {
   xiaomi: {
     '/v3/message/regid': {
       find: formList('registration_id'),
-      answer: always({
+      response: always({
         result: 'ok',
         trace_id: 'Xdm1',
         code: 0,
@@ -53,45 +51,48 @@ const calls: Record<ListVendor, Readonly<Record<string, VendorCall>>> = {
   },
   oppo: {
     '/server/v1/auth': {
-      answer: () =>
+      response: () =>
         JSON.stringify({
           code: 0,
           message: 'success',
-          data: { auth_token: pass, create_time: Date.now() },
+          data: { auth_token: accessToken, create_time: Date.now() },
         }),
     },
     '/message/notification/unicast': {
       find: oppoTargets,
-      answer: always({ code: 0, message: 'Success', data: { messageId: '1-1-1-1' } }),
+      response: always({ code: 0, message: 'Success', data: { messageId: '1-1-1-1' } }),
     },
-    '/message/notification/unicast_batch': { find: oppoTargets, answer: oppoReceipts },
+    '/message/notification/unicast_batch': { find: oppoTargets, response: oppoReceipts },
   },
   vivo: {
-    '/message/auth': { answer: always({ ...vivoDone, authToken: pass }) },
-    '/message/saveListPayload': { answer: always({ ...vivoDone, taskId: '1' }) },
-    '/message/pushToList': { find: jsonList('regIds'), answer: always({ ...vivoDone, requestId: '1' }) },
-    '/message/send': { find: jsonText('regId'), answer: always({ ...vivoDone, taskId: '1' }) },
+    '/message/auth': { response: always({ ...vivoDone, authToken: accessToken }) },
+    '/message/saveListPayload': { response: always({ ...vivoDone, taskId: '1' }) },
+    '/message/pushToList': { find: jsonList('regIds'), response: always({ ...vivoDone, requestId: '1' }) },
+    '/message/send': { find: jsonText('regId'), response: always({ ...vivoDone, taskId: '1' }) },
   },
   meizu: {
     '/pushByPushId': {
       find: formList('pushIds'),
-      answer: always({ code: '200', message: '', value: {}, msgId: '1' }),
+      response: always({ code: '200', message: '', value: {}, msgId: '1' }),
     },
   },
 }
 
-/** The call that a path of a vendor means; undefined when it is none that the sink knows. */
+/** Vendors that the mixed broadcast includes. */
+export const measuredVendors = vendorChannels.filter((channel) => channel in calls)
+
+/** Returns the call of a vendor at `path`; undefined if the sink does not know it. */
 export function findCall(vendor: string, path: string): VendorCall | undefined {
-  if (!Object.hasOwn(calls, vendor)) return undefined
-  return Object.entries(calls[vendor as ListVendor]).find(([end]) => path.endsWith(end))?.[1]
+  const known = measuredVendors.find((one) => one === vendor)
+  return known && Object.entries(calls[known]!).find(([end]) => path.endsWith(end))?.[1]
 }
 
-function always(answer: object): () => string {
-  const text = JSON.stringify(answer)
+function always(response: object): () => string {
+  const text = JSON.stringify(response)
   return () => text
 }
 
-/** `"name":["a","b"]`; tokens of these vendors hold nothing that JSON escapes. */
+/** `"name":["a","b"]`; tokens of these vendors contain no characters that JSON escapes. */
 function jsonList(name: string): FindTokens {
   const open = Buffer.from(`"${name}":["`)
   return (body, each) => {
@@ -115,7 +116,7 @@ function jsonText(name: string): FindTokens {
   }
 }
 
-/** `&name=a%2Cb`, never the first field of its form. */
+/** `&name=a%2Cb`; the field is never the first of its form. */
 function formList(name: string): FindTokens {
   const open = Buffer.from(`&${name}=`)
   const between = Buffer.from('%2C')
@@ -147,7 +148,7 @@ function oppoTargets(body: Buffer, each: (start: number, end: number) => void): 
   }
 }
 
-/** OPPO names every device of a batch in its answer, and its worker has to read that. */
+/** OPPO lists every device of a batch in its response, which the worker has to parse. */
 function oppoReceipts(tokens: readonly string[]): string {
   const entries = tokens.map((token, n) => `{"messageId":"1-1-1-${n}","registrationId":"${token}"}`)
   return `{"code":0,"message":"Success","data":[${entries.join()}]}`

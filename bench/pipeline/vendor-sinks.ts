@@ -1,50 +1,40 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import type { VendorChannel } from '@herald/domain'
+import { cardOf, type VendorChannel } from '@herald/domain'
+import { startChild } from '../child.ts'
+import { type PushCounts, startSink } from '../http2/start-sink.ts'
 import { statOf } from '../process-figures.ts'
-import type { DeviceCounts, ListCounts } from './list-sink.ts'
-import { startSink } from './stage.ts'
+import type { ListCounts } from './list-sink.ts'
+import { measuredVendors } from './vendor-calls.ts'
 
 export type VendorSinks = Awaited<ReturnType<typeof startVendorSinks>>
 
-/** Every vendor as a sink: HTTP/2 for APNs and FCM, a process each, and one for all that take lists. */
+/** Starts the sinks of the measured vendors: one process each for APNs and FCM (HTTP/2), one for all vendors that take lists. */
 export async function startVendorSinks() {
   const apns = await startSink()
   const fcm = await startSink()
-  const lists = fork(fileURLToPath(new URL('./list-sink-process.ts', import.meta.url)))
-  const [{ port }] = (await once(lists, 'message')) as [{ port: number }]
-  const at = (vendor: VendorChannel) => `http://127.0.0.1:${port}/${vendor}`
-  const pids = { 'sink-apns': apns.pid, 'sink-fcm': fcm.pid, 'sink-lists': lists.pid! }
+  const file = new URL('./list-sink-process.ts', import.meta.url)
+  const lists = await startChild<'counts', ListCounts, { port: number }>(file)
+  const urlOf = (vendor: VendorChannel) => `http://127.0.0.1:${lists.ready.port}/${vendor}`
+  const pids = { 'sink-apns': apns.pid, 'sink-fcm': fcm.pid, 'sink-lists': lists.pid }
 
   return {
-    /** Settings that point Herald's programs at them. */
+    /** Settings that direct Herald's programs to the sinks. */
     env: {
+      ...Object.fromEntries(
+        measuredVendors.flatMap((vendor) =>
+          Object.values(cardOf(vendor).addresses).map(({ setting }) => [setting, urlOf(vendor)]),
+        ),
+      ),
       HERALD_APNS_URL: apns.url,
       HERALD_FCM_URL: fcm.url,
-      HERALD_FCM_TOKEN_URL: at('fcm'),
-      HERALD_HUAWEI_URL: at('huawei'),
-      HERALD_HUAWEI_AUTH_URL: at('huawei'),
-      HERALD_HONOR_URL: at('honor'),
-      HERALD_HONOR_AUTH_URL: at('honor'),
-      HERALD_XIAOMI_URL: at('xiaomi'),
-      HERALD_OPPO_URL: at('oppo'),
-      HERALD_VIVO_URL: at('vivo'),
-      HERALD_MEIZU_URL: at('meizu'),
     },
-    /** What each saw since it was last asked. */
-    async takeCounts(): Promise<Partial<Record<VendorChannel, DeviceCounts>>> {
-      lists.send('counts')
-      const [listed] = (await once(lists, 'message')) as [ListCounts]
-      return { ...listed, apns: await apns.counts(), fcm: await fcm.counts() }
+    /** Counts since the previous call. */
+    async takeCounts(): Promise<Partial<Record<VendorChannel, PushCounts>>> {
+      return { ...(await lists.ask('counts')), apns: await apns.takeCounts(), fcm: await fcm.takeCounts() }
     },
-    /** Processor seconds of each process since its start. */
-    processorTime: () =>
-      new Map(Object.entries(pids).map(([name, pid]) => [name, statOf(pid)?.seconds ?? 0])),
-    stop() {
-      apns.stop()
-      fcm.stop()
-      lists.disconnect()
+    /** CPU seconds of each process since its start. */
+    cpuTime: () => new Map(Object.entries(pids).map(([name, pid]) => [name, statOf(pid)?.seconds ?? 0])),
+    async stop() {
+      await Promise.all([apns.stop(), fcm.stop(), lists.stop()])
     },
   }
 }

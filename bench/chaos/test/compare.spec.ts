@@ -1,37 +1,34 @@
 import { type VendorChannel, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { pairName } from '../books.ts'
 import { compare, type Evidence } from '../compare.ts'
-import { missedIn } from '../missed-answers.ts'
-import type { Order } from '../orders.ts'
+import { pairName } from '../herald-records.ts'
+import { countLost } from '../lost-responses.ts'
 import { kindOf, type Population, tokenOf } from '../population.ts'
-import { judgeRest, type Rest } from '../rest.ts'
+import type { NotifyRequest } from '../requests.ts'
+import { findLeaks, type Resources } from '../resources.ts'
 import type { VendorLedger } from '../vendors.ts'
 
 const numbers = Array.from({ length: 83 }, (_, n) => n)
 const find = (wanted: (n: number) => boolean) => numbers.find(wanted)!
-const xiaomi = find((n) => kindOf(n).alive.join() === 'xiaomi' && !kindOf(n).flock)
-const both = find((n) => kindOf(n).alive.join() === 'xiaomi' && kindOf(n).flock)
+const xiaomi = find((n) => kindOf(n).alive.join() === 'xiaomi' && !kindOf(n).native)
+const both = find((n) => kindOf(n).alive.join() === 'xiaomi' && kindOf(n).native)
 const population = { ids: numbers.map((n) => n + 1000) } as unknown as Population
 const task = 7
 
-/** One task to two devices, one reached by its vendor, one by the native channel; everything in order. */
-function inOrder(order: Partial<Order> = {}): Evidence {
+/** One task to two devices, one reached by its vendor, one by the native channel, without any violation. */
+function correct(request: Partial<NotifyRequest> = {}): Evidence {
   const counts = { task, target: 1, sent: 1, received: 0, failed: 0, moved: 0, expired: 0, cancelled: 0 }
   return {
     accepted: [
       {
         task,
-        order: {
+        request: {
           requestId: 'r',
           audience: 'all',
           devices: [xiaomi, both],
           strategy: 'combined',
-          ttl: undefined,
-          speed: undefined,
-          turn: 'none',
           copies: 1,
-          ...order,
+          ...request,
         },
       },
     ],
@@ -46,7 +43,7 @@ function inOrder(order: Partial<Order> = {}): Evidence {
       ]),
     ),
     shown: new Map([[both + 1000, new Map([[task, 1]])]]),
-    books: {
+    records: {
       states: new Map([[task, 'finished']]),
       unreachable: new Map(),
       counters: new Map([
@@ -71,8 +68,8 @@ const acceptedBoth = {
 }
 
 describe('the comparison at the end of a drill', () => {
-  it('finds nothing where everything is in order', () => {
-    expect(compare(inOrder())).toEqual({
+  it('finds nothing wrong in a correct run', () => {
+    expect(compare(correct())).toEqual({
       deliveries: 2,
       duplicates: 0,
       lateAcknowledgements: 0,
@@ -81,62 +78,60 @@ describe('the comparison at the end of a drill', () => {
     })
   })
 
-  it('misses a task that is gone or has not ended', () => {
+  it('reports a task that is missing or has not ended', () => {
     for (const states of [new Map(), new Map([[task, 'sending']])]) {
-      const evidence = inOrder()
-      expect(compare({ ...evidence, books: { ...evidence.books, states } }).lost).toHaveLength(1)
+      const evidence = correct()
+      expect(compare({ ...evidence, records: { ...evidence.records, states } }).lost).toHaveLength(1)
     }
   })
 
-  it('notices a task that nobody was told of', () => {
-    expect(compare({ ...inOrder(), accepted: [] }).wrong).toEqual([
-      'task 7 exists though nobody was told of it',
-    ])
+  it('reports a task that no caller knows', () => {
+    expect(compare({ ...correct(), accepted: [] }).wrong).toEqual(['task 7 exists, but no caller got its id'])
   })
 
-  it('misses a device that got nothing, unless its task was cancelled', () => {
-    const evidence = { ...inOrder(), shown: new Map() }
+  it('reports a device that got nothing, unless its task was cancelled', () => {
+    const evidence = { ...correct(), shown: new Map() }
     expect(compare(evidence).lost).toEqual([expect.stringMatching(/got nothing/)])
-    expect(compare({ ...inOrder({ turn: 'cancel' }), shown: new Map() }).lost).toEqual([])
+    expect(compare({ ...correct({ followUp: 'cancel' }), shown: new Map() }).lost).toEqual([])
   })
 
-  it('finds a counter that says more or less than the vendor', () => {
+  it('reports a counter above or below what the vendor accepted', () => {
     for (const sent of [0, 2]) {
-      const evidence = inOrder()
-      for (const row of evidence.books.counters.get(task)!) if (row.channel === 'xiaomi') row.sent = sent
-      expect(compare(evidence).wrong).toEqual([expect.stringMatching(/xiaomi accepted 1, counted are/)])
+      const evidence = correct()
+      for (const row of evidence.records.counters.get(task)!) if (row.channel === 'xiaomi') row.sent = sent
+      expect(compare(evidence).wrong).toEqual([expect.stringMatching(/xiaomi accepted 1, counters/)])
     }
   })
 
   it('counts a second acceptance by the vendor as a duplicate', () => {
-    const evidence = inOrder()
+    const evidence = correct()
     const ledgers = new Map(evidence.ledgers).set('xiaomi', acceptedTwice)
     expect(compare({ ...evidence, ledgers })).toMatchObject({ duplicates: 1, wrong: [] })
   })
 
-  it('lets a device be reached twice only when its acknowledgement was late', () => {
-    const evidence = inOrder()
-    for (const row of evidence.books.counters.get(task)!) if (row.channel === 'xiaomi') row.sent = 2
+  it('allows two deliveries to a device only if its acknowledgement was late', () => {
+    const evidence = correct()
+    for (const row of evidence.records.counters.get(task)!) if (row.channel === 'xiaomi') row.sent = 2
     const twice = { ...evidence, ledgers: new Map(evidence.ledgers).set('xiaomi', acceptedBoth) }
     const handedAt = (at: number) => ({
       ...twice,
-      books: { ...twice.books, handedOver: new Map([[pairName(task, both + 1000), at]]) },
+      records: { ...twice.records, handedOver: new Map([[pairName(task, both + 1000), at]]) },
     })
     expect(compare(handedAt(40))).toMatchObject({ duplicates: 1, lateAcknowledgements: 1, wrong: [] })
-    expect(compare(handedAt(60)).wrong).toEqual([expect.stringMatching(/10 ms after it had acknowledged/)])
+    expect(compare(handedAt(60)).wrong).toEqual([expect.stringMatching(/10 ms after its acknowledgement/)])
   })
 
-  it('wants every device of the audience among targets and unreachable ones', () => {
-    const evidence = inOrder({ strategy: 'ospush_only', devices: [xiaomi, xiaomi] })
-    const counters = new Map([[task, evidence.books.counters.get(task)!.slice(0, 1)]])
-    expect(compare({ ...evidence, shown: new Map(), books: { ...evidence.books, counters } }).lost).toEqual([
-      'task 7: 2 devices, 1 targets, 0 unreachable',
-    ])
+  it('reports devices of the audience that are neither targets nor unreachable', () => {
+    const evidence = correct({ strategy: 'ospush_only', devices: [xiaomi, xiaomi] })
+    const counters = new Map([[task, evidence.records.counters.get(task)!.slice(0, 1)]])
+    expect(
+      compare({ ...evidence, shown: new Map(), records: { ...evidence.records, counters } }).lost,
+    ).toEqual(['task 7: 2 devices, 1 targets, 0 unreachable'])
   })
 })
 
-describe('the rest after a drill', () => {
-  const before: Rest = {
+describe('the resources after a drill', () => {
+  const before: Resources = {
     memory: { api: 100 },
     descriptors: { api: 50 },
     postgres: 40,
@@ -144,22 +139,22 @@ describe('the rest after a drill', () => {
     queue: 30,
   }
 
-  it('is as good as before it', () => {
-    expect(judgeRest(before, before)).toEqual([])
+  it('may be the same as before', () => {
+    expect(findLeaks(before, before)).toEqual([])
   })
 
-  it.each<[string, Partial<Rest>]>([
+  it.each<[string, Partial<Resources>]>([
     ['memory', { memory: { api: 500 } }],
     ['descriptors', { descriptors: { api: 400 } }],
     ['connections to Postgres', { postgres: 150 }],
     ['connections to the queue', { queue: 120 }],
     ['open transactions', { idleInTransaction: 1 }],
-  ])('is broken by %s that did not come back', (_, held) => {
-    expect(judgeRest(before, { ...before, ...held })).toHaveLength(1)
+  ])('leak if %s stay higher', (_, leaked) => {
+    expect(findLeaks(before, { ...before, ...leaked })).toHaveLength(1)
   })
 })
 
-it('reads from a worker how many answers it missed', () => {
+it('counts the lost responses in the metrics of a worker', () => {
   const text = `# TYPE herald_outcomes_total counter
 herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="none"} 12
 herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="http_503"} 400
@@ -167,5 +162,5 @@ herald_outcomes_total{program="worker",channel="fcm",outcome="accepted",code="no
 herald_outcomes_total{channel="fcm",outcome="unavailable",code="UNAVAILABLE"} 50
 herald_outcomes_total{outcome="unavailable",code="network",channel="oppo"} 3
 `
-  expect(missedIn(text)).toBe(15)
+  expect(countLost(text)).toBe(15)
 })

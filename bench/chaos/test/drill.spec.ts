@@ -3,13 +3,13 @@ import { expect, it } from '@jest/globals'
 import { runDrill } from '../drill.ts'
 
 describeWith('redis-server')('the chaos drill', () => {
-  // Seeds with a crash of Postgres, killed workers, APIs and gateways and answers that are cut off; FLUSHALL, a clock that
-  // jumps. None where a vendor asks for a wait of a minute, as APNs and FCM do when they throttle.
+  // Seeds with a crash of Postgres, killed workers, APIs and gateways, cut responses, FLUSHALL and a clock jump, but without
+  // throttling at APNs and FCM, which ask for a pause of a minute.
   it.each([
     { queue: 'redis', seed: 220 },
     { queue: 'postgres', seed: 147 },
   ] as const)(
-    'ends with nothing lost and every book in balance on the $queue queue',
+    'loses nothing and balances all counters on the $queue queue',
     async ({ queue, seed }) => {
       const report = await runDrill({
         queue,

@@ -1,12 +1,12 @@
 import { vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { rolesOf } from '../cast.ts'
+import { processesOf } from '../processes.ts'
 import { describeFault, queueKinds, scheduleFaults } from '../schedule.ts'
 
-const tenMinutes = { seconds: 600, every: 4, roles: rolesOf('full'), channels: vendorChannels }
+const tenMinutes = { seconds: 600, every: 4, processes: processesOf('full'), channels: vendorChannels }
 
 describe('the schedule of faults', () => {
-  it('is the same for the same seed, and another for another', () => {
+  it('depends on the seed only', () => {
     const [one, again, other] = [1, 1, 2].map((seed) =>
       scheduleFaults({ ...tenMinutes, queue: 'redis', seed }),
     )
@@ -29,7 +29,7 @@ describe('the schedule of faults', () => {
     for (const fault of faults) expect(describeFault(fault)).not.toMatch(/undefined/)
   })
 
-  it('kills every process of the cast in a long run, and freezes past a lease only where there is time for it', () => {
+  it('kills every process in a long run, and freezes past a lease only if there is time for it', () => {
     const victims = new Set(
       [1, 2, 3].flatMap((seed) =>
         scheduleFaults({ ...tenMinutes, queue: 'redis', seed }).flatMap((fault) =>
@@ -37,7 +37,7 @@ describe('the schedule of faults', () => {
         ),
       ),
     )
-    expect(victims).toEqual(new Set(rolesOf('full').map(({ name }) => name)))
+    expect(victims).toEqual(new Set(processesOf('full').map(({ name }) => name)))
     const short = scheduleFaults({ ...tenMinutes, seconds: 60, every: 1, queue: 'redis', seed: 1 })
     expect(short.some(({ kind }) => kind === 'freeze-past-lease')).toBe(false)
   })

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
 import apn from 'apn'
-import { race } from '../contender.ts'
+import { runContender } from '../contender.ts'
 import { apnsHeaders, apnsPayload, ca, deviceToken } from '../workload.ts'
 
-/** Recipients of one `send`; fewer leave its streams idle, more only wait in its own queue. */
+/** Recipients per `send`: fewer leave streams idle, more wait in the library's own queue. */
 const chunk = 1_000
 
-await race(deviceToken, async (port) => {
+await runContender(deviceToken, async (port) => {
   const key = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey.export({
     type: 'pkcs8',
     format: 'pem',

@@ -1,13 +1,13 @@
 import http2 from 'node:http2'
 import { initializeApp } from 'firebase-admin/app'
 import { getMessaging } from 'firebase-admin/messaging'
-import { race } from '../contender.ts'
+import { runContender } from '../contender.ts'
 import { ca, fcmMessage, fcmProject, registrationToken } from '../workload.ts'
 
-/** The most sendEach takes. */
+/** Limit of sendEach. */
 const chunk = 500
 
-await race(registrationToken, async (port) => {
+await runContender(registrationToken, async (port) => {
   redirect(port)
   const app = initializeApp({
     projectId: fcmProject,
@@ -27,7 +27,7 @@ await race(registrationToken, async (port) => {
   }
 })
 
-/** The SDK's host is fixed, so its sessions are led to the sink; nothing else of it is touched. */
+/** The SDK's host is fixed, so its HTTP/2 sessions are redirected to the sink. */
 function redirect(port: number): void {
   const connect = http2.connect
   const redirected = (_authority: unknown, options: http2.SecureClientSessionOptions) =>

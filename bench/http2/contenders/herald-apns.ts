@@ -1,10 +1,10 @@
 import { openPool } from '@herald/http2'
-import { race } from '../contender.ts'
+import { runContender } from '../contender.ts'
 import { apnsHeaders, apnsPayload, ca, deviceToken } from '../workload.ts'
 
 const [before = '', after = ''] = JSON.stringify(apnsPayload).split('5,')
 
-await race(deviceToken, async (port) => {
+await runContender(deviceToken, async (port) => {
   const pool = openPool({ origin: `https://localhost:${port}`, tls: { ca }, maxConnections: 1 })
   return {
     send: async (tokens) => {

@@ -1,10 +1,10 @@
 import { openPool } from '@herald/http2'
-import { race } from '../contender.ts'
+import { runContender } from '../contender.ts'
 import { bearer, ca, fcmMessage, fcmProject, registrationToken } from '../workload.ts'
 
 const [before = '', after = ''] = JSON.stringify({ message: { ...fcmMessage, token: 'SLOT' } }).split('SLOT')
 
-await race(registrationToken, async (port) => {
+await runContender(registrationToken, async (port) => {
   const pool = openPool({ origin: `https://localhost:${port}`, tls: { ca }, maxConnections: 1 })
   return {
     send: async (tokens) => {

@@ -6,7 +6,7 @@ import { type SinkCounts, serveSink } from '../sink-connection.ts'
 import { deviceToken, registrationToken } from '../workload.ts'
 
 describe('the distinct set', () => {
-  it('tells twenty thousand near neighbours apart, and knows them again', () => {
+  it('distinguishes twenty thousand similar values and recognizes them again', () => {
     const set = new DistinctSet()
     const print = new Fingerprint()
     const countNew = () => {
@@ -20,7 +20,7 @@ describe('the distinct set', () => {
     expect([countNew(), countNew(), set.size]).toEqual([20_000, 0, 20_000])
   })
 
-  it('tells bodies apart that differ in one byte, wherever it stands', () => {
+  it('distinguishes bodies that differ in one byte at any position', () => {
     const set = new DistinctSet()
     const print = new Fingerprint()
     const body = Buffer.alloc(203, 'x')
@@ -57,7 +57,7 @@ describe('the sink', () => {
     return { counts, pool }
   }
 
-  it('counts requests and distinct devices, by path and by body, and answers as the vendor would', async () => {
+  it('counts requests and distinct devices by path and by body, and responds like the vendor', async () => {
     const { counts, pool } = await start()
     const bodies = new Set<string>()
     const send = (path: string | ((index: number) => string), body: (index: number) => string) =>
@@ -80,7 +80,7 @@ describe('the sink', () => {
     expect([...bodies][1]).toContain('200 {"name":"projects/bench/messages/')
   })
 
-  it('knows a device by the token in the body, whatever else an attempt says', async () => {
+  it('identifies a device by the token in the body, whatever else the body contains', async () => {
     const { counts, pool } = await start()
     const failures: string[] = []
     await pool.multicast({

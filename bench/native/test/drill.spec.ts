@@ -2,7 +2,7 @@ import { testDatabase } from '@herald/testkit'
 import { expect, it } from '@jest/globals'
 import { runNativeDrill } from '../drill.ts'
 
-it('serves devices that move, sleep and die as each strategy says, through kill -9 and a rolling restart', async () => {
+it('delivers under every strategy to devices that move, go offline and die, despite kill -9 and a rolling restart', async () => {
   const database = await testDatabase()
   const report = await runNativeDrill({
     devices: 250,

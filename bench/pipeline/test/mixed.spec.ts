@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { adapters, type ChannelAdapter, isUnsupported, type TransportDeps } from '@herald/channels'
+import { type ChannelAdapter, isUnsupported, type TransportDeps } from '@herald/channels'
+import { adapters } from '@herald/channels/all'
 import { certificatesOf, type StoredCertificate } from '@herald/db/certificates'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { type Outcome, type VendorChannel, vendorChannels } from '@herald/domain'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import type { Outcome, VendorChannel } from '@herald/domain'
+import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openListSink } from '../list-sink.ts'
 import { addMixedDevices, addVendorCertificates } from '../mixed-devices.ts'
+import { measuredVendors } from '../vendor-calls.ts'
 
 const size = { devices: 909, native: 101, few: 90 }
-const each = (size.devices - size.native) / vendorChannels.length
+const each = (size.devices - size.native) / measuredVendors.length
 
 let database: TestDatabase
 let db: Database
@@ -31,7 +33,7 @@ beforeAll(async () => {
   const { rows } = await db.pool.query<{ channel: VendorChannel; token: string }>(
     'SELECT channel, token FROM binding ORDER BY device_id',
   )
-  tokens = new Map(vendorChannels.map((channel) => [channel, []]))
+  tokens = new Map(measuredVendors.map((channel) => [channel, []]))
   for (const { channel, token } of rows) tokens.get(channel)!.push(token)
 })
 afterAll(async () => {
@@ -40,28 +42,28 @@ afterAll(async () => {
 })
 
 describe('the devices of the mixed broadcast', () => {
-  it('are evenly on all vendors, with tokens that each vendor would have made', () => {
+  it('are spread evenly over all vendors, with tokens in the format of each vendor', () => {
     expect(native).toHaveLength(size.native)
-    for (const channel of vendorChannels) {
+    for (const channel of measuredVendors) {
       const of = tokens.get(channel)!
       expect([channel, of.length, new Set(of).size]).toEqual([channel, each, each])
       expect(of.map((token) => adapters[channel]!.checkToken(token)).filter(Boolean)).toEqual([])
     }
   })
 
-  it('are of every kind in every stretch of ids, the tagged ones among them', async () => {
+  it('are mixed over the ids, the tagged ones too', async () => {
     const { rows } = await db.pool.query<{ channel: string; count: number }>(
       `SELECT coalesce(channel, 'native') AS channel, count(*)::int AS count FROM device_tag
        LEFT JOIN binding USING (device_id) GROUP BY 1`,
     )
-    expect(rows.map(({ count }) => count)).toEqual(Array(9).fill(10))
+    expect(rows.map(({ count }) => count)).toEqual(Array(measuredVendors.length + 1).fill(10))
   })
 })
 
-describe('the sink of vendors that take lists', () => {
-  const listVendors = vendorChannels.filter((channel) => channel !== 'apns' && channel !== 'fcm')
+describe('the sink of the vendors that take lists', () => {
+  const listVendors = measuredVendors.filter((channel) => channel !== 'apns' && channel !== 'fcm')
 
-  it.each(listVendors)('takes what the adapter of %s sends, and counts each device once', async (channel) => {
+  it.each(listVendors)('accepts the calls of the %s adapter and counts each device once', async (channel) => {
     const { server, takeCounts } = openListSink()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/${channel}`
@@ -79,15 +81,17 @@ describe('the sink of vendors that take lists', () => {
     }
   })
 
-  it('answers a call that it does not know with 404, and counts nobody', async () => {
+  it('responds to an unknown call with 404 and counts nothing', async () => {
     const { server, takeCounts } = openListSink()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     try {
       const paths = ['/xiaomi/v3/message/all', '/constructor/v3/message/regid', '/']
-      const answers = await Promise.all(paths.map((path) => fetch(base + path, { method: 'POST', body: '' })))
-      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
-      expect(await answers[0]!.text()).toBe('the sink knows no call /v3/message/all of xiaomi')
+      const responses = await Promise.all(
+        paths.map((path) => fetch(base + path, { method: 'POST', body: '' })),
+      )
+      expect(responses.map(({ status }) => status)).toEqual([404, 404, 404])
+      expect(await responses[0]!.text()).toBe('the sink does not know the call /v3/message/all of xiaomi')
       expect(takeCounts()).toEqual({})
     } finally {
       server.closeAllConnections()
@@ -96,7 +100,7 @@ describe('the sink of vendors that take lists', () => {
   })
 })
 
-/** Sends as the runner does, in calls as long as the vendor takes them; answers how often each outcome came. */
+/** Sends as the runner does, in calls of the vendor's maximum size; returns the number of outcomes per kind. */
 async function sendThrough(channel: VendorChannel, base: string, list: readonly string[]) {
   const adapter = adapters[channel] as ChannelAdapter
   const settings = adapter.readSettings(certificates.find((one) => one.channel === channel)!)
@@ -128,28 +132,14 @@ async function sendThrough(channel: VendorChannel, base: string, list: readonly 
   )
 }
 
-const nothing = {
-  ios: {},
-  android: {},
-  huawei: {},
-  honor: {},
-  xiaomi: {},
-  oppo: {},
-  vivo: {},
-  flyme: {},
-  fcm: {},
-}
 const task = {
   taskId: 4_503_599_627_370_497,
   messageClass: 'service' as const,
   ttl: 86_400,
   applicationName: 'mixed',
   now: Math.floor(Date.now() / 1000),
-  message: {
-    ...nothing,
-    type: 'text' as const,
+  message: sampleMessage({
     title: 'Sale & "token":["none"]',
     body: 'Everything, and %2C too, must go',
-    badge: { kind: 'add' as const, count: 1 },
-  },
+  }),
 }

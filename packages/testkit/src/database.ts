@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { openThings } from './open-things.ts'
+import { openResources } from './open-resources.ts'
 import { until } from './until.ts'
 
 export type TestDatabaseOptions = {
@@ -9,19 +9,19 @@ export type TestDatabaseOptions = {
 
 export type TestDatabase = {
   url: string
-  /** Removes the database; throws when a connection to it was left open. */
+  /** Removes the database; throws if a connection to it was left open. */
   drop(): Promise<void>
 }
 
-/** A database of its own for this spec file, on the server that all spec files of the run share. */
+/** Creates a database for this spec file, on the server that all spec files of the run share. */
 export async function testDatabase({ migrated = true }: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const concierge = process.env.TESTKIT_CONCIERGE
-  if (!concierge) throw new Error('testDatabase() works inside jest; elsewhere use startTestServer().')
-  const answer = await fetch(`${concierge}/database?migrated=${migrated}`, { method: 'POST' })
-  if (!answer.ok) throw new Error(`No test database: ${await answer.text()}`)
-  const url = await answer.text()
-  const database = { url, drop: () => drop(url).finally(() => openThings().delete(database)) }
-  openThings().set(database, `database ${new URL(url).pathname.slice(1)} (call drop())`)
+  const server = process.env.TESTKIT_URL
+  if (!server) throw new Error('testDatabase() works inside jest; elsewhere use startTestServer().')
+  const response = await fetch(`${server}/database?migrated=${migrated}`, { method: 'POST' })
+  const url = await response.text()
+  if (!response.ok) throw new Error(`No test database: ${url}`)
+  const database = { url, drop: () => drop(url).finally(() => openResources().delete(database)) }
+  openResources().set(database, `database ${new URL(url).pathname.slice(1)} (call drop())`)
   return database
 }
 
@@ -31,7 +31,7 @@ async function drop(url: string): Promise<void> {
   await client.connect()
   try {
     let leaks: string[] = []
-    // A connection that was closed a moment ago may still be listed.
+    // A connection that was just closed may still be listed.
     await until(
       async () => {
         const { rows } = await client.query(

@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats (mulberry32). */
+/** A seeded random generator (mulberry32). */
 export function createDice(seed: number) {
   let state = seed >>> 0
   const next = () => {
@@ -17,7 +17,7 @@ export function createDice(seed: number) {
 }
 export type Dice = ReturnType<typeof createDice>
 
-/** Texts that have broken parsers, stores, logs, terminals, shells and screens. */
+/** Texts that are known to break parsers, databases, logs, terminals, shells and web pages. */
 export const nastyTexts = [
   '',
   ' ',
@@ -62,7 +62,7 @@ export const nastyTexts = [
   `intent:#Intent;${';'.repeat(200)}end`,
 ]
 
-/** Pieces of JSON no serializer would write: wrong types, wrong numbers, wrong nesting. */
+/** Unusual JSON: wrong types, extreme numbers, special keys, deep nesting. */
 export const nastyJson = [
   'null',
   'true',
@@ -95,7 +95,7 @@ export const nastyJson = [
   '['.repeat(70) + ']'.repeat(70),
 ]
 
-/** Breaks bytes a little: a bit, a cut, a repetition, an insertion. */
+/** Flips a bit, truncates, repeats or inserts something. */
 export function mutate(dice: Dice, bytes: Buffer): Buffer {
   if (bytes.length === 0) return Buffer.from([dice.below(256)])
   const at = dice.below(bytes.length)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { openThings } from './open-things.ts'
+import { openResources } from './open-resources.ts'
 import { until } from './until.ts'
 
 export type StartOptions = { cwd?: string; env?: Record<string, string> }
@@ -8,23 +8,23 @@ export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
 export type RunningProcess = {
   pid: number
-  /** Everything it has printed so far, stdout and stderr together. */
+  /** Everything printed so far to stdout and stderr. */
   output(): string
-  /** Waits until its output matches; fails at once when it ends before. */
+  /** Waits until the output matches; fails at once if the process exits before. */
   prints(pattern: RegExp, seconds?: number): Promise<RegExpExecArray>
   exited: Promise<Exit>
-  /** Sends the signal (SIGTERM when none is given) and waits for the end. */
+  /** Sends SIGTERM by default and waits for the exit. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
 }
 
 const root = join(import.meta.dirname, '../../..')
 const alive = new Set<ChildProcess>()
-// A spec that fails in the middle must not leave its processes to the machine.
+// A spec that fails must not leave its processes running.
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL')
 })
 
-/** Starts a program with the given environment and nothing of ours but PATH and HOME. */
+/** Starts a program with `env`, PATH, HOME and TMPDIR; it inherits no other environment variables. */
 export function startProcess(command: string, args: string[], options: StartOptions = {}): RunningProcess {
   const { PATH = '', HOME = '', TMPDIR } = process.env
   const child = spawn(command, args, {
@@ -47,10 +47,10 @@ export function startProcess(command: string, args: string[], options: StartOpti
   }).finally(() => {
     ended = true
     alive.delete(child)
-    openThings().delete(child)
+    openResources().delete(child)
   })
   exited.catch(() => {})
-  openThings().set(child, `process ${child.pid} (${command} ${args.join(' ')})`)
+  openResources().set(child, `process ${child.pid} (${command} ${args.join(' ')})`)
   return {
     pid: child.pid ?? 0,
     output: () => output,
@@ -73,7 +73,7 @@ export function startProcess(command: string, args: string[], options: StartOpti
   }
 }
 
-/** Starts a program of ours, e.g. `startApp('apps/planner/src/main.ts', { DATABASE_URL: url })`. */
+/** Starts one of Herald's programs, such as `startApp('apps/planner/src/main.ts', { DATABASE_URL: url })`. */
 export function startApp(main: string, env: Record<string, string>, args: string[] = []): RunningProcess {
   const cache = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/herald-compiled') }
   return startProcess(process.execPath, [join(root, main), ...args], { env: { ...cache, ...env } })

@@ -12,7 +12,7 @@ export type TestRedis = {
   stop(): Promise<void>
 }
 
-/** A redis-server of its own that keeps nothing on disk; guard the suite with `describeWith('redis-server')`. */
+/** Starts a redis-server without persistence. Use it in suites of `describeWith('redis-server')`. */
 export async function testRedis(args: string[] = []): Promise<TestRedis> {
   const dir = mkdtempSync(join(tmpdir(), 'herald-redis-'))
   const port = await freePort()
@@ -28,7 +28,7 @@ export async function testRedis(args: string[] = []): Promise<TestRedis> {
   }
 }
 
-/** A redis-server on this port that keeps nothing on disk; `dir` is its working directory, `args` are its last word. */
+/** Starts a redis-server without persistence in the folder `dir`; `args` override the default arguments. */
 export async function startRedis(
   port: number,
   dir: string,

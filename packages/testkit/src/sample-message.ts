@@ -1,21 +1,15 @@
-import type { Message } from '@herald/domain'
+import { type Message, type ObjectName, objectNames } from '@herald/domain'
 
-/** A plain text message in normal form; override what a case is about. */
+const noOptions = () => Object.fromEntries(objectNames.map((name) => [name, {}])) as Pick<Message, ObjectName>
+
+/** A text message in normal form with the given fields overridden. */
 export function sampleMessage(over: Partial<Message> = {}): Message {
   return {
     type: 'text',
     title: 'Hello',
     body: 'World',
     badge: { kind: 'add', count: 1 },
-    ios: {},
-    android: {},
-    huawei: {},
-    honor: {},
-    xiaomi: {},
-    oppo: {},
-    vivo: {},
-    flyme: {},
-    fcm: {},
+    ...noOptions(),
     ...over,
   }
 }

@@ -1,8 +1,9 @@
+// Not @herald/async, whose sleep stands still under a spec's fake timers.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Waits until `condition` answers something other than false, undefined or null, and answers it. What it throws counts as
- * "not yet" and is shown when the time is over.
+ * Waits until `condition` returns a value other than false, undefined or null, and returns it. An error counts as "not yet";
+ * the last one is the cause of the timeout error.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
@@ -17,6 +18,7 @@ export async function until<T>(
     } catch (error) {
       problem = error
     }
-    if (Date.now() > end) throw new Error(`Waited ${seconds} s for ${what} in vain.`, { cause: problem })
+    if (Date.now() > end)
+      throw new Error(`Timed out after ${seconds} s waiting for ${what}.`, { cause: problem })
   }
 }

@@ -9,7 +9,7 @@ import {
   testRedis,
   until,
 } from '../src/index.ts'
-import { openThings } from '../src/open-things.ts'
+import { openResources } from '../src/open-resources.ts'
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(url)
@@ -25,7 +25,7 @@ describe('testDatabase', () => {
   const databases: Awaited<ReturnType<typeof testDatabase>>[] = []
   afterAll(() => Promise.all(databases.map((database) => database.drop())))
 
-  it('gives databases of their own, with the tables of Herald', async () => {
+  it("creates separate databases with Herald's tables", async () => {
     databases.push(...(await Promise.all([testDatabase(), testDatabase(), testDatabase()])))
     const [first, second] = databases.map(({ url }) => url)
     await query(first!, 'CREATE TABLE mine AS SELECT 1 AS n')
@@ -33,13 +33,13 @@ describe('testDatabase', () => {
     expect(await query(second!, 'SELECT count(*)::int AS n FROM device')).toEqual([{ n: 0 }])
   })
 
-  it('gives an empty one when asked', async () => {
+  it('creates an empty database with migrated: false', async () => {
     const database = await testDatabase({ migrated: false })
     databases.push(database)
     expect(await query(database.url, `SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([])
   })
 
-  it('tells of connections that were left open', async () => {
+  it('reports connections that were left open', async () => {
     const { url, drop } = await testDatabase()
     const client = new pg.Client({ connectionString: url, application_name: 'forgotten' })
     client.on('error', () => {})
@@ -50,22 +50,22 @@ describe('testDatabase', () => {
 })
 
 describe('until', () => {
-  it('answers the value that the condition found', async () => {
+  it('returns the value of the condition', async () => {
     let n = 0
     expect(await until(() => (++n > 2 ? n : undefined))).toBe(3)
   })
 
-  it('says what it waited for, with the last problem as cause', async () => {
+  it('names what it waited for, with the last error as cause', async () => {
     const waiting = until(() => Promise.reject(new Error('not yet')), { what: 'the moon', seconds: 0.05 })
     await expect(waiting).rejects.toMatchObject({
-      message: 'Waited 0.05 s for the moon in vain.',
+      message: 'Timed out after 0.05 s waiting for the moon.',
       cause: new Error('not yet'),
     })
   })
 })
 
 describe('startProcess', () => {
-  it('collects output, waits for it, and tells how it ended', async () => {
+  it('collects output, waits for it and returns the exit code', async () => {
     const child = startProcess(process.execPath, [
       '-e',
       `console.error('!'); console.log('port ' + 81); setInterval(() => {}, 1e6)`,
@@ -75,28 +75,28 @@ describe('startProcess', () => {
     expect(child.output()).toContain('!')
   })
 
-  it('does not wait for the output of a program that has ended', async () => {
+  it('does not wait for the output of a program that has exited', async () => {
     const child = startProcess(process.execPath, ['-e', `console.log('oops'); process.exit(3)`])
     await expect(child.prints(/ready/)).rejects.toThrow(/ended before it printed.*oops/s)
     expect(await child.exited).toEqual({ code: 3, signal: null })
   })
 
-  it('is remembered until it ends, which fails a spec file that forgets it', async () => {
+  it('is an open resource until it exits', async () => {
     const child = startProcess(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'])
-    expect([...openThings().values()]).toContainEqual(expect.stringContaining(`process ${child.pid}`))
+    expect([...openResources().values()]).toContainEqual(expect.stringContaining(`process ${child.pid}`))
     await child.stop('SIGKILL')
-    expect([...openThings().values()].filter((name) => name.startsWith('process'))).toEqual([])
+    expect([...openResources().values()].filter((name) => name.startsWith('process'))).toEqual([])
   })
 })
 
-describe('programs of the machine', () => {
+describe('hasProgram', () => {
   const { CI } = process.env
   afterAll(() => {
     if (CI === undefined) delete process.env.CI
     else process.env.CI = CI
   })
 
-  it('must be there in CI', () => {
+  it('throws in CI if a program is missing', () => {
     process.env.CI = 'true'
     expect(() => hasProgram('no-such-program')).toThrow('CI must have no-such-program installed.')
     delete process.env.CI
@@ -105,7 +105,7 @@ describe('programs of the machine', () => {
 })
 
 describeWith('redis-server')('testRedis', () => {
-  it('listens on its own port and ends', async () => {
+  it('listens on its own port until it is stopped', async () => {
     const redis = await testRedis()
     expect(redis.url).toBe(`redis://127.0.0.1:${redis.port}/0`)
     await redis.stop()
@@ -114,7 +114,7 @@ describeWith('redis-server')('testRedis', () => {
 })
 
 describe('freePort', () => {
-  it('answers different ports', async () => {
+  it('returns different ports', async () => {
     expect(new Set(await Promise.all([freePort(), freePort(), freePort()])).size).toBe(3)
   })
 })

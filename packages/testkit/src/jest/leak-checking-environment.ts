@@ -1,10 +1,10 @@
 import type { Circus } from '@jest/types'
 import { TestEnvironment } from 'jest-environment-node'
-import { openThings } from '../open-things.ts'
+import { openResources } from '../open-resources.ts'
 
-/** Fails a spec file that leaves a database, a server or a process of the testkit open. */
+/** Fails a spec file that leaves a database or a process of the testkit open. */
 export default class LeakCheckingEnvironment extends TestEnvironment {
-  // What a failed spec leaves open is a consequence, and reporting it would hide the failure.
+  // A failed spec often leaves resources open; reporting them would hide the failure.
   private failed = false
 
   handleTestEvent(event: Circus.Event): void {
@@ -13,7 +13,7 @@ export default class LeakCheckingEnvironment extends TestEnvironment {
   }
 
   override async teardown(): Promise<void> {
-    const left = [...openThings(this.global).values()]
+    const left = [...openResources(this.global).values()]
     await super.teardown()
     if (left.length > 0 && !this.failed) throw new Error(`The spec file left open: ${left.join(', ')}`)
   }

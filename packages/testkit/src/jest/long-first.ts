@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 
 type Test = { path: string }
 
-/** Takes minutes by waiting for leases, servers and browsers, which its size does not show. */
+/** Specs that take minutes although they are small, because they wait for leases, servers and browsers. */
 const long = [
   'bench/chaos/test/drill',
   'packages/queue/test/outages',
@@ -13,17 +13,17 @@ const long = [
   'apps/standalone/test/demo',
 ]
 
-/** Long specs first, then by size: a long one that begins last keeps one worker waiting for the other. */
+/** Runs long specs first, then by size: a long one started last would leave the other jest workers idle. */
 export default class LongFirst {
   sort(tests: Test[]): Test[] {
     const rank = ({ path }: Test) => {
-      const place = long.findIndex((name) => path.includes(name))
-      return place < 0 ? long.length : place
+      const index = long.findIndex((name) => path.includes(name))
+      return index < 0 ? long.length : index
     }
     return [...tests].sort((a, b) => rank(a) - rank(b) || statSync(b.path).size - statSync(a.path).size)
   }
 
-  /** What jest asks of a sequencer beside the order. */
+  /** The rest of jest's sequencer interface. */
   allFailedTests = (tests: Test[]): Test[] => tests
   shard = (tests: Test[]): Test[] => tests
   cacheResults(): void {}

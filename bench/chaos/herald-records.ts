@@ -1,14 +1,14 @@
 import type { Database } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
 
-/** Herald's own word, read when all is quiet. */
-export type Books = {
+/** What Herald recorded about all tasks. A pair is named by `pairName`; times are Unix ms. */
+export type HeraldRecords = {
   states: ReadonlyMap<number, string>
   unreachable: ReadonlyMap<number, number>
   counters: ReadonlyMap<number, readonly CounterRow[]>
-  /** By task and device: when the receipt of a device of the flock was recorded, Unix ms. */
+  /** By task and device: when the receipt of a native device was recorded. */
   receipts: ReadonlyMap<string, number>
-  /** By task and device: when it was last given to a vendor after the native channel, Unix ms. */
+  /** By task and device: when the last batch for a vendor was planned after the native channel had been tried. */
   handedOver: ReadonlyMap<string, number>
 }
 
@@ -26,26 +26,23 @@ export type CounterRow = {
 
 export const pairName = (task: number, device: number) => `${task}/${device}`
 
-export async function readBooks(db: Database, flock: readonly number[]): Promise<Books> {
+export async function readHeraldRecords(
+  db: Database,
+  nativeDevices: readonly number[],
+): Promise<HeraldRecords> {
   const tasks = await db.pool.query<{ id: number; state: string; unreachable: number }>(
     'SELECT id, state, unreachable FROM task',
   )
-  const counters = new Map<number, CounterRow[]>()
-  const counted = await db.pool.query<CounterRow>(
+  const counters = await db.pool.query<CounterRow>(
     'SELECT task_id AS task, channel, target, sent, received, failed, moved, expired, cancelled FROM counter',
   )
-  for (const row of counted.rows) {
-    const rows = counters.get(row.task)
-    if (rows) rows.push(row)
-    else counters.set(row.task, [row])
-  }
   type Pair = { task: number; device: number; at: number }
   const receipts = await db.pool.query<Pair>(
     `SELECT task_id AS task, device_id AS device, (extract(epoch FROM received_at) * 1000)::float8 AS at
      FROM receipt WHERE device_id = ANY($1::bigint[])`,
-    [flock],
+    [nativeDevices],
   )
-  const handed = await db.pool.query<Pair>(
+  const handedOver = await db.pool.query<Pair>(
     `SELECT b.task_id AS task, r.id AS device, max(extract(epoch FROM b.planned_at) * 1000)::float8 AS at
      FROM batch b CROSS JOIN LATERAL unnest(b.recipients) AS r (id)
      WHERE b.channel <> 'native' AND 'native' = ANY(b.tried) GROUP BY 1, 2`,
@@ -54,8 +51,8 @@ export async function readBooks(db: Database, flock: readonly number[]): Promise
   return {
     states: new Map(tasks.rows.map(({ id, state }) => [id, state])),
     unreachable: new Map(tasks.rows.map(({ id, unreachable }) => [id, unreachable])),
-    counters,
+    counters: Map.groupBy(counters.rows, ({ task }) => task),
     receipts: byPair(receipts.rows),
-    handedOver: byPair(handed.rows),
+    handedOver: byPair(handedOver.rows),
   }
 }

@@ -1,26 +1,28 @@
+import { eachConcurrently } from '@herald/async'
 import { WebSocket } from 'ws'
 
-/** What the bench asks of the fleet, and what the fleet answers; one answer a question. */
-export type FleetQuestion =
+/** Requests of the benchmark to this process; each gets one response. */
+export type ClientsRequest =
   | { ask: 'connect'; url: string; tokens: string[] }
-  /** Cuts and reopens so many connections a second; 0 ends it. */
+  /** Closes and reopens `perSecond` connections per second; 0 ends it. */
   | { ask: 'churn'; perSecond: number }
   | { ask: 'received'; task: number }
-export type FleetAnswer = { connected: number; reconnects: number; received: number; lastAt: number }
+export type ClientsResponse = { connected: number; reconnects: number; received: number }
 
-/** Addresses of the loopback network the clients come from: one address has only so many ports. */
+/** Loopback addresses that the clients connect from, because one address does not have enough ports. */
 const ADDRESSES = 8
 const PARALLEL = 200
+const CHURN_MS = 20
 
 type Client = { token: string; address: string; socket?: WebSocket; welcomed: boolean }
 
 const clients: Client[] = []
-const received = new Map<number, { devices: Set<Client>; lastAt: number }>()
+const received = new Map<number, Set<Client>>()
 let url = ''
 let churning: NodeJS.Timeout | undefined
 let reconnects = 0
 
-/** Resolves when the gateway has welcomed the device; a connection that fails is tried again. */
+/** Resolves when the gateway has welcomed the device; reconnects after a failure. */
 function open(client: Client): Promise<void> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, ['herald.v1'], {
@@ -35,10 +37,8 @@ function open(client: Client): Promise<void> {
       if (text.startsWith('{"op":"push"')) {
         const task = Number(/"task_id":(\d+)/.exec(text)![1])
         socket.send(`{"op":"ack","task_ids":[${task}]}`)
-        const entry = received.get(task) ?? { devices: new Set(), lastAt: 0 }
-        received.set(task, entry)
-        if (!entry.devices.has(client)) entry.lastAt = Date.now()
-        entry.devices.add(client)
+        const devices = received.get(task) ?? new Set()
+        received.set(task, devices.add(client))
       } else {
         client.welcomed = true
         resolve()
@@ -54,29 +54,18 @@ function open(client: Client): Promise<void> {
 }
 
 async function connectAll(tokens: string[]): Promise<void> {
-  const fresh = tokens.map(
-    (token, i): Client => ({
-      token,
-      address: `127.0.0.${2 + (i % ADDRESSES)}`,
-      welcomed: false,
-    }),
+  const added = tokens.map(
+    (token, i): Client => ({ token, address: `127.0.0.${2 + (i % ADDRESSES)}`, welcomed: false }),
   )
-  clients.push(...fresh)
-  const queue = fresh.values()
-  await Promise.all(
-    Array.from({ length: PARALLEL }, async () => {
-      for (const client of queue) await open(client)
-    }),
-  )
+  clients.push(...added)
+  await eachConcurrently(added, PARALLEL, open)
 }
 
 function churn(perSecond: number): void {
   clearInterval(churning)
-  churning = undefined
   if (perSecond === 0) return
-  const every = 20
   churning = setInterval(() => {
-    for (let n = 0; n < (perSecond * every) / 1000; n++) {
+    for (let n = 0; n < (perSecond * CHURN_MS) / 1000; n++) {
       const client = clients[Math.floor(Math.random() * clients.length)]!
       if (!client.welcomed) continue
       const old = client.socket
@@ -85,21 +74,20 @@ function churn(perSecond: number): void {
       reconnects++
       void open(client)
     }
-  }, every)
+  }, CHURN_MS)
 }
 
-process.on('message', async (question: FleetQuestion) => {
-  if (question.ask === 'connect') {
-    url = question.url
-    await connectAll(question.tokens)
-  } else if (question.ask === 'churn') churn(question.perSecond)
-  const entry = question.ask === 'received' ? received.get(question.task) : undefined
-  const answer: FleetAnswer = {
+process.on('message', async (request: ClientsRequest) => {
+  if (request.ask === 'connect') {
+    url = request.url
+    await connectAll(request.tokens)
+  } else if (request.ask === 'churn') churn(request.perSecond)
+  const response: ClientsResponse = {
     connected: clients.filter(({ welcomed }) => welcomed).length,
     reconnects,
-    received: entry?.devices.size ?? 0,
-    lastAt: entry?.lastAt ?? 0,
+    received: (request.ask === 'received' && received.get(request.task)?.size) || 0,
   }
-  process.send!(answer)
+  process.send!(response)
 })
 process.on('disconnect', () => process.exit())
+process.send!('ready')

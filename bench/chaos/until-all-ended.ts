@@ -1,9 +1,9 @@
 import type { Database } from '@herald/db/store'
 import { until } from '@herald/testkit'
 
-/** Waits until nothing is open any more; says what is when it does not come to that. */
-export async function untilQuiet(db: Database, seconds: number): Promise<void> {
-  await until(() => isQuiet(db), { what: 'the end of what is open', seconds, everyMs: 500 }).catch(
+/** Waits until all tasks have ended and the inbox is empty; the error of a timeout describes what has not ended. */
+export async function untilAllEnded(db: Database, seconds: number): Promise<void> {
+  await until(() => hasAllEnded(db), { what: 'all tasks to end', seconds, everyMs: 500 }).catch(
     async (error: Error) => {
       throw new Error(`${error.message} ${await describeOpen(db)}`)
     },
@@ -12,7 +12,7 @@ export async function untilQuiet(db: Database, seconds: number): Promise<void> {
 
 const openSql = `SELECT count(*)::int AS tasks, min(id) AS first FROM task WHERE state NOT IN ('finished', 'cancelled')`
 
-async function isQuiet(db: Database): Promise<boolean> {
+async function hasAllEnded(db: Database): Promise<boolean> {
   const { rows } = await db.pool.query<{ tasks: number; inbox: boolean }>(
     `SELECT o.tasks, EXISTS (SELECT 1 FROM inbox) AS inbox FROM (${openSql}) o`,
   )

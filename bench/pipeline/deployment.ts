@@ -1,51 +1,22 @@
-import { fork } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { sleep } from '@herald/async'
 import { saveCertificate } from '@herald/db/certificates'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { freePort, type RunningProcess, startApp, startTestServer, testRedis } from '@herald/testkit'
-import { familySeconds, residentMb, statOf } from '../process-figures.ts'
+import { freePort, type RunningProcess, startApp, startTestServer, testRedis, until } from '@herald/testkit'
+import { cpuSecondsWithChildren, residentMb, statOf } from '../process-figures.ts'
 
-export type Sink = {
-  url: string
-  pid: number
-  counts(): Promise<{ requests: number; distinct: number }>
-  stop(): void
-}
+const sinkAuthority = fileURLToPath(new URL('../../packages/http2/test/fixtures/ca.pem', import.meta.url))
 
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const sinkAuthority = here('../../packages/http2/test/fixtures/ca.pem')
+/** The same as in the start scripts. */
+const memoryFlags = '--max-semi-space-size=8 --max-old-space-size=256'
 
-/** The fast APNs sink as a process of its own; it counts distinct requests, so that speed is never bought with loss. */
-export async function startSink(): Promise<Sink> {
-  const child = fork(here('../http2/sink.ts'), ['1000'])
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-  return {
-    url: `https://localhost:${port}`,
-    pid: child.pid!,
-    async counts() {
-      child.send('counts')
-      const [counts] = (await once(child, 'message')) as [{ requests: number; distinct: number }]
-      return counts
-    },
-    stop: () => child.disconnect(),
-  }
-}
+export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-/** As their start scripts have it. */
-const memoryBounds = '--max-semi-space-size=8 --max-old-space-size=256'
-
-export type Stage = Awaited<ReturnType<typeof openStage>>
-
-/**
- * A deployment on this machine: durable Postgres, the queue asked for, one API, one planner and the workers named, each a
- * process of its own.
- */
-export async function openStage(options: {
+/** Starts Herald on this machine: durable Postgres, the queue, one API, one planner and `workers`, each in its own process. */
+export async function startDeployment(options: {
   queue: 'redis' | 'postgres'
   workers: readonly string[]
   env?: Record<string, string>
@@ -79,30 +50,26 @@ export async function openStage(options: {
       app,
       startApp(`apps/${app}/src/main.ts`, {
         ...env,
-        ...(app === 'api' ? { HERALD_PORT: String(port) } : { NODE_OPTIONS: memoryBounds }),
+        ...(app === 'api' ? { HERALD_PORT: String(port) } : { NODE_OPTIONS: memoryFlags }),
       }),
     )
   }
   const base = `http://127.0.0.1:${port}`
   const call = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
-    const answer = await fetch(base + path, {
+    const reply = await fetch(base + path, {
       method: 'POST',
       headers: { app_id: made.appId, 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
-    const envelope = (await answer.json()) as { code: number; data: Record<string, unknown>; message: string }
+    const envelope = (await reply.json()) as { code: number; data: Record<string, unknown>; message: string }
     if (envelope.code !== 200) throw new Error(`${path}: ${envelope.code} ${envelope.message}`)
     return envelope.data
   }
-  for (let tries = 0; ; tries++) {
-    const up = await fetch(`${base}/readyz`).then(
-      (answer) => answer.ok,
-      () => false,
-    )
-    if (up) break
-    if (tries > 300) throw new Error(`the API did not come up: ${processes.get('api')?.output()}`)
-    await sleep(100)
-  }
+  await until(async () => (await fetch(`${base}/readyz`)).ok, {
+    what: 'the API to be ready',
+    seconds: 30,
+    everyMs: 100,
+  })
   const session = await call('/token/admin', { app_secret: made.appSecret })
   const headers = {
     app_id: made.appId,
@@ -120,10 +87,10 @@ export async function openStage(options: {
     notify: async (body: object) => Number((await call('/push/notify', body, headers)).task_id),
     /** Resident memory of each process in MB. */
     memory: () => new Map([...processes].map(([name, { pid }]) => [name, residentMb(pid) ?? Number.NaN])),
-    /** Processor seconds of each process since its start. */
-    processorTime() {
+    /** CPU seconds of each process since its start. */
+    cpuTime() {
       const seconds = new Map([...processes].map(([name, { pid }]) => [name, statOf(pid)?.seconds ?? 0]))
-      seconds.set('postgres', familySeconds(postmaster))
+      seconds.set('postgres', cpuSecondsWithChildren(postmaster))
       if (redis) seconds.set('redis', statOf(redis.process.pid)?.seconds ?? 0)
       return seconds
     },
@@ -136,13 +103,13 @@ export async function openStage(options: {
   }
 }
 
-/** Lifts the governor: benchmarks measure Herald, not the vendors' documented rates. */
+/** Certificate settings without rate limits: benchmarks measure Herald, not the rates that vendors allow. */
 export const unlimited = { limits: { requests_per_s: 1_000_000, devices_per_s: 1_000_000 } }
 
-export async function addApnsCertificate(stage: Stage): Promise<void> {
+export async function addApnsCertificate(herald: Deployment): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-  await saveCertificate(stage.db, stage.sealer, {
-    application: stage.appId,
+  await saveCertificate(herald.db, herald.sealer, {
+    application: herald.appId,
     channel: 'apns',
     environment: 'production',
     name: 'bench',
@@ -154,11 +121,11 @@ export async function addApnsCertificate(stage: Stage): Promise<void> {
   })
 }
 
-/** iOS devices with well-formed tokens, straight into the rows; the import has a benchmark of its own. */
+/** Inserts iOS devices with well-formed tokens. The import has its own benchmark. */
 export async function addIosDevices(db: Database, appId: string, count: number): Promise<void> {
   await db.pool.query({
-    text: `INSERT INTO device (app_id, guid, push_token, platform, moved_at)
-     SELECT $1, 'g' || n, 'p' || n, 'ios', now() - interval '1 hour' FROM generate_series(1, $2::int) n`,
+    text: `INSERT INTO device (app_id, guid, push_token_hash, platform, moved_at)
+     SELECT $1, 'g' || n, push_token_hash('p' || n), 'ios', now() - interval '1 hour' FROM generate_series(1, $2::int) n`,
     values: [appId, count],
   })
   await db.pool.query(
@@ -166,30 +133,43 @@ export async function addIosDevices(db: Database, appId: string, count: number):
      SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour' FROM device WHERE app_id = $1`,
     [appId],
   )
-  // Binding an APNs token writes the row of its badge.
+  // Binding an APNs token also inserts its badge row.
   await db.pool.query('INSERT INTO badge (device_id, value) SELECT id, 0 FROM device WHERE app_id = $1', [
     appId,
   ])
   await db.pool.query('VACUUM ANALYZE device, binding, badge')
 }
 
-/** Waits until the task has sent to `count` devices, sampling memory; answers the largest figure by process. */
-export async function waitUntilSent(stage: Stage, task: number, count: number): Promise<Map<string, number>> {
+/**
+ * Waits until a counter of the task has reached `count` devices. Throws if it has not grown for a minute. Returns the largest
+ * resident memory of each process during the wait.
+ */
+export async function untilCounted(
+  herald: Deployment,
+  task: number,
+  counter: 'sent' | 'received',
+  count: number,
+  everyMs = 100,
+): Promise<Map<string, number>> {
   const largest = new Map<string, number>()
-  let progress = { sent: 0, at: Date.now() }
+  let progress = { done: 0, at: Date.now() }
   for (;;) {
-    for (const [name, mb] of stage.memory()) largest.set(name, Math.max(mb, largest.get(name) ?? 0))
-    const { rows } = await stage.db.pool.query<{ sent: number }>(
-      'SELECT coalesce(sum(sent), 0)::int AS sent FROM counter WHERE task_id = $1',
+    for (const [name, mb] of herald.memory()) largest.set(name, Math.max(mb, largest.get(name) ?? 0))
+    const { rows } = await herald.db.pool.query<{ done: number }>(
+      `SELECT coalesce(sum(${counter}), 0)::int AS done FROM counter WHERE task_id = $1`,
       [task],
     )
-    const { sent } = rows[0]!
-    if (sent >= count) break
-    if (sent > progress.sent) progress = { sent, at: Date.now() }
-    if (Date.now() - progress.at > 60_000) throw new Error(`task ${task} stands still at ${sent} of ${count}`)
-    await sleep(100)
+    const { done } = rows[0]!
+    if (done >= count) return largest
+    if (done > progress.done) progress = { done, at: Date.now() }
+    if (Date.now() - progress.at > 60_000)
+      throw new Error(`task ${task}: no progress for a minute, ${done} of ${count} ${counter}`)
+    await sleep(everyMs)
   }
-  const wrong = await findImbalances(stage.db, [task])
+}
+
+/** Throws if counters are out of balance, of all tasks by default. */
+export async function checkBalance(db: Database, tasks?: number[]): Promise<void> {
+  const wrong = await findImbalances(db, tasks)
   if (wrong.length > 0) throw new Error(`out of balance: ${JSON.stringify(wrong[0])}`)
-  return largest
 }

@@ -1,0 +1,54 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type ReceivedPost = { path: string; headers: Record<string, string>; body: Buffer }
+
+export type Receiver = {
+  url: string
+  posts: ReceivedPost[]
+  /** Resolves when `enough` is true for the posts so far; rejects after `limitMs`. */
+  until(enough: (posts: ReceivedPost[]) => boolean, limitMs?: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Receives a vendor's callbacks: stores them and replies 200. */
+export async function startReceiver(): Promise<Receiver> {
+  const posts: ReceivedPost[] = []
+  const waiting = new Set<() => void>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    posts.push({
+      path: request.url ?? '',
+      headers: request.headers as Record<string, string>,
+      body: Buffer.concat(chunks),
+    })
+    response.end()
+    for (const look of waiting) look()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    posts,
+    until: (enough, limitMs = 5000) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`only ${posts.length} posts after ${limitMs} ms`))
+        }, limitMs)
+        const look = () => {
+          if (!enough(posts)) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

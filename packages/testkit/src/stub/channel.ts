@@ -1,0 +1,46 @@
+import type { ChannelAdapter } from '@herald/channels'
+import type { VendorChannel } from '@herald/domain'
+import { outcomeOf, type Step } from './script.ts'
+
+type Payload = { taskId: number }
+
+/**
+ * Replaces a vendor channel in drills and load tests. It sends to a stub server, whose responses are written in the tokens,
+ * and accepts every certificate.
+ */
+export function stubChannel(
+  name: VendorChannel,
+  options: { url: string; tokensPerCall?: number; onePerDevice?: boolean; absoluteBadge?: boolean },
+): ChannelAdapter<Record<string, unknown>, Payload> {
+  return {
+    name,
+    tokensPerCall: options.tokensPerCall ?? 500,
+    onePerDevice: options.onePerDevice ?? false,
+    absoluteBadge: options.absoluteBadge,
+    readSettings: (certificate) => certificate.extra,
+    limits: (settings) => ({ timeZone: 'UTC', ...((settings.limits as object) ?? {}) }),
+    defaultClass: () => 'marketing',
+    mapPayload: ({ taskId, message }) =>
+      message.title === `not on ${name}` ? { unsupported: 'the title forbids it' } : { taskId },
+    checkToken: () => undefined,
+    open: () => ({
+      async send(payload, recipients, { signal, report }) {
+        const response = await fetch(`${options.url}/send/${name}`, {
+          method: 'POST',
+          body: JSON.stringify({
+            task: payload.taskId,
+            tokens: recipients.map(({ token }) => token),
+            badges: recipients.map(({ badge }) => badge ?? null),
+          }),
+          signal,
+        })
+        const steps = (await response.json()) as Step[]
+        steps.forEach((step, index) => {
+          report(index, outcomeOf(step, Date.now()))
+        })
+      },
+      check: async () => ({ ok: true }),
+      close: async () => {},
+    }),
+  }
+}

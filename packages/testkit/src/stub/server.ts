@@ -1,0 +1,70 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { sleep } from '@herald/async'
+import { stepOf } from './script.ts'
+
+export type StubServer = {
+  url: string
+  close(): Promise<void>
+}
+
+/** What the stub saw of one token in one task. */
+export type StubEntry = {
+  channel: string
+  task: number
+  token: string
+  attempts: number
+  accepted: number
+  badge: number | null
+}
+
+/**
+ * The stub vendor. Its responses are written in the tokens, and it keeps a ledger that counters are compared with:
+ * `GET /ledger?task=N` lists the entries.
+ */
+export async function startStubServer(
+  options: { port?: number; latencyMs?: number } = {},
+): Promise<StubServer> {
+  const ledger = new Map<string, StubEntry>()
+
+  const take = (channel: string, task: number, token: string, badge: number | null) => {
+    const key = `${channel} ${task} ${token}`
+    const entry = ledger.get(key) ?? { channel, task, token, attempts: 0, accepted: 0, badge: null }
+    entry.attempts++
+    const step = stepOf(token, entry.attempts)
+    if (step === 'accepted' || step === 'lost') {
+      entry.accepted++
+      entry.badge = badge
+    }
+    ledger.set(key, entry)
+    return step
+  }
+
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://stub')
+    if (url.pathname === '/ledger') {
+      const task = url.searchParams.get('task')
+      const entries = [...ledger.values()].filter((entry) => task === null || entry.task === Number(task))
+      response.end(JSON.stringify(entries))
+      return
+    }
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { task, tokens, badges } = JSON.parse(Buffer.concat(chunks).toString())
+    const channel = url.pathname.slice('/send/'.length)
+    const steps = (tokens as string[]).map((token, i) => take(channel, task, token, badges[i]))
+    if (options.latencyMs) await sleep(options.latencyMs)
+    if (steps.includes('hang')) return
+    if (steps.includes('lost')) response.destroy()
+    else response.end(JSON.stringify(steps))
+  })
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
