@@ -1,9 +1,9 @@
-// For container engines: 0 when this program is ready, 1 with the reason when it is not.
+// Container health check: exits with 0 if the program is ready, otherwise with 1 and the reason on stderr.
 try {
-  const answer = await fetch('http://127.0.0.1:7110/readyz', { signal: AbortSignal.timeout(3000) })
-  if (!answer.ok) process.stderr.write(`${await answer.text()}\n`)
-  process.exitCode = answer.ok ? 0 : 1
+  const response = await fetch('http://127.0.0.1:7110/readyz', { signal: AbortSignal.timeout(3000) })
+  if (!response.ok) process.stderr.write(`${await response.text()}\n`)
+  process.exitCode = response.ok ? 0 : 1
 } catch (error) {
-  process.stderr.write(`/readyz does not answer: ${error.message}\n`)
+  process.stderr.write(`/readyz does not respond: ${error.message}\n`)
   process.exitCode = 1
 }
