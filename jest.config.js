@@ -1,4 +1,4 @@
-// Sources are ESM TypeScript that Node 24 runs as they are; jest only needs the types stripped.
+// Sources are ESM TypeScript that Node 24 runs directly; for jest only the types are stripped.
 export default {
   testEnvironment: '<rootDir>/packages/testkit/src/jest/leak-checking-environment.ts',
   globalSetup: '<rootDir>/packages/testkit/src/jest/global-setup.ts',

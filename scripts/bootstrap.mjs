@@ -1,5 +1,5 @@
-// The one door to every task: brings node_modules, the Prisma client and the web console into step, then runs the task on the pinned
-// Node. Plain JavaScript without dependencies, because it must run on whatever Node a fresh machine has.
+// Entry point of every npm script: updates node_modules, the Prisma client and the web console, then runs the task on the pinned
+// Node. Plain JavaScript without dependencies, because it must run on any Node from 18 on.
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildConsole, isConsoleBuilt } from './console-build.mjs'
@@ -18,7 +18,7 @@ if (Number.parseInt(process.versions.node, 10) < 18) {
 }
 if (!Object.hasOwn(tasks, name)) fail(`There is no task "${name}". Tasks: ${taskNames.join(', ')}.`)
 
-// An image without its console is no image; whoever starts or tests can do without.
+// `prepare` builds the image and fails without the console; `start` and `test` work without it.
 const needsConsole = ['start', 'test', 'prepare'].includes(name)
 const isPrepared = () => isInstalled(root) && isGenerated(root) && (!needsConsole || isConsoleBuilt(root))
 

@@ -7,8 +7,16 @@ import { runWithProgress } from './progress.mjs'
 const homeOf = (root) => join(root, 'apps', 'console')
 const distOf = (root) => join(homeOf(root), 'dist')
 
-// What the console is made of: itself, the packages it imports, and the versions of everything else.
-const inputs = ['apps/console', 'packages/client/src', 'packages/domain/src', 'package-lock.json']
+// The sources of the console, the packages it imports, and the versions of everything else.
+const inputs = [
+  'apps/console',
+  'packages/client/src',
+  'packages/domain/src',
+  'packages/channels/src',
+  'package-lock.json',
+]
+// Of the channels, the console contains the cards alone: a change to an adapter needs no build.
+const isAdapter = (path) => /^packages\/channels\/(?!.*\/cards?(-parts)?\.ts$)/.test(path)
 const notInputs = new Set(['node_modules', 'dist', 'test'])
 
 export function isConsoleBuilt(root) {
@@ -18,7 +26,7 @@ export function isConsoleBuilt(root) {
 
 function stampOf(root) {
   const hash = createHash('sha256')
-  for (const path of inputs.flatMap((input) => filesIn(root, input)))
+  for (const path of inputs.flatMap((input) => filesIn(root, input)).filter((path) => !isAdapter(path)))
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   return hash.digest('hex')
 }
@@ -31,10 +39,10 @@ function filesIn(root, path) {
   return names.sort().flatMap((name) => filesIn(root, `${path}/${name}`))
 }
 
-/** Builds the web console. Herald works without it: where it is `optional`, a failure is told and lived with. */
+/** Builds the web console. Herald works without it: if it is `optional`, a failure is only reported. */
 export async function buildConsole(root, lock, { optional }) {
-  // Built elsewhere and renamed with its stamp inside: a killed run leaves the old console, and a running Herald never
-  // serves half of one.
+  // Built in another folder and renamed together with its stamp: a killed run leaves the old console, and a running Herald
+  // never serves an incomplete one.
   const work = join(root, 'node_modules', '.herald-console')
   const stamp = stampOf(root)
   const { command, args, env } = npm(root)
@@ -43,7 +51,7 @@ export async function buildConsole(root, lock, { optional }) {
     'building the web console',
     command,
     [...args, 'run', 'build', '--', '--outDir', relative(homeOf(root), work), '--emptyOutDir'],
-    { cwd: homeOf(root), env, onSpawn: lock.addHolder, optional },
+    { cwd: homeOf(root), env, onSpawn: lock.addOwner, optional },
   )
   if (!built) return
   writeFileSync(join(work, '.stamp'), stamp)

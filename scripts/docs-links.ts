@@ -1,11 +1,11 @@
 import { posix } from 'node:path'
 
-/** A text in Markdown: its path from the root with forward slashes. */
+/** A Markdown file: its path from the root with forward slashes, and its content. */
 export type Page = { path: string; text: string }
 
 /**
- * One sentence for every link that leads nowhere: to a file that does not exist, or to a heading that its page does not have.
- * Addresses of the outside world are not asked.
+ * One sentence for every broken link: to a file that does not exist, or to a heading that its page does not have. External
+ * URLs are not checked.
  */
 export function findBrokenLinks(pages: Page[], exists: (path: string) => boolean): string[] {
   const anchors = new Map(pages.map((page) => [page.path, anchorsOf(page.text)]))
@@ -14,16 +14,16 @@ export function findBrokenLinks(pages: Page[], exists: (path: string) => boolean
       const [file = '', anchor] = target.split('#')
       const path = file === '' ? page.path : posix.join(posix.dirname(page.path), decodeURI(file))
       const where = `${page.path}:${line} links to ${target}`
-      if (!exists(path)) return [`${where}, and there is no ${path}`]
+      if (!exists(path)) return [`${where}, but ${path} does not exist`]
       if (anchor === undefined || !anchors.has(path)) return []
-      return anchors.get(path)!.has(anchor) ? [] : [`${where}, and ${path} has no such heading`]
+      return anchors.get(path)!.has(anchor) ? [] : [`${where}, but ${path} has no such heading`]
     }),
   )
 }
 
 type Link = { target: string; line: number }
 
-/** Links and pictures to places of this repository. What stands in code is no link. */
+/** Links and images within this repository, except in code. */
 export function linksOf(text: string): Link[] {
   return withoutCode(text).flatMap((line, index) =>
     [
@@ -36,10 +36,10 @@ export function linksOf(text: string): Link[] {
   )
 }
 
-/** As GitHub makes them: small letters, blanks to hyphens, the rest of punctuation dropped, repeats numbered. */
+/** Anchors like GitHub's: lower case, spaces become hyphens, punctuation is dropped, repeated headings are numbered. */
 export function anchorsOf(text: string): Set<string> {
   const found = new Set<string>()
-  for (const line of fencedOut(text)) {
+  for (const line of withoutFences(text)) {
     for (const match of line.matchAll(/<a\b[^>]*\b(?:id|name)="([^"]+)"/g)) found.add(match[1]!)
     const heading = /^#{1,6}\s+(.*?)\s*#*$/.exec(line)?.[1]
     if (heading === undefined) continue
@@ -55,8 +55,8 @@ export function anchorsOf(text: string): Set<string> {
   return found
 }
 
-/** Lines, those of fenced blocks emptied, so that numbers stay right. */
-function fencedOut(text: string): string[] {
+/** All lines; those of fenced blocks are emptied, so that line numbers stay right. */
+function withoutFences(text: string): string[] {
   let fence: string | undefined
   return text.split('\n').map((line) => {
     const mark = /^\s*(`{3,}|~{3,})/.exec(line)?.[1]
@@ -70,5 +70,5 @@ function fencedOut(text: string): string[] {
 }
 
 function withoutCode(text: string): string[] {
-  return fencedOut(text).map((line) => line.replaceAll(/(`+)(?!`).*?\1/g, ''))
+  return withoutFences(text).map((line) => line.replaceAll(/(`+)(?!`).*?\1/g, ''))
 }

@@ -1,13 +1,15 @@
+import { ownReasonNames } from '@herald/domain'
 import { counters, gauges, histograms } from '@herald/telemetry'
+import { en } from '../apps/console/src/i18n/en.ts'
 
-/** Replaces what stands between `<!-- name: … -->` and `<!-- /name -->`; the first line says who writes it. */
+/** Replaces the text between `<!-- name: … -->` and `<!-- /name -->`; the first comment names the script that writes it. */
 export function fillSection(document: string, name: string, content: string): string {
   const section = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[^]*?(<!-- /${name} -->)`)
   if (!section.test(document)) throw new Error(`There is no section ${name} to fill.`)
   return document.replace(section, (_, begin, end) => `${begin}${content.trim()}\n${end}`)
 }
 
-const table = (head: string[], rows: string[][]) =>
+export const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 
 export function metricsTable(): string {
@@ -17,6 +19,14 @@ export function metricsTable(): string {
     help.replaceAll('|', '\\|'),
   ])
   return table(['metric', 'labels', 'meaning'], rows)
+}
+
+/** Herald's own reasons, described as in the console. */
+export function reasonsTable(): string {
+  return table(
+    ['code', 'meaning'],
+    ownReasonNames.map((name) => [`\`herald.${name}\``, en.reasonCode[name]]),
+  )
 }
 
 type Rule = { alert: string; for: string; labels: { severity: string }; annotations: { runbook_url: string } }
@@ -44,7 +54,7 @@ export type BenchReport = {
   metrics: Record<string, { value: number; unit: string; note: string }>
 }
 
-/** Undefined = no run is recorded. */
+/** Undefined = no run has been recorded. */
 export function figures(report: BenchReport | undefined): string {
   if (!report) return 'No run is recorded yet.'
   const rows = Object.entries(report.metrics).map(([name, { value, unit, note }]) => [
@@ -53,5 +63,5 @@ export function figures(report: BenchReport | undefined): string {
     note.replaceAll('|', '\\|'),
   ])
   const run = `${report.quick ? 'A quick run' : 'A run'} on ${report.machine}, ${report.date.slice(0, 10)}, commit ${report.commit}:`
-  return `${run}\n\n${table(['figure', 'value', 'taken how'], rows)}`
+  return `${run}\n\n${table(['figure', 'value', 'how measured'], rows)}`
 }

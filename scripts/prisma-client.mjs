@@ -22,7 +22,7 @@ function stampOf(root) {
 
 export async function generatePrismaClient(root, lock) {
   const target = targetOf(root)
-  // Generated elsewhere and renamed with its stamp inside, so that a killed run leaves the old client or none.
+  // Generated in another folder and renamed together with its stamp, so that a killed run leaves the old client or none.
   const work = join(root, 'node_modules', '.herald-prisma')
   const client = join(work, 'client')
   rmSync(work, { recursive: true, force: true })
@@ -39,8 +39,8 @@ export async function generatePrismaClient(root, lock) {
     [join(root, 'node_modules/prisma/build/index.js'), 'generate', `--schema=${copy}`],
     {
       cwd: root,
-      onSpawn: lock.addHolder,
-      // Generating needs no schema engine, but Prisma downloads one unless it is told of an existing program.
+      onSpawn: lock.addOwner,
+      // Generating needs no schema engine, but Prisma downloads one unless this names an existing program.
       env: {
         ...process.env,
         PRISMA_SCHEMA_ENGINE_BINARY: node,

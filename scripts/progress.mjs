@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Says one sentence and ends with 1. */
+/** Prints one sentence and exits with 1. */
 export function fail(sentence) {
   process.stderr.write(`${sentence}\n`)
   process.exit(1)
@@ -11,9 +11,8 @@ export function say(sentence) {
 }
 
 /**
- * Runs a program that may take minutes, showing how long it has been running; its own output is shown only when it fails.
- * `lasting` says how long to expect, `onSpawn` gets the pid. Ends the bootstrap with one sentence when the program fails,
- * unless it is `optional`; answers whether it succeeded.
+ * Runs a program that may take minutes and shows the elapsed time; its own output is shown only if it fails. `lasting` is the
+ * expected duration, `onSpawn` gets the pid. If the program fails, exits with one sentence, or returns false if `optional`.
  */
 export async function runWithProgress(
   label,
@@ -41,9 +40,9 @@ export async function runWithProgress(
       live ? process.stderr.write(`\rherald: ${running} ${seconds()} s `) : say(`${running} ${seconds()} s`),
     live ? 1000 : 10_000,
   )
-  // A Ctrl-C reaches the child by itself; a SIGTERM is sent to this process alone.
-  const passOn = () => child.kill('SIGTERM')
-  process.on('SIGTERM', passOn)
+  // Ctrl-C reaches the child too; SIGTERM is sent to this process only.
+  const forward = () => child.kill('SIGTERM')
+  process.on('SIGTERM', forward)
   const end = await new Promise((resolve) => {
     child.on('error', (error) => resolve(error.message))
     child.on('close', (code, signal) =>
@@ -51,16 +50,16 @@ export async function runWithProgress(
     )
   })
   clearInterval(timer)
-  process.off('SIGTERM', passOn)
-  // What comes next is shorter.
+  process.off('SIGTERM', forward)
+  // The next line is shorter than this one.
   if (live) process.stderr.write('\r\x1b[K')
   if (end !== undefined) {
     process.stderr.write(Buffer.concat(output))
     if (optional) {
-      say(`${label} failed (${end}); going on without it`)
+      say(`${label} failed (${end}); continuing without it`)
       return false
     }
-    fail(`herald: ${label} failed (${end}); run the same command again to repair.`)
+    fail(`herald: ${label} failed (${end}); run the same command again to repair it.`)
   }
   say(`${label}: done in ${seconds()} s`)
   return true

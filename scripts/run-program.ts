@@ -4,11 +4,11 @@ import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '..')
 
-const PATIENCE_MS = 10_000
+const KILL_AFTER_MS = 10_000
 
 /**
- * Runs a program on our own Node to its end and answers its exit code. It leads a group of processes, so that a signal to us
- * ends it with all it started: jest's workers, and what specs have under way, would outlive it.
+ * Runs a program on our Node and returns its exit code. It leads its own process group, so that a signal to us ends all of its
+ * children too: jest's workers, and programs that specs have started, would outlive it.
  */
 export function runProgram(args: string[], options: SpawnOptions = {}): Promise<number> {
   const grouped = process.platform !== 'win32'
@@ -17,22 +17,22 @@ export function runProgram(args: string[], options: SpawnOptions = {}): Promise<
     if (grouped && child.pid) process.kill(-child.pid, signal)
     else child.kill(signal)
   }
-  let passed = false
-  const passOn = (signal: NodeJS.Signals) => {
-    // The same signal may come from the group and from the bootstrap.
-    if (passed) return
-    passed = true
+  let forwarded = false
+  const forward = (signal: NodeJS.Signals) => {
+    // The same signal may come from the process group and from the bootstrap.
+    if (forwarded) return
+    forwarded = true
     child.once('exit', () => process.exit(128 + constants.signals[signal]))
     send(signal)
-    // turbo was seen to wait for a minute when it is told to end while it begins.
-    setTimeout(send, PATIENCE_MS, 'SIGKILL')
+    // turbo can take a minute to end when the signal arrives while it starts.
+    setTimeout(send, KILL_AFTER_MS, 'SIGKILL')
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.on(signal, passOn)
+  for (const signal of signals) process.on(signal, forward)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => {
-      for (const signal of signals) process.off(signal, passOn)
+      for (const signal of signals) process.off(signal, forward)
       resolve(code ?? 1)
     })
   })

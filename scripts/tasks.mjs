@@ -1,4 +1,4 @@
-/** What each task runs, as arguments to the pinned Node. */
+/** Arguments for the pinned Node, by task. */
 export const tasks = {
   start: ['apps/standalone/src/main.ts'],
   test: ['scripts/test.ts'],
@@ -8,6 +8,7 @@ export const tasks = {
   hostile: ['scripts/hostile.ts'],
   chaos: ['bench/chaos/main.ts'],
   herald: ['apps/cli/src/herald.ts'],
+  simulators: ['packages/simulators/src/main.ts'],
   prepare: ['--eval', ''],
 }
 

@@ -4,7 +4,7 @@ import { type Node, parseSync } from '@swc/core'
 
 export type Import = { specifier: string; typeOnly: boolean }
 
-/** One source file: its path from the root with forward slashes, and what it reaches for. */
+/** One source file: its path from the root with forward slashes, its imports, and whether it reads the environment. */
 export type SourceFile = { path: string; imports: Import[]; readsEnvironment: boolean }
 
 export function readSourceFiles(root: string): SourceFile[] {
@@ -16,14 +16,14 @@ export function readSourceFiles(root: string): SourceFile[] {
     .map((path) => readSource(path.split(sep).join('/'), readFileSync(join(root, path), 'utf8')))
 }
 
-/** A parser and not a pattern: an import in a comment or a string is no import. */
+/** Parsed, because a regular expression would find imports in comments and strings. */
 export function readSource(path: string, text: string): SourceFile {
   const file: SourceFile = { path, imports: [], readsEnvironment: false }
   visit(parseSync(text, { syntax: 'typescript', tsx: path.endsWith('.tsx'), target: 'esnext' }), file)
   return file
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: swc's tree is walked as plain JSON; its node types are dozens of unions
+// biome-ignore lint/suspicious/noExplicitAny: swc's tree is walked as plain JSON, because its node types are large unions
 function visit(node: any, file: SourceFile): void {
   if (Array.isArray(node)) for (const item of node) visit(item, file)
   if (node === null || typeof node !== 'object' || Array.isArray(node)) return
@@ -71,7 +71,7 @@ function visit(node: any, file: SourceFile): void {
 // biome-ignore lint/suspicious/noExplicitAny: see visit
 const importsEnv = (specifier: any) => (specifier.imported ?? specifier.local)?.value === 'env'
 
-/** The file a relative import means, from the root; undefined for a package. */
+/** The path of a relative import from the root; undefined for a package. */
 export function resolveRelative(from: string, specifier: string): string | undefined {
   if (!specifier.startsWith('.')) return undefined
   return relative(resolve('/'), resolve('/', dirname(from), specifier))

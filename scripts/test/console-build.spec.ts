@@ -9,19 +9,20 @@ const buildModule = join(import.meta.dirname, '..', 'console-build.mjs')
 let root: string
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'herald-console-build-'))
-  for (const folder of ['node_modules', 'apps/console/src', 'packages/client/src'])
+  for (const folder of ['node_modules', 'apps/console/src', 'packages/client/src', 'packages/channels/src'])
     mkdirSync(join(root, folder), { recursive: true })
   write('package-lock.json', '{}')
   write('packages/client/src/index.ts', 'client')
+  write('packages/channels/src/cards.ts', 'cards')
   write('apps/console/package.json', '{"name":"console","scripts":{"build":"node build.mjs"}}')
-  // Stands in for Vite: the same options, and a result made of a source.
+  // Replaces Vite: takes the same options and copies a source file.
   write(
     'apps/console/build.mjs',
     `import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
      const folder = process.argv[process.argv.indexOf('--outDir') + 1]
      mkdirSync(folder, { recursive: true })
      copyFileSync('src/page.html', folder + '/index.html')
-     if (readFileSync('src/page.html', 'utf8') === 'broken') { console.error('a wrong line'); process.exit(3) }`,
+     if (readFileSync('src/page.html', 'utf8') === 'broken') { console.error('a syntax error'); process.exit(3) }`,
   )
 })
 afterAll(() => rmSync(root, { recursive: true }))
@@ -29,12 +30,12 @@ afterAll(() => rmSync(root, { recursive: true }))
 const write = (path: string, text: string) => writeFileSync(join(root, path), text)
 const served = () => readFileSync(join(root, 'apps/console/dist/index.html'), 'utf8')
 
-/** Builds as the bootstrap does, in a process of its own, if there is need to. */
+/** Builds if needed, in its own process, like the bootstrap. */
 async function prepare(optional = true): Promise<{ code: number; said: string }> {
   const code = `import { buildConsole, isConsoleBuilt } from ${JSON.stringify(buildModule)}
     const root = process.cwd()
-    if (!isConsoleBuilt(root)) await buildConsole(root, { addHolder() {} }, { optional: ${optional} })
-    console.error(isConsoleBuilt(root) ? 'in step' : 'out of step')`
+    if (!isConsoleBuilt(root)) await buildConsole(root, { addOwner() {} }, { optional: ${optional} })
+    console.error(isConsoleBuilt(root) ? 'up to date' : 'outdated')`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], { cwd: root })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (chunk) => {
@@ -45,44 +46,46 @@ async function prepare(optional = true): Promise<{ code: number; said: string }>
 }
 
 describe('the build of the console', () => {
-  it('happens when there is none, and not again', async () => {
+  it('runs once', async () => {
     write('apps/console/src/page.html', 'one')
     expect(await prepare()).toEqual({
       code: 0,
       said: expect.stringMatching(
-        /^herald: building the web console …\n(.*\n)?.*: done in \d+ s\nin step\n$/,
+        /^herald: building the web console …\n(.*\n)?.*: done in \d+ s\nup to date\n$/,
       ),
     })
     expect(served()).toBe('one')
-    expect(await prepare()).toEqual({ code: 0, said: 'in step\n' })
+    expect(await prepare()).toEqual({ code: 0, said: 'up to date\n' })
   })
 
-  it.each(['apps/console/src/page.html', 'packages/client/src/index.ts', 'package-lock.json'])(
-    'happens again when %s has changed',
-    async (path) => {
-      write(path, 'two')
-      expect((await prepare()).said).toContain('building the web console')
-      expect(served()).toBe('two')
-    },
-  )
-
-  it('does not look at specs', async () => {
-    mkdirSync(join(root, 'apps/console/test'))
-    write('apps/console/test/page.spec.ts', 'spec')
-    expect((await prepare()).said).toBe('in step\n')
-  })
-
-  it('that fails is told, leaves the former console and lets Herald start', async () => {
-    write('apps/console/src/page.html', 'broken')
-    const { code, said } = await prepare()
-    expect(code).toBe(0)
-    expect(said).toContain('a wrong line')
-    expect(said).toContain('building the web console failed (exit code 3); going on without it')
-    expect(said).toContain('out of step')
+  it.each([
+    'apps/console/src/page.html',
+    'packages/client/src/index.ts',
+    'packages/channels/src/cards.ts',
+    'package-lock.json',
+  ])('runs again when %s has changed', async (path) => {
+    write(path, 'two')
+    expect((await prepare()).said).toContain('building the web console')
     expect(served()).toBe('two')
   })
 
-  it('that fails where it is needed ends with 1', async () => {
+  it('ignores specs', async () => {
+    mkdirSync(join(root, 'apps/console/test'))
+    write('apps/console/test/page.spec.ts', 'spec')
+    expect((await prepare()).said).toBe('up to date\n')
+  })
+
+  it('that fails is reported, keeps the old console and lets Herald start', async () => {
+    write('apps/console/src/page.html', 'broken')
+    const { code, said } = await prepare()
+    expect(code).toBe(0)
+    expect(said).toContain('a syntax error')
+    expect(said).toContain('building the web console failed (exit code 3); continuing without it')
+    expect(said).toContain('outdated')
+    expect(served()).toBe('two')
+  })
+
+  it('that fails and is required exits with 1', async () => {
     expect((await prepare(false)).code).toBe(1)
     expect(existsSync(join(root, 'apps/console/dist/index.html'))).toBe(true)
   })

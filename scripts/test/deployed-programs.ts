@@ -6,13 +6,13 @@ export const root = join(import.meta.dirname, '../..')
 
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Every program of a deployment: all but the standalone, which is all of them in one. */
+/** Every program of a deployment: all except the standalone. */
 export const programs = globSync('apps/*/src/main.ts', { cwd: root })
   .map((path) => path.split(/[\\/]/)[1]!)
   .filter((name) => name !== 'standalone')
   .sort()
 
-// biome-ignore lint/suspicious/noExplicitAny: documents of other programs, looked into freely
+// biome-ignore lint/suspicious/noExplicitAny: configuration files of other programs have no types here
 export type Loose = any
 
 export const parseYaml = (path: string): Loose => parse(read(path), { merge: true })

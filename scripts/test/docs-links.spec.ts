@@ -16,7 +16,7 @@ describe('the documents', () => {
     expect(findBrokenLinks(pages, (path) => existsSync(join(root, path)))).toEqual([])
   })
 
-  it('are all to be found from the README', () => {
+  it('can all be reached from the README', () => {
     const links = new Map(pages.map(({ path, text }) => [path, linksOf(text)]))
     const found = new Set(['README.md'])
     for (const path of found)
@@ -50,25 +50,25 @@ describe('findBrokenLinks', () => {
     '[out](https://example.com/x#y) [mail](mailto:a@example.com)',
     '`[code](nowhere.md)`',
     '```md\n[code](nowhere.md)\n```',
-  ])('has nothing to say about %j', (text) => {
+  ])('accepts %j', (text) => {
     expect(broken(text)).toEqual([])
   })
 
   it.each([
-    ['[c](c.md)', 'docs/a.md:1 links to c.md, and there is no docs/c.md'],
-    ['\n![c](images/c.png)', 'docs/a.md:2 links to images/c.png, and there is no docs/images/c.png'],
-    ['[b](b.md#three)', 'docs/a.md:1 links to b.md#three, and docs/b.md has no such heading'],
-    ['[b](b.md#one-2)', 'docs/a.md:1 links to b.md#one-2, and docs/b.md has no such heading'],
-    ['[here](#nowhere)', 'docs/a.md:1 links to #nowhere, and docs/a.md has no such heading'],
-    ['[ref]\n\n[ref]: c.md', 'docs/a.md:3 links to c.md, and there is no docs/c.md'],
-    ['<img src="c.png">', 'docs/a.md:1 links to c.png, and there is no docs/c.png'],
-  ])('names what is wrong with %j', (text, sentence) => {
+    ['[c](c.md)', 'docs/a.md:1 links to c.md, but docs/c.md does not exist'],
+    ['\n![c](images/c.png)', 'docs/a.md:2 links to images/c.png, but docs/images/c.png does not exist'],
+    ['[b](b.md#three)', 'docs/a.md:1 links to b.md#three, but docs/b.md has no such heading'],
+    ['[b](b.md#one-2)', 'docs/a.md:1 links to b.md#one-2, but docs/b.md has no such heading'],
+    ['[here](#nowhere)', 'docs/a.md:1 links to #nowhere, but docs/a.md has no such heading'],
+    ['[ref]\n\n[ref]: c.md', 'docs/a.md:3 links to c.md, but docs/c.md does not exist'],
+    ['<img src="c.png">', 'docs/a.md:1 links to c.png, but docs/c.png does not exist'],
+  ])('reports %j', (text, sentence) => {
     expect(broken(text)).toEqual([sentence])
   })
 })
 
 describe('anchorsOf', () => {
-  it('takes no comment of a script for a heading', () => {
+  it('ignores comments in code blocks', () => {
     expect([...anchorsOf('# 中文 标题\n```sh\n# not one\n```\n### A (b)')]).toEqual(['中文-标题', 'a-b'])
   })
 })

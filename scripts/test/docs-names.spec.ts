@@ -17,26 +17,26 @@ const deployed = new Set(
     (path) => readFileSync(join(root, path), 'utf8').match(/\w+/g) ?? [],
   ),
 )
-/** Files that are made on the spot. */
-const made = /^(bench\/latest\.json|deploy\/secrets\/.*)$/
+/** Files that are created at run time. */
+const created = /^(bench\/latest\.json|deploy\/secrets\/.*)$/
 
-/** Every match in every page that `isKnown` does not know, with the page it stands in. */
+/** Every match in every page for which `isKnown` is false, with its page. */
 function unknown(pattern: RegExp, isKnown: (match: RegExpMatchArray) => boolean): string[] {
   return pages.flatMap(({ path, text }) =>
     [...text.matchAll(pattern)].filter((match) => !isKnown(match)).map(([name]) => `${path}: ${name}`),
   )
 }
 
-describe('the documents name only what exists:', () => {
+describe('the documents mention only existing', () => {
   it('settings', () => {
     const names = new Set(settingsDocument().match(/\bHERALD_[A-Z_]+/g))
-    // A name may end in _FILE, or stand for several with a … in it.
+    // A name may end in _FILE; one with a … means several settings.
     const known = (name: string) =>
       names.has(name) || names.has(name.replace(/_FILE$/, '')) || deployed.has(name)
     expect(unknown(/\bHERALD_[A-Z_]+(?![A-Z_…])/g, ([name]) => known(name))).toEqual([])
   })
 
-  it('calls', () => {
+  it('API calls', () => {
     const { paths } = openApiDocument()
     const calls = new Set(
       Object.entries(paths).flatMap(([path, methods]) =>
@@ -66,7 +66,7 @@ describe('the documents name only what exists:', () => {
     ).toEqual([])
   })
 
-  it('scripts of npm', () => {
+  it('npm scripts', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(
       unknown(/\bnpm run (?:-s |--silent )?([\w:-]+)(?! --workspace)/g, ([, name]) => name! in scripts),
@@ -75,9 +75,11 @@ describe('the documents name only what exists:', () => {
 
   it('files and folders', () => {
     const path = /`((?:apps|packages|docs|deploy|bench|scripts|prisma)\/[\w./-]+)`/g
-    // A spec may be named without its ending.
+    // A spec may be mentioned without its extension.
     const exists = (name: string) =>
-      ['', '.spec.ts', '.ts'].some((ending) => existsSync(join(root, name + ending)))
-    expect(unknown(path, ([, name]) => /acme/.test(name!) || made.test(name!) || exists(name!))).toEqual([])
+      ['', '.spec.ts', '.ts'].some((extension) => existsSync(join(root, name + extension)))
+    expect(unknown(path, ([, name]) => /acme/.test(name!) || created.test(name!) || exists(name!))).toEqual(
+      [],
+    )
   })
 })

@@ -16,7 +16,7 @@ const ofKind = (kind: string, all: Loose[] = resources): Loose[] => all.filter((
 const shared = parseDocuments(`${folder}/base/program.yaml`)[0].spec.template.spec
 const container = shared.containers[0]
 
-/** Whether a selector finds these labels. */
+/** Whether a selector matches these labels. */
 const selects = (selector: Record<string, string>, labels: Record<string, string>) =>
   Object.entries(selector).every(([name, value]) => labels[name] === value)
 const pods = [...ofKind('Deployment'), ...ofKind('Job')].map(({ metadata, spec }) => ({
@@ -26,7 +26,7 @@ const pods = [...ofKind('Deployment'), ...ofKind('Job')].map(({ metadata, spec }
 }))
 
 describe('deploy/kubernetes', () => {
-  it('lists files that exist and parse, and every file of the base', () => {
+  it('lists existing files, and every file of the base', () => {
     const listed = new Set<string>()
     for (const path of globSync(`${folder}/**/kustomization.yaml`, { cwd: root })) {
       const { resources = [], components = [], patches = [] } = parseYaml(path)
@@ -55,7 +55,7 @@ describe('deploy/kubernetes', () => {
       expect(existsSync(join(root, spec.template.spec.containers[0].args[0]))).toBe(true)
   })
 
-  it('selects pods that exist by labels they have', () => {
+  it('selects existing pods', () => {
     for (const { spec } of ofKind('Deployment'))
       expect(selects(spec.selector.matchLabels, spec.template.metadata.labels)).toBe(true)
     const selectors = [
@@ -72,7 +72,7 @@ describe('deploy/kubernetes', () => {
     ).toEqual(programs)
   })
 
-  it('probes, serves and admits at ports that programs listen on', () => {
+  it('uses ports that programs listen on', () => {
     const { settings } = readSettings({})
     const known: Record<string, number> = {
       http: settings.port,
@@ -102,7 +102,7 @@ describe('deploy/kubernetes', () => {
           ).toBe(true)
   })
 
-  it('scales each vendor’s workers by what waits on their channel', () => {
+  it('scales each vendor’s workers by the queue of their channel', () => {
     const scaled = ofKind('ScaledObject')
     expect(scaled.map(({ metadata }) => metadata.name).sort()).toEqual(
       vendorChannels.map((channel) => `worker-${channel}`).sort(),
@@ -115,7 +115,7 @@ describe('deploy/kubernetes', () => {
       expect(metricNames).toContain(/herald_\w+/.exec(query)?.[0])
       expect(spec.minReplicaCount).toBeGreaterThan(0)
     }
-    // A Deployment with its own number would fight with its autoscaler at every apply.
+    // Every apply of a Deployment with replicas would undo the work of its autoscaler.
     const autoscaled = [...scaled, ...ofKind('HorizontalPodAutoscaler')].map(
       ({ spec }) => spec.scaleTargetRef.name,
     )
@@ -126,7 +126,7 @@ describe('deploy/kubernetes', () => {
       ])
   })
 
-  it('runs nothing as root, and drains before it is killed', () => {
+  it('runs nothing as root, and drains before the kill', () => {
     for (const spec of [shared, ofKind('Job')[0].spec.template.spec]) {
       expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 })
       expect(spec.automountServiceAccountToken).toBe(false)
@@ -142,7 +142,7 @@ describe('deploy/kubernetes', () => {
     expect(native.spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 })
   })
 
-  it('gives settings that programs know, and secrets that they refuse until they are replaced', () => {
+  it('sets known settings, and placeholder secrets that programs refuse', () => {
     const { data } = ofKind('ConfigMap')[0]
     const overlay = parseDocuments(`${folder}/overlays/example/settings.yaml`)[0].data
     const { stringData } = parseDocuments(`${folder}/overlays/example/secret.yaml`)[0]
@@ -157,14 +157,82 @@ describe('deploy/kubernetes', () => {
     ])
   })
 
-  it('sends the ingress to services that exist', () => {
-    const [ingress] = parseDocuments(`${folder}/overlays/example/ingress.yaml`)
-    for (const { backend } of ingress.spec.rules[0].http.paths) {
+  it('routes the ingress to existing services, but neither exposes /metrics nor logs callback keys', () => {
+    const ingresses = parseDocuments(`${folder}/overlays/example/ingress.yaml`)
+    const paths: Loose[] = ingresses.flatMap(({ spec }) => spec.rules[0].http.paths)
+    for (const { backend } of paths) {
       const service = ofKind('Service').find(({ metadata }) => metadata.name === backend.service.name)
       expect(service.spec.ports.map(({ name }: { name: string }) => name)).toContain(
         backend.service.port.name,
       )
     }
+    // The gateway's port responds with 404 to every path except /native.
+    expect(paths.find(({ path }) => path === '/metrics')).toMatchObject({
+      pathType: 'Exact',
+      backend: { service: { name: 'worker-native', port: { name: 'native' } } },
+    })
+    const [callbacks, ...others] = ingresses.filter(({ spec }) =>
+      spec.rules[0].http.paths.some(({ path }: Loose) => path === '/callback'),
+    )
+    expect(others).toEqual([])
+    expect(callbacks.metadata.annotations['nginx.ingress.kubernetes.io/enable-access-log']).toBe('false')
+  })
+
+  it('gives each program only the secrets that it needs', () => {
+    const secretsOf = (one: Loose) =>
+      one.env.flatMap(({ name, valueFrom }: Loose) => (valueFrom ? [name] : [])).sort()
+    const [migrate] = ofKind('Job')[0].spec.template.spec.containers
+    for (const { envFrom } of [container, migrate])
+      expect(envFrom).toEqual([{ configMapRef: { name: 'herald-settings' } }])
+    expect(secretsOf(migrate)).toEqual(['DATABASE_URL'])
+    expect(secretsOf(container)).toEqual([
+      'DATABASE_URL',
+      'HERALD_MASTER_KEY',
+      'HERALD_OTHER_MASTER_KEYS',
+      'HERALD_PROXY',
+      'QUEUE_URL',
+    ])
+    const own = ofKind('Deployment').map(({ metadata, spec }) => [
+      metadata.name,
+      secretsOf({ env: [], ...spec.template.spec.containers[0] }),
+    ])
+    for (const [name, secrets] of own)
+      expect([name, secrets]).toEqual([
+        name,
+        name === 'api' ? ['HERALD_OPERATOR_KEY', 'HERALD_TOKEN_KEY'] : [],
+      ])
+  })
+
+  it('accepts connections only from the ingress controller and Prometheus', () => {
+    const sources = ofKind('NetworkPolicy').flatMap(({ spec }) =>
+      spec.ingress.map(({ from, ports }: Loose) => [
+        ports[0].port,
+        from.flatMap(({ namespaceSelector }: Loose) => Object.values(namespaceSelector.matchLabels)),
+      ]),
+    )
+    expect(Object.fromEntries(sources)).toEqual({
+      http: ['ingress-nginx'],
+      metrics: ['monitoring'],
+      native: ['ingress-nginx'],
+    })
+    // A gateway may be behind another number of proxies than the API.
+    const native = ofKind('Deployment').find(({ metadata }) => metadata.name === 'worker-native')
+    expect(native.spec.template.spec.containers[0].env).toContainEqual({
+      name: 'HERALD_TRUSTED_PROXIES',
+      value: '1',
+    })
+  })
+
+  it('reaches private networks only at the ports of DNS, Postgres and Redis', () => {
+    const { egress } = ofKind('NetworkPolicy').find(({ metadata }) => metadata.name === 'herald').spec
+    const open = egress.find(({ ports }: Loose) => ports === undefined)
+    const except = open.to.flatMap(({ ipBlock }: Loose) => ipBlock.except)
+    for (const network of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fc00::/7'])
+      expect(except).toContain(network)
+    const limited = egress.filter((rule: Loose) => rule !== open)
+    expect(limited.flatMap(({ ports }: Loose) => ports.map(({ port }: Loose) => port))).toEqual([
+      53, 53, 5432, 6379,
+    ])
   })
 })
 

@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createApplication, openDatabase, registerDevice } from '@herald/db'
+import { claimDevice, openPushTokens } from '@herald/db/devices'
+import { createSealer, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
 import {
   describeWith,
   freePort,
@@ -43,8 +45,8 @@ beforeAll(async () => {
   const made = await createApplication(db, { name: 'proxied', packageName: 'com.example' })
   if (made === 'taken') throw new Error('taken')
   application = made
-  const device = await registerDevice(db, { appId: made.appId, guid: 'one', platform: 'android' })
-  if (device === 'owned') throw new Error('owned')
+  const tokens = await openPushTokens(db, createSealer(Buffer.alloc(32)))
+  const device = await claimDevice(db, tokens, { appId: made.appId, guid: 'one', userId: 1n })
   pushToken = device.pushToken
   await db.close()
   const answers = (port: number, path: string) =>
@@ -60,13 +62,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
 
-type Proxy = { port: number; stop(): Promise<unknown>; log?(): string }
+type Proxy = { port: number; stop(): Promise<unknown>; accessLog?(): string; output(): string }
 
-/** The real files, with other ports. */
+/** Uses the deployed files with other ports. */
 async function startNginx(to = { api, gateway }): Promise<Proxy> {
   const port = await freePort()
   const home = mkdtempSync(join(folder, 'nginx-'))
-  const conf = read('deploy/nginx/herald.conf').replace('listen 8080', `listen 127.0.0.1:${port}`)
+  const accessLog = join(home, 'access.log')
+  const conf = read('deploy/nginx/herald.conf')
+    .replace('listen 8080', `listen 127.0.0.1:${port}`)
+    .replace('/var/log/nginx/access.log', accessLog)
   const upstreams = read('deploy/nginx/upstreams-host.conf')
     .replace('127.0.0.1:7100', `127.0.0.1:${to.api}`)
     .replace('127.0.0.1:7105', `127.0.0.1:${to.gateway}`)
@@ -78,21 +83,23 @@ async function startNginx(to = { api, gateway }): Promise<Proxy> {
     .replace('/etc/nginx/conf.d/*.conf', `${home}/conf.d/*.conf`)
     .replace('worker_rlimit_nofile 200000;', '')
     .replace('worker_connections 65536', 'worker_connections 512')
-    .replace('/dev/stdout', join(home, 'access.log'))
   writeFileSync(join(home, 'nginx.conf'), main)
   const nginx = startProcess('nginx', [
     ...['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')],
     ...['-g', 'daemon off; master_process off;'],
   ])
-  return { ...(await running(port, nginx)), log: () => readFileSync(join(home, 'access.log'), 'utf8') }
+  return { ...(await running(port, nginx)), accessLog: () => readFileSync(accessLog, 'utf8') }
 }
 
 async function startCaddy(to = { api, gateway }): Promise<Proxy> {
   const port = await freePort()
   const home = mkdtempSync(join(folder, 'caddy-'))
   mkdirSync(join(home, 'data'))
-  // Its admin port is the machine's, not the spec's.
-  writeFileSync(join(home, 'Caddyfile'), `{\n\tadmin off\n}\n${read('deploy/caddy/Caddyfile')}`)
+  // The default admin port may be in use on this machine. The access log is enabled to see what it would contain.
+  const conf = read('deploy/caddy/Caddyfile')
+    .replace(/^\{$/m, '{\n\tadmin off')
+    .replace(/^\{\$HERALD_SITE.*$/m, '$&\n\tlog')
+  writeFileSync(join(home, 'Caddyfile'), conf)
   const caddy = startProcess(
     'caddy',
     ['run', '--config', join(home, 'Caddyfile'), '--adapter', 'caddyfile'],
@@ -119,19 +126,19 @@ async function running(port: number, process: RunningProcess): Promise<Proxy> {
     await process.stop('SIGKILL')
     throw new Error(`${error.message} It printed: ${process.output()}`)
   })
-  return { port, stop: () => process.stop('SIGTERM') }
+  return { port, stop: () => process.stop('SIGTERM'), output: process.output }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: specs look into answers freely
+// biome-ignore lint/suspicious/noExplicitAny: responses are untyped here
 type Json = any
 
 async function call(port: number, path: string, body: unknown, headers: Record<string, string> = {}) {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
     headers: { app_id: application.appId, 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Json }
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Json }
 }
 
 function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>) {
@@ -142,7 +149,7 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
   }, 60_000)
   afterAll(() => proxy?.stop())
 
-  it('lets headers with underscores through', async () => {
+  it('passes headers with underscores', async () => {
     const { body } = await call(proxy.port, '/token/admin', { app_secret: application.appSecret })
     expect(body).toMatchObject({ code: 200, message: null })
     token = body.data.token
@@ -156,8 +163,8 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
       { 'access-token': token, 'x-request-id': 'through-the-proxy' },
     )
     expect(headers.get('x-request-id')).toBe('through-the-proxy')
-    if (!proxy.log) return
-    const line = await until(() => /^.*through-the-proxy.*$/m.exec(proxy.log!())?.[0])
+    if (!proxy.accessLog) return
+    const line = await until(() => /^.*through-the-proxy.*$/m.exec(proxy.accessLog!())?.[0])
     expect(JSON.parse(line)).toMatchObject({
       path: '/push/task/list',
       status: 200,
@@ -165,7 +172,7 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     })
   })
 
-  it('connects a device at /native and carries a push to it', async () => {
+  it('connects a device at /native and delivers a push', async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${proxy.port}/native`, 'herald.v1')
     const frames: Json[] = []
     socket.on('message', (data) => frames.push(JSON.parse(String(data))))
@@ -194,7 +201,7 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     await closed
   })
 
-  it('streams an import that is larger than any other body may be', async () => {
+  it('streams an import larger than the limit for other bodies', async () => {
     const line = (i: number) =>
       JSON.stringify({ device_guid: `imported-${i}`, platform: 'android', tags: ['x'.repeat(60)] })
     const lines = Array.from({ length: 12_000 }, (_, i) => line(i % 50)).join('\n')
@@ -216,22 +223,30 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     expect(body.code).toBe(41301)
   })
 
-  it('does not show metrics', async () => {
+  it('does not expose metrics', async () => {
     expect((await fetch(`http://127.0.0.1:${proxy.port}/metrics`)).status).toBe(404)
     expect((await fetch(`http://127.0.0.1:${proxy.port}/readyz`)).status).toBe(200)
   })
 
-  it('answers in Herald’s form when Herald is away', async () => {
-    const nobody = await start({ api: await freePort(), gateway: await freePort() })
-    const { status, headers, body } = await call(nobody.port, '/push/notify', {}).finally(nobody.stop)
-    expect([status, body.code, headers.get('retry-after')]).toEqual([503, 50301, '2'])
+  it('responds in Herald’s format when Herald is down, and never logs a callback key', async () => {
+    const callback = `/callback/xiaomi/${application.appId}/`
+    expect((await call(proxy.port, `${callback}key-of-a-certificate`, {})).body.code).toBe(40401)
+    const down = await start({ api: await freePort(), gateway: await freePort() })
+    for (const path of ['/push/notify', `${callback}key-of-a-certificate?key-of-a-certificate`]) {
+      const { status, headers, body } = await call(down.port, path, {})
+      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 50301, '2'])
+    }
+    await down.stop()
+    const written = [proxy, down].map((one) => one.output() + (one.accessLog?.() ?? '')).join('\n')
+    expect(written).toContain(callback)
+    expect(written).not.toContain('key-of-a-certificate')
   })
 }
 
 describe('behind a proxy', () => {
   describeWith('nginx')('nginx', () => suite(startNginx))
   describeWith('caddy')('Caddy', () => suite(startCaddy))
-  it('is told of in the guide with the files that are tested here', () => {
+  it('the guide refers to the tested files', () => {
     for (const path of [
       'deploy/nginx/herald.conf',
       'deploy/nginx/upstreams-host.conf',

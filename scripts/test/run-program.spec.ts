@@ -6,12 +6,12 @@ import { runProgram } from '../run-program.ts'
 
 const waits = 'setInterval(() => {}, 1000)'
 
-describe('a program that is run', () => {
-  it('hands on its exit code', async () => {
+describe('runProgram', () => {
+  it('returns the exit code', async () => {
     expect(await runProgram(['--eval', 'process.exitCode = 3'])).toBe(3)
   })
 
-  it('ends with all it started when we are told to end', async () => {
+  it('ends the program and its children on a signal', async () => {
     const parent = `const child = require('node:child_process').spawn(process.execPath, ['--eval', '${waits}'])
       console.log('child', child.pid); ${waits}`
     const ours = `import { runProgram } from '${join(import.meta.dirname, '../run-program.ts')}'
@@ -19,6 +19,6 @@ describe('a program that is run', () => {
     const running = startProcess(process.execPath, ['--input-type=module', '--eval', ours])
     const [, child] = await running.prints(/child (\d+)/)
     expect(await running.stop()).toEqual({ code: 143, signal: null })
-    await until(() => processStart(Number(child)) === undefined, { what: 'the end of what it started' })
+    await until(() => processStart(Number(child)) === undefined, { what: 'the end of the child' })
   })
 })

@@ -11,16 +11,16 @@ const rows = readFileSync(join(root, 'docs/security-model.md'), 'utf8')
   .map((line) => line.split(' | '))
 
 describe('the table of threats', () => {
-  it('names for each at least one spec, and only specs that exist', () => {
+  it('lists at least one spec per threat, and only existing specs', () => {
     expect(rows.length).toBeGreaterThan(20)
     for (const [threat, , specs] of rows) {
       const names = [...specs!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
       expect([threat, names.length > 0]).toEqual([threat, true])
-      // A bare name is one of the interface's specs, or stands beside the one named before it.
-      let beside = 'apps/api/test'
+      // A bare name is in the folder of the spec before it, or in that of the API.
+      let folder = 'apps/api/test'
       for (const name of names) {
-        const path = name.includes('/') ? name : `${beside}/${name}`
-        if (name.includes('/')) beside = name.slice(0, name.lastIndexOf('/'))
+        const path = name.includes('/') ? name : `${folder}/${name}`
+        if (name.includes('/')) folder = name.slice(0, name.lastIndexOf('/'))
         const found = [`${path}.spec.ts`, `${path}.ts`].some((file) => existsSync(join(root, file)))
         const atApi = existsSync(join(root, `apps/api/test/${name}.spec.ts`))
         expect([threat, name, found || atApi]).toEqual([threat, name, true])

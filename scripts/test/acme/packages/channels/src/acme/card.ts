@@ -1,0 +1,53 @@
+import type { Card } from '../card.ts'
+import { label } from '../card-parts.ts'
+
+const fuses = ['short', 'long'] as const
+
+export const card = {
+  name: 'acme',
+  provider: 9,
+  title: { en: 'Acme', zh: '艾克米' },
+  inUps: true,
+  defaultPlatform: 'android',
+  addresses: {
+    acme: { setting: 'HERALD_ACME_URL', about: 'Acme', url: 'https://push.acme.example' },
+  },
+  credentials: [
+    {
+      fields: [
+        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'App ID' },
+        {
+          to: 'app_secret',
+          label: { en: 'Rocket key', zh: '火箭密钥' },
+          kind: 'text',
+          secret: true,
+          flag: 'rocket-key',
+          about: 'rocket key, under Keys in the Acme console',
+        },
+        {
+          to: 'extra.fuse',
+          label: { en: 'Fuse', zh: '引线' },
+          kind: 'choice',
+          choices: fuses,
+          optional: true,
+          about: 'fuse of messages that set none',
+        },
+      ],
+      example: '--app-id 7 --rocket-key-file secret.txt',
+    },
+  ],
+  classFields: {},
+  message: {
+    object: 'acme',
+    android: true,
+    fields: {
+      fuse: {
+        type: 'choice',
+        choices: fuses,
+        label: { en: 'Fuse', zh: '引线' },
+        about: 'Length of the fuse.',
+      },
+    },
+  },
+  limits: { tokensPerCall: 100, devicesPerSecond: 1000, timeZone: 'Asia/Shanghai' },
+} as const satisfies Card
