@@ -44,12 +44,14 @@ describe('a vendor that is down', () => {
     const app = await harness.addApplication('half dark')
     await harness.addDevices(app, [...many(1500, 'oppo', 'hang'), ...many(1500, 'xiaomi', 'accepted')])
     const tasks = [await harness.notify(app), await harness.notify(app), await harness.notify(app)]
-    const xiaomi = async (task: number) => (await harness.counters(task)).xiaomi?.sent ?? 0
-    for (const task of tasks)
-      await until(async () => (await xiaomi(task)) === 1500, { seconds: 40, what: 'the vendor that is up' })
     for (const task of tasks) {
-      const { oppo } = await harness.counters(task)
-      expect(oppo).toEqual({ target: 1500 })
+      const what = 'the vendor that is up, and the planning of the other'
+      const both = async () => {
+        const { xiaomi, oppo } = await harness.counters(task)
+        return xiaomi?.sent === 1500 && oppo?.target === 1500
+      }
+      await until(both, { seconds: 40, what })
+      expect((await harness.counters(task)).oppo).toEqual({ target: 1500 })
       expect(['planning', 'sending']).toContain(await harness.stateOf(task))
     }
     expect(await harness.imbalances()).toEqual([])
