@@ -97,8 +97,10 @@ afterAll(() => api.close())
 
 /** Creates resources that generated calls can refer to. Calls remove them, so this is repeated. */
 async function refill(round: number): Promise<void> {
-  const user = await api.user(`known-${round}`, { guid: `known-${round}` })
-  const { group_id } = await api.client.createGroup(`known-${round}`)
+  // Names of two rounds differ in several characters, so that no generated call creates the group of a later round.
+  const name = `known-${(round * 7919 + 104_729).toString(36)}`
+  const user = await api.user(name, { guid: name })
+  const { group_id } = await api.client.createGroup(name)
   await api.client.addMembers(Number(group_id), [user.userId])
   const { task_id } = await api.client.notify({
     audience: { push_token: [user.pushToken] },
@@ -106,15 +108,15 @@ async function refill(round: number): Promise<void> {
   })
   Object.assign(known, {
     push_token: [user.pushToken],
-    device_guid: [`known-${round}`],
+    device_guid: [name],
     user_id: [user.userId, String(user.userId)],
     user_ids: [[user.userId]],
     group_id: [group_id],
     task_id: [task_id],
     list: [[task_id], [{ task_id, event: 'received' }]],
-    name: [`known-${round}`],
-    login_name: [`known-${round}`],
-    password: [`known-${round}-password`],
+    name: [name],
+    login_name: [name],
+    password: [`${name}-password`],
     app_secret: [api.appSecret],
     device_token: ['ab'.repeat(32), 'fcm:token', 'A'.repeat(24)],
     audience: [{ push_token: [user.pushToken] }, { user_id: [user.userId] }, { tag: ['none'] }],
