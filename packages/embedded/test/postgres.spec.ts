@@ -131,8 +131,11 @@ describe('startPostgres', () => {
   it('repairs an interrupted first start', async () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
       stdio: 'ignore',
+      detached: true,
     })
     while (!(existsSync(dir) && readdirSync(dir).some((name) => name.startsWith('data.new')))) await sleep(2)
+    // The whole group: initdb alone would go on writing to the folder.
+    process.kill(-child.pid!, 'SIGKILL')
     await killed(child)
     expect(existsSync(join(dir, 'data'))).toBe(false)
     const { url } = await start()
