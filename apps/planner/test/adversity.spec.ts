@@ -36,7 +36,7 @@ describe('a batch planned before its certificate failed', () => {
     ])
     const paced = await harness.notify(app, { speed: 100 })
     await until(async () => (await harness.counters(paced)).fcm?.sent === 100, {
-      seconds: 30,
+      seconds: 15,
       what: 'the fallback of all',
     })
     expect((await harness.counters(paced)).huawei).toEqual({ target: 101, moved: 100 })
@@ -69,7 +69,7 @@ describe('a batch planned before its certificate failed', () => {
     })
     await pauseTask(harness.db, { appId: app }, task)
     await until(async () => (await harness.counters(task)).huawei?.target === 1500, {
-      seconds: 30,
+      seconds: 10,
       what: 'the plan',
     })
     await closeCertificate(harness.db, (await certificateOf(harness, app, 'huawei')).id, 'refused')
@@ -93,7 +93,7 @@ describe('a batch planned before its certificate failed', () => {
     })
     await pauseTask(harness.db, { appId: app }, task)
     await until(async () => (await harness.counters(task)).vivo?.target === 1500, {
-      seconds: 30,
+      seconds: 10,
       what: 'the plan',
     })
     await removeCertificate(harness.db, { application: app, channel: 'vivo', environment: 'production' })
@@ -106,7 +106,7 @@ describe('a batch planned before its certificate failed', () => {
     const app = await harness.addApplication('fixed')
     await harness.addDevices(app, [{ tokens: { oppo: 'a:misconfigured,accepted' } }])
     const task = await harness.notify(app)
-    await until(async () => (await harness.ledger(task)).length === 1, { seconds: 30, what: 'the call' })
+    await until(async () => (await harness.ledger(task)).length === 1, { seconds: 5, what: 'the call' })
     await saveCertificate(harness.db, harness.sealer, {
       application: app,
       channel: 'oppo',
@@ -181,7 +181,7 @@ describe('timing', () => {
     await harness.startWorkers(['xiaomi'])
     // The job finds nothing to claim; its released batch must not wait until it counts as lost.
     await until(async () => (await harness.queues.depth(pushQueue('xiaomi'))) === 0, {
-      seconds: 30,
+      seconds: 10,
       what: 'the job',
     })
     await resumeTask(harness.db, { appId: app }, task)
@@ -262,7 +262,7 @@ describe('two broadcasts', () => {
     await cancelTask(harness.db, { appId: rows[0].app_id }, half)
     const sweep = { ...harness, onQueueFailure() {}, onEnded() {}, isSteady: () => true }
     await until(async () => !(await sweepRound(sweep)) && (await harness.stateOf(half)) === 'cancelled', {
-      seconds: 30,
+      seconds: 10,
       what: 'the end of the cancelled task',
     })
     await planRound(deps)

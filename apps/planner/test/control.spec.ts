@@ -186,7 +186,7 @@ describe('a broadcast in progress', () => {
     await until(async () => (await sent(broadcast)) > 0, { seconds: 20, what: 'the broadcast' })
     const targeted = await harness.notify(app, { audience: { kind: 'alias', aliases: ['urgent'] } })
     const neighbour = await harness.notify(second)
-    await until(async () => (await sent(targeted)) === 1, { seconds: 30, what: 'the targeted push' })
+    await until(async () => (await sent(targeted)) === 1, { seconds: 10, what: 'the targeted push' })
     const atTargeted = await sent(broadcast)
     await until(async () => (await sent(neighbour)) === 2500, {
       seconds: 20,

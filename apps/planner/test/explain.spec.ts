@@ -68,7 +68,7 @@ describe('explain and delivery', () => {
           (channel) => channel !== null && !['vivo', 'nativepush'].includes(channel),
         )
         await until(async () => (await harness.ledger(taskId)).length >= sendable.length, {
-          seconds: 30,
+          seconds: 10,
           what: 'the deliveries',
         })
         const delivered = (await harness.ledger(taskId)).map(({ channel }) =>
