@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, startApp, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { migrate, migrationState } from '../src/store/migrate.ts'
-import { MigrationError } from '../src/store/migrations.ts'
+import { MigrationError, statementsOf } from '../src/store/migrations.ts'
 
 let database: TestDatabase
 let folder: string
@@ -125,6 +125,107 @@ describe('migrate', () => {
     await expect(migrated()).rejects.toThrow(
       'The database was written by a newer Herald: it has the migration 2_second, which this one does not know.',
     )
+  })
+
+  it('accepts a database of a newer Herald that is compatible with this one', async () => {
+    const since = (name: string) => `UPDATE compatible_since SET migration = '${name}'`
+    const forget = (name: string) => rmSync(join(folder, 'migrations', name), { recursive: true })
+    write(
+      '1_first',
+      `CREATE TABLE compatible_since (migration text); INSERT INTO compatible_since VALUES ('1_first')`,
+    )
+    write('2_second', 'CREATE TABLE b (n int)')
+    write('3_third', 'CREATE TABLE c (n int)')
+    await migrated()
+    forget('3_third')
+    expect(await migrated()).toEqual([])
+    expect(await migrationState(database.url, folder)).toEqual({
+      applied: ['1_first', '2_second'],
+      pending: [],
+    })
+
+    // Not if it lacks a migration of ours,
+    write('2_third', 'CREATE TABLE d (n int)')
+    await expect(migrated()).rejects.toThrow('it has the migration 3_third, which this one does not know')
+    forget('2_third')
+    // nor if its programs must know a later migration than ours.
+    await query(since('3_third'))
+    await expect(migrated()).rejects.toThrow('it has the migration 3_third, which this one does not know')
+    await query(since('2_second'))
+    expect(await migrated()).toEqual([])
+  })
+
+  it('of this release starts on the database of a later, compatible one', async () => {
+    const own = join(import.meta.dirname, '../../../prisma')
+    cpSync(own, folder, { recursive: true })
+    write('99990101000000_later', 'CREATE TABLE later (n int)')
+    await migrated()
+    expect(await finished()).toContainEqual({ name: '99990101000000_later' })
+    await migrate(database.url, { log: (sentence) => expect(sentence).toBe('nothing to log') })
+    // The release after that needs programs that know its migration.
+    write('99990102000000_contract', `UPDATE compatible_since SET migration = '99990102000000_contract'`)
+    await migrated()
+    await expect(migrate(database.url)).rejects.toThrow('The database was written by a newer Herald')
+  })
+
+  it('gives way to the statements that wait behind it, and tries again', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    await migrated()
+    write('2_second', 'ALTER TABLE a ADD m int')
+    const reader = new pg.Client(database.url)
+    await reader.connect()
+    await reader.query('BEGIN; SELECT FROM a')
+    const work = migrated()
+    const waiting = () =>
+      query(`SELECT FROM pg_stat_activity WHERE application_name = 'herald migrate' AND wait_event_type = 'Lock'
+             AND datname = current_database()`)
+    // The insert waits behind the ALTER. If that waited for the reader, which is open until the end, this would never return.
+    for (let inserts = 0; inserts < 2; inserts++) {
+      await until(async () => (await waiting()).length > 0)
+      await query('INSERT INTO a VALUES (1)')
+    }
+    await reader.query('COMMIT')
+    await reader.end()
+    expect(await work).toEqual(['applying 1 migration'])
+    expect(await query('SELECT n, m FROM a')).toEqual(Array(2).fill({ n: 1, m: null }))
+  })
+
+  it('runs a marked script outside a transaction, and repeats what a killed process left', async () => {
+    write('1_first', 'CREATE TABLE a (n int); INSERT INTO a VALUES (1)')
+    await migrated()
+    const script = (pause: string) => `-- herald: outside a transaction
+-- A build that was interrupted leaves an index that is not valid.
+DROP INDEX CONCURRENTLY IF EXISTS a_n;
+CREATE INDEX CONCURRENTLY a_n ON a (n)
+  WHERE n > 0;
+${pause}
+CREATE INDEX CONCURRENTLY IF NOT EXISTS a_m ON a (n);
+`
+    write('2_index', script('SELECT pg_sleep(60);'))
+    const run = startApp('packages/db/test/run-migrate.ts', {}, [database.url, folder])
+    const asleep = () =>
+      query(`SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()`)
+    await until(async () => (await asleep()).length > 0)
+    await run.stop('SIGKILL')
+    expect(await finished()).toEqual([{ name: '1_first' }])
+
+    write('2_index', script(''))
+    expect(await migrated()).toEqual(['applying 1 migration'])
+    expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_index' }])
+    expect(
+      await query(`SELECT indexrelid::regclass::text AS name, indisvalid AS valid FROM pg_index
+                   WHERE indrelid = 'a'::regclass ORDER BY 1`),
+    ).toEqual([
+      { name: 'a_m', valid: true },
+      { name: 'a_n', valid: true },
+    ])
+  })
+
+  it('splits only marked scripts', () => {
+    expect(statementsOf('CREATE TABLE a (n int);\n-- herald: outside a transaction\n')).toBeUndefined()
+    expect(
+      statementsOf(`-- herald: outside a transaction\nSELECT 1;\n-- ; \nSELECT ';', 2\n; SELECT 3`),
+    ).toEqual(['SELECT 1', `SELECT ';', 2\n; SELECT 3`])
   })
 
   it('rejects a database with another version of a migration', async () => {

@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals'
-import { ensurePartitions } from '../src/store/index.ts'
+import { describe, expect, it, jest } from '@jest/globals'
+import { ensurePartitions, leadOf } from '../src/store/index.ts'
 import { firstTaskIdAt, partitionDays } from '../src/store/partitions.ts'
 import { applyRetention } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
@@ -43,6 +43,31 @@ describe('partitions and retention', () => {
     const days = await partitionDays(db)
     for (const id of [open, late]) expect(days.some(({ from, to }) => id >= from && id < to)).toBe(true)
     expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
+  })
+
+  it('compares times by the clock of Postgres, not by its own', async () => {
+    const now = Date.now()
+    await ensurePartitions(db, now - 20 * DAY)
+    const kept = await addTask(now - 20 * DAY, now - 20 * DAY)
+    const before = await partitionDays(db)
+    const ahead = jest.spyOn(Date, 'now').mockImplementation(() => now + 31 * DAY)
+    try {
+      await applyRetention(db, 30)
+    } finally {
+      ahead.mockRestore()
+    }
+    expect(await partitionDays(db)).toEqual(before)
+    expect((await db.pool.query('SELECT 1 FROM task WHERE id = $1', [kept])).rowCount).toBe(1)
+    await db.pool.query('DELETE FROM task WHERE id = $1', [kept])
+  })
+
+  it('does nothing while another process has the lead', async () => {
+    const lead = leadOf(db, 'retention')
+    expect(await lead.take(60)).toBe(true)
+    await db.pool.query(`INSERT INTO login_failure VALUES ('a', 'b', 1, now() - interval '3 days')`)
+    expect(await applyRetention(db, 30)).toEqual({ droppedDays: 0, rows: 0 })
+    await lead.release()
+    expect((await applyRetention(db, 30)).rows).toBe(1)
   })
 
   it('continues with a day that it could not finish', async () => {

@@ -73,6 +73,36 @@ describe('a settle', () => {
     expect((await batchVersion(db, batches[1]!.taskId, batches[1]!.id))?.version).toBe(batches[1]!.version)
   })
 
+  it('that cannot be written is found by halves', async () => {
+    const batches = await claim(8)
+    const settlements = batches.map(sent)
+    settlements[1]!.reasons = [
+      { fate: 'failed', code: 'fcm.X', text: 'not valid: \0', count: 1, samples: [] },
+    ]
+    const sizes: number[] = []
+    const settled = await settleUntilKnown(db, settlements, async (open) => {
+      sizes.push(open.length)
+      return (await settleBatches(db, open)).settled
+    })
+    expect(sizes).toEqual([8, 4, 2, 1, 1, 2, 4])
+    expect([settled.size, await sentOf(batches[0]!)]).toEqual([7, 7])
+  })
+
+  it.each(['25006', '53100', '53200', '55P03', '57014', '58030', '08P01', '0A000', 'XX000'])(
+    'that fails with %s is repeated as a whole',
+    async (code) => {
+      const batches = await claim(3)
+      const sizes: number[] = []
+      const settled = await settleUntilKnown(db, batches.map(sent), async (open) => {
+        sizes.push(open.length)
+        if (sizes.length <= 2) throw Object.assign(new Error('in trouble'), { code, severity: 'ERROR' })
+        return (await settleBatches(db, open)).settled
+      })
+      expect(sizes).toEqual([3, 3, 3])
+      expect([settled.size, await sentOf(batches[0]!)]).toEqual([3, 3])
+    },
+  )
+
   it('of a batch that another worker has by now writes nothing and returns nothing', async () => {
     const [batch] = await claim(1)
     const settled = await settle(db, [{ ...sent(batch!), version: batch!.version - 1 }])

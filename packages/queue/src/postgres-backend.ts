@@ -1,4 +1,5 @@
 import { retryWithBackoff } from '@herald/async'
+import { connectSession, SessionPool } from '@herald/postgres'
 import {
   assertSchemaCompatibility,
   type BackendFactory,
@@ -13,7 +14,7 @@ import {
   SchemaMigrationRequiredError,
   Worker,
 } from 'bullmq'
-import pg from 'pg'
+import type pg from 'pg'
 import {
   type Backend,
   type BullQueue,
@@ -66,6 +67,14 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
+    oldestWaiting: async ({ name }) => {
+      // BullMQ reads ranges from the newest job.
+      const { rows } = await pool.query<{ oldest: string | null }>(
+        `SELECT min(added_at_ms) AS oldest FROM job WHERE queue = $1 AND state = 'waiting'`,
+        [name],
+      )
+      return rows[0]?.oldest == null ? undefined : Number(rows[0].oldest)
+    },
     openWorker: (name, { concurrency }, process) => {
       const ended = new AbortController()
       pool.options.max += 1
@@ -99,31 +108,30 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
 }
 
 function openPool(url: string): pg.Pool {
-  const address = new URL(url)
-  // Jobs can be rebuilt from their batches, so a commit does not need to wait for the disk.
-  const options = [address.searchParams.get('options'), '-c search_path=bullmq -c synchronous_commit=off']
-  address.searchParams.set('options', options.filter(Boolean).join(' '))
-  return new pg.Pool({
-    connectionString: address.href,
+  return new SessionPool({
+    connectionString: url,
+    settings: {
+      search_path: 'bullmq',
+      // Jobs can be rebuilt from their batches, so a commit does not need to wait for the disk.
+      synchronous_commit: 'off',
+    },
     application_name: 'herald-queue',
     max: queryConnections,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
     // Detects a half-open connection; the query is repeated on another.
     query_timeout: 5_000,
     idleTimeoutMillis: 30_000,
-    // The pool does not listen to connections in use. BullMQ does, but only after it has got one: a loss before that would
-    // crash the process.
-    onConnect: (client) => void client.on('error', () => {}),
   })
 }
 
 async function migrate(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => {})
+  const client = await connectSession({
+    connectionString: url,
+    // A process that waits for another one's migration must not be ended.
+    settings: { statement_timeout: '0' },
+    connectionTimeoutMillis: 5_000,
+  })
   try {
-    await client.connect()
     const version = await assertSchemaCompatibility(client).catch((error) => {
       if (error instanceof SchemaMigrationRequiredError) return 0
       throw error

@@ -1,14 +1,10 @@
-/**
- * Transient SQLSTATE classes: connection, deadlock or serialization, resources, operator intervention (restart), and
- * a server that is read-only because it is being replaced.
- */
-const transient = /^(08|40|53|57)|^25006$/
+import { isTransient as isTransientOfServer } from '@herald/postgres'
 
 /** Returns whether a repetition may succeed: the server said so, or did not answer at all. */
 export function isTransient(error: unknown): boolean {
   if (!Error.isError(error)) return false
   // Only errors sent by the server have a severity; errors of BullMQ and of this code have their own class.
-  if ('severity' in error) return 'code' in error && transient.test(String(error.code))
+  if ('severity' in error) return isTransientOfServer(error)
   return error.name === 'Error' || error.name === 'AggregateError'
 }
 

@@ -39,14 +39,27 @@ export const text = <F extends string | undefined>(
     return value
   })
 
-export const integer = (name: string, about: string, fallback: number, [min, max]: [number, number]) =>
-  setting(name, about, { fallback }, (value) => {
+export const integer = (name: string, about: string, fallback: number, range: [number, number]) =>
+  setting(name, about, { fallback }, wholeNumber(range))
+
+/** A number whose default differs between programs. */
+export const optionalInteger = (
+  name: string,
+  about: string,
+  fallbackText: string,
+  range: [number, number],
+): Setting<number | undefined> =>
+  setting(name, about, { fallback: undefined, fallbackText }, wholeNumber(range))
+
+const wholeNumber =
+  ([min, max]: [number, number]) =>
+  (value: string) => {
     const number = Number(value)
     if (!/^\d+$/.test(value) || number < min || number > max) {
       throw new Error(`must be a whole number from ${min} to ${max}`)
     }
     return number
-  })
+  }
 
 export const flag = (name: string, about: string, fallback: boolean) =>
   setting(name, about, { fallback, fallbackText: fallback ? 'on' : 'off' }, (value) => {

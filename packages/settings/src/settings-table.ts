@@ -1,6 +1,17 @@
 import { hostname } from 'node:os'
 import { type AddressName, type Card, cards } from '@herald/channels/cards'
-import { address, es256Key, flag, integer, key32, keys32, oneOf, type Setting, text } from './kinds.ts'
+import {
+  address,
+  es256Key,
+  flag,
+  integer,
+  key32,
+  keys32,
+  oneOf,
+  optionalInteger,
+  type Setting,
+  text,
+} from './kinds.ts'
 
 const web = ['http', 'https']
 const postgres = ['postgres', 'postgresql']
@@ -24,6 +35,17 @@ export const settingsTable = {
       fallbackText: 'the standalone starts its own',
       secret: true,
     },
+  ),
+  databaseConnections: optionalInteger(
+    'HERALD_DATABASE_CONNECTIONS',
+    'Maximum number of connections to `DATABASE_URL` of one process; a queue in Postgres adds its own (see sizing.md).',
+    '10; the standalone 30',
+    [3, 1000],
+  ),
+  databasePrepare: flag(
+    'HERALD_DATABASE_PREPARE',
+    'Whether statements are prepared; off = for a pooler in transaction mode that does not keep them (see deployment.md).',
+    true,
   ),
   queueUrl: address(
     'QUEUE_URL',

@@ -55,6 +55,8 @@ describe('readSettings', () => {
       HERALD_REGISTER: 'off',
       HERALD_ACK_SECONDS: '0',
       HERALD_XIAOMI_URL: 'http://127.0.0.1:9000/',
+      HERALD_DATABASE_CONNECTIONS: '25',
+      HERALD_DATABASE_PREPARE: 'off',
       QUEUE_URL: 'redis-sentinel://a:26379,b:26379/main',
       HERALD_MASTER_KEY: 'ab'.repeat(32),
     })
@@ -62,6 +64,8 @@ describe('readSettings', () => {
       port: 8080,
       register: false,
       ackSeconds: 0,
+      databaseConnections: 25,
+      databasePrepare: false,
       queueUrl: 'redis-sentinel://a:26379,b:26379/main',
       masterKey: Buffer.alloc(32, 0xab),
     })

@@ -1,3 +1,4 @@
+import { SessionPool } from '@herald/postgres'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from '../generated/client.ts'
@@ -16,6 +17,8 @@ export type Database = {
 export type DatabaseOptions = {
   /** Maximum number of connections of this process. */
   max?: number
+  /** Whether statements are prepared (default true); a pooler in transaction mode may not keep them. */
+  prepare?: boolean
   /** Shown in pg_stat_activity. */
   name?: string
   /** Called when an idle connection is lost. */
@@ -42,8 +45,12 @@ function parseInt8Array(text: string): number[] {
 }
 
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
-  const pool = new pg.Pool({
+  const pool = new SessionPool({
     connectionString: url,
+    // Postgres would plan prepared statements again for each call, which costs more than running them: batch has one
+    // partition per day.
+    settings: { plan_cache_mode: 'force_generic_plan' },
+    prepare: options.prepare,
     max: options.max ?? poolSizes.program,
     // Without a minimum, loops that overlap now and then would open a connection each time, at 10 ms of CPU.
     min: 3,
@@ -52,14 +59,6 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     connectionTimeoutMillis: 5_000,
     // A query that takes this long is stuck (lock, dead host). Without a limit its caller would hang for ever.
     query_timeout: 60_000,
-    keepAlive: true,
-    // Postgres would plan prepared statements again for each call, which costs more than running them: batch has one
-    // partition per day.
-    onConnect: async (client) => {
-      // The pool does not listen to connections in use; their users see the loss with the next statement.
-      client.on('error', () => {})
-      await client.query('SET plan_cache_mode = force_generic_plan')
-    },
   })
   // Without a listener the loss of an idle connection would crash the process.
   pool.on('error', (error) => options.onIdleError?.(error))

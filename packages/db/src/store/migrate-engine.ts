@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { retryWithBackoff } from '@herald/async'
+import { codeOf, SessionPool } from '@herald/postgres'
 import { PrismaPg } from '@prisma/adapter-pg'
 import {
   bindMigrationAwareSqlAdapterFactory,
@@ -8,7 +10,7 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
-import { type Migration, MigrationError } from './migrations.ts'
+import { type Migration, MigrationError, statementsOf } from './migrations.ts'
 
 type Work = {
   databaseUrl: string
@@ -28,7 +30,9 @@ export async function applyWithPrisma({ databaseUrl, folder, migrations, client 
   loaded ??= loadEngine()
   const { SchemaEngine } = await loaded
   let failure: unknown
-  const prisma = new PrismaPg({ connectionString: databaseUrl, max: 2 })
+  const pool = new SessionPool({ connectionString: databaseUrl, max: 2 })
+  pool.on('error', () => {})
+  const prisma = new PrismaPg(pool, { disposeExternalPool: false })
   const { factory, close } = withScripts(prisma, async (script) => {
     try {
       await runScript(client, migrations, script)
@@ -61,12 +65,19 @@ export async function applyWithPrisma({ databaseUrl, folder, migrations, client 
   } finally {
     engine.free()
     await close()
+    await pool.end()
   }
 }
 
+/** While a script waits for a lock, all later statements on that table wait behind it. */
+const LOCK_LIMIT = '2s'
+/** After that a reader, such as a dump, has kept its lock for so long that an operator must look. */
+const LOCKED_MS = 600_000
+
 /**
  * Runs a migration and sets its `finished_at` in one query, which Postgres runs as one transaction. The adapter's own
- * `executeScript` splits scripts at every semicolon, even inside functions, and commits each piece.
+ * `executeScript` splits scripts at every semicolon, even inside functions, and commits each piece. A script that cannot lock a
+ * table gives way to the statements that wait behind it, and is repeated.
  */
 async function runScript(client: pg.Client, migrations: readonly Migration[], script: string): Promise<void> {
   const migration = migrations.find((known) => known.script === script)
@@ -74,9 +85,21 @@ async function runScript(client: pg.Client, migrations: readonly Migration[], sc
     await client.query(script)
     return
   }
-  await client.query(`${script}
-;UPDATE _prisma_migrations SET finished_at = now()
-WHERE migration_name = ${client.escapeLiteral(migration.name)} AND finished_at IS NULL AND rolled_back_at IS NULL`)
+  const finish = `UPDATE _prisma_migrations SET finished_at = now()
+WHERE migration_name = ${client.escapeLiteral(migration.name)} AND finished_at IS NULL AND rolled_back_at IS NULL`
+  const statements = statementsOf(script)
+  if (statements) {
+    for (const statement of [...statements, finish]) await client.query(statement)
+    return
+  }
+  await client.query(`SET lock_timeout = '${LOCK_LIMIT}'`)
+  await retryWithBackoff(() => client.query(`${script}\n;${finish}`), {
+    isTransient: (error) => codeOf(error) === '55P03' || codeOf(error) === '40P01',
+    forMs: LOCKED_MS,
+    firstMs: 500,
+    maxMs: 5_000,
+  })
+  await client.query('SET lock_timeout = 0')
 }
 
 function withScripts(

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
+import { connectSession } from '@herald/postgres'
 import pg from 'pg'
 import { applyWithPrisma } from './migrate-engine.ts'
-import { compareMigrations, MigrationError, type RecordedMigration, readMigrations } from './migrations.ts'
+import { compareMigrations, type Migration, MigrationError, readMigrations } from './migrations.ts'
 
 export type MigrateOptions = {
   log?: (sentence: string) => void
@@ -24,12 +25,15 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   const client = await connect(databaseUrl)
   try {
     await requireVersion(client)
-    if (compareMigrations(migrations, await readRecorded(client)).missing.length === 0) return
+    const before = await compare(client, migrations)
+    if (before.missing.length === 0) return
+    await requireOwnSession(client, before.missing.length)
     await lock(client)
-    const { missing, unfinished } = compareMigrations(migrations, await readRecorded(client))
+    const { missing, unfinished } = await compare(client, migrations)
     if (missing.length === 0) return
     options.log?.(`applying ${missing.length} migration${missing.length === 1 ? '' : 's'}`)
-    // A script and its `finished_at` are committed together, so an unfinished migration has changed nothing.
+    // A script and its `finished_at` are committed together, so an unfinished migration has changed nothing; those that run
+    // outside a transaction are safe to repeat.
     if (unfinished.length > 0) {
       await client.query('UPDATE _prisma_migrations SET rolled_back_at = now() WHERE id = ANY($1)', [
         unfinished,
@@ -52,7 +56,7 @@ export async function migrationState(databaseUrl: string, folder = prismaFolder)
   const migrations = readMigrations(join(folder, 'migrations'))
   const client = await connect(databaseUrl)
   try {
-    const { missing } = compareMigrations(migrations, await readRecorded(client))
+    const { missing } = await compare(client, migrations)
     const pending = missing.map(({ name }) => name)
     return {
       applied: migrations.map(({ name }) => name).filter((name) => !pending.includes(name)),
@@ -63,24 +67,39 @@ export async function migrationState(databaseUrl: string, folder = prismaFolder)
   }
 }
 
+/** Set with the startup message, which a pooler does not pass on. */
+const ownSession = 'herald.migrate'
+
 async function connect(connectionString: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString,
-    application_name: 'herald migrate',
-    connectionTimeoutMillis: 10_000,
-  })
-  // Without a listener the loss of the connection between two statements would crash the process.
-  client.on('error', () => {})
   try {
-    await client.connect()
-    return client
+    return await connectSession({
+      connectionString,
+      settings: {
+        // A script may take hours.
+        statement_timeout: '0',
+        // If this process is killed during a script, Postgres cancels the script within a second and so releases the lock.
+        client_connection_check_interval: '1s',
+        [ownSession]: 'on',
+      },
+      application_name: 'herald migrate',
+      connectionTimeoutMillis: 10_000,
+    })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const { host, port, database } = client
+    const { host, port, database } = new pg.Client(connectionString)
     throw new MigrationError(
       `The database ${database} at ${host}:${port} cannot be opened: ${message || code}.`,
     )
   }
+}
+
+/** The lock belongs to a session. Behind a pooler statements run in any session, so two processes could migrate at once. */
+async function requireOwnSession(client: pg.Client, missing: number): Promise<void> {
+  const { rows } = await client.query('SELECT current_setting($1, true) AS value', [ownSession])
+  if (rows[0].value === 'on') return
+  throw new MigrationError(
+    `The database lacks ${missing} migration${missing === 1 ? '' : 's'}, which cannot be applied through a pooler: run apps/planner/src/migrate.ts once with the server’s own address as DATABASE_URL.`,
+  )
 }
 
 async function requireVersion(client: pg.Client): Promise<void> {
@@ -99,18 +118,19 @@ async function lock(client: pg.Client): Promise<void> {
     throw new MigrationError('Another process has been migrating this database for more than five minutes.')
   }
   await client.query('SET lock_timeout = 0')
-  // If this process is killed during a script, Postgres cancels the script within a second and so releases the lock.
-  await client.query(`SET client_connection_check_interval = '1s'`)
 }
 
-async function readRecorded(client: pg.Client): Promise<RecordedMigration[]> {
+async function compare(client: pg.Client, migrations: readonly Migration[]) {
   const { rows: tables } = await client.query(
-    `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`,
+    `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS recorded, to_regclass('compatible_since') IS NOT NULL AS since`,
   )
-  if (!tables[0].exists) return []
-  const { rows } = await client.query(
+  if (!tables[0].recorded) return compareMigrations(migrations, [])
+  const { rows: recorded } = await client.query(
     `SELECT id, migration_name AS name, checksum, finished_at IS NOT NULL AS finished
      FROM _prisma_migrations WHERE rolled_back_at IS NULL`,
   )
-  return rows
+  const { rows: since } = tables[0].since
+    ? await client.query('SELECT migration FROM compatible_since')
+    : { rows: [] }
+  return compareMigrations(migrations, recorded, since[0]?.migration)
 }

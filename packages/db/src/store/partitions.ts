@@ -20,6 +20,14 @@ export function timeOfTaskId(id: number): number {
   return Math.floor(id / IDS_PER_MS) + EPOCH_MS
 }
 
+/** The clock of Postgres in Unix ms; task ids are drawn by it. */
+export async function databaseTime(db: Database): Promise<number> {
+  const { rows } = await db.pool.query<{ now: number }>(
+    'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now',
+  )
+  return rows[0]!.now
+}
+
 function partitionName(table: string, dayMs: number): string {
   return `${table}_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
 }
@@ -32,7 +40,8 @@ function dayOf(ms: number): number {
  * Creates missing partitions from yesterday to a week ahead. Every process calls it at start, and retention every hour. A
  * partition is created as a table and then attached, because `PARTITION OF` would block concurrent inserts.
  */
-export async function ensurePartitions(db: Database, now = Date.now()): Promise<void> {
+export async function ensurePartitions(db: Database, at?: number): Promise<void> {
+  const now = at ?? (await databaseTime(db))
   const wanted: { table: string; day: number }[] = []
   for (const table of partitioned) {
     for (let day = dayOf(now) - DAY_MS; day <= dayOf(now) + DAYS_AHEAD * DAY_MS; day += DAY_MS)

@@ -10,7 +10,8 @@ export type ResealReport = {
 
 type Row = { sealed: Buffer; bound_to: string; key: unknown[] }
 
-const placeSql = `app_id || '/' || channel || '/' || CASE environment WHEN 1 THEN 'production' ELSE 'development' END`
+const placeSql = `app_id || '/' || channel || '/' || CASE environment WHEN 1 THEN 'production' ELSE 'development' END
+  || CASE region WHEN '' THEN '' ELSE '/' || region END`
 
 /**
  * All columns with sealed values: `read` returns what each value is bound to, `write` replaces one value. A column that is missing
@@ -29,6 +30,11 @@ export const sealedColumns: Readonly<Record<string, { read: string; write: strin
   'instance_key.sealed': {
     read: `SELECT sealed, jsonb_build_array(name) AS key, 'instance-key/' || name AS bound_to FROM instance_key`,
     write: 'UPDATE instance_key SET sealed = $1 WHERE sealed = $2 AND name = $3',
+  },
+  'shared_session.sealed': {
+    read: `SELECT sealed, jsonb_build_array(key) AS key, 'shared-session:' || key AS bound_to
+           FROM shared_session WHERE sealed IS NOT NULL`,
+    write: 'UPDATE shared_session SET sealed = $1 WHERE sealed = $2 AND key = $3',
   },
   'vendor_session.sealed': {
     read: `SELECT sealed, jsonb_build_array(certificate_id, key) AS key, 'session:' || certificate_id || ':' || key AS bound_to

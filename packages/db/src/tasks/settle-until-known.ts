@@ -1,6 +1,6 @@
 import { retryWithBackoff } from '@herald/async'
 import type { Database } from '../store/database.ts'
-import { isTransient } from '../store/errors.ts'
+import { isDataError } from '../store/errors.ts'
 import { batchName } from './claim.ts'
 import { batchVersion } from './settle.ts'
 
@@ -13,44 +13,56 @@ type Mark = { taskId: number; id: number; version: number; status: string }
 /**
  * Repeats `settle` until each batch is known to be written or to belong to another worker. Returns the names of those that were
  * written. The outcomes stay in memory and nothing is sent again. After a lost connection, the batch's version and status tell
- * whether the commit happened.
+ * whether the commit happened. Errors of every kind are repeated, because a server in trouble has many; only a data error is
+ * not, and blames a batch.
  */
-export async function settleUntilKnown<S extends Mark>(
+export function settleUntilKnown<S extends Mark>(
   db: Database,
   settlements: readonly S[],
   settle: (open: readonly S[]) => Promise<Iterable<string>>,
   onRepeat: () => void = () => {},
 ): Promise<Set<string>> {
-  const written = new Set<string>()
-  const add = (names: Iterable<string>) => {
-    for (const name of names) written.add(name)
+  const until = performance.now() + PATIENCE_MS
+  return settleGroup(settlements)
+
+  async function settleGroup(group: readonly S[]): Promise<Set<string>> {
+    const written = new Set<string>()
+    const add = (names: Iterable<string>) => {
+      for (const name of names) written.add(name)
+    }
+    const isOpen = ({ taskId, id }: S) => !written.has(batchName(taskId, id))
+    const settleOpen = async (attempt: number) => {
+      if (attempt > 0) add(await committed(db, group.filter(isOpen)))
+      const left = group.filter(isOpen)
+      if (left.length > 0) add(await settle(left))
+    }
+    try {
+      await retryWithBackoff(settleOpen, {
+        isTransient: (error) => !isDataError(error),
+        forMs: until - performance.now(),
+        firstMs: 25,
+        maxMs: 2000,
+        onRetry: onRepeat,
+      })
+    } catch (error) {
+      const open = group.filter(isOpen)
+      if (!isDataError(error) || open.length < 2) throw error
+      // One batch that cannot be written must not cause all the others to be sent again. By halves, one after the other: all at
+      // once would be as many statements as there are batches.
+      const middle = open.length >> 1
+      const halves = [open.slice(0, middle), open.slice(middle)]
+      let rejected = 0
+      for (const half of halves) {
+        try {
+          add(await settleGroup(half))
+        } catch {
+          rejected++
+        }
+      }
+      if (rejected === halves.length) throw error
+    }
+    return written
   }
-  const isOpen = ({ taskId, id }: S) => !written.has(batchName(taskId, id))
-  let open = settlements
-  const settleOpen = async (attempt: number) => {
-    open = settlements.filter(isOpen)
-    if (attempt > 0) add(await committed(db, open))
-    const left = open.filter(isOpen)
-    if (left.length > 0) add(await settle(left))
-  }
-  try {
-    await retryWithBackoff(settleOpen, {
-      isTransient,
-      forMs: PATIENCE_MS,
-      firstMs: 25,
-      maxMs: 2000,
-      onRetry: onRepeat,
-    })
-  } catch (error) {
-    if (isTransient(error) || open.length < 2) throw error
-    // One batch that cannot be written must not cause all the others to be sent again.
-    const alone = await Promise.allSettled(
-      open.map((settlement) => settleUntilKnown(db, [settlement], settle, onRepeat)),
-    )
-    if (alone.every(({ status }) => status === 'rejected')) throw error
-    for (const result of alone) if (result.status === 'fulfilled') add(result.value)
-  }
-  return written
 }
 
 /** Names of the batches whose rows show that our commit happened. */
