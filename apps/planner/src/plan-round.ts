@@ -1,75 +1,83 @@
 import type { Database } from '@herald/db/store'
 import {
-  beginDueTask,
   devicePage,
   finishPlanning,
+  finishPlanningOf,
+  type PlannedPage,
   type PlannedTask,
   PlanningFailed,
   planPage,
-  resolveSmallAudiences,
 } from '@herald/db/tasks'
-import { type Plan, type PlanDevice, planDevices } from '@herald/domain'
+import { type Lane, type Plan, type PlanDevice, planDevices } from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
+import type { Postponed } from './postponed.ts'
 
 /** Maximum number of devices per page; limits the planner's memory for audiences of any size. */
 const PAGE_DEVICES = 20_000
-const POSTPONE_MS = 10_000
+/** One page in this many is of the lane normal first. */
+const NORMAL_EVERY = 5
+/** Tasks whose planner died after their last page are found when idle, or after this many pages. */
+const FINISH_EVERY = 64
 
-export type PlanDeps = {
+export type RoutingDeps = { certificates: CertificateCache }
+
+export type PlanDeps = RoutingDeps & {
   db: Database
-  certificates: CertificateCache
-  /** Tasks that could not be planned, with the `performance.now()` of their next attempt; other tasks do not wait for them. */
-  postponed: Map<number, number>
-  onPlanningFailed(error: unknown, taskId: number): void
-  /** The planning of a task has begun; for a small audience it is complete. */
-  onBegun(taskId: number, large: boolean): void
+  postponed: Postponed
+  turns: PageTurns
   /** Called with each committed plan. */
   onPlanned(plan: Plan): void
 }
 
-/** Begins one due task and plans one page of a large one. Returns whether there may be more to do. */
+/** Whose page is next; kept between rounds. */
+export type PageTurns = {
+  pages: number
+  /** The application that had the last page of the lane. */
+  last: Record<Lane, string>
+}
+
+export const newPageTurns = (): PageTurns => ({ pages: 0, last: { high: '', normal: '' } })
+
+/** Plans one page of a large task. Returns whether there may be more to do. */
 export async function planRound(deps: PlanDeps): Promise<boolean> {
-  const { db } = deps
-  const begun = await postponing(deps, (except) =>
-    beginDueTask(db, except, async (task) => {
-      const [devices] = await resolveSmallAudiences(db, [task])
-      return devices && (await planOf(deps, task, devices))
-    }),
-  )
-  if (begun && begun !== 'postponed') {
-    deps.onBegun(begun.taskId, begun.plan === undefined)
-    if (begun.plan) deps.onPlanned(begun.plan)
-  }
-  const paged = await postponing(deps, (except) =>
-    planPage(db, except, async ({ task, lo, hi }, runner) => {
-      const found = await devicePage(runner, task, { lo, hi, max: PAGE_DEVICES })
-      return found && { plan: await planOf(deps, task, found.devices), devices: found.count }
-    }),
-  )
-  const page = paged === 'postponed' ? undefined : paged
-  if (page?.plan) deps.onPlanned(page.plan)
-  // Not only when idle: otherwise a task would stay in planning for as long as other tasks are planned.
-  if (page?.last || (!begun && !paged)) await finishPlanning(db)
-  return begun !== undefined || paged !== undefined
-}
-
-async function planOf(deps: PlanDeps, task: PlannedTask, devices: Iterable<PlanDevice>): Promise<Plan> {
-  return planDevices(devices, rulesFor(task, await deps.certificates.of(task.appId)), task.speed)
-}
-
-/** Without it the oldest task would be retried for ever when it fails, and the later tasks of all tenants would wait. */
-async function postponing<T>(
-  deps: PlanDeps,
-  work: (except: number[]) => Promise<T>,
-): Promise<T | 'postponed'> {
-  const now = performance.now()
-  for (const [taskId, until] of deps.postponed) if (until <= now) deps.postponed.delete(taskId)
+  const { db, turns } = deps
+  turns.pages++
   try {
-    return await work([...deps.postponed.keys()])
+    const page = await nextPage(deps)
+    if (page?.plan) deps.onPlanned(page.plan)
+    // Not only when idle: otherwise a task would stay in planning for as long as other tasks are planned.
+    if (page?.last) await finishPlanningOf(db, page.taskId)
+    if (!page || turns.pages % FINISH_EVERY === 0) await finishPlanning(db)
+    return page !== undefined
   } catch (error) {
     if (!(error instanceof PlanningFailed)) throw error
-    deps.postponed.set(error.taskId, now + POSTPONE_MS)
-    deps.onPlanningFailed(error, error.taskId)
-    return 'postponed'
+    await deps.postponed.add(error)
+    return true
   }
+}
+
+/** Applications take turns, so that one with a thousand broadcasts gets as many pages as one with a single broadcast. */
+async function nextPage(deps: PlanDeps): Promise<PlannedPage | undefined> {
+  const { last, pages } = deps.turns
+  const lanes: Lane[] = pages % NORMAL_EVERY === 0 ? ['normal', 'high'] : ['high', 'normal']
+  for (const lane of lanes) {
+    for (const after of last[lane] === '' ? [''] : [last[lane], '']) {
+      const page = await planPage(deps.db, { lane, after, except: deps.postponed.ids() }, async (slice) => {
+        const { task, lo, hi } = slice
+        last[lane] = task.appId
+        const found = await devicePage(deps.db.pool, task, { lo, hi, max: PAGE_DEVICES })
+        return found && { plan: await planOf(deps, task, found.devices), devices: found.count }
+      })
+      if (page) return page
+    }
+  }
+  return undefined
+}
+
+export async function planOf(
+  { certificates }: RoutingDeps,
+  task: PlannedTask,
+  devices: Iterable<PlanDevice>,
+): Promise<Plan> {
+  return planDevices(devices, rulesFor(task, await certificates.of(task.appId)), task.speed)
 }

@@ -1,4 +1,4 @@
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage, until } from '@herald/testkit'
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Database } from '../src/store/index.ts'
 import { AcceptInDoubt, acceptTasks, type TaskToAccept } from '../src/tasks/index.ts'
@@ -104,4 +104,42 @@ it('accepts the others when a used request id cannot be looked up', async () => 
   await expect(acceptTasks(pool, [entry(), entry('again')])).rejects.toMatchObject({
     accepted: [expect.objectContaining({ fresh: true }), undefined],
   })
+})
+
+it('repeats an accept that deadlocks with another transaction', async () => {
+  const other = await db.pool.connect()
+  // The accept holds lock 1 and asks for lock 2 when the other transaction, which holds 2, waits for 1. The accept is the one that
+  // notices the deadlock, because the other looks after an hour.
+  await db.pool.query(
+    `CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       PERFORM pg_advisory_xact_lock(4712, 1);
+       WHILE EXISTS (SELECT FROM pg_locks WHERE classid = 4712 AND objid = 2 AND granted AND pid <> pg_backend_pid())
+         AND NOT EXISTS (SELECT FROM pg_locks WHERE classid = 4712 AND objid = 1 AND NOT granted)
+       LOOP PERFORM pg_sleep(0.01); END LOOP;
+       PERFORM pg_advisory_xact_lock(4712, 2);
+       RETURN NEW;
+     END $$;
+     CREATE TRIGGER collide BEFORE INSERT ON task FOR EACH ROW EXECUTE FUNCTION collide()`,
+  )
+  try {
+    await other.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; SELECT pg_advisory_xact_lock(4712, 2)`)
+    const holds = 'SELECT FROM pg_locks WHERE classid = 4712 AND objid = $1 AND granted'
+    const errors: unknown[] = []
+    const watched = replacing('accept', (run) =>
+      run().catch((error) => {
+        errors.push(error.code)
+        throw error
+      }),
+    )
+    const [accepted] = await Promise.all([
+      acceptTasks(watched, [entry()]),
+      until(async () => (await db.pool.query(holds, [1])).rowCount).then(() =>
+        other.query('SELECT pg_advisory_xact_lock(4712, 1); COMMIT'),
+      ),
+    ])
+    expect([accepted[0]!.fresh, errors]).toEqual([true, ['40P01']])
+  } finally {
+    other.release()
+    await db.pool.query('DROP TRIGGER collide ON task; DROP FUNCTION collide()')
+  }
 })

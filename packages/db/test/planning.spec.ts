@@ -6,11 +6,13 @@ import type { Runner } from '../src/store/index.ts'
 import { separator } from '../src/store/text-columns.ts'
 import {
   acceptTasks,
-  beginDueTask,
+  beginTasks,
   devicePage,
   finishPlanning,
+  finishPlanningOf,
   planPage,
   resolveSmallAudiences,
+  takeDueTasks,
 } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
 
@@ -52,38 +54,99 @@ async function acceptLarge(appId: string): Promise<number> {
   ])
   return accepted!.taskId
 }
-const begin = () => beginDueTask(db, [], async () => undefined)
+/** Begins all due tasks with large audiences. */
+async function begin(): Promise<number[]> {
+  const due = await takeDueTasks(db, { lane: 'normal', after: '', max: 64, except: [] })
+  const begun = await beginTasks(db, due?.tasks.map(({ taskId }) => ({ taskId })) ?? [])
+  await db.pool.query('DELETE FROM begin_lease')
+  return [...begun]
+}
+const next = { lane: 'normal' as const, after: '', except: [] }
 const inboxOf = (ids: number[]) => ({
   plan: { batches: [], inbox: ids, unreachable: 0 },
   devices: ids.length,
 })
 const finish = (taskId: number) => db.pool.query(`UPDATE task SET state = 'finished' WHERE id = $1`, [taskId])
+const targets = async (taskId: number) =>
+  (await db.pool.query('SELECT target FROM counter WHERE task_id = $1', [taskId])).rows.map(
+    ({ target }) => target,
+  )
+const endLeases = () => db.pool.query(`UPDATE slice SET planning_until = now() - interval '1 millisecond'`)
 
 describe('two planners', () => {
-  it('start a task once', async () => {
-    await addDevices('begun', 1)
-    const taskId = await acceptLarge('begun')
-    const begun: unknown[] = []
-    await beginDueTask(db, [], async () => {
-      begun.push(await begin())
-      return undefined
-    })
-    expect(begun).toEqual([undefined])
-    await finish(taskId)
-  })
-
-  it('plan a page once', async () => {
+  it('do not read a page at the same time', async () => {
     const [id] = await addDevices('paged', 1)
     const taskId = await acceptLarge('paged')
     await begin()
     const planned: unknown[] = []
-    await planPage(db, [], async () => {
-      planned.push(await planPage(db, [], async () => inboxOf([id!])))
+    await planPage(db, next, async () => {
+      planned.push(await planPage(db, next, async () => inboxOf([id!])))
       return inboxOf([id!])
     })
     expect(planned).toEqual([undefined])
-    const { rows } = await db.pool.query('SELECT target FROM counter WHERE task_id = $1', [taskId])
-    expect(rows).toEqual([{ target: 1 }])
+    expect(await targets(taskId)).toEqual([1])
+    await finish(taskId)
+  })
+
+  it('commit a page once if both have read it', async () => {
+    const [id] = await addDevices('read twice', 1)
+    const taskId = await acceptLarge('read twice')
+    await begin()
+    const late = await planPage(db, next, async () => {
+      await endLeases()
+      expect(await planPage(db, next, async () => inboxOf([id!]))).toMatchObject({ taskId, last: true })
+      return inboxOf([id!])
+    })
+    expect(late).toEqual({ taskId, appId: 'read twice', plan: undefined, last: false })
+    expect(await targets(taskId)).toEqual([1])
+    await finish(taskId)
+  })
+
+  it('halve a page once if both found it too large', async () => {
+    await addDevices('halved twice', 1)
+    const taskId = await acceptLarge('halved twice')
+    await begin()
+    await planPage(db, next, async () => {
+      await endLeases()
+      await planPage(db, next, async () => undefined)
+      return undefined
+    })
+    const { rows } = await db.pool.query('SELECT width FROM slice WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([{ width: 8000 }])
+    await finish(taskId)
+  })
+
+  it('go on when one of them hangs or dies with a page, and what it commits later is dropped', async () => {
+    const ids = await addDevices('hanging', 40)
+    const taskId = await acceptLarge('hanging')
+    await begin()
+    const hasRead = Promise.withResolvers<void>()
+    const asleep = Promise.withResolvers<void>()
+    const page = async ({ lo, hi }: { lo: number; hi: number }) =>
+      inboxOf(ids.filter((id) => id >= lo && id < hi))
+    const hanging = planPage(db, next, async (slice) => {
+      hasRead.resolve()
+      await asleep.promise
+      return page(slice)
+    })
+    await hasRead.promise
+    // Nothing is locked: the task can be cancelled, finished and settled.
+    for (const table of ['task', 'slice']) {
+      const { rows } = await db.pool.query(`SELECT 1 FROM ${table} FOR UPDATE NOWAIT`)
+      expect(rows.length).toBeGreaterThan(0)
+    }
+    const { rows: open } = await db.pool.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
+    )
+    expect(open).toEqual([])
+    while (await planPage(db, next, page)) {}
+    expect(await finishPlanning(db)).toBe(0)
+    await endLeases()
+    expect(await planPage(db, next, page)).toMatchObject({ last: true })
+    expect(await finishPlanning(db)).toBe(1)
+    asleep.resolve()
+    expect(await hanging).toMatchObject({ plan: undefined, last: false })
+    expect(await targets(taskId)).toEqual([40])
     await finish(taskId)
   })
 })
@@ -95,8 +158,8 @@ describe('a page', () => {
     await begin()
     const pages: number[][] = []
     const more = () =>
-      planPage(db, [], async ({ task, lo, hi }, runner) => {
-        const page = await devicePage(runner, task, { lo, hi, max: 7 })
+      planPage(db, next, async ({ task, lo, hi }) => {
+        const page = await devicePage(db.pool, task, { lo, hi, max: 7 })
         if (!page) return undefined
         const found = [...page.devices].map(({ id }) => id)
         pages.push(found)
@@ -127,11 +190,23 @@ describe('a page', () => {
     expect(read).toBe(6)
   })
 
+  it('that was planned last ends the planning of its task alone', async () => {
+    await addDevices('ends', 1)
+    const tasks = [await acceptLarge('ends'), await acceptLarge('ends')]
+    await begin()
+    while (await planPage(db, next, async () => inboxOf([]))) {}
+    await finishPlanningOf(db, tasks[0]!)
+    const { rows } = await db.pool.query('SELECT state FROM task WHERE id = ANY($1) ORDER BY id', [tasks])
+    expect(rows).toEqual([{ state: 'sending' }, { state: 'planning' }])
+    for (const task of tasks) await finish(task)
+    await finishPlanning(db)
+  })
+
   it('adds nothing to a task that was cancelled while it was planned', async () => {
     const [id] = await addDevices('cancelled', 1)
     const taskId = await acceptLarge('cancelled')
     await begin()
-    await planPage(db, [], async () => {
+    await planPage(db, next, async () => {
       await db.pool.query(`UPDATE task SET state = 'cancelled' WHERE id = $1`, [taskId])
       return inboxOf([id!])
     })
@@ -147,11 +222,8 @@ describe('an audience', () => {
     const audience = { kind: 'push_token' as const, pushTokens: [`${appId}2`, `${appId}3`, 'unknown'] }
     const task = { appId, audience, strategy: 'nativepush_only' as const, sequence: [], ttl: 100 }
     await acceptTasks(db, [{ task: { ...task, message: sampleMessage() }, mayRelease: () => false }])
-    let planned: Audience | undefined
-    const begun = await beginDueTask(db, [], async (due) => {
-      planned = due.audience
-      return undefined
-    })
+    const due = await takeDueTasks(db, { ...next, max: 64 })
+    const planned = due?.tasks[0]?.audience
     expect(JSON.stringify(planned)).not.toContain(appId)
     for (const scope of [
       { appId, audience },
@@ -160,7 +232,30 @@ describe('an audience', () => {
       const [devices] = await resolveSmallAudiences(db, [scope])
       expect(devices?.map(({ id }) => id)).toEqual(ids.slice(1))
     }
-    await finish(begun!.taskId)
+    await finish(due!.tasks[0]!.taskId)
+  })
+
+  it('is resolved with few connections, however many there are', async () => {
+    await addDevices('many scopes', 1)
+    let running = 0
+    let most = 0
+    const pool = {
+      async query(statement: never) {
+        most = Math.max(most, ++running)
+        try {
+          return await db.pool.query(statement)
+        } finally {
+          running--
+        }
+      },
+    }
+    const scopes = Array.from({ length: 20 }, () => ({
+      appId: 'many scopes',
+      audience: { kind: 'all' as const },
+    }))
+    const found = await resolveSmallAudiences({ ...db, pool } as never, scopes)
+    expect(found.map((devices) => devices?.length)).toEqual(scopes.map(() => 1))
+    expect(most).toBe(3)
   })
 
   const five = ['a', 'b', 'c', 'd', 'e']

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { nativeQueue, pushQueue } from '../src/names.ts'
+import { nativeQueue, pushQueue, pushQueues } from '../src/names.ts'
 
 describe('queue names', () => {
   it('are one per vendor channel and one per gateway node', () => {
     expect(pushQueue('apns')).toBe('push-apns')
+    expect(pushQueue('apns', 'normal')).toBe('push-apns-normal')
+    expect(pushQueues('fcm')).toEqual(['push-fcm', 'push-fcm-normal'])
     expect(nativeQueue('gateway-0.eu_1')).toBe('push-native-gateway-0.eu_1')
   })
 

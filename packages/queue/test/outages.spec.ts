@@ -1,10 +1,9 @@
-import { until } from '@herald/testkit'
+import { type SilentProxy, startSilentProxy, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { QueueUnavailable } from '../src/errors.ts'
 import { nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
 import { type CrashingServer, crashingServers } from './crashing-servers.ts'
 import { alive, idOf, job, recordingLog } from './jobs.ts'
-import { type SilentProxy, startSilentProxy } from './silent-proxy.ts'
 
 const name = pushQueue('apns')
 

@@ -49,6 +49,17 @@ for (const backend of backends) {
       expect(await queues.depth(name)).toBe(2)
     })
 
+    it('tells when the batches of the job that waits longest were released', async () => {
+      expect(await queues.oldestWaiting(name)).toBeUndefined()
+      await queues.add(name, job(1), { releasedAt: 5000.7 })
+      await queues.add(name, job(2), { releasedAt: 6000 })
+      expect(await queues.oldestWaiting(name)).toBe(5000)
+      await queues.add(name, job(3), { lane: 'normal', releasedAt: 3000 })
+      expect(await queues.oldestWaiting(name)).toBe(3000)
+      queues.work(name, { concurrency: 1, onDead: alive }, async () => {})
+      await until(async () => (await queues.oldestWaiting(name)) === undefined)
+    })
+
     it('handles each of thousands of jobs once, in several processes', async () => {
       const other = await open()
       const seen = new Map<number, number>()

@@ -217,7 +217,7 @@ describeWith(
     expect(facts).toMatchObject({ topology: 'cluster', whole: true })
     expect('nodes' in facts && facts.nodes.map(({ role }) => role)).toEqual(['master', 'master', 'master'])
     const queues = await open(address)
-    const names = [...vendorChannels.map(pushQueue), nativeQueue('a')]
+    const names = [...vendorChannels.map((channel) => pushQueue(channel)), nativeQueue('a')]
     const seen = new Map(names.map((queue) => [queue, collect(queues, queue)]))
     await Promise.all(names.flatMap((queue) => [1, 2, 3].map((id) => queues.add(queue, job(id)))))
     await until(() => [...seen.values()].every((ids) => ids.length === 3))

@@ -11,7 +11,7 @@ import {
   type ReleasedBatch,
 } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { isInDoubt, isTransient, retrying } from '../store/errors.ts'
+import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
 
 export type TaskToAccept = {
@@ -43,6 +43,8 @@ export class PartlyAccepted extends Error {
 
 /** How long a caller waits for Postgres to come back after the connection was lost during the commit. */
 const IN_DOUBT_MS = 10_000
+/** How long a commit is repeated that deadlocks with others. */
+const CONFLICT_MS = 2_000
 
 /**
  * Commits tasks and the batches of small audiences in one statement, hence with one fsync. The caller enqueues jobs for the
@@ -90,7 +92,8 @@ async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Pr
   }
   for (let draws = 1; ; draws++) {
     try {
-      return await insert()
+      // A deadlock with another commit was rolled back, so it is repeated.
+      return await retryWithBackoff(insert, { isTransient: isConflict, forMs: CONFLICT_MS })
     } catch (error) {
       if (isInDoubt(error)) return repeatInDoubt(error)
       // If the server's clock was set back, ids repeat. Nothing was written in this case; other ids are drawn.
@@ -183,7 +186,7 @@ WITH input AS MATERIALIZED (
 )
 SELECT f.ord, f.id, (
   SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
-    'lane', b.lane, 'size', b.size))
+    'lane', b.lane, 'size', b.size, 'lost', 0, 'releasedAt', extract(epoch FROM now()) * 1000))
   FROM batches b WHERE b.task_id = f.id AND b.state = 'released')
 FROM fresh f`
 

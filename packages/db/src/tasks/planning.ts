@@ -1,12 +1,4 @@
-import {
-  type Lane,
-  type Message,
-  type MessageClass,
-  type Plan,
-  type SequenceWord,
-  type Strategy,
-  targetsOf,
-} from '@herald/domain'
+import { type Lane, ownReasons, type Plan, targetsOf } from '@herald/domain'
 import {
   batchRecord,
   batchRow,
@@ -15,259 +7,223 @@ import {
   insertBatchesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
-import { addCountersSql } from '../ledger/counter-rows.ts'
+import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { isTransient } from '../store/errors.ts'
-import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
-import { decodeAudience } from './accept.ts'
-import { type AudienceScope, deviceIdBounds } from './audience.ts'
+import { fields, run } from '../store/statement.ts'
+import { type PlannedTask, PlanningFailed, plannedTask, taskColumns } from './planned-task.ts'
 
-/** What planning and sending need of a task. Only the lane may change after the accept. */
-export type PlannedTask = AudienceScope & {
-  taskId: number
-  strategy: Strategy
-  sequence: SequenceWord[]
-  message: Message
-  messageClass?: MessageClass
-  lane: Lane
-  speed?: number
-  ttl: number
-  /** When it was accepted, or its start if that is later; Unix ms by the database's clock. */
-  beginAt: number
-}
-
-const taskColumns: Record<keyof PlannedTask, string> = {
-  taskId: 't.id',
-  appId: 't.app_id',
-  groupId: 't.group_id',
-  audience: 't.audience',
-  strategy: 't.strategy',
-  sequence: 't.sequence',
-  message: 't.message',
-  messageClass: 't.message_class',
-  lane: 't.lane',
-  speed: 't.speed',
-  ttl: 't.ttl',
-  beginAt: '(extract(epoch FROM t.begin_at) * 1000)::float8',
-}
-const taskFields = fields<PlannedTask>(taskColumns)
-
-function plannedTask(row: unknown[]): PlannedTask {
-  const { audience, groupId, messageClass, speed, ...task } = taskFields.read(row)
-  return {
-    ...task,
-    audience: decodeAudience(audience),
-    groupId: groupId ?? undefined,
-    messageClass: messageClass ?? undefined,
-    speed: speed ?? undefined,
-  }
-}
-
-export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
-  const rows = await run(
-    runner,
-    'tasks-by-id',
-    `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[])`,
-    [ids],
-  )
-  return rows.map(plannedTask)
-}
-
-/** A broadcast is planned in this many slices, so at most this many planners work on it at once. */
-const SLICES = 8
-/** Ids per page of a slice. Each page starts new batches on every channel, so narrow pages make up to twice as many batches. */
-const FIRST_WIDTH = 16_000
 const MAX_WIDTH = 4_194_304
-
-/** One task could not be planned; the caller skips it for a while. */
-export class PlanningFailed extends Error {
-  readonly taskId: number
-  constructor(taskId: number, cause: unknown) {
-    super(`task ${taskId} could not be planned: ${(cause as Error)?.message}`, { cause })
-    this.taskId = taskId
-  }
-}
-
-/** Errors caused by a task's own data become PlanningFailed; transient errors of Postgres are not the task's fault. */
-async function asPlanningFailure<T>(taskId: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw isTransient(error) ? error : new PlanningFailed(taskId, error)
-  }
-}
-
-/** A task whose planning has started; with a plan it has also ended. */
-export type BegunTask = { taskId: number; plan?: Plan }
-
 /**
- * Locks one due task that is not in `except`, and lets `decide` plan it. A plan (small audience) is committed together with the
- * task's new state; undefined (large audience) divides the application's devices into slices. A crash leaves the task as it was.
- * Returns undefined when no task is due.
+ * Longer than a page takes, so that planners do not read the same page; a planner that died delays its slice by this time. If a
+ * page takes longer, two planners read it and the cursor decides which of them commits it.
  */
-export async function beginDueTask(
-  db: Database,
-  except: readonly number[],
-  decide: (task: PlannedTask) => Promise<Plan | undefined>,
-): Promise<BegunTask | undefined> {
-  return inTransaction(db, async (runner) => {
-    const [row] = await run(
-      runner,
-      'due-task',
-      `SELECT ${taskFields.sql} FROM task t
-       WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
-       ORDER BY t.begin_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
-      [except],
-    )
-    if (!row) return undefined
-    const task = plannedTask(row)
-    const { taskId } = task
-    const plan = await asPlanningFailure(taskId, () => decide(task))
-    const lane = `CASE WHEN lane_fixed THEN lane ELSE $2 END`
-    const deadline = `LEAST(now() + ${deliveryWindowSql}, show_end)`
-    if (plan) {
-      await run(
-        runner,
-        'begin-small',
-        `UPDATE task SET state = 'sending', lane = ${lane}, deadline = ${deadline}, planned_at = now(), speed_at = now()
-         WHERE id = $1`,
-        [taskId, 'high'],
-      )
-      await insertPlan(runner, taskId, plan)
-      return { taskId, plan }
-    }
-    await run(
-      runner,
-      'begin-large',
-      `UPDATE task SET state = 'planning', lane = ${lane}, deadline = ${deadline}, speed_at = now() WHERE id = $1`,
-      [taskId, 'normal'],
-    )
-    const { lo, hi } = await deviceIdBounds(runner, task.appId)
-    const span = Math.max(1, Math.ceil((hi - lo) / SLICES))
-    const starts = Array.from({ length: SLICES }, (_, i) => lo + i * span).filter((start) => start < hi)
-    await run(
-      runner,
-      'slices',
-      `INSERT INTO slice (task_id, no, hi, cursor, width)
-       SELECT $1, s.no, LEAST(s.lo + $3, $4), s.lo, ${FIRST_WIDTH} FROM unnest($2::bigint[]) WITH ORDINALITY AS s (lo, no)`,
-      [taskId, starts, span, hi],
-    )
-    return { taskId }
-  })
-}
+const SLICE_LEASE_SECONDS = 15
+/** The slice is drawn from this many broadcasts of an application, and searched in this many applications. */
+const MAX_LOOKED_AT = 64
+
+/** Which slice comes next: one of the first application after `after` that has an open slice in this lane. */
+export type PageTurn = { lane: Lane; after: string; except: readonly number[] }
 
 export type SlicePage = { task: PlannedTask; lo: number; hi: number }
 
-/** Without a plan the page had too many devices and was halved. */
-export type PlannedPage = { plan?: Plan; last: boolean }
+/** Without a plan nothing was added: the page had too many devices and was halved, or another planner was first. */
+export type PlannedPage = { taskId: number; appId: string; plan?: Plan; last: boolean }
 
-type Slice = { no: number; cursor: number; hi: number; width: number }
+type Slice = { no: number; cursor: number; hi: number; width: number; until: string }
 const sliceFields = fields<PlannedTask & Slice>({
   ...taskColumns,
   no: 's.no',
   cursor: 's.cursor',
   hi: 's.hi',
   width: 's.width',
+  until: 's.planning_until::text',
 })
 
 /**
- * Locks one open slice of a task that is not in `except`, lets `decide` plan the devices of its next page, and commits batches,
- * targets and the cursor together. `decide` returns undefined if the page has too many devices; the page is then halved. Other
- * planners skip a locked slice. The slice is chosen at random, so that no broadcast waits for the end of another. Returns
- * undefined when no slice is open.
+ * Takes an open slice, lets `decide` plan the devices of its next page, and commits batches, targets and the cursor together.
+ * `decide` returns undefined if the page has too many devices; the page is then halved. No lock is held in between: the commit
+ * checks that the cursor is where it was. Returns undefined when no slice is open.
  */
 export async function planPage(
   db: Database,
-  except: readonly number[],
-  decide: (page: SlicePage, runner: Runner) => Promise<{ plan: Plan; devices: number } | undefined>,
+  turn: PageTurn,
+  decide: (page: SlicePage) => Promise<{ plan: Plan; devices: number } | undefined>,
 ): Promise<PlannedPage | undefined> {
-  return inTransaction(db, async (runner) => {
-    const [row] = await run(
-      runner,
-      'open-slice',
-      // The slice is chosen in a subquery; otherwise the messages of all tasks in planning would be sorted with it.
-      `SELECT ${sliceFields.sql} FROM (
-         SELECT s.* FROM slice s JOIN task t ON t.id = s.task_id
-         WHERE s.cursor < s.hi AND t.state = 'planning' AND NOT t.cancelling AND t.id <> ALL($1::bigint[])
-         ORDER BY t.lane, random() LIMIT 1 FOR UPDATE OF s SKIP LOCKED
-       ) s JOIN task t ON t.id = s.task_id`,
-      [except],
-    )
-    if (!row) return undefined
-    const { no, cursor, hi, width } = sliceFields.read(row)
-    const task = plannedTask(row)
-    const end = Math.min(hi, cursor + width)
-    const planned = await asPlanningFailure(task.taskId, () => decide({ task, lo: cursor, hi: end }, runner))
+  const [row] = await run(db.pool, 'lease-slice', leaseSliceSql, [turn.lane, turn.after, turn.except])
+  if (!row) return undefined
+  const slice = sliceFields.read(row)
+  const { taskId, appId, cursor, hi, width } = slice
+  const end = Math.min(hi, cursor + width)
+  try {
+    const planned = await decide({ task: plannedTask(row), lo: cursor, hi: end })
     if (!planned) {
-      await run(
-        runner,
-        'narrow-slice',
-        `UPDATE slice SET width = GREATEST(1, width / 2) WHERE task_id = $1 AND no = $2`,
-        [task.taskId, no],
-      )
-      return { last: false }
+      await narrow(db, slice)
+      return { taskId, appId, last: false }
     }
     const wider = planned.devices < 1000 ? Math.min(MAX_WIDTH, width * 2) : width
-    await insertPlan(runner, task.taskId, planned.plan)
-    await run(
-      runner,
-      'move-cursor',
-      `UPDATE slice SET cursor = $3, width = $4 WHERE task_id = $1 AND no = $2`,
-      [task.taskId, no, end, wider],
-    )
-    return { plan: planned.plan, last: end === hi }
-  })
+    const committed = await commitPage(db, slice, { cursor: end, width: wider }, planned.plan)
+    return { taskId, appId, plan: committed ? planned.plan : undefined, last: committed && end === hi }
+  } catch (error) {
+    // Otherwise the slice would wait until the lease ends. If Postgres is not there either, it does.
+    await giveBack(db, slice).catch(() => {})
+    throw isTransient(error) ? error : new PlanningFailed(taskId, error)
+  }
+}
+
+const inPlanning = `t.state = 'planning' AND t.lane = $1 AND NOT t.cancelling AND t.id <> ALL($3::bigint[])`
+
+// apps: the next applications; all but the first are read only if planners have leases on all slices of those before. Each is one
+// descent of the index task_turn, however many broadcasts it has. chosen: one of its oldest broadcasts at random, so that none waits
+// for the end of another, and its first free slice. The lease is not flushed to disk: the page's commit alone must survive a crash.
+const leaseSliceSql = `
+WITH RECURSIVE apps AS (
+  (SELECT t.app_id, 1 AS nth FROM task t WHERE ${inPlanning} AND t.app_id > $2 ORDER BY t.app_id LIMIT 1)
+  UNION ALL
+  SELECT n.app_id, a.nth + 1 FROM apps a CROSS JOIN LATERAL (
+    SELECT t.app_id FROM task t WHERE ${inPlanning} AND t.app_id > a.app_id ORDER BY t.app_id LIMIT 1
+  ) n WHERE a.nth < ${MAX_LOOKED_AT}
+), chosen AS MATERIALIZED (
+  SELECT s.task_id, s.no FROM apps a
+  CROSS JOIN LATERAL (
+    SELECT o.id FROM (
+      SELECT t.id FROM task t WHERE ${inPlanning} AND t.app_id = a.app_id ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
+    ) o ORDER BY random()
+  ) b
+  CROSS JOIN LATERAL (
+    SELECT s.task_id, s.no FROM slice s
+    WHERE s.task_id = b.id AND s.cursor < s.hi AND (s.planning_until IS NULL OR s.planning_until <= now())
+    ORDER BY s.no LIMIT 1 FOR UPDATE SKIP LOCKED
+  ) s
+  LIMIT 1
+)
+UPDATE slice s SET planning_until = now() + interval '${SLICE_LEASE_SECONDS} seconds'
+FROM chosen c JOIN task t ON t.id = c.task_id
+WHERE s.task_id = c.task_id AND s.no = c.no
+RETURNING ${sliceFields.sql}, set_config('synchronous_commit', 'off', true)`
+
+type LeasedSlice = PlannedTask & Slice
+
+async function narrow(db: Database, { taskId, no, cursor, width }: LeasedSlice): Promise<void> {
+  await run(
+    db.pool,
+    'narrow-slice',
+    `UPDATE slice SET width = GREATEST(1, width / 2), planning_until = NULL
+     WHERE task_id = $1 AND no = $2 AND cursor = $3 AND width = $4`,
+    [taskId, no, cursor, width],
+  )
+}
+
+async function giveBack(db: Database, { taskId, no, until }: LeasedSlice): Promise<void> {
+  await run(
+    db.pool,
+    'give-back-slice',
+    `UPDATE slice SET planning_until = NULL WHERE task_id = $1 AND no = $2 AND planning_until = $3::timestamptz`,
+    [taskId, no, until],
+  )
 }
 
 /**
- * Inserts the batches, inbox rows and targets of a plan. The key share lock prevents that the task is finished or cancelled before
- * the batches are visible; if it has ended already, nothing is inserted.
+ * Moves the cursor and inserts the batches, inbox rows and targets of its page, if the cursor is still where the page began. The
+ * key share lock prevents that the task is finished or cancelled before the batches are visible; if it has ended already, nothing
+ * is inserted. Returns whether the page was inserted.
  */
-async function insertPlan(runner: Runner, taskId: number, plan: Plan): Promise<void> {
-  await run(
-    runner,
-    'insert-plan',
-    `WITH t AS MATERIALIZED (SELECT * FROM task WHERE id = $1 AND state IN ('planning', 'sending') FOR KEY SHARE),
-     batches AS (
-       ${insertBatchesSql({
-         from: `t, jsonb_to_recordset($2::jsonb) AS b (${batchRecord})`,
-         task: 't',
-         taskId: 't.id',
-         state: waitingStateSql('t'),
-       })}
-     ), inboxes AS (
-       INSERT INTO inbox (task_id, device_id, app_id, expires_at)
-       SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($3::bigint[]) AS d (id)
-     ), unreachable AS (
-       UPDATE task SET unreachable = unreachable + $5 WHERE id IN (SELECT id FROM t) AND $5 > 0
-     )
-     ${addCountersSql(
-       ['target'],
-       `SELECT t.id AS task_id, n.key AS channel, n.value::bigint AS target FROM t, jsonb_each_text($4::jsonb) n`,
-     )}`,
-    [
-      taskId,
-      JSON.stringify(plan.batches.map(batchRow)),
-      idList(plan.inbox),
-      JSON.stringify(Object.fromEntries(targetsOf(plan))),
-      plan.unreachable,
-    ],
-  )
+async function commitPage(
+  db: Database,
+  { taskId, no, cursor }: LeasedSlice,
+  next: { cursor: number; width: number },
+  plan: Plan,
+): Promise<boolean> {
+  const [row] = await run<[boolean]>(db.pool, 'commit-page', commitPageSql, [
+    taskId,
+    no,
+    cursor,
+    next.cursor,
+    next.width,
+    JSON.stringify(plan.batches.map(batchRow)),
+    idList(plan.inbox),
+    JSON.stringify(Object.fromEntries(targetsOf(plan))),
+    plan.unreachable,
+  ])
+  return row![0]
 }
 
-/** Moves tasks whose slices are all planned to `sending`, and deletes the slices of these and of cancelled tasks. */
+const commitPageSql = `
+WITH moved AS MATERIALIZED (
+  UPDATE slice SET cursor = $4, width = $5, planning_until = NULL WHERE task_id = $1 AND no = $2 AND cursor = $3
+  RETURNING task_id
+), t AS MATERIALIZED (
+  SELECT * FROM task WHERE id = (SELECT task_id FROM moved) AND state IN ('planning', 'sending') FOR KEY SHARE
+), batches AS (
+  ${insertBatchesSql({
+    from: `t, jsonb_to_recordset($6::jsonb) AS b (${batchRecord})`,
+    task: 't',
+    taskId: 't.id',
+    state: waitingStateSql('t'),
+  })}
+  RETURNING 1
+), inboxes AS (
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
+  SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($7::bigint[]) AS d (id)
+  RETURNING 1
+), unreachable AS (
+  UPDATE task SET unreachable = unreachable + $9 WHERE id IN (SELECT id FROM t) AND $9 > 0
+  RETURNING 1
+), counted AS (
+  ${addCountersSql(
+    ['target'],
+    `SELECT t.id AS task_id, n.key AS channel, n.value::bigint AS target FROM t, jsonb_each_text($8::jsonb) n`,
+    after('batches', 'inboxes', 'unreachable'),
+  )}
+)
+SELECT EXISTS (SELECT 1 FROM t)`
+
+/** Moves this task to `sending` if all its slices are planned. */
+export async function finishPlanningOf(db: Database, taskId: number): Promise<void> {
+  await run(db.pool, 'finish-planning-of', finishPlanningSql('t.id = $1'), [taskId])
+}
+
+/** Moves all tasks whose slices are planned to `sending`, and deletes the slices of tasks that ended before. */
 export async function finishPlanning(db: Database): Promise<number> {
-  const rows = await run(
+  const finished = await run(db.pool, 'finish-planning', finishPlanningSql('true'), [])
+  await run(
     db.pool,
-    'finish-planning',
-    `WITH done AS (
-       SELECT t.id FROM task t WHERE t.state = 'planning'
-         AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
-       FOR UPDATE SKIP LOCKED
-     ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done)),
-     ended AS (DELETE FROM slice s USING task t WHERE t.id = s.task_id AND t.state IN ('finished', 'cancelled'))
-     UPDATE task SET state = 'sending', planned_at = now(), check_at = now() WHERE id IN (SELECT id FROM done) RETURNING id`,
+    'delete-slices',
+    `DELETE FROM slice s USING task t WHERE t.id = s.task_id AND t.state IN ('finished', 'cancelled')`,
     [],
   )
-  return rows.length
+  return finished.length
+}
+
+function finishPlanningSql(which: string): string {
+  return `WITH done AS (
+    SELECT t.id FROM task t WHERE t.state = 'planning' AND ${which}
+      AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done))
+  UPDATE task SET state = 'sending', planned_at = now(), check_at = now() WHERE id IN (SELECT id FROM done) RETURNING id`
+}
+
+const unplanned = ownReasons.planning_failed
+
+/**
+ * Ends the planning of a task that cannot be planned, if its deadline has passed: without this it would be tried for ever. What was
+ * planned of it is kept. The reason is recorded for 0 devices of the native channel: how many there are is not known.
+ */
+export async function expireUnplanned(db: Database, taskId: number): Promise<boolean> {
+  const deadline = `COALESCE(deadline, LEAST(begin_at + ${deliveryWindowSql}, show_end))`
+  const rows = await run(
+    db.pool,
+    'expire-unplanned',
+    `WITH expired AS (
+       UPDATE task SET state = 'sending', deadline = ${deadline}, planned_at = now(), check_at = now()
+       WHERE id = $1 AND state IN ('accepted', 'planning') AND ${deadline} <= now() RETURNING id
+     ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM expired)), failures AS (
+       INSERT INTO failure (task_id, channel, fate, reason, text, count, samples)
+       SELECT id, 'native', 'expired', $2, $3, 0, '{}' FROM expired ON CONFLICT DO NOTHING
+     )
+     SELECT id FROM expired`,
+    [taskId, unplanned.code, unplanned.text],
+  )
+  return rows.length > 0
 }

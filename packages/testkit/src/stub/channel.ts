@@ -6,7 +6,8 @@ type Payload = { taskId: number }
 
 /**
  * Replaces a vendor channel in drills and load tests. It sends to a stub server, whose responses are written in the tokens,
- * and accepts every certificate.
+ * and accepts every certificate, unless its `extra.check` is `refused` or `temporary`, or `ask` and the server
+ * refuses it.
  */
 export function stubChannel(
   name: VendorChannel,
@@ -23,7 +24,7 @@ export function stubChannel(
     mapPayload: ({ taskId, message }) =>
       message.title === `not on ${name}` ? { unsupported: 'the title forbids it' } : { taskId },
     checkToken: () => undefined,
-    open: () => ({
+    open: (settings) => ({
       async send(payload, recipients, { signal, report }) {
         const response = await fetch(`${options.url}/send/${name}`, {
           method: 'POST',
@@ -39,7 +40,12 @@ export function stubChannel(
           report(index, outcomeOf(step, Date.now()))
         })
       },
-      check: async () => ({ ok: true }),
+      async check() {
+        const { check = 'accepted' } = settings
+        const result = check === 'ask' ? await (await fetch(`${options.url}/check/${name}`)).json() : check
+        if (result === 'accepted') return { ok: true }
+        return { ok: false, problem: 'the stub refuses', temporary: result === 'temporary' }
+      },
       close: async () => {},
     }),
   }

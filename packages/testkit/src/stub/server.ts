@@ -5,6 +5,8 @@ import { stepOf } from './script.ts'
 
 export type StubServer = {
   url: string
+  /** Whether the credentials of a channel are refused by checks that ask the server. */
+  refuseChecks(channel: string, refused: boolean): void
   close(): Promise<void>
 }
 
@@ -26,6 +28,7 @@ export async function startStubServer(
   options: { port?: number; latencyMs?: number } = {},
 ): Promise<StubServer> {
   const ledger = new Map<string, StubEntry>()
+  const refusing = new Set<string>()
 
   const take = (channel: string, task: number, token: string, badge: number | null) => {
     const key = `${channel} ${task} ${token}`
@@ -48,6 +51,12 @@ export async function startStubServer(
       response.end(JSON.stringify(entries))
       return
     }
+    if (url.pathname.startsWith('/check/')) {
+      response.end(
+        JSON.stringify(refusing.has(url.pathname.slice('/check/'.length)) ? 'refused' : 'accepted'),
+      )
+      return
+    }
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const { task, tokens, badges } = JSON.parse(Buffer.concat(chunks).toString())
@@ -61,6 +70,7 @@ export async function startStubServer(
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    refuseChecks: (channel, refused) => void (refused ? refusing.add(channel) : refusing.delete(channel)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

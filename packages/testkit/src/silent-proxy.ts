@@ -10,13 +10,16 @@ export type SilentProxy = {
   restore(): void
   /** Drops the next matching message to the server and silences its connection; resolves when that has happened. */
   lose(message: RegExp): Promise<void>
+  /** Passes the next matching message on and silences its connection, so that the reply is lost; resolves when that has happened. */
+  loseReply(message: RegExp): Promise<void>
   close(): Promise<void>
 }
 
 export async function startSilentProxy(target: number): Promise<SilentProxy> {
   const pairs = new Set<[Socket, Socket]>()
+  const silenced = new WeakSet<Socket>()
   let silent = false
-  let lost: { message: RegExp; resolve: () => void } | undefined
+  let lost: { message: RegExp; resolve: () => void; deliver: boolean } | undefined
   const server = createServer((inner) => {
     const outer = connect(target, '127.0.0.1')
     const pair: [Socket, Socket] = [inner, outer]
@@ -29,19 +32,23 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
       })
     }
     if (silent) return
+    // Not a pipe, which would still pass on the message at which it is taken away.
     inner.on('data', (bytes) => {
-      if (!lost?.message.test(bytes.toString('latin1'))) return
-      silence(pair)
-      lost.resolve()
-      lost = undefined
+      if (lost?.message.test(bytes.toString('latin1'))) {
+        if (lost.deliver) outer.unpipe(inner).resume()
+        else silence(pair)
+        lost.resolve()
+        lost = undefined
+      }
+      if (!silenced.has(inner)) outer.write(bytes)
     })
-    inner.pipe(outer)
+    inner.on('end', () => outer.end())
     outer.pipe(inner)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
   function silence([inner, outer]: [Socket, Socket]): void {
-    inner.unpipe(outer).resume()
+    silenced.add(inner)
     outer.unpipe(inner).resume()
   }
 
@@ -61,7 +68,11 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
     },
     lose: (message) =>
       new Promise((resolve) => {
-        lost = { message, resolve }
+        lost = { message, resolve, deliver: false }
+      }),
+    loseReply: (message) =>
+      new Promise((resolve) => {
+        lost = { message, resolve, deliver: true }
       }),
     close: async () => {
       for (const pair of pairs) for (const socket of pair) socket.destroy()

@@ -1,0 +1,31 @@
+import type { Database } from '@herald/db/store'
+import { expireUnplanned, type PlanningFailed } from '@herald/db/tasks'
+
+const POSTPONE_MS = 10_000
+
+/** Tasks that could not be planned. Without it they would be tried again at once, and the other tasks of all tenants would wait. */
+export type Postponed = {
+  /** The tasks to leave out now. */
+  ids(): number[]
+  /** Leaves the task out for a while; after its deadline, for good. */
+  add(failure: PlanningFailed): Promise<void>
+}
+
+export function createPostponed(deps: {
+  db: Database
+  now?: () => number
+  onPlanningFailed(error: PlanningFailed, expired: boolean): void
+}): Postponed {
+  const now = deps.now ?? (() => performance.now())
+  const until = new Map<number, number>()
+  return {
+    ids() {
+      for (const [taskId, end] of until) if (end <= now()) until.delete(taskId)
+      return [...until.keys()]
+    },
+    async add(failure) {
+      until.set(failure.taskId, now() + POSTPONE_MS)
+      deps.onPlanningFailed(failure, await expireUnplanned(deps.db, failure.taskId))
+    },
+  }
+}

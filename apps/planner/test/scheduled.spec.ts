@@ -1,0 +1,101 @@
+import type { Database } from '@herald/db/store'
+import { finishTasks, taskFailures } from '@herald/db/tasks'
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beginRound } from '../src/begin-round.ts'
+import { type Harness, plainMessage, planningDeps, startHarness } from './harness.ts'
+
+/** Counts the statements; each is a commit of its own, because none is BEGIN. */
+function counting(db: Database): { db: Database; statements: string[] } {
+  const statements: string[] = []
+  const pool = new Proxy(db.pool, {
+    get(target, key) {
+      if (key !== 'query') return Reflect.get(target, key)
+      return (statement: { name?: string }) => {
+        statements.push(statement.name ?? String(statement))
+        return target.query(statement as never)
+      }
+    },
+  })
+  return { db: { ...db, pool }, statements }
+}
+
+describe('scheduled pushes', () => {
+  let harness: Harness
+  let app: string
+  let devices: number[]
+  beforeAll(async () => {
+    harness = await startHarness()
+    app = await harness.addApplication('reminders')
+    devices = await harness.addDevices(
+      app,
+      Array.from({ length: 640 }, (_, i) => ({ tokens: { xiaomi: `${i}:accepted` }, alias: `alias${i}` })),
+    )
+  })
+  afterAll(() => harness.stop())
+
+  const message = () => ({ ...plainMessage, showBegin: Math.floor(Date.now() / 1000) })
+  const remind = (i: number, ttl = 3600) =>
+    harness.notify(app, { audience: { kind: 'alias', aliases: [`alias${i}`] }, message: message(), ttl })
+
+  it('to one device each begin in groups of 64, with a few statements per group', async () => {
+    const tasks = await Promise.all(devices.map((_, i) => remind(i)))
+    const { db, statements } = counting(harness.db)
+    const deps = planningDeps({ ...harness, db })
+    while (await beginRound(deps)) {}
+    for (const task of [tasks[0]!, tasks.at(-1)!])
+      expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1 } })
+    const { rows } = await harness.db.pool.query(
+      `SELECT count(*)::int AS tasks, count(DISTINCT recipients)::int AS devices FROM batch WHERE state = 'ready'`,
+    )
+    expect(rows).toEqual([{ tasks: 640, devices: 640 }])
+    const groups = 640 / 64
+    expect(statements.filter((name) => name === 'begin-tasks')).toHaveLength(groups)
+    // Two lanes, the audiences, the commit and the return of the lease; the last round finds nothing.
+    expect(statements.length).toBeLessThanOrEqual(5 * groups + 3)
+    expect(statements).not.toContain('BEGIN')
+    expect(deps.failed).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
+  })
+
+  it('of which some cannot be planned begin without them, and these expire with a reason', async () => {
+    const tasks = await Promise.all([0, 1, 2, 3, 4].map((i) => remind(i, 100)))
+    const [fine, undecodable, unresolvable, patient, alsoFine] = tasks as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ]
+    const spoil = (task: number, audience: unknown) =>
+      harness.db.pool.query('UPDATE task SET audience = $2 WHERE id = $1', [task, JSON.stringify(audience)])
+    await spoil(undecodable, { kind: 'user_id', userIds: ['none'] })
+    await spoil(unresolvable, { kind: 'push_token_hash', hashes: ['\\xzz'] })
+    await spoil(patient, { kind: 'push_token_hash', hashes: ['\\xzz'] })
+    await harness.db.pool.query(
+      `UPDATE task SET begin_at = now() - interval '101 seconds' WHERE id = ANY($1)`,
+      [[undecodable, unresolvable]],
+    )
+    const deps = planningDeps(harness)
+    while (await beginRound(deps)) {}
+    expect([...deps.failed].sort()).toEqual([undecodable, unresolvable, patient])
+    for (const task of [fine, alsoFine])
+      expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1 } })
+    // Before its deadline it waits to be repaired.
+    expect(await harness.stateOf(patient)).toBe('accepted')
+    await until(
+      async () => {
+        await finishTasks(harness.db)
+        return (
+          (await harness.stateOf(undecodable)) === 'finished' &&
+          (await harness.stateOf(unresolvable)) === 'finished'
+        )
+      },
+      { what: 'the end of the expired tasks' },
+    )
+    expect(await taskFailures(harness.db, { appId: app }, unresolvable)).toEqual([
+      expect.objectContaining({ fate: 'expired', code: 'herald.planning_failed', count: 0 }),
+    ])
+    expect(await harness.imbalances()).toEqual([])
+  })
+})

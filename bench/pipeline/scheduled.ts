@@ -1,0 +1,77 @@
+import { sleep } from '@herald/async'
+import { acceptTasks, type TaskToAccept } from '@herald/db/tasks'
+import { sampleMessage } from '@herald/testkit'
+import { startSink } from '../http2/start-sink.ts'
+import { cpuPerItem, type Metrics, rounded } from '../metric.ts'
+import {
+  addApnsCertificate,
+  addIosDevices,
+  checkBalance,
+  type Deployment,
+  startDeployment,
+} from './deployment.ts'
+
+/** Reminders to one device each that are all due in the same second, from that second to the begin of the last, while they are sent. */
+export async function measureScheduled(count: number): Promise<Metrics> {
+  const sink = await startSink()
+  const herald = await startDeployment({
+    queue: 'redis',
+    workers: ['worker-apns'],
+    env: { HERALD_APNS_URL: sink.url },
+  })
+  try {
+    await addApnsCertificate(herald)
+    await addIosDevices(herald.db, herald.appId, count)
+    await herald.db.pool.query(`UPDATE device SET alias = guid WHERE app_id = $1`, [herald.appId])
+    await herald.db.pool.query('VACUUM ANALYZE device')
+    await schedule(herald, count)
+    const before = herald.cpuTime()
+    const began = performance.now()
+    await herald.db.pool.query(`UPDATE task SET begin_at = now() WHERE state = 'accepted'`)
+    let pause = 100
+    for (let waiting = count; waiting > 0; await sleep(pause)) {
+      waiting = await countWaiting(herald)
+      pause = waiting > 10_000 ? 500 : 50
+    }
+    const seconds = (performance.now() - began) / 1000
+    const cost = cpuPerItem(before, herald.cpuTime(), count)
+    await checkBalance(herald.db)
+    return {
+      scheduled_begin_per_s: {
+        value: rounded(count / seconds),
+        unit: 'tasks/s',
+        note: `${count.toLocaleString('en')} tasks for one iOS device each, due at the same time, one planner, the last begun after ${rounded(seconds)} s while the first are sent; ${cost}`,
+      },
+    }
+  } finally {
+    await herald.stop()
+    await sink.stop()
+  }
+}
+
+async function schedule({ db, appId }: Deployment, count: number): Promise<void> {
+  const message = { ...sampleMessage(), showBegin: Math.floor(Date.now() / 1000) + 3600 }
+  const entry = (n: number): TaskToAccept => ({
+    task: {
+      appId,
+      audience: { kind: 'alias', aliases: [`g${n}`] },
+      strategy: 'ospush_only',
+      sequence: [],
+      message,
+      ttl: 86_400,
+    },
+    mayRelease: () => false,
+  })
+  for (let at = 0; at < count; at += 500) {
+    const entries = Array.from({ length: Math.min(500, count - at) }, (_, i) => entry(at + i + 1))
+    await acceptTasks(db, entries)
+  }
+  await db.pool.query('VACUUM ANALYZE task')
+}
+
+async function countWaiting({ db }: Deployment): Promise<number> {
+  const { rows } = await db.pool.query<{ waiting: number }>(
+    `SELECT count(*)::int AS waiting FROM task WHERE state = 'accepted'`,
+  )
+  return rows[0]!.waiting
+}

@@ -1,0 +1,182 @@
+import { type Lane, type Plan, targetsOf } from '@herald/domain'
+import {
+  batchRecord,
+  batchRow,
+  deliveryWindowSql,
+  idList,
+  insertBatchesSql,
+  waitingStateSql,
+} from '../ledger/batch-rows.ts'
+import type { Database } from '../store/database.ts'
+import { run } from '../store/statement.ts'
+import { type PlannedTask, PlanningFailed, plannedTask, taskColumns, taskFields } from './planned-task.ts'
+
+/** A broadcast is planned in this many slices, so at most this many planners work on it at once. */
+const SLICES = 8
+/** Ids per page of a slice. Each page starts new batches on every channel, so narrow pages make up to twice as many batches. */
+const FIRST_WIDTH = 16_000
+/** Longer than a group takes; the tasks of a planner that died are begun by another after this time. */
+const BEGIN_LEASE_SECONDS = 15
+/** Applications and oldest due tasks that a planner looks at per group. */
+const MAX_LOOKED_AT = 64
+
+export type DueTurn = {
+  lane: Lane
+  /** The applications after this one come first. */
+  after: string
+  max: number
+  except: readonly number[]
+}
+
+export type DueTasks = {
+  tasks: PlannedTask[]
+  /** Tasks whose stored data cannot be read. */
+  failed: PlanningFailed[]
+  lease: { lane: Lane; appIds: string[]; until: string }
+  /** `after` of the next turn. */
+  after: string
+}
+
+/**
+ * Takes up to `max` due tasks of several applications, the same number of each. Other planners leave these applications alone until
+ * `giveBackDue` or the end of the lease. Nothing is locked; `beginTasks` checks that the tasks still wait. Returns undefined when
+ * no task is due.
+ */
+export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTasks | undefined> {
+  const { lane } = turn
+  const rows = await run(db.pool, 'take-due', takeDueSql, [lane, turn.after, turn.except, turn.max])
+  if (rows.length === 0) return undefined
+  const [until, after] = rows[0]!.slice(-2) as [string, string | null]
+  const tasks: PlannedTask[] = []
+  const failed: PlanningFailed[] = []
+  const appIds = new Set<string>()
+  for (const row of rows) {
+    const { taskId, appId } = taskFields.read(row)
+    appIds.add(appId)
+    try {
+      tasks.push(plannedTask(row))
+    } catch (error) {
+      failed.push(new PlanningFailed(taskId, error))
+    }
+  }
+  return { tasks, failed, lease: { lane, appIds: [...appIds], until }, after: after ?? '' }
+}
+
+const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t.id <> ALL($3::bigint[])`
+
+// walk: the next applications with waiting tasks, one descent of the index task_turn each. oldest: those of the tasks that are due
+// first, in case that none of the applications in `walk` has a due task. Both are limited, so the cost does not depend on how many
+// tasks wait or how many applications have some.
+const takeDueSql = `
+WITH RECURSIVE walk AS (
+  (SELECT t.app_id, 1 AS nth FROM task t WHERE ${waiting} AND t.app_id > $2 ORDER BY t.app_id LIMIT 1)
+  UNION ALL
+  SELECT n.app_id, w.nth + 1 FROM walk w CROSS JOIN LATERAL (
+    SELECT t.app_id FROM task t WHERE ${waiting} AND t.app_id > w.app_id ORDER BY t.app_id LIMIT 1
+  ) n WHERE w.nth < ${MAX_LOOKED_AT}
+), oldest AS (
+  SELECT t.app_id FROM task t
+  WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
+  ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
+), apps AS MATERIALIZED (
+  SELECT app_id, min(nth) AS nth FROM (
+    SELECT app_id, nth FROM walk UNION ALL SELECT app_id, ${MAX_LOOKED_AT} + 1 FROM oldest
+  ) a GROUP BY app_id
+), candidates AS MATERIALIZED (
+  SELECT c.app_id FROM apps c
+  WHERE EXISTS (SELECT 1 FROM task t WHERE ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now())
+    AND NOT EXISTS (SELECT 1 FROM begin_lease l WHERE l.app_id = c.app_id AND l.lane = $1 AND l.until > now())
+  ORDER BY c.nth LIMIT $4
+), leased AS (
+  INSERT INTO begin_lease AS l (app_id, lane, until)
+  SELECT app_id, $1, now() + interval '${BEGIN_LEASE_SECONDS} seconds' FROM candidates ORDER BY app_id
+  ON CONFLICT (app_id, lane) DO UPDATE SET until = excluded.until WHERE l.until <= now()
+  RETURNING app_id, until
+)
+SELECT ${Object.keys(taskColumns)
+  .map((name) => `t."${name}"`)
+  .join(', ')}, leased.until::text, (SELECT w.app_id FROM walk w WHERE w.nth = ${MAX_LOOKED_AT})
+FROM leased CROSS JOIN LATERAL (
+  SELECT ${Object.entries(taskColumns)
+    .map(([name, sql]) => `${sql} AS "${name}"`)
+    .join(', ')}
+  FROM task t WHERE ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
+  ORDER BY t.begin_at LIMIT (SELECT ceil($4::float8 / count(*))::bigint FROM leased)
+) t
+LIMIT $4`
+
+/** Other planners may take the due tasks of these applications again. */
+export async function giveBackDue(db: Database, { lane, appIds, until }: DueTasks['lease']): Promise<void> {
+  await run(
+    db.pool,
+    'give-back-due',
+    `UPDATE begin_lease SET until = now() WHERE lane = $1 AND app_id = ANY($2::text[]) AND until = $3::timestamptz`,
+    [lane, appIds, until],
+  )
+}
+
+/** A due task and the plan of its audience; without a plan the audience is large and is divided into slices. */
+export type TaskToBegin = { taskId: number; plan?: Plan }
+
+/**
+ * Begins tasks with one statement, hence one fsync. Those that another planner began, or that were cancelled, are left
+ * out. The batches wait for the feeder: many reminders for the same minute are a backlog like any other, and only the feeder keeps
+ * the windows and the turns of the applications. Returns the ids of the tasks that were begun.
+ */
+export async function beginTasks(db: Database, tasks: readonly TaskToBegin[]): Promise<Set<number>> {
+  if (tasks.length === 0) return new Set()
+  const rows = await run<[number]>(db.pool, 'begin-tasks', beginSql, [JSON.stringify(tasks.map(beginRow))])
+  return new Set(rows.map(([taskId]) => taskId))
+}
+
+function beginRow({ taskId, plan }: TaskToBegin) {
+  return {
+    id: taskId,
+    large: plan === undefined,
+    unreachable: plan?.unreachable ?? 0,
+    batches: plan?.batches.map(batchRow) ?? [],
+    inbox: idList(plan?.inbox ?? []),
+    targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
+  }
+}
+
+const beginSql = `
+WITH input AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb)
+    AS r (id bigint, large boolean, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+), waiting AS MATERIALIZED (
+  SELECT t.id FROM task t WHERE t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
+  ORDER BY t.id FOR UPDATE SKIP LOCKED
+), begun AS (
+  UPDATE task SET state = CASE WHEN i.large THEN 'planning' ELSE 'sending' END,
+    lane = CASE WHEN lane_fixed THEN lane WHEN i.large THEN 'normal' ELSE 'high' END,
+    deadline = LEAST(now() + ${deliveryWindowSql}, show_end), planned_at = CASE WHEN NOT i.large THEN now() END,
+    unreachable = i.unreachable, speed_at = now()
+  FROM waiting w JOIN input i USING (id) WHERE task.id = w.id
+  RETURNING task.id, task.app_id, task.lane, task.deadline, task.paused, task.speed
+), batches AS (
+  ${insertBatchesSql({
+    from: `begun t JOIN input i USING (id), jsonb_to_recordset(i.batches) AS b (${batchRecord})`,
+    task: 't',
+    taskId: 't.id',
+    state: waitingStateSql('t'),
+  })}
+), inboxes AS (
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
+  SELECT t.id, d.id, t.app_id, t.deadline FROM begun t JOIN input i USING (id), unnest(i.inbox::bigint[]) AS d (id)
+), slices AS (
+  INSERT INTO slice (task_id, no, hi, cursor, width)
+  SELECT t.id, n, LEAST(e.lo + n * s.span, e.hi), e.lo + (n - 1) * s.span, ${FIRST_WIDTH}
+  FROM begun t JOIN input i USING (id)
+  CROSS JOIN LATERAL (
+    SELECT (SELECT d.id FROM device d WHERE d.app_id = t.app_id ORDER BY d.id LIMIT 1) AS lo,
+      (SELECT d.id FROM device d WHERE d.app_id = t.app_id ORDER BY d.id DESC LIMIT 1) + 1 AS hi
+  ) e
+  CROSS JOIN LATERAL (SELECT (e.hi - e.lo + ${SLICES - 1}) / ${SLICES} AS span) s
+  CROSS JOIN generate_series(1, ${SLICES}) n
+  WHERE i.large AND e.lo + (n - 1) * s.span < e.hi
+), counted AS (
+  INSERT INTO counter (task_id, channel, target)
+  SELECT t.id, n.key, n.value::bigint FROM begun t JOIN input i USING (id), jsonb_each_text(i.targets) n
+)
+SELECT id FROM begun`

@@ -1,0 +1,64 @@
+import type { Lane, Message, MessageClass, SequenceWord, Strategy } from '@herald/domain'
+import { fields, type Runner, run } from '../store/statement.ts'
+import { decodeAudience } from './accept.ts'
+import type { AudienceScope } from './audience.ts'
+
+/** What planning and sending need of a task. Only the lane may change after the accept. */
+export type PlannedTask = AudienceScope & {
+  taskId: number
+  strategy: Strategy
+  sequence: SequenceWord[]
+  message: Message
+  messageClass?: MessageClass
+  lane: Lane
+  speed?: number
+  ttl: number
+  /** When it was accepted, or its start if that is later; Unix ms by the database's clock. */
+  beginAt: number
+}
+
+export const taskColumns: Record<keyof PlannedTask, string> = {
+  taskId: 't.id',
+  appId: 't.app_id',
+  groupId: 't.group_id',
+  audience: 't.audience',
+  strategy: 't.strategy',
+  sequence: 't.sequence',
+  message: 't.message',
+  messageClass: 't.message_class',
+  lane: 't.lane',
+  speed: 't.speed',
+  ttl: 't.ttl',
+  beginAt: '(extract(epoch FROM t.begin_at) * 1000)::float8',
+}
+export const taskFields = fields<PlannedTask>(taskColumns)
+
+export function plannedTask(row: unknown[]): PlannedTask {
+  const { audience, groupId, messageClass, speed, ...task } = taskFields.read(row)
+  return {
+    ...task,
+    audience: decodeAudience(audience),
+    groupId: groupId ?? undefined,
+    messageClass: messageClass ?? undefined,
+    speed: speed ?? undefined,
+  }
+}
+
+export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
+  const rows = await run(
+    runner,
+    'tasks-by-id',
+    `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[])`,
+    [ids],
+  )
+  return rows.map(plannedTask)
+}
+
+/** One task could not be planned; the caller skips it for a while. */
+export class PlanningFailed extends Error {
+  readonly taskId: number
+  constructor(taskId: number, cause: unknown) {
+    super(`task ${taskId} could not be planned: ${(cause as Error)?.message}`, { cause })
+    this.taskId = taskId
+  }
+}

@@ -1,0 +1,150 @@
+import type { Lane, Plan } from '@herald/domain'
+import { sampleMessage } from '@herald/testkit'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { findImbalances } from '../src/readings/index.ts'
+import {
+  acceptTasks,
+  beginTasks,
+  cancelTask,
+  giveBackDue,
+  type PlannedTask,
+  takeDueTasks,
+} from '../src/tasks/index.ts'
+import { useDatabase } from './setup.ts'
+
+const db = useDatabase()
+beforeEach(() => db.pool.query('DELETE FROM task; DELETE FROM begin_lease; DELETE FROM slice'))
+afterEach(async () => expect(await findImbalances(db)).toEqual([]))
+
+/** Accepts tasks that are due in the order of the calls. */
+async function schedule(appId: string, count: number, { inSeconds = -60, lane }: Schedule = {}) {
+  const accepted = await acceptTasks(
+    db,
+    Array.from({ length: count }, () => ({
+      task: {
+        appId,
+        audience: { kind: 'all' as const },
+        strategy: 'nativepush_only' as const,
+        sequence: [],
+        message: { ...sampleMessage(), showBegin: Math.floor(Date.now() / 1000) + 3600 },
+        ttl: 100,
+        lane,
+      },
+      mayRelease: () => false,
+    })),
+  )
+  const ids = accepted.map(({ taskId }) => taskId)
+  await db.pool.query('UPDATE task SET begin_at = now() + make_interval(secs => $2) WHERE id = ANY($1)', [
+    ids,
+    inSeconds,
+  ])
+  return ids
+}
+type Schedule = { inSeconds?: number; lane?: Lane }
+
+const take = (max = 64, except: number[] = [], lane: Lane = 'normal') =>
+  takeDueTasks(db, { lane, after: '', max, except })
+const idsOf = (tasks: PlannedTask[] | undefined) =>
+  tasks?.map(({ taskId }) => taskId).sort((a, b) => a - b) ?? []
+const empty: Plan = { batches: [], inbox: [], unreachable: 0 }
+
+describe('due tasks', () => {
+  it('are taken by lane and time, without those of the future, cancelled and excepted ones', async () => {
+    const [first, second, cancelled, excepted] = await schedule('some', 4)
+    const [high] = await schedule('some', 1, { lane: 'high' })
+    await schedule('some', 1, { inSeconds: 60 })
+    await cancelTask(db, { appId: 'some' }, cancelled!)
+    const due = await take(64, [excepted!])
+    expect(idsOf(due?.tasks)).toEqual([first, second])
+    expect(idsOf((await take(64, [], 'high'))?.tasks)).toEqual([high])
+  })
+
+  it('of one application are taken by one planner at a time', async () => {
+    const ids = await schedule('mine', 2)
+    const due = await take(1)
+    expect(await take()).toBeUndefined()
+    const [other] = await schedule('other', 1)
+    expect(idsOf((await take())?.tasks)).toEqual([other])
+    await giveBackDue(db, due!.lease)
+    expect(idsOf((await take())?.tasks)).toEqual(ids)
+    // The lease of another planner is not given back.
+    await giveBackDue(db, due!.lease)
+    expect(await take()).toBeUndefined()
+    await db.pool.query(`UPDATE begin_lease SET until = now() - interval '1 millisecond'`)
+    expect(idsOf((await take(64))?.tasks)).toEqual([...ids, other].sort((a, b) => a! - b!))
+  })
+
+  it('are taken in equal numbers of each application', async () => {
+    await schedule('flood', 200, { inSeconds: -600 })
+    const [few, one] = [await schedule('few', 3), await schedule('one', 1)]
+    const due = await take(60)
+    expect(idsOf(due?.tasks.filter(({ appId }) => appId !== 'flood'))).toEqual([...few, ...one].sort())
+    expect(due?.tasks.filter(({ appId }) => appId === 'flood')).toHaveLength(20)
+  })
+
+  it('are found behind many applications that have only future tasks, and before many due ones', async () => {
+    for (let n = 0; n < 200; n++) await schedule(`app${String(n).padStart(3, '0')}`, 1, { inSeconds: 3600 })
+    await schedule('app100', 150, { inSeconds: -600 })
+    const [last] = await schedule('zzz', 1)
+    const seen = new Set<number>()
+    let after = ''
+    for (let groups = 0; groups < 5 && !seen.has(last!); groups++) {
+      const due = await takeDueTasks(db, { lane: 'normal', after, max: 64, except: [] })
+      for (const id of idsOf(due?.tasks)) seen.add(id)
+      expect(seen.size).toBeGreaterThan(0)
+      after = due!.after
+      await giveBackDue(db, due!.lease)
+    }
+    expect(seen.has(last!)).toBe(true)
+  })
+})
+
+describe('a group', () => {
+  it('begins each task once, if it still waits', async () => {
+    const [first, second, third] = await schedule('once', 3)
+    await cancelTask(db, { appId: 'once' }, second!)
+    const plans = [first!, second!, third!].map((taskId) => ({ taskId, plan: empty }))
+    expect([...(await beginTasks(db, plans.slice(0, 2)))]).toEqual([first])
+    expect([...(await beginTasks(db, plans))]).toEqual([third])
+    const { rows } = await db.pool.query('SELECT state, lane FROM task ORDER BY id')
+    expect(rows).toEqual([
+      { state: 'sending', lane: 'high' },
+      { state: 'accepted', lane: 'normal' },
+      { state: 'sending', lane: 'high' },
+    ])
+  })
+
+  it('writes batches, inbox, targets and unreachable devices of each plan', async () => {
+    const [first, second] = await schedule('plans', 2)
+    const batch = { channel: 'xiaomi' as const, certificateId: 1, recipients: [5, 7], tried: [] }
+    await beginTasks(db, [
+      { taskId: first!, plan: { batches: [batch], inbox: [9], unreachable: 3 } },
+      { taskId: second!, plan: { batches: [], inbox: [9], unreachable: 0 } },
+    ])
+    const { rows } = await db.pool.query(
+      `SELECT unreachable, (SELECT json_object_agg(channel, target) FROM counter WHERE task_id = t.id) AS targets,
+         (SELECT array_agg(recipients || state) FROM (SELECT recipients::text AS recipients, state FROM batch
+           WHERE task_id = t.id AND lane = 'high') b) AS batches FROM task t ORDER BY id`,
+    )
+    expect(rows).toEqual([
+      { unreachable: 3, targets: { xiaomi: 2, native: 1 }, batches: ['{5,7}ready'] },
+      { unreachable: 0, targets: { native: 1 }, batches: null },
+    ])
+  })
+
+  it('divides the devices of a large audience into slices without gaps', async () => {
+    const { rows: devices } = await db.pool.query(
+      `INSERT INTO device (app_id, guid, push_token) SELECT 'large', 'g' || n, 'large' || n
+       FROM generate_series(1, 21) n RETURNING id`,
+    )
+    const [large] = await schedule('large', 1)
+    const [none] = await schedule('without devices', 1)
+    expect([...(await beginTasks(db, [{ taskId: large! }, { taskId: none! }]))].sort()).toEqual([large, none])
+    const { rows } = await db.pool.query('SELECT task_id, cursor, hi FROM slice ORDER BY cursor')
+    expect(rows.map(({ task_id }) => task_id)).toEqual(rows.map(() => large))
+    expect(rows.length).toBeLessThanOrEqual(8)
+    expect(rows[0].cursor).toBe(devices[0].id)
+    expect(rows.at(-1).hi).toBe(devices.at(-1).id + 1)
+    expect(rows.slice(1).map(({ cursor }) => cursor)).toEqual(rows.slice(0, -1).map(({ hi }) => hi))
+  })
+})
