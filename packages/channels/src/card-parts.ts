@@ -21,12 +21,15 @@ export const label = {
 
 export const serviceAccountFile = { accept: '.json', as: 'text' } as const
 
+/** Mainland China is the usual region of these vendors. */
+export const regions = ['cn', 'intl'] as const
+
 export const regionField = {
   to: 'extra.region',
   label: label.region,
   kind: 'choice',
-  choices: ['cn', 'intl'],
-  about: '`cn` (default) or `intl`: which of the vendor’s hosts is called',
+  choices: regions,
+  about: '`cn` (default) or `intl`: region of the record; each region has its own',
   optional: true,
 } as const satisfies CredentialField
 
@@ -54,7 +57,7 @@ export const androidFields = {
     maxLength: 4096,
     label: { en: 'Page to open (intent)', zh: '打开的页面（intent）' },
     about:
-      'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent.',
+      'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent. Some vendors open it only by its `action=`.',
   },
 } as const satisfies Record<string, MessageField>
 

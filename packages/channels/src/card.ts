@@ -30,6 +30,10 @@ export type Card = {
   readonly topicPerBinding?: true
   /** A token belongs to one environment: a development binding never uses the production certificate. */
   readonly environmentBound?: true
+  /** Regions that the vendor serves through hosts of their own: the values of `extra.region` and of a binding's region. The first is the usual one. */
+  readonly regions?: readonly [usual: string, ...others: string[]]
+  /** A credential is valid in every region: tokens of a region without a certificate are sent with that of another. */
+  readonly credentialOfAllRegions?: true
   /** The vendor shows the number it is told and cannot add: Herald keeps a count per device. */
   readonly absoluteBadge?: true
   /** Devices that run HarmonyOS are reached through another version of the vendor's interface. */
@@ -117,6 +121,11 @@ export type CardLimits = {
   /** Documented rates; `extra.limits` of a certificate replaces them. */
   readonly requestsPerSecond?: number
   readonly devicesPerSecond?: number
+  /**
+   * Marketing messages per device and day above which the vendor drops them, though it says that it took them. For applications
+   * without a news licence; `extra.limits.per_device_per_day` of a certificate replaces it.
+   */
+  readonly perDevicePerDay?: number
   /** Of daily quotas and closed hours. */
   readonly timeZone: string
 }

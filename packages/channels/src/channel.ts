@@ -68,7 +68,11 @@ export interface Transport<Payload> {
   close(): Promise<void>
 }
 
-export type CheckResult = { ok: true } | { ok: false; problem: string; temporary: boolean }
+export type CheckResult =
+  /** `warnings`: parts of the certificate that the vendor refuses, in English sentences. */
+  | { ok: true; warnings?: readonly string[] }
+  /** Not `temporary`: the vendor says that it refuses every request with these credentials. */
+  | { ok: false; problem: string; temporary: boolean }
 
 export type TransportDeps = {
   /** Base URLs by name, with defaults applied. */
@@ -88,11 +92,29 @@ export type TransportDeps = {
   timeoutMs: number
   /**
    * An access token (or provider JWT) shared by all processes: stored under `key` for this certificate, requested by one caller
-   * at a time when absent or past `renewAt`. A `stale` value (one that the vendor just refused) is never returned.
+   * at a time when absent or past `renewAt`. A `stale` value (one that the vendor just refused) is never returned. `shared`: for all
+   * certificates; `key` must then contain a hash of the whole credential, so that no other application gets the token.
    */
-  session(key: string, mint: () => Promise<MintedSession>, stale?: string): Promise<string>
+  session(
+    key: string,
+    mint: () => Promise<MintedSession>,
+    stale?: string,
+    scope?: 'certificate' | 'shared',
+  ): Promise<string>
+  /** Parts of the certificate that the vendor refused, shared by all processes. */
+  holds: Holds
   /** A value shared by all calls of one task with this certificate (a payload stored at the vendor): made once. */
   taskMemory(taskId: number, key: string, make: () => Promise<string>): Promise<string>
+}
+
+/** The outcome that messages of a part of the certificate (a class, a topic, a notification channel) get without a call. */
+export type HeldOutcome = Extract<Outcome, { kind: 'rejected' | 'quota' }>
+
+export type Holds = {
+  /** Reads memory only. Undefined if nothing is held or the hold has ended. */
+  find(scope: string): HeldOutcome | undefined
+  /** Stores the vendor's refusal of `scope` until `until` (Unix ms); operators see it as a warning of the certificate. */
+  add(scope: string, outcome: HeldOutcome, until: number): void
 }
 
 /** Times in Unix ms. Between `renewAt` and `expiresAt` the old value is used while one caller requests a new one. */
@@ -132,6 +154,8 @@ export type Limits = {
   requestsPerSecond?: number
   devicesPerSecond?: number
   dailyQuota?: number
+  /** Messages of the class per device and day. */
+  perDevicePerDay?: number
   /** Hours [from, to) in `timeZone` in which sending is allowed. */
   hours?: { from: number; to: number }
   timeZone: string
@@ -147,6 +171,10 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   readonly absoluteBadge?: boolean
   /** Pure. Throws CertificateProblem. */
   readSettings(certificate: Certificate): Settings
+  /** Pure. English sentences on what the settings will cause and what the operator can change; none of it prevents sending. */
+  warnings?(settings: Settings): readonly string[]
+  /** Pure. English sentences on what the vendor does not carry of this message, although it accepts it. */
+  notes?(task: Task, settings: Settings): readonly string[]
   /** Pure. Expiry of the credential (Unix ms), if it has one. */
   expiresAt?(settings: Settings): number | undefined
   /** Pure. The certificate's `extra.limits` take precedence over the vendor's documented ones. */
@@ -162,6 +190,8 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   mapPayload(task: Task, settings: Settings): Payload | Unsupported
   /** Pure. Returns undefined for a well-formed vendor token, otherwise the problem. */
   checkToken(token: string): string | undefined
+  /** Pure. For vendors whose tokens show their region: a value of `extra.region`. */
+  regionOf?(token: string): string | undefined
   open(settings: Settings, deps: TransportDeps): Transport<Payload>
   /** The headers, in lower case, that `readCallback` reads; others are not stored. */
   callbackHeaders?: readonly string[]

@@ -20,6 +20,10 @@ export type ContractHarness<Settings, Payload> = {
   token(index: number): string
   /** The vendor uses access tokens that expire (OAuth, signed token). */
   expiringAuth: boolean
+  /** What every recipient has besides its token. */
+  recipient?: Partial<Recipient>
+  /** The vendor refuses wrong credentials with a word that good ones get in passing too: the channel is never closed for it. */
+  refusalMayPass?: boolean
   /** Message fields that do not fit even with the texts cut. */
   oversize: Partial<Message>
   /** Message fields that every send needs, e.g. a class. */
@@ -105,7 +109,12 @@ export function describeContract<Settings, Payload>(
     }
 
     const recipientsOf = (count: number): Recipient[] =>
-      Array.from({ length: count }, (_, i) => ({ deviceId: i + 1, token: harness.token(i), badge: 1 }))
+      Array.from({ length: count }, (_, i) => ({
+        deviceId: i + 1,
+        token: harness.token(i),
+        badge: 1,
+        ...harness.recipient,
+      }))
 
     const send = async (
       transport: Transport<Payload>,
@@ -236,6 +245,20 @@ export function describeContract<Settings, Payload>(
       expect(folded(sent)).toEqual(all(several, 'unavailable'))
     })
 
+    it('takes the HTML 403 of a gateway for an outage, in check too', async () => {
+      const { settings, transport } = open()
+      bench.simulator.setFaults({ htmlForbidden: 1 })
+      const sent = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(folded(sent)).toEqual(all(several, 'unavailable'))
+      expect(await transport.check(new AbortController().signal)).toMatchObject({
+        ok: false,
+        temporary: true,
+      })
+      bench.simulator.setFaults({})
+      const again = await send(transport, payloadOf(settings), recipientsOf(several))
+      expect(kinds(again)).toEqual(all(several, 'accepted'))
+    })
+
     it('ends at the time limit when the vendor never replies', async () => {
       const { settings, transport } = open({ timeoutMs: 300 })
       bench.simulator.setFaults({ hang: 1 })
@@ -287,21 +310,22 @@ export function describeContract<Settings, Payload>(
       })
     }
 
-    it('reports misconfigured for refused credentials', async () => {
+    const refusal = harness.refusalMayPass ? 'unavailable' : 'misconfigured'
+    it(`reports ${refusal} for refused credentials`, async () => {
       const { settings, deps, transport } = open()
       bench.simulator.setFaults({ refuseAuth: true })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
-      expect(kinds(sent)).toEqual(all(several, 'misconfigured'))
+      expect(kinds(sent)).toEqual(all(several, refusal))
       expect(deps.mints()).toBeLessThanOrEqual(2)
       expect(bench.simulator.ledger().accepted).toBe(0)
     })
 
-    it('reports misconfigured for a wrong secret, in check too', async () => {
+    it(`reports ${refusal} for a wrong secret, in check too`, async () => {
       const { settings, transport } = open({ certificate: bench.bad })
       const sent = await send(transport, payloadOf(settings), recipientsOf(several))
-      expect(kinds(sent)).toEqual(all(several, 'misconfigured'))
+      expect(kinds(sent)).toEqual(all(several, refusal))
       const checked = await transport.check(new AbortController().signal)
-      expect(checked).toMatchObject({ ok: false, temporary: false })
+      expect(checked).toMatchObject({ ok: false, temporary: harness.refusalMayPass ?? false })
       if (!checked.ok) heard.push(checked.problem)
     })
 

@@ -1,7 +1,14 @@
 import type { Message, VendorChannel } from '@herald/domain'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { type Address, cards } from '../src/cards.ts'
-import type { Certificate, MintedSession, Task, TransportDeps, VendorUrls } from '../src/channel.ts'
+import type {
+  Certificate,
+  HeldOutcome,
+  MintedSession,
+  Task,
+  TransportDeps,
+  VendorUrls,
+} from '../src/channel.ts'
 
 export const sampleNow = 1_760_000_000
 
@@ -49,6 +56,7 @@ export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & {
   const sessions = new Map<string, MintedSession>()
   const minting = new Map<string, Promise<string>>()
   const memory = new Map<string, Promise<string>>()
+  const holds = new Map<string, { outcome: HeldOutcome; until: number }>()
   let mints = 0
   const deps: TransportDeps = {
     urls: sampleUrls(),
@@ -71,6 +79,13 @@ export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & {
       })()
       minting.set(key, minted)
       return minted
+    },
+    holds: {
+      find(scope) {
+        const held = holds.get(scope)
+        return held && deps.now() < held.until ? held.outcome : undefined
+      },
+      add: (scope, outcome, until) => holds.set(scope, { outcome, until }),
     },
     taskMemory(taskId, key, make) {
       const name = `${taskId} ${key}`

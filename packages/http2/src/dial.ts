@@ -10,7 +10,7 @@ export async function dial(endpoint: Endpoint, tls: TlsOptions, abort: AbortSign
   if (!(socket instanceof TLSSocket) || socket.alpnProtocol === 'h2') return socket.setNoDelay(true)
   socket.destroy()
   throw new Error(
-    `${endpoint.host}:${endpoint.port} does not support HTTP/2 (ALPN selected ${socket.alpnProtocol || 'nothing'})`,
+    `${endpoint.host}:${endpoint.port} did not agree to HTTP/2 (ALPN selected ${socket.alpnProtocol || 'nothing'})`,
   )
 }
 

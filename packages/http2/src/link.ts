@@ -38,6 +38,12 @@ const writeBytes = 65_536
 /** Maximum time for a final GOAWAY to leave the socket. */
 const lingerMs = 1_000
 
+/** Node's messages about certificates lack the code, which names the cause exactly. */
+function messageOf(error: Error & { code?: unknown }): string {
+  const { code, message } = error
+  return typeof code === 'string' && !message.includes(code) ? `${message} (${code})` : message
+}
+
 /** One connection with its socket: connects, reads, writes, checks liveness. */
 export class Link {
   ready = false
@@ -63,7 +69,7 @@ export class Link {
     }, options.connectTimeoutMs)
     dial(options.endpoint, options.tls, this.dialing.signal).then(
       (socket) => this.attach(socket),
-      (error: Error) => this.finish(error.message),
+      (error: Error) => this.finish(messageOf(error)),
     )
   }
 

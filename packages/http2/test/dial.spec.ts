@@ -83,7 +83,7 @@ describe('connecting', () => {
       count: 1,
       deadlineMs: 2_000,
     })
-    expect(recorder.failures.get(0)?.message).toContain('does not support HTTP/2')
+    expect(recorder.failures.get(0)?.message).toContain('did not agree to HTTP/2')
     await new Promise((resolve) => server.close(resolve))
   })
 

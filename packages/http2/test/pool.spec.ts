@@ -1,5 +1,5 @@
 import { freePort } from '@herald/testkit'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import {
   ErrorCode,
   Flag,
@@ -16,10 +16,14 @@ import { InvalidRequest } from '../src/request-shape.ts'
 import { begin, makePools, multicast } from './support/pools.ts'
 import { startRawServer } from './support/raw-server.ts'
 import { answer } from './support/reply-frames.ts'
+import { stoppedClock } from './support/stopped-clock.ts'
 import { until } from './support/until.ts'
 
 const pools = makePools()
-afterEach(() => pools.closeAll())
+afterEach(() => {
+  jest.restoreAllMocks()
+  return pools.closeAll()
+})
 
 const echo = {
   onRequest: ({ send }: { send(frame: Uint8Array): void }, stream: number) => send(answer(stream)),
@@ -72,11 +76,16 @@ describe('a pool', () => {
 
   it('does not wait when the backoff ends after the deadline', async () => {
     const pool = pools.pool({ origin: `http://localhost:${await freePort()}`, random: () => 0 })
-    await multicast(pool, { count: 1, deadlineMs: 100 })
-    const start = performance.now()
-    const recorder = await multicast(pool, { count: 3, deadlineMs: 600 })
-    expect(recorder.tally()).toEqual({ 'unsent:connect': 3 })
-    expect(performance.now() - start).toBeLessThan(400)
+    // The clock stands still: a request that waited for its deadline would never be reported.
+    const clock = stoppedClock()
+    for (const deadlineMs of [100, 600, 999]) {
+      const recorder = await multicast(pool, { count: 3, deadlineMs })
+      expect(recorder.tally()).toEqual({ 'unsent:connect': 3 })
+      expect(pool.stats().opened).toBe(1)
+    }
+    clock.advance(1_000)
+    expect((await multicast(pool, { count: 3, deadlineMs: 600 })).tally()).toEqual({ 'unsent:connect': 3 })
+    expect(pool.stats().opened).toBe(2)
   })
 
   it('reconnects when the server is back, after the backoff', async () => {
@@ -132,10 +141,17 @@ describe('a pool', () => {
       }),
     )
     const pool = pools.pool({ origin: server.origin, maxConnections: 3 })
-    const start = performance.now()
+    const clock = stoppedClock()
     const { recorder, done } = begin(pool, { count: 20 })
-    await until('three connections hold two streams each', () => held.length === 6)
-    expect(performance.now() - start).toBeGreaterThan(900)
+    for (const connections of [1, 2, 3]) {
+      await until('each connection holds two streams', () => held.length === 2 * connections)
+      // The pool reads the clock in every round.
+      clock.advance(499)
+      await clock.read(20)
+      expect(server.connections).toHaveLength(connections)
+      clock.advance(1)
+    }
+    await clock.read(20)
     expect(server.connections).toHaveLength(3)
     const release = setInterval(() => held.splice(0).forEach((go) => void go()), 5)
     await done

@@ -16,7 +16,7 @@ export async function openContext(options: {
   registry: Registry
   /** Called when a service cannot continue; not needed if each service gets its own. */
   die?(reason: string): void
-  /** Maximum number of Postgres connections, without those of the queue; by default that of a program. */
+  /** Maximum number of Postgres connections, without those of the queue, if it is not set; by default that of a program. */
   connections?: number
   certificateAdapters?: typeof adapters
 }): Promise<OpenContext> {
@@ -25,7 +25,8 @@ export async function openContext(options: {
   const sealer = createSealer(requireSetting(settings, 'masterKey'), settings.otherMasterKeys)
   await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
   const db = openDatabase(databaseUrl, {
-    max: options.connections,
+    max: settings.databaseConnections ?? options.connections,
+    prepare: settings.databasePrepare,
     name: `herald ${settings.nodeId}`,
     onIdleError: (error) => log.warn({ err: error }, 'a Postgres connection was lost'),
   })

@@ -1,3 +1,4 @@
+export { askVendor } from './ask-vendor.ts'
 export { callerAddress } from './caller-address.ts'
 export { type OpenContext, openContext } from './context.ts'
 export type { Dependencies, Dependency } from './dependencies.ts'

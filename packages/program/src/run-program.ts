@@ -39,6 +39,7 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
             const waiting = missing.length > 0 ? undefined : await running.waiting?.()
             return waiting === undefined ? missing : [waiting]
           },
+          rounds: () => running?.rounds?.(),
         }).catch(
           (error: Error) =>
             die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,

@@ -1,3 +1,4 @@
+import type { RecoveryPauses } from '@herald/db/certificates'
 import type { Database, Sealer } from '@herald/db/store'
 import type { CertificateCache } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
@@ -15,6 +16,8 @@ export type Context = {
   sealer: Sealer
   certificates: CertificateCache
   dependencies: Dependencies
+  /** For specs that cannot wait as long as the usual ones. */
+  pauses?: RecoveryPauses
   /** The service cannot continue: the program exits with 1, and its supervisor restarts it. */
   die(reason: string): void
 }
@@ -22,6 +25,8 @@ export type Context = {
 export type Running = {
   /** Returns undefined when ready, otherwise the name of what the service waits for. */
   waiting?(): string | undefined | Promise<string | undefined>
+  /** Seconds since the last round of each loop, shown by /readyz. */
+  rounds?(): Record<string, number>
   /** Takes no new work, waits for work in flight, then closes what the service opened. */
   stop(): Promise<void>
 }

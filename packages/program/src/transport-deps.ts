@@ -1,12 +1,14 @@
 import type { TransportDeps } from '@herald/channels'
 import { taskMemory, vendorSession } from '@herald/db/certificates'
+import { certificateHolds } from './certificate-holds.ts'
 import type { Context } from './service.ts'
 
 /** Returns the dependencies of the transport of one certificate. */
 export function transportDeps(
-  { settings, db, sealer }: Pick<Context, 'settings' | 'db' | 'sealer'>,
+  context: Pick<Context, 'settings' | 'db' | 'sealer' | 'certificates' | 'log'>,
   certificateId: number,
 ): TransportDeps {
+  const { settings, db, sealer } = context
   return {
     urls: settings.vendorUrls,
     proxy: settings.proxy,
@@ -14,7 +16,9 @@ export function transportDeps(
     client: settings.vendorClient,
     now: Date.now,
     timeoutMs: settings.sendTimeoutSeconds * 1000,
-    session: (key, mint, stale) => vendorSession(db, sealer, certificateId, key, mint, stale),
+    session: (key, mint, stale, scope) =>
+      vendorSession(db, sealer, scope === 'shared' ? { key } : { certificateId, key }, mint, stale),
+    holds: certificateHolds(context, certificateId),
     taskMemory: (taskId, key, make) => taskMemory(db, taskId, certificateId, key, make),
   }
 }

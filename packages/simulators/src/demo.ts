@@ -9,8 +9,8 @@ export type Demo<Credentials> = {
   /** The certificate record, with the values that an operator would copy from the vendor's console. */
   certificate(credentials: Credentials): DemoCertificate
   devices: readonly DemoDevice[]
-  /** A token in the vendor's format, from a hash of 32 bytes. */
-  token(hash: Buffer): string
+  /** A token in the vendor's format, from a hash of 32 bytes. Some vendors' tokens differ by platform. */
+  token(hash: Buffer, platform?: DemoDevice['platform']): string
   /** Rates and caps per device are off: someone who tries one push after the other would reach them. */
   start(credentials: Credentials): Promise<StartedDemo>
 }

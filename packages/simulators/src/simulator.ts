@@ -4,16 +4,19 @@
  *
  * GET  /_sim/ledger?task_id=N   {accepted, distinct, duplicates}; without task_id of all tasks
  * GET  /_sim/ledger/devices?task_id=N   {tokens: [...]}, the accepted tokens
- * GET  /_sim/ledger/tasks       {tasks: {N: {accepted, tokens}}, unheard}; unheard = accepted, but the reply was lost
- * POST /_sim/faults             Faults as JSON; {} switches all off
+ * GET  /_sim/ledger/tasks       {tasks: {N: {accepted, tokens, firstAt, lastAt}}, unheard}; unheard = accepted, but the reply was lost
+ * GET  /_sim/requests           {requests}, the number of requests to the vendor so far, refused ones included
+ * POST /_sim/faults             Faults as JSON; replaces the faults set before, {} switches all off
  * POST /_sim/dead               {tokens: [...], since?: ms} puts tokens on the dead list
- * POST /_sim/reset              clears ledger, faults and dead list
+ * POST /_sim/reset              clears ledger, number of requests, faults and dead list
  */
 export type Simulator = {
   url: string
   /** For TLS simulators: PEM of the authority that signed the certificate. */
   ca?: string
   ledger(taskId?: number): Ledger
+  /** The number of requests to the vendor so far, refused and lost ones included. */
+  requests(): number
   setFaults(faults: Faults): void
   close(): Promise<void>
 }
@@ -39,4 +42,29 @@ export type Faults = {
   goawayAfter?: number
   /** No receipts are posted. */
   silentReceipts?: boolean
+  /** Share of requests that a gateway in front of the vendor refuses with an HTML page and status 403. */
+  htmlForbidden?: number
+  /** A gateway in front of the vendor refuses larger bodies with an HTML page and status 413. */
+  maxBodyBytes?: number
+  /** Seconds in the Retry-After header of `unavailable`; 0 is sent as it is. */
+  retryAfter?: number
+  /** The same reply to a share of the requests, e.g. a refusal in the vendor's own words. */
+  reply?: PresetReply
+  /** Rules that only some accounts of the vendor have (a missing permission, a required category), by name. */
+  rules?: readonly string[]
+  /** All faults end by themselves after this time. */
+  forSeconds?: number
+}
+
+export type PresetReply = {
+  status: number
+  headers?: Readonly<Record<string, string>>
+  /** A value that is not a string is sent as JSON. */
+  body?: unknown
+  /** By default 1. */
+  share?: number
+  /** Only every nth of these requests, for specs that need a refusal for certain; by default 1. */
+  every?: number
+  /** Only requests whose path starts with this. */
+  path?: string
 }

@@ -208,6 +208,28 @@ AgoTIRQ/IACSpmkgAs8uxDD/ee/1p8wgO/gGvwNNBPHaGsIg/udLbogvpw==
     expect(await ask(client, bearer({ at: now }))).toEqual(accepted)
   })
 
+  it('counts tokens per team if that rule is switched on', async () => {
+    const simulator = await start({ tokenUpdateGrace: 0 })
+    const [first, second] = [bearer(), bearer()]
+    expect(await ask(connect(simulator), first)).toEqual(accepted)
+    expect(await ask(connect(simulator), second)).toEqual(accepted)
+    simulator.setFaults({ rules: ['token_updates_per_team'] })
+    expect(await ask(connect(simulator), first)).toEqual(accepted)
+    expect(await ask(connect(simulator), second)).toEqual([429, 'TooManyProviderTokenUpdates'])
+    expect(await ask(connect(simulator), first)).toEqual(accepted)
+  })
+
+  it('refuses valid tokens in a wave, and accepts them afterwards', async () => {
+    const simulator = await start()
+    const client = connect(simulator)
+    expect(await ask(client)).toEqual(accepted)
+    simulator.setFaults({ refuseAuth: true })
+    expect(await ask(client)).toEqual([403, 'InvalidProviderToken'])
+    simulator.setFaults({})
+    expect(await ask(client)).toEqual(accepted)
+    expect(simulator.requests()).toBe(3)
+  })
+
   it('refuses tokens of other apps and environments', async () => {
     const other = 'ab'.repeat(32)
     const tokens = {

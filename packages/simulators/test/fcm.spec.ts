@@ -194,11 +194,21 @@ WwIDAQAB
       expect(detail(answer, 'FcmError')).toBeUndefined()
     })
 
+    it('takes the role away while it runs', async () => {
+      const { simulator, client } = await start()
+      const authorization = await bearer(client)
+      simulator.setFaults({ rules: ['role_missing'] })
+      const answer = await post(client, authorization, good)
+      expect([answer.status, detail(answer, 'ErrorInfo')?.reason]).toEqual([403, 'IAM_PERMISSION_DENIED'])
+      simulator.setFaults({})
+      expect(await post(client, authorization, good)).toMatchObject({ status: 200 })
+    })
+
     it('refuses other projects and paths', async () => {
       const { client } = await start()
       const authorization = await bearer(client)
       const answer = await post(client, authorization, good, '/v1/projects/other/messages:send')
-      expect(answer).toMatchObject({ status: 404, error: { status: 'NOT_FOUND' } })
+      expect(answer).toMatchObject({ status: 403, error: { status: 'PERMISSION_DENIED' } })
       expect(detail(answer, 'FcmError')).toBeUndefined()
       const legacy = await client.send({ ':method': 'POST', ':path': '/fcm/send', authorization }, '{}')
       expect(legacy).toMatchObject({ status: 404, body: expect.stringContaining('<!DOCTYPE html>') })
@@ -317,6 +327,9 @@ WwIDAQAB
       ['QUOTA:x', 429, 'QUOTA_EXCEEDED'],
       ['INTERNAL:x', 500, 'INTERNAL'],
       ['UNAVAILABLE:x', 503, 'UNAVAILABLE'],
+      ['NOTFOUND:x', 404, undefined],
+      ['CANCELLED:x', 499, undefined],
+      ['THIRDPARTY:x', 401, 'THIRD_PARTY_AUTH_ERROR'],
     ])('replies to the preset token %s', async (to, status, code) => {
       const { client } = await start()
       const answer = await post(client, await bearer(client), { message: { token: to } })

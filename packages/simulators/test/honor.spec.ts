@@ -272,3 +272,19 @@ describe('honor simulator: receipts', () => {
     expect(statuses()).toEqual([])
   })
 })
+
+describe('honor simulator: rules that not every source has', () => {
+  const rules: [string, object, string][] = [
+    ['big_text_equals_body', notice({ style: 1, bigTitle: 'Parcel', bigBody: 'Long text' }), '80100001'],
+    ['no_marketing_pictures', notice({ image: 'https://img.example/a.png' }), '80100001'],
+    ['dead_is_404', message({ token: ['EXPIRED1'] }), '404'],
+  ]
+  it.each(rules)('refuses by %s only if it is switched on', async (name, body, code) => {
+    const { simulator, login, post } = await start()
+    const token = await login()
+    expect((await post(token, body)).status).toBe(200)
+    simulator.setFaults({ rules: [name] })
+    expect(String((await post(token, body)).code)).toBe(code)
+    expect(await post(token, message())).toMatchObject({ status: 200, code: 200 })
+  })
+})

@@ -153,9 +153,11 @@ describe('huawei simulator: rules of the body', () => {
     ['a ttl in minutes', android({ ttl: '60m' }), '80100001'],
     ['a ttl over 15 days', android({ ttl: '1296001s' }), '80100001'],
     ['a collapse_key over 100', android({ collapse_key: 101 }), '80100013'],
-    ['an unknown category', android({ category: 'NEWS' }), '80100001'],
+    ['a category that is not a string', android({ category: 1 }), '80100001'],
     ['an unknown urgency', android({ urgency: 'LOW' }), '80100001'],
     ['HIGH urgency without the right', android({ urgency: 'HIGH' }), '80300011'],
+    ['HIGH importance without the right', notice({ importance: 'HIGH' }), '80300011'],
+    ['an unknown receipt configuration', android({ receipt_id: 'RCP9' }), '80300013'],
     ['an unknown user type', android({ target_user_type: 2 }), '80100001'],
     ['a missing title', notice({ title: undefined }), '80100001'],
     ['a missing body', notice({ body: '' }), '80100001'],
@@ -203,15 +205,25 @@ describe('huawei simulator: rules of the body', () => {
     ['big text', notice({ style: 1, big_title: 'a', big_body: 'b' })],
     ['a badge set to zero', notice({ badge: { class: 'a', set_num: 0 } })],
     ['a ttl with decimals', android({ ttl: '3.123456789s' })],
+    ['an unknown category', android({ category: 'NEWS' })],
   ]
   it.each(passes)('accepts %s', async (_name, body) => {
     const { login, post } = await start()
     expect(await post(await login(), body)).toMatchObject({ status: 200, code: '80000000' })
   })
 
-  it('accepts HIGH urgency with the right', async () => {
-    const { login, post } = await start({ highUrgency: true })
+  it('accepts HIGH with the right', async () => {
+    const { login, post } = await start({ highAllowed: true })
     expect(await post(await login(), android({ urgency: 'HIGH' }))).toMatchObject({ code: '80000000' })
+    expect(await post(await login(), notice({ importance: 'HIGH' }))).toMatchObject({ code: '80000000' })
+  })
+
+  it('refuses pictures that were not verified, by rule', async () => {
+    const { simulator, login, post } = await start()
+    simulator.setFaults({ rules: ['image_verification'] })
+    const image = 'https://img.example/a.png'
+    expect(await post(await login(), notice({ image }))).toMatchObject({ status: 400, code: '80100022' })
+    expect(await post(await login(), message())).toMatchObject({ code: '80000000' })
   })
 
   it('requires the content type of JSON', async () => {
@@ -241,6 +253,12 @@ describe('huawei simulator: tokens, ledger and rates', () => {
       status: 200,
       code: '80300007',
     })
+  })
+
+  it('refuses HarmonyOS tokens', async () => {
+    const { login, post } = await start()
+    const reply = await post(await login(), message({ token: ['IQAAAACy0A', 'MAMzLgA', 'MAAALgB'] }))
+    expect(JSON.parse(reply.msg!).illegal_tokens).toEqual(['MAMzLgA', 'MAAALgB'])
   })
 
   it('records nothing for validate_only', async () => {
@@ -319,21 +337,56 @@ bwIDAQAB
     expect(await post(tokenOf(), alert(), '/v3/777/messages:send', isAlert)).toMatchObject(refused)
   })
 
-  it('lists refused tokens by reason', async () => {
+  it('takes the JWT in v1 and v2 too', async () => {
     const { post } = await start()
-    const body = { ...alert(), target: { token: ['a', 'ILLEGAL1', 'NORIGHT1'] } }
-    const reply = await post(tokenOf(), body, path, isAlert)
-    expect(reply.code).toBe('80100000')
-    expect(JSON.parse(reply.msg!).illegalTokens).toEqual({
+    for (const to of [`/v1/${app.clientId}/messages:send`, `/v2/${app.projectId}/messages:send`])
+      expect(await post(tokenOf(), message(), to)).toMatchObject({ code: '80000000' })
+  })
+
+  it('lists refused tokens by reason, also if no token is valid', async () => {
+    const { post } = await start()
+    const refused = {
       tokenFormatError: ['ILLEGAL1'],
       noRight: ['NORIGHT1'],
-    })
+      noPushTypeRight: ['NOPUSHTYPE1'],
+      appinfoError: ['APPINFO1'],
+      disableSendHuaweiMsgBecauseOfPenalty: ['PENALTY1'],
+      countryNotSupport: ['COUNTRY1'],
+      tokenPlatformNotSupport: ['IQAAAACy0A', '0865831037206556300001986600CN01'],
+    }
+    for (const valid of [['MAMzLgA'], []]) {
+      const token = [...valid, ...Object.values(refused).flat()]
+      const reply = await post(tokenOf(), { ...alert(), target: { token } }, path, isAlert)
+      expect(reply.code).toBe(valid.length > 0 ? '80100000' : '80300007')
+      expect(JSON.parse(reply.msg!)).toEqual({ success: valid.length, failure: 8, illegalTokens: refused })
+    }
+  })
+
+  it('refuses a picture for a token whose app may not show it', async () => {
+    const { post } = await start()
+    const target = { token: ['IMGPOLICY1', 'MAMzLgA'] }
+    const withImage = alert({ image: 'https://img.example/a.png' })
+    const reply = await post(tokenOf(), { ...withImage, target }, path, isAlert)
+    expect(JSON.parse(reply.msg!).illegalTokens).toEqual({ differentImgVerifyPolicy: ['IMGPOLICY1'] })
+    expect(await post(tokenOf(), { ...alert(), target }, path, isAlert)).toMatchObject({ code: '80000000' })
+  })
+
+  it('counts test messages per day', async () => {
+    let now = Date.parse('2026-11-16T23:59:00+08:00')
+    const { post } = await start({ testPerDay: 2, now: () => now })
+    const test = () => post(tokenOf(now), alert({}, { testMessage: true }), path, isAlert)
+    const codes = [await test(), await test(), await test()].map(({ code }) => code)
+    expect(codes).toEqual(['80000000', '80000000', '80300029'])
+    now += 60_000
+    expect((await test()).code).toBe('80000000')
   })
 
   it.each([
     ['no push-type', alert(), {}, '80100001'],
     ['an alert without category', alert({ category: undefined }), isAlert, '80100001'],
     ['a ttl that is a string', alert({}, { ttl: '600s' }), isAlert, '80100001'],
+    ['a biTag of more than 64 bytes', alert({}, { biTag: '包'.repeat(22) }), isAlert, '80100001'],
+    ['an unknown receipt configuration', alert({}, { receiptId: 'RCP9' }), isAlert, '80300013'],
     ['a page without address', alert({ clickAction: { actionType: 1 } }), isAlert, '80100001'],
     ['a badge of 100', alert({ badge: { setNum: 100 } }), isAlert, '80100001'],
     ['background without data', alert(), { 'push-type': '6' }, '80100001'],
@@ -435,6 +488,19 @@ describe('huawei simulator: receipts', () => {
     await post(token, message())
     await simulator.receiptsPosted()
     expect([usual.posts.length, named.posts.length]).toEqual([1, 1])
+  })
+
+  it('counts messages without a known category, and those of apps that may not classify, as marketing', async () => {
+    const { url, posts } = await listen()
+    const receipts = [{ clientId: app.clientId, url }]
+    const { simulator, login, post } = await start({ marketingPerDay: 1, receipts })
+    const token = await login()
+    for (const category of ['EXPRESS', 'EXPRESS', undefined, 'NEWS']) await post(token, android({ category }))
+    simulator.setFaults({ rules: ['no_self_classification'] })
+    await post(token, android({ category: 'EXPRESS' }))
+    await post(token, android({ target_user_type: 1 }))
+    await simulator.receiptsPosted()
+    expect(statusesOf(posts).map(({ status }) => status)).toEqual([0, 0, 0, 102, 102, 0])
   })
 
   it('posts nothing for validate_only and with silentReceipts', async () => {

@@ -194,6 +194,11 @@ describe('Meizu’s messageJson', () => {
     ['a long page', { ...notice, clickTypeInfo: { clickType: 1, activity: 'x'.repeat(1001) } }, '1005'],
     ['an address without address', { ...notice, clickTypeInfo: { clickType: 2 } }, '110004'],
     ['a long address', { ...notice, clickTypeInfo: { clickType: 2, url: 'x'.repeat(1001) } }, '1005'],
+    [
+      'an address of many bytes',
+      { ...notice, clickTypeInfo: { clickType: 2, url: `https://example.com/${'文'.repeat(330)}` } },
+      '1005',
+    ],
     ['parameters as text', { ...notice, clickTypeInfo: { parameters: '{}' } }, '1005'],
     ['a custom click without text', { ...notice, clickTypeInfo: { clickType: 3 } }, '110004'],
     ['73 hours', { ...notice, pushTimeInfo: { offLine: 1, validTime: 73 } }, '1005'],
@@ -226,6 +231,21 @@ describe('Meizu’s messageJson', () => {
     await start()
     expect(await push(message)).toMatchObject({ code, value: '' })
     expect(simulator.ledger().accepted).toBe(0)
+  })
+
+  it('has limits in UTF-16 units if that rule is on', async () => {
+    await start()
+    const emoji = { noticeBarInfo: { ...bar, title: '😀'.repeat(17) } }
+    expect(await push(emoji)).toMatchObject({ code: '200' })
+    simulator.setFaults({ rules: ['utf16_limits'] })
+    expect(await push(emoji)).toMatchObject({ code: '1005' })
+    expect(await push({ noticeBarInfo: { ...bar, title: '😀'.repeat(16) } })).toMatchObject({ code: '200' })
+  })
+
+  it('is refused with 500 for a bad parameter if that rule is on', async () => {
+    await start()
+    simulator.setFaults({ rules: ['bad_parameter_is_500'] })
+    expect(await push({ noticeBarInfo: { ...bar, title: '题'.repeat(33) } })).toMatchObject({ code: '500' })
   })
 
   it('has limits for the parts of the callback', async () => {

@@ -102,9 +102,9 @@ describe('oppo simulator: auth', () => {
     ['an unknown key', { app_key: 'nobody' }, 14],
     ['no signature', { sign: '' }, 17],
     ['a wrong signature', { sign: 'ff' }, 16],
-    ['no time', { timestamp: '' }, 19],
-    ['a time 11 minutes ago', { timestamp: String(Date.now() - 700_000) }, 18],
-    ['a time in seconds', { timestamp: '1760000000' }, 18],
+    ['no time', { timestamp: '' }, 18],
+    ['a time 11 minutes ago', { timestamp: String(Date.now() - 700_000) }, 19],
+    ['a time in seconds', { timestamp: '1760000000' }, 19],
   ]
   it.each(refusals)('refuses %s', async (_, over, code) => {
     expect(await auth(over)).toMatchObject({ code })
@@ -210,7 +210,8 @@ describe('oppo simulator: sends', () => {
       41,
     ],
     ['an offline time of 11 days', { off_line_ttl: 950400 }, 41],
-    ['a show time of an hour', { show_ttl: 3600 }, 41],
+    ['a show time of 25 hours', { show_ttl: 90_000 }, 41],
+    ['a show time of 13 hours for marketing', { category: 'NEWS', show_ttl: 46_800 }, 41],
     ['a callback of 201', { call_back_url: `https://a.example/${'x'.repeat(183)}` }, 41],
     ['a callback parameter of 101', { call_back_parameter: 'x'.repeat(101) }, 41],
     ['an unknown category', { category: 'SPAM' }, 67],
@@ -241,6 +242,55 @@ describe('oppo simulator: sends', () => {
   ]
   it.each(accepted)('accepts %s', async (_, over) => {
     expect(await sendOne(over)).toMatchObject({ code: 0 })
+  })
+
+  it('applies the rules of some accounts when the fault switches them on', async () => {
+    const level16 = { notify_level: 16 }
+    const withoutCategory = { category: undefined, notify_level: undefined }
+    expect(await sendOne(withoutCategory)).toMatchObject({ code: 0 })
+    expect(await sendOne(level16)).toMatchObject({ code: 0 })
+    expect(await sendOne({ show_ttl: 3600 })).toMatchObject({ code: 0 })
+    simulator.setFaults({ rules: ['category_required'] })
+    expect(await sendOne(withoutCategory)).toMatchObject({ code: 67 })
+    simulator.setFaults({ rules: ['no_strong_reminder'] })
+    expect(await sendOne(level16)).toMatchObject({ code: 67 })
+    expect(await sendOne({})).toMatchObject({ code: 0 })
+    simulator.setFaults({ rules: ['no_add_ons'] })
+    expect(await sendOne({})).toMatchObject({ code: 27 })
+    expect(await sendOne({ badge_operation_type: undefined, badge_message_count: undefined })).toMatchObject({
+      code: 0,
+    })
+    simulator.setFaults({ rules: ['sdk_show_ttl'] })
+    expect(await sendOne({ show_ttl: 3600 })).toMatchObject({ code: 41 })
+    simulator.setFaults({ rules: ['app_disabled'] })
+    expect(await sendOne({})).toMatchObject({ code: 28 })
+    expect(await auth()).toMatchObject({ code: 0 })
+  })
+
+  it('refuses ids of the other region as the host of one region', async () => {
+    const overseas = `realme_IN_${T1.slice(-32)}`
+    expect(await unicast(messageTo(overseas))).toMatchObject({ code: 0 })
+    await restart({ region: 'cn' })
+    expect(await unicast(messageTo(overseas))).toMatchObject({ code: 10000 })
+    for (const id of [T1, `CN_${T1.slice(-32)}`, T1.slice(-32)])
+      expect(await unicast(messageTo(id))).toMatchObject({ code: 0 })
+    await restart({ region: 'intl' })
+    expect(await unicast(messageTo(overseas))).toMatchObject({ code: 0 })
+    expect(await unicast(messageTo(T1))).toMatchObject({ code: 10000 })
+  })
+
+  it('loses parameters behind an intent, whose own extras arrive', async () => {
+    const parameters = { action_parameters: '{"task_id":"42"}' }
+    const intent = (extras: string) => ({
+      click_action_type: 5,
+      click_action_url: `intent:#Intent;component=a.b/.C;${extras}end`,
+    })
+    await sendOne({ ...parameters, ...intent('') })
+    expect(simulator.ledger(42).accepted).toBe(0)
+    await sendOne({ ...parameters, ...intent('S.task_id=41;S.task_id=43;') })
+    expect(simulator.ledger(43).accepted).toBe(1)
+    await sendOne(parameters)
+    expect(simulator.ledger(42).accepted).toBe(1)
   })
 
   const messageRefusals: [string, () => Promise<Answer>, number][] = [

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { until } from '@herald/testkit'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { type SimFrame, startSimServer } from '../src/frame/server.ts'
 import { simRequestOf } from '../src/frame/state.ts'
@@ -21,6 +22,7 @@ beforeEach(async () => {
       resets++
     },
     maxBytes: 1000,
+    rules: ['category_required'],
   })
 })
 afterEach(() => frame.close())
@@ -75,6 +77,77 @@ describe('the frame of the simulators', () => {
     expect(frame.ledger(7).accepted).toBe(0)
   })
 
+  it('replies as a gateway in front of the vendor', async () => {
+    frame.setFaults({ htmlForbidden: 1 })
+    const page = await send('A')
+    expect(page.status).toBe(403)
+    expect(page.headers.get('content-type')).toBe('text/html')
+    expect(await page.text()).toContain('<h1>403 Forbidden</h1>')
+    frame.setFaults({ maxBodyBytes: 10 })
+    expect((await send('A')).status).toBe(201)
+    const large = await send('A'.repeat(10))
+    expect(large.status).toBe(413)
+    expect(await large.text()).toContain('<html>')
+    expect(frame.ledger(7).accepted).toBe(1)
+  })
+
+  it('adds a Retry-After to its own 5xx, also of 0', async () => {
+    frame.setFaults({ unavailable: 1 })
+    expect((await send('A')).headers.get('retry-after')).toBeNull()
+    frame.setFaults({ unavailable: 1, retryAfter: 0 })
+    expect((await send('A')).headers.get('retry-after')).toBe('0')
+  })
+
+  it('gives a fixed reply to the requests of a path', async () => {
+    const body = { reason: 'InvalidProviderToken' }
+    await sim('faults', { reply: { status: 403, body, headers: { 'x-wave': '1' }, path: '/send' } })
+    const reply = await send('A')
+    expect([reply.status, reply.headers.get('x-wave')]).toEqual([403, '1'])
+    expect(await reply.json()).toEqual(body)
+    expect((await send('A', '/other')).status).toBe(201)
+    frame.setFaults({ reply: { status: 200, body: 'text', share: 0 } })
+    expect((await send('A')).status).toBe(201)
+    frame.setFaults({ reply: { status: 403, every: 3 } })
+    const statuses: number[] = []
+    for (let i = 0; i < 6; i++) statuses.push((await send('A')).status)
+    expect(statuses).toEqual([201, 201, 403, 201, 201, 403])
+  })
+
+  it('ends faults by itself', () => {
+    jest.useFakeTimers()
+    try {
+      frame.setFaults({ unavailable: 1, forSeconds: 60 })
+      jest.advanceTimersByTime(59_000)
+      expect(frame.faults.unavailable).toBe(1)
+      jest.advanceTimersByTime(1000)
+      expect(frame.faults).toEqual({})
+      // The time limit of earlier faults must not end later ones.
+      frame.setFaults({ unavailable: 1, forSeconds: 60 })
+      frame.setFaults({ throttle: 1 })
+      jest.advanceTimersByTime(61_000)
+      expect(frame.faults).toEqual({ throttle: 1 })
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
+  it('switches on rules that only some accounts have', async () => {
+    expect(frame.hasRule('category_required')).toBe(false)
+    await sim('faults', { rules: ['category_required'] })
+    expect(frame.hasRule('category_required')).toBe(true)
+    expect(() => frame.setFaults({ rules: ['other'] })).toThrow('other is not a rule of this simulator')
+  })
+
+  it('counts requests to the vendor, also those without a reply of its own', async () => {
+    await send('A')
+    frame.setFaults({ htmlForbidden: 1 })
+    await send('A')
+    expect(frame.requests()).toBe(2)
+    expect(await sim('requests')).toMatchObject({ body: { requests: 2 } })
+    await sim('reset', {})
+    expect(frame.requests()).toBe(0)
+  })
+
   it('cuts the connection after processing the request', async () => {
     frame.setFaults({ cut: 1 })
     await expect(send('A')).rejects.toThrow()
@@ -88,16 +161,25 @@ describe('the frame of the simulators', () => {
       () => 'answered',
       () => 'cut',
     )
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until(() => frame.requests() === 1, { what: 'the request' })
     await frame.close()
     expect(await hanging).toBe('cut')
   })
 
   it('waits before the reply with latencyMs', async () => {
+    const real = setTimeout
+    const waiting = Promise.withResolvers<() => void>()
+    jest
+      .spyOn(globalThis, 'setTimeout')
+      .mockImplementation(((work: () => void, ms: number) =>
+        ms === 80 ? waiting.resolve(work) : real(work, ms)) as typeof setTimeout)
     frame.setFaults({ latencyMs: 80 })
-    const begun = performance.now()
-    await send('A')
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(75)
+    const reply = send('A')
+    const endWait = await waiting.promise
+    jest.restoreAllMocks()
+    expect(frame.ledger(7).accepted).toBe(0)
+    endWait()
+    expect((await reply).status).toBe(201)
   })
 
   it.each([
@@ -106,6 +188,14 @@ describe('the frame of the simulators', () => {
     ['faults', { cut: 2 }, 'cut must be a share from 0 to 1'],
     ['faults', { refuseAuth: 1 }, 'refuseAuth must be true or false'],
     ['faults', { latencyMs: -1 }, 'latencyMs must be a number, 0 or more'],
+    ['faults', { htmlForbidden: 2 }, 'htmlForbidden must be a share from 0 to 1'],
+    ['faults', { reply: 5 }, 'reply must be a JSON object'],
+    ['faults', { reply: { status: 99 } }, 'reply.status must be an HTTP status from 200 to 599'],
+    ['faults', { reply: { status: 403, text: '' } }, 'reply.text is not a known field'],
+    ['faults', { reply: { status: 403, share: 2 } }, 'reply.share must be a share from 0 to 1'],
+    ['faults', { reply: { status: 403, every: 0 } }, 'reply.every must be a whole number, 1 or more'],
+    ['faults', { rules: 'all' }, 'rules must be a list of names'],
+    ['faults', { rules: ['other'] }, 'other is not a rule of this simulator'],
     ['dead', { tokens: [1] }, 'tokens must be a list of strings'],
     ['dead', { tokens: [], since: 'now' }, 'since must be Unix ms'],
   ])('refuses %s %j with the reason', async (path, body, error) => {

@@ -276,7 +276,9 @@ describe('vivo’s list send', () => {
     ['no targets', { regIds: [] }, 10150],
     ['one target', { regIds: regIds.slice(0, 1) }, 10153],
     ['one target twice', { regIds: [vivoToken(1), vivoToken(1)] }, 10153],
-    ['1001 targets', { regIds: Array.from({ length: 1001 }, (_, i) => vivoToken(i)) }, 10154],
+    ['1001 targets', { regIds: Array.from({ length: 1001 }, (_, i) => vivoToken(i)) }, 10153],
+    ['one alias', { regIds: undefined, aliases: ['a'] }, 10154],
+    ['1001 aliases', { regIds: undefined, aliases: Array.from({ length: 1001 }, (_, i) => `a${i}`) }, 10154],
     ['no taskId', { taskId: undefined }, 10151],
     ['a taskId of letters', { taskId: 'abc' }, 10152],
     ['an unknown taskId', { taskId: '1' }, 10155],
@@ -293,6 +295,15 @@ describe('vivo’s list send', () => {
     const { taskId } = await save()
     const aliases = ['alias-number-0001', 'alias-number-0002']
     expect(await push({ aliases, taskId })).toMatchObject({ result: 0 })
+  })
+
+  it('reads the test mode from the saved payload too', async () => {
+    await start({ testDevices: [vivoToken(1)] })
+    const { taskId } = await save({ pushMode: 1 })
+    expect(await push({ regIds: regIds.slice(0, 2), taskId, pushMode: undefined })).toMatchObject({
+      result: 0,
+      invalidUsers: [{ status: 4, userid: vivoToken(2) }],
+    })
   })
 
   it('caps saved payloads per day', async () => {
@@ -327,6 +338,42 @@ describe('vivo’s limits', () => {
     expect(await send()).toMatchObject({ result: 0 })
     expect(await send()).toMatchObject({ result: 0 })
     expect(await send()).toMatchObject({ result: 10073 })
+  })
+
+  it('are lowered by calls after the quota of the day is used up', async () => {
+    let now = Date.parse('2025-06-15T12:00:00+08:00')
+    await start({ now: () => now, acceptAnyCredentials: true, credentials: [], dailyVolume: { system: 10 } })
+    const sendAll = async (count: number) => {
+      const authToken = await login({ ...auth, timestamp: now })
+      const results: unknown[] = []
+      for (let i = 0; i < count; i++)
+        results.push((await call('/message/send', sample, { authToken })).body.result)
+      return results.filter((result) => result === 0).length
+    }
+    expect(await sendAll(11)).toBe(10)
+    now += 86_400_000
+    // The one refusal of the day before cost nothing.
+    expect(await sendAll(12)).toBe(10)
+    now += 86_400_000
+    expect(await sendAll(10)).toBe(9)
+  })
+
+  it('of an application in review accept test sends only', async () => {
+    await start({ testDevices: [vivoToken(1)] })
+    simulator.setFaults({ rules: ['in_review'] })
+    expect(await send()).toMatchObject({ result: 10045 })
+    expect(await save()).toMatchObject({ result: 10045 })
+    expect(await send({ pushMode: 1, regId: vivoToken(1) })).toMatchObject({ result: 0 })
+  })
+
+  it('of an application without the permission refuse system messages, or the badge', async () => {
+    await start({ alwaysOpen: true })
+    simulator.setFaults({ rules: ['no_system_messages'] })
+    expect(await send()).toMatchObject({ result: 10082 })
+    expect(await send(operational)).toMatchObject({ result: 0 })
+    simulator.setFaults({ rules: ['no_badge'] })
+    expect(await send({ addBadge: true })).toMatchObject({ result: 10999 })
+    expect(await send()).toMatchObject({ result: 0 })
   })
 
   it('cap messages per second', async () => {

@@ -186,6 +186,23 @@ describe('xiaomi simulator', () => {
     expect(await send()).toMatchObject({ code: 200001, reason: 'exceed quota, quota: 2, have acked: 2' })
   })
 
+  it('applies open questions of the documentation when the fault switches them on', async () => {
+    const emoji = { title: '😀'.repeat(25) }
+    const long = { time_to_live: '86400001' }
+    const callback = { 'extra.callback': 'https://push.example.com/cb' }
+    for (const over of [emoji, long, callback]) expect(await send(over)).toMatchObject({ code: 0 })
+    simulator.setFaults({ rules: ['utf16_limits', 'ttl_by_channel', 'receipt_address_refused'] })
+    expect(await send(emoji)).toMatchObject({ code: 10017 })
+    expect(await send({ title: '😀'.repeat(24) })).toMatchObject({ code: 0 })
+    expect(await send(long)).toMatchObject({ code: 10017 })
+    expect(await send({ ...long, 'extra.channel_id': undefined })).toMatchObject({ code: 10017 })
+    expect(await send({ ...long, 'extra.channel_id': '100002' })).toMatchObject({ code: 0 })
+    expect(await send({ 'extra.channel_id': '100002', time_to_live: '864000001' })).toMatchObject({
+      code: 10017,
+    })
+    expect(await send(callback)).toMatchObject({ code: 65038 })
+  })
+
   it('accepts only tokens of its registry and registered templates', async () => {
     await simulator.close()
     simulator = await startXiaomiSimulator({

@@ -99,7 +99,11 @@ export const card = {
   message: {
     object: 'ios',
     fields: {
-      sound: { type: 'text', label: { en: 'Sound', zh: '提示音' }, about: 'Alert sound.' },
+      sound: {
+        type: 'text',
+        label: { en: 'Sound', zh: '提示音' },
+        about: 'Alert sound; without it the push makes no sound.',
+      },
       content_available: {
         type: 'flag',
         label: { en: 'Content available', zh: '后台唤醒（content-available）' },

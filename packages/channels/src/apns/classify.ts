@@ -1,5 +1,9 @@
-import { type Outcome, type OutcomeKind, ownReasons, type Reason } from '@herald/domain'
+import { type Outcome, ownReasons, type Reason } from '@herald/domain'
+import { parseObject } from '../shared/http.ts'
+import { unknownCodeTries } from '../shared/outcome.ts'
+import { withoutUndefined } from '../shared/payload-parts.ts'
 import { reason } from '../shared/reason.ts'
+import { refusalsToStop } from '../shared/refusals-in-a-row.ts'
 
 /** One reply of APNs. `body` may be empty or not JSON. */
 export type ApnsReply = { status: number; body: string; retryAfter?: number }
@@ -12,22 +16,45 @@ export type ApnsResult = {
   retryWith?: RetryWith
   /** Nothing more may be sent on this connection. */
   endsConnection?: boolean
-  /** All other devices would get the same reply, and Apple counts each refusal. */
-  concernsAll?: boolean
+  /** Who else would get the same reply: all devices of the credential or of the topic. Apple counts each refusal. */
+  concerns?: 'credential' | 'topic'
+  /** Number of such replies in a row after which the others are not sent; by default 1. */
+  stopsAfter?: number
+  /** APNs also gives this reply to valid credentials for a while, so one accepted push disproves it. */
+  passing?: boolean
 }
 
-type Row = {
-  kind: Exclude<OutcomeKind, 'accepted' | 'quota'>
-  /** Seconds. */
+type Row = Omit<ApnsResult, 'outcome'> & {
+  kind: 'gone' | 'rejected' | 'throttled' | 'unavailable' | 'misconfigured'
+  /** Seconds; a shorter wait in the reply does not count. */
   retryAfter?: number
-  retryWith?: RetryWith
-  endsConnection?: true
+  minWait?: number
+  maxTries?: number
+  /** What the operator can do, or what the reason means. */
+  hint?: string
 }
 
 const rejected: Row = { kind: 'rejected' }
 const gone: Row = { kind: 'gone' }
-const misconfigured: Row = { kind: 'misconfigured' }
 const unavailable: Row = { kind: 'unavailable' }
+const credential = { concerns: 'credential', endsConnection: true } as const
+const wrongTopic: Row = {
+  kind: 'rejected',
+  concerns: 'topic',
+  hint: 'the credential is not valid for this bundle id',
+}
+const otherEnvironment: Row = {
+  kind: 'misconfigured',
+  ...credential,
+  hint: 'the key is for the other environment',
+}
+/** A proxy or firewall may have written this reply. */
+const refusedByGateway: Row = {
+  kind: 'unavailable',
+  concerns: 'credential',
+  stopsAfter: refusalsToStop,
+  endsConnection: true,
+}
 
 /** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
 const reasons: Readonly<Record<string, Row>> = {
@@ -36,58 +63,84 @@ const reasons: Readonly<Record<string, Row>> = {
   BadExpirationDate: rejected,
   BadMessageId: rejected,
   BadPriority: rejected,
-  BadTopic: misconfigured,
+  BadTopic: wrongTopic,
   DeviceTokenNotForTopic: gone,
   DuplicateHeaders: rejected,
   IdleTimeout: { kind: 'unavailable', retryAfter: 0, endsConnection: true },
   InvalidPushType: rejected,
   MissingDeviceToken: rejected,
-  MissingTopic: misconfigured,
+  MissingTopic: wrongTopic,
   PayloadEmpty: rejected,
-  TopicDisallowed: misconfigured,
-  BadCertificate: misconfigured,
-  BadCertificateEnvironment: misconfigured,
-  ExpiredProviderToken: { kind: 'misconfigured', retryWith: 'new-token' },
-  Forbidden: misconfigured,
-  InvalidProviderToken: misconfigured,
-  MissingProviderToken: misconfigured,
-  UnrelatedKeyIdInToken: { kind: 'misconfigured', retryWith: 'new-connection' },
+  TopicDisallowed: wrongTopic,
+  BadCertificate: { kind: 'misconfigured', ...credential, retryWith: 'new-connection' },
+  BadCertificateEnvironment: { kind: 'misconfigured', ...credential },
+  ExpiredProviderToken: {
+    kind: 'unavailable',
+    ...credential,
+    retryWith: 'new-token',
+    minWait: 60,
+    hint: 'check the clock of this server',
+  },
+  // A connection is bound to its first team, so only a new one can be used.
+  Forbidden: { kind: 'rejected', endsConnection: true },
+  InvalidProviderToken: {
+    kind: 'misconfigured',
+    ...credential,
+    retryWith: 'new-connection',
+    passing: true,
+    hint: 'key id, team id and key do not match, or the key was revoked',
+  },
+  MissingProviderToken: { kind: 'rejected', ...credential, retryWith: 'new-connection' },
+  UnrelatedKeyIdInToken: { kind: 'unavailable', ...credential, retryWith: 'new-connection' },
   // The first spelling is Apple's documentation, the second is what its servers send.
-  BadEnvironmentKeyIdInToken: misconfigured,
-  BadEnvironmentKeyInToken: misconfigured,
+  BadEnvironmentKeyIdInToken: otherEnvironment,
+  BadEnvironmentKeyInToken: otherEnvironment,
   BadPath: rejected,
   MethodNotAllowed: rejected,
   Unregistered: gone,
   ExpiredToken: gone,
   PayloadTooLarge: rejected,
-  TooManyProviderTokenUpdates: { kind: 'throttled', retryAfter: 1200 },
-  TooManyRequests: { kind: 'throttled', retryAfter: 60 },
+  // Every further request with this token gets the same reply.
+  TooManyProviderTokenUpdates: {
+    kind: 'throttled',
+    retryAfter: 1200,
+    concerns: 'credential',
+    hint: 'the key was used with too many provider tokens',
+  },
+  TooManyRequests: { kind: 'throttled', minWait: 60 },
   InternalServerError: { kind: 'unavailable', endsConnection: true },
   ServiceUnavailable: unavailable,
   Shutdown: { kind: 'unavailable', retryAfter: 0, endsConnection: true },
 }
 
+/** The codes of refusals that concern one topic, as in the reasons of outcomes. */
+export const topicRefusals: ReadonlySet<string> = new Set(
+  Object.entries(reasons).flatMap(([word, row]) =>
+    row.concerns === 'topic' ? reason('apns', word, '').code : [],
+  ),
+)
+
 const accepted: ApnsResult = { outcome: { kind: 'accepted' } }
 
 export function classify(reply: ApnsReply): ApnsResult {
   if (reply.status === 200) return accepted
-  const { status } = reply
+  const { status, retryAfter } = reply
   const { word, timestamp } = readBody(reply.body)
   const row = rowOf(status, word)
-  const why = reason('apns', word ?? `http_${status}`, `${status} ${word ?? 'without a reason'}`)
-  return {
-    outcome: outcomeOf(row, why, reply.retryAfter ?? row.retryAfter, timestamp),
-    retryWith: row.retryWith,
-    endsConnection: row.endsConnection || row.kind === 'misconfigured',
-    concernsAll: row.kind === 'misconfigured',
-  }
+  const why = reason(
+    'apns',
+    word ?? `http_${status}`,
+    withHint(`${status} ${word ?? 'without a reason'}`, row),
+  )
+  return resultOf(row, why, retryAfter, timestamp)
 }
 
 /** Reads a GOAWAY about the credential: a certificate of the other environment gets no HTTP reply. */
 export function classifyGoaway(data: string): ApnsResult | undefined {
   const { word } = readBody(data)
-  if (!word || !Object.hasOwn(reasons, word) || reasons[word]!.kind !== 'misconfigured') return undefined
-  return misconfiguredForAll(reason('apns', word, `GOAWAY ${word}`))
+  const row = word && Object.hasOwn(reasons, word) ? reasons[word] : undefined
+  if (row?.kind !== 'misconfigured') return undefined
+  return resultOf(row, reason('apns', word!, withHint(`GOAWAY ${word}`, row)))
 }
 
 /** Returns the result of a request without a reply. */
@@ -96,9 +149,9 @@ export function classifyFailure(failure: { reason: Reason; invalid: boolean; goa
   if (invalid) return { outcome: { kind: 'rejected', reason: notInPath } }
   const fromGoaway = classifyGoaway(goaway)
   if (fromGoaway) return fromGoaway
-  // TLS alerts for a client certificate that is revoked, expired or not issued by Apple.
+  // TLS alerts for a client certificate that is revoked, expired or not issued by Apple; an inspecting proxy sends them too.
   if (/alert .*(certificate|unknown ca)/i.test(failure.reason.text))
-    return misconfiguredForAll(ownReasons.push_certificate_refused)
+    return { outcome: { kind: 'unavailable', reason: ownReasons.push_certificate_refused }, ...credential }
   const { word } = readBody(goaway)
   const why = word ? reason('apns', word, `GOAWAY ${word}`) : failure.reason
   return { outcome: { kind: 'unavailable', reason: why } }
@@ -106,41 +159,49 @@ export function classifyFailure(failure: { reason: Reason; invalid: boolean; goa
 
 const notInPath = ownReasons.token_malformed('the token cannot be part of a URL path')
 
-function misconfiguredForAll(reason: Reason): ApnsResult {
-  return { outcome: { kind: 'misconfigured', reason }, endsConnection: true, concernsAll: true }
-}
-
-/** An undocumented reason fails the message only; without a reason the status decides. */
+/** Without a reason of APNs, the reply may be that of a gateway. */
 function rowOf(status: number, word: string | undefined): Row {
   if (word && Object.hasOwn(reasons, word)) return reasons[word]!
-  if (status >= 500) return unavailable
-  if (status === 429) return { kind: 'throttled', retryAfter: 60 }
-  if (word) return rejected
-  return status === 410 ? gone : status === 403 ? misconfigured : rejected
+  if (status >= 500 || status === 408) return unavailable
+  if (status === 429) return { kind: 'throttled', minWait: 60 }
+  if (status === 413 || status === 414 || status === 431) return rejected
+  if (!word && (status === 401 || status === 403 || status === 407)) return refusedByGateway
+  return { kind: 'unavailable', maxTries: unknownCodeTries }
 }
 
-function outcomeOf(row: Row, reason: Reason, retryAfter?: number, since?: number): Outcome {
-  switch (row.kind) {
+function resultOf(row: Row, why: Reason, replied?: number, since?: number): ApnsResult {
+  const { kind, retryAfter: least, minWait, maxTries, hint: _, ...result } = row
+  const retryAfter = least === undefined ? replied : Math.max(least, replied ?? 0)
+  return {
+    outcome: outcomeOf(kind, why, withoutUndefined({ retryAfter, minWait, maxTries }), since),
+    ...result,
+  }
+}
+
+type Waits = { retryAfter?: number; minWait?: number; maxTries?: number }
+
+function outcomeOf(kind: Row['kind'], reason: Reason, waits: Waits, since?: number): Outcome {
+  switch (kind) {
     case 'gone':
-      return since === undefined ? { kind: 'gone', reason } : { kind: 'gone', reason, since }
+      return since === undefined ? { kind, reason } : { kind, reason, since }
     case 'throttled':
     case 'unavailable':
-      return retryAfter === undefined ? { kind: row.kind, reason } : { kind: row.kind, reason, retryAfter }
+      return { kind, reason, ...waits }
     default:
-      return { kind: row.kind, reason }
+      return { kind, reason }
   }
+}
+
+function withHint(text: string, { hint }: Row): string {
+  return hint ? `${text}: ${hint}` : text
 }
 
 /** `word` is the reason of APNs. */
 function readBody(text: string): { word?: string; timestamp?: number } {
-  try {
-    const { reason, timestamp } = JSON.parse(text) as { reason?: unknown; timestamp?: unknown }
-    return {
-      // A single word: a proxy may have written something else here.
-      word: typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined,
-      timestamp: typeof timestamp === 'number' ? timestamp : undefined,
-    }
-  } catch {
-    return {}
+  const { reason, timestamp } = parseObject(text) ?? {}
+  return {
+    // A single word: a proxy may have written something else here.
+    word: typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined,
+    timestamp: typeof timestamp === 'number' ? timestamp : undefined,
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Message, parseVerbatim } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { timeLeft } from '../shared/payload-parts.ts'
@@ -22,9 +23,6 @@ const maxTtl = 30 * 86_400
 const badgeBytes = `"badge":${Number.MAX_SAFE_INTEGER},`.length
 
 export function mapPayload(task: Task): ApnsPayload | Unsupported {
-  const collapseId = task.message.ios.apnsCollapseId ?? `t${task.taskId}`
-  if (!/^[!-~]([ -~]{0,62}[!-~])?$/.test(collapseId))
-    return { unsupported: 'ios.apns_collapse_id must be at most 64 printable ASCII characters on APNs' }
   const silent = task.message.type === 'cmd'
   const halves = fitHalves(task)
   if (!halves)
@@ -33,9 +31,21 @@ export function mapPayload(task: Task): ApnsPayload | Unsupported {
     pushType: silent ? 'background' : 'alert',
     priority: silent ? '5' : '10',
     expiration: expirationOf(task),
-    collapseId,
-    ...halves,
+    collapseId: collapseIdOf(task),
+    ...halves.written,
   }
+}
+
+/** What is left out of the message. */
+export function notes(task: Task): string[] {
+  const dropped = task.message.attachmentUrl !== undefined && fitHalves(task)?.attached === false
+  return dropped ? [`The picture is left out, because the payload would exceed ${maxBytes} bytes.`] : []
+}
+
+/** A header value is at most 64 printable ASCII characters. Of any other id the hash is sent, which replaces notifications as well. */
+function collapseIdOf({ taskId, message }: Task): string {
+  const id = message.ios.apnsCollapseId ?? `t${taskId}`
+  return /^[!-~]([ -~]{0,62}[!-~])?$/.test(id) ? id : createHash('sha256').update(id).digest('hex')
 }
 
 /** The JSON of one recipient's badge. A silent push must not contain one. */
@@ -55,12 +65,17 @@ type Halves = Pick<ApnsPayload, 'beforeBadge' | 'afterBadge'>
 
 const opening = '{"aps":{'
 
-/** Cuts the body first, then the subtitle, then the title. */
-function fitHalves(task: Task): Halves | undefined {
-  const size = (candidate: Texts) => Buffer.byteLength(writeNotification(task, candidate)) + badgeBytes
-  const fitted = fitTexts(textsOf(task), ['body', 'subtitle', 'title'], size, maxBytes)
+/** Leaves out the attachment's URL first, then cuts the body, the subtitle and the title. */
+function fitHalves(task: Task): { written: Halves; attached: boolean } | undefined {
+  const texts = textsOf(task)
+  const size = (candidate: Texts, attached: boolean) =>
+    Buffer.byteLength(writeNotification(task, candidate, attached)) + badgeBytes
+  const attached = size(texts, true) <= maxBytes
+  const order = ['body', 'subtitle', 'title'] as const
+  const fitted = fitTexts(texts, order, (candidate) => size(candidate, attached), maxBytes)
   if (!fitted) return undefined
-  return { beforeBadge: opening, afterBadge: writeNotification(task, fitted).slice(opening.length) }
+  const text = writeNotification(task, fitted, attached)
+  return { written: { beforeBadge: opening, afterBadge: text.slice(opening.length) }, attached }
 }
 
 function textsOf({ message, applicationName }: Task): Texts {
@@ -72,11 +87,12 @@ function textsOf({ message, applicationName }: Task): Texts {
   return { title: textless ? applicationName : title, subtitle, body }
 }
 
-function writeNotification(task: Task, texts: Texts): string {
+function writeNotification(task: Task, texts: Texts, attached: boolean): string {
   const { message } = task
+  const attachmentUrl = attached ? message.attachmentUrl : undefined
   const custom = {
     task_id: String(task.taskId),
-    attachment_url: message.attachmentUrl,
+    attachment_url: attachmentUrl,
     show_end_time: message.showEnd,
     ext: message.ext === undefined ? undefined : parseVerbatim(message.ext),
   }
@@ -87,10 +103,10 @@ function writeNotification(task: Task, texts: Texts): string {
       title: texts.title || undefined,
       body: texts.body || undefined,
     })
-  return JSON.stringify({ aps: apsOf(message, texts), ...custom })
+  return JSON.stringify({ aps: apsOf(message, texts, attachmentUrl), ...custom })
 }
 
-function apsOf(message: Message, texts: Texts): object {
+function apsOf(message: Message, texts: Texts, attachmentUrl: string | undefined): object {
   const { ios } = message
   const alert = {
     title: texts.title || undefined,
@@ -98,12 +114,11 @@ function apsOf(message: Message, texts: Texts): object {
     body: texts.body || undefined,
   }
   const visible = texts.title || texts.subtitle || texts.body
-  const attached = message.type === 'image' || message.attachmentUrl !== undefined
   return {
     alert: visible ? alert : undefined,
     sound: ios.sound,
     'content-available': ios.contentAvailable ? 1 : undefined,
-    'mutable-content': ios.mutableContent || attached ? 1 : undefined,
+    'mutable-content': ios.mutableContent || attachmentUrl !== undefined ? 1 : undefined,
     category: ios.category,
     'thread-id': ios.threadId,
   }

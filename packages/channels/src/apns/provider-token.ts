@@ -1,6 +1,6 @@
 import { createPublicKey, sign } from 'node:crypto'
 import type { MintedSession } from '../channel.ts'
-import { sessionKey } from '../shared/access-token.ts'
+import { sharedSessionKey } from '../shared/access-token.ts'
 import type { TokenAuth } from './settings.ts'
 
 // https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
@@ -24,7 +24,7 @@ const earlyMark = ' early'
 
 export function providerTokenKey({ keyId, teamId, key }: TokenAuth): string {
   const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
-  return sessionKey('provider-token', teamId, keyId, publicKey)
+  return sharedSessionKey('provider-token', teamId, keyId, publicKey)
 }
 
 /**

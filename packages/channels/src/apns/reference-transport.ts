@@ -50,7 +50,7 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
 
   return {
     send,
-    check: (signal) => probe(openReferenceTransport(settings, deps), signal),
+    check: (signal) => probe(openReferenceTransport(settings, deps), settings.topics, signal),
     close: async () => provider.shutdown(),
   }
 }

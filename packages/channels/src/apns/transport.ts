@@ -5,6 +5,7 @@ import { abortWith, untilAborted } from '../shared/abort.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
 import { failedCheck } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
+import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
 import { openVendorPool } from '../shared/vendor-pool.ts'
 import {
   type ApnsReply,
@@ -13,6 +14,7 @@ import {
   classifyFailure,
   classifyGoaway,
   type RetryWith,
+  topicRefusals,
 } from './classify.ts'
 import { openConnections } from './connections.ts'
 import { type ApnsPayload, badgeSlot } from './payload.ts'
@@ -30,6 +32,14 @@ import { groupByTopic, topicNotAllowed } from './topics.ts'
 
 /** The recipients of one topic, by index. */
 type Group = { topic: string; indexes: number[]; recipients: readonly Recipient[] }
+
+/** What one call of `send` has learnt about the credential. */
+type Knowledge = {
+  /** APNs has accepted it. */
+  valid: boolean
+  /** What all remaining recipients would get. */
+  refusal?: Outcome
+}
 
 export function openTransport(settings: ApnsSettings, deps: TransportDeps): Transport<ApnsPayload> {
   const { auth } = settings
@@ -54,7 +64,11 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     if (cached && cached.value !== stale?.value && !isRenewalDue(cached, now)) return cached
     const early = stale !== undefined && isYoung(stale, now)
     const mint = async () => createProviderToken(auth, deps.now(), early)
-    const value = await untilAborted(deps.session(providerTokenKey(auth), mint, stale?.value), signal)
+    // One token for all certificates with this key: Apple limits new tokens per key, and perhaps per address.
+    const value = await untilAborted(
+      deps.session(providerTokenKey(auth), mint, stale?.value, 'shared'),
+      signal,
+    )
     cached = parseProviderToken(value)
     return cached
   }
@@ -65,22 +79,28 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     { topic, indexes, recipients }: Group,
     token: ProviderToken | undefined,
     context: SendContext,
+    known: Knowledge,
     last: boolean,
   ): Promise<{ retry: number[]; retryWith?: RetryWith }> {
     const lease = connections.lease()
     const stop = new AbortController()
     const unlink = abortWith(stop, context.signal)
     const retry: number[] = []
+    const refusals = countInARow()
     let stoppedBy: ApnsResult | undefined
 
     const settle = (index: number, result: ApnsResult) => {
+      const { outcome, concerns, passing, stopsAfter = 1 } = result
       if (result.endsConnection) lease.retire()
-      if (result.concernsAll && !stoppedBy) {
+      // APNs looks for the device only after it has accepted the credential.
+      if (outcome.kind === 'accepted' || outcome.kind === 'gone') known.valid = true
+      const inARow = refusals.note(concerns !== undefined)
+      if (concerns && !stoppedBy && inARow >= (passing && known.valid ? refusalsToStop : stopsAfter)) {
         stoppedBy = result
         stop.abort()
       }
       if (result.retryWith && !last) retry.push(index)
-      else context.report(index, result.outcome)
+      else context.report(index, outcomeOf(result, known))
     }
 
     try {
@@ -112,24 +132,27 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       unlink()
       lease.release()
     }
+    const willRetry = stoppedBy?.retryWith !== undefined && !last
+    if (stoppedBy?.concerns === 'credential' && !willRetry) known.refusal = outcomeOf(stoppedBy, known)
     return { retry, retryWith: stoppedBy?.retryWith }
   }
 
-  async function sendGroup(payload: ApnsPayload, group: Group, context: SendContext): Promise<void> {
+  async function sendGroup(
+    payload: ApnsPayload,
+    group: Group,
+    context: SendContext,
+    known: Knowledge,
+  ): Promise<void> {
     const token = await providerToken(context.signal)
-    const { retry, retryWith } = await round(payload, group, token, context, false)
+    const { retry, retryWith } = await round(payload, group, token, context, known, false)
     if (retry.length === 0 || context.signal.aborted) return
     if (retryWith === 'new-token' && token && !mayReplace(token, deps.now())) {
-      const text = '403 ExpiredProviderToken for a new token: check the clock of this server'
-      const refused: Outcome = {
-        kind: 'misconfigured',
-        reason: reason('apns', 'ExpiredProviderToken', text, 'new_token'),
-      }
-      for (const index of retry) context.report(index, refused)
+      known.refusal = newTokenExpired
+      for (const index of retry) context.report(index, newTokenExpired)
       return
     }
     const fresh = await providerToken(context.signal, retryWith === 'new-token' ? token : undefined)
-    await round(payload, { ...group, indexes: retry }, fresh, context, true)
+    await round(payload, { ...group, indexes: retry }, fresh, context, known, true)
   }
 
   async function send(payload: ApnsPayload, recipients: readonly Recipient[], context: SendContext) {
@@ -138,15 +161,40 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       for (let index = 0; index < recipients.length; index++) context.report(index, expired)
       return
     }
+    const known: Knowledge = { valid: false }
     for (const [topic, indexes] of groupByTopic(recipients, settings)) {
       context.signal.throwIfAborted()
-      if (topic === undefined) for (const index of indexes) context.report(index, topicNotAllowed)
-      else await sendGroup(payload, { topic, indexes, recipients }, context)
+      const settled = topic === undefined ? topicNotAllowed : known.refusal
+      if (settled) for (const index of indexes) context.report(index, settled)
+      else await sendGroup(payload, { topic: topic!, indexes, recipients }, context, known)
     }
     context.signal.throwIfAborted()
   }
 
-  return { send, check: (signal) => probe(openTransport(settings, deps), signal), close: connections.close }
+  return {
+    send,
+    check: (signal) => probe(openTransport(settings, deps), settings.topics, signal),
+    close: connections.close,
+  }
+}
+
+/** A token that was replaced early and is refused too is not replaced again. */
+const newTokenExpired: Outcome = {
+  kind: 'unavailable',
+  reason: reason(
+    'apns',
+    'ExpiredProviderToken',
+    '403 ExpiredProviderToken for a new token: check the clock of this server',
+    'new_token',
+  ),
+  minWait: 60,
+}
+
+/** A refusal of a credential that APNs accepted a moment ago will pass. */
+function outcomeOf({ outcome, passing }: ApnsResult, { valid }: Knowledge): Outcome {
+  return passing && valid && outcome.kind === 'misconfigured'
+    ? { kind: 'unavailable', reason: outcome.reason }
+    : outcome
 }
 
 export function originOf({ environment }: ApnsSettings, { urls }: TransportDeps): string {
@@ -165,21 +213,45 @@ const probePayload: ApnsPayload = {
   afterBadge: '"content-available":1}}',
 }
 
-/** Uses its own connection: APNs counts unknown devices per connection. */
-export async function probe(transport: Transport<ApnsPayload>, signal: AbortSignal): Promise<CheckResult> {
-  let outcome = { kind: 'unavailable', reason: ownReasons.no_result } as Outcome
-  const report = (_index: number, reported: Outcome) => {
-    outcome = reported
+/**
+ * Asks for every topic: one that APNs refuses does not show that the credential is wrong. Uses its own connection, because APNs counts
+ * unknown devices per connection.
+ */
+export async function probe(
+  transport: Transport<ApnsPayload>,
+  topics: readonly string[],
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const outcomes = topics.map((): Outcome => ({ kind: 'unavailable', reason: ownReasons.no_result }))
+  const recipients = topics.map((bundleId) => ({ deviceId: 0, token: noDevice, bundleId }))
+  const report = (index: number, outcome: Outcome) => {
+    outcomes[index] = outcome
   }
   try {
-    await transport.send(probePayload, [{ deviceId: 0, token: noDevice }], { signal, report })
+    await transport.send(probePayload, recipients, { signal, report })
   } catch {
     return { ok: false, problem: 'the check was stopped before APNs replied', temporary: true }
   } finally {
     await transport.close()
   }
-  if (outcome.kind === 'accepted' || outcome.kind === 'gone') return { ok: true }
-  return failedCheck('APNs', outcome, outcome.kind === 'unavailable' || outcome.kind === 'throttled')
+  return readProbe(topics, outcomes)
+}
+
+function readProbe(topics: readonly string[], outcomes: readonly Outcome[]): CheckResult {
+  const refused = topics.filter((_, index) => {
+    const outcome = outcomes[index]!
+    return outcome.kind === 'rejected' && topicRefusals.has(outcome.reason.code)
+  })
+  const failed = outcomes.find(
+    ({ kind }, index) => kind !== 'accepted' && kind !== 'gone' && !refused.includes(topics[index]!),
+  )
+  if (failed) return failedCheck('APNs', failed)
+  if (refused.length === 0) return { ok: true }
+  const named = `APNs accepts the credential, but not for ${refused.join(', ')}`
+  const advice =
+    'correct app_id or extra.bundle_ids, or allow the bundle id for the key in the Apple developer account'
+  if (refused.length === topics.length) return { ok: false, problem: `${named}: ${advice}`, temporary: true }
+  return { ok: true, warnings: [`${named}: ${advice}.`] }
 }
 
 /** Without this check the TLS handshake would fail, which looks like an outage of APNs. */

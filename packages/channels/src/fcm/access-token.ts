@@ -5,8 +5,9 @@ import type { MintedSession } from '../channel.ts'
 import { sessionKey } from '../shared/access-token.ts'
 import { type HttpReply, joinUrl, parseObject, retryAfterSeconds } from '../shared/http.ts'
 import type { HttpClient } from '../shared/http-client.ts'
-import { CallRefused, failureOutcome } from '../shared/outcome.ts'
+import { CallRefused, unknownCodeTries } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
+import { outagePause } from './classify.ts'
 import type { FcmSettings } from './settings.ts'
 
 // https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests
@@ -38,10 +39,9 @@ export async function mintAccessToken(
   const token = body?.access_token
   if (typeof token !== 'string' || !token)
     throw new CallRefused({
-      kind: 'misconfigured',
-      reason: ownReasons.vendor_reply_unreadable(
-        'token endpoint: the reply has no access_token, as for an unknown scope',
-      ),
+      kind: 'unavailable',
+      reason: ownReasons.vendor_reply_unreadable('token endpoint: the reply has no access_token'),
+      minWait: outagePause,
     })
   const seconds = typeof body?.expires_in === 'number' ? body.expires_in : lifeSeconds
   const expiresAt = nowMs + seconds * 1000
@@ -63,20 +63,27 @@ function refusal(reply: HttpReply, body: Record<string, unknown> | undefined, no
   const code = typeof body?.error === 'string' && /^\w{1,64}$/.test(body.error) ? body.error : undefined
   const text = `token endpoint: ${reply.status} ${code ?? 'without a code'}`
   const because = (more = '') => reason('fcm', code ?? `oauth_${reply.status}`, text + more)
-  if (reply.status === 429) {
-    const retryAfter = retryAfterSeconds(reply.headers, nowMs) ?? 60
-    return { kind: 'throttled', reason: because(), retryAfter }
-  }
-  if (reply.status >= 500) return failureOutcome('unavailable', because(), reply, nowMs)
-  const hint = hintOf(typeof body?.error_description === 'string' ? body.error_description : '')
-  return { kind: 'misconfigured', reason: because(hint && `: ${hint}`) }
+  const retryAfter = retryAfterSeconds(reply.headers, nowMs)
+  if (reply.status === 429) return { kind: 'throttled', reason: because(), retryAfter, minWait: 60 }
+  const later = { kind: 'unavailable', retryAfter, minWait: outagePause } as const
+  if (reply.status >= 500 || code === undefined) return { ...later, reason: because() }
+  const description = typeof body?.error_description === 'string' ? body.error_description : ''
+  const { hint, ofCredential = false } = causeOf(description)
+  const why = because(hint && `: ${hint}`)
+  if (code === 'invalid_scope' || (code === 'invalid_grant' && ofCredential))
+    return { kind: 'misconfigured', reason: why }
+  return code === 'invalid_grant'
+    ? { ...later, reason: why }
+    : { ...later, reason: why, maxTries: unknownCodeTries }
 }
 
-/** Explains causes that Google distinguishes only in its description. */
-function hintOf(description: string): string | undefined {
-  if (/signature/i.test(description)) return 'the key was deleted or belongs to another account'
-  if (/account not found/i.test(description)) return 'the service account was deleted'
-  if (/short-lived|timeframe/i.test(description)) return 'check the clock of this server'
-  if (/audience/i.test(description)) return 'the audience is wrong'
-  return undefined
+/** Causes that Google distinguishes only in its description. An unknown description is about the key or the account. */
+function causeOf(description: string): { hint?: string; ofCredential?: boolean } {
+  if (/signature/i.test(description))
+    return { hint: 'the key was deleted or belongs to another account', ofCredential: true }
+  if (/account not found/i.test(description))
+    return { hint: 'the service account was deleted', ofCredential: true }
+  if (/short-lived|timeframe/i.test(description)) return { hint: 'check the clock of this server' }
+  if (/audience/i.test(description)) return { hint: 'the audience is wrong' }
+  return { ofCredential: true }
 }

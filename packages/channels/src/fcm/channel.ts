@@ -2,7 +2,7 @@ import type { ChannelAdapter } from '../channel.ts'
 import { fromCard } from '../shared/from-card.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
-import { type FcmPayload, mapPayload } from './payload.ts'
+import { type FcmPayload, mapPayload, notes } from './payload.ts'
 import { type FcmSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
 
@@ -10,6 +10,7 @@ export const adapter: ChannelAdapter<FcmSettings, FcmPayload> = {
   ...fromCard(card),
   readSettings,
   mapPayload,
+  notes,
   checkToken,
   open: (settings, deps) =>
     lazyTransport(async () => {

@@ -1,79 +1,97 @@
 import type { Outcome, Reason } from '@herald/domain'
+import { unknownCodeTries, vendorText } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
+import { refusalsToStop } from '../shared/refusals-in-a-row.ts'
 
 /** One reply of the send API. */
 export type FcmReply = { status: number; body: string; retryAfter?: number }
-/** `projectKnown`: this project has replied to a send before. */
-type KnownReply = FcmReply & { projectKnown: boolean }
 
 export type FcmResult = {
   outcome: Outcome
   /** Retry once with a new access token. */
   tokenRefused?: boolean
-  /** The reply shows that the project exists. */
-  fromProject?: boolean
+  /**
+   * All other devices may get the same reply, and Google counts refusals against the quota: after this number of such replies in a row
+   * the others are not sent.
+   */
+  stopsAfter?: number
 }
 
-const accepted: FcmResult = { outcome: { kind: 'accepted' }, fromProject: true }
+const accepted: FcmResult = { outcome: { kind: 'accepted' } }
 
-/** Seconds to wait when the reply has no Retry-After, from Google's documentation. */
+/** Shortest pauses in seconds, from Google's documentation. */
 const quotaPause = 60
 export const outagePause = 10
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
-export function classify(reply: KnownReply): FcmResult {
+export function classify(reply: FcmReply): FcmResult {
   if (reply.status === 200) return accepted
   const error = readError(reply.body)
-  return {
-    outcome: outcomeOf(reply, error),
-    tokenRefused: reply.status === 401 && error.fcmCode === undefined,
-    fromProject: error.fcmCode !== undefined,
-  }
+  const outcome = outcomeOf(reply, error)
+  const tokenRefused = reply.status === 401 && error.fcmCode === undefined
+  if (outcome.kind === 'misconfigured') return { outcome, stopsAfter: 1 }
+  const isRefusal = tokenRefused || outcome.kind === 'throttled' || (reply.status === 403 && !error.fcmCode)
+  return { outcome, ...(tokenRefused && { tokenRefused }), ...(isRefusal && { stopsAfter: refusalsToStop }) }
 }
 
-function outcomeOf(reply: KnownReply, error: FcmError): Outcome {
-  const { status, retryAfter } = reply
+function outcomeOf({ status, retryAfter }: FcmReply, error: FcmError): Outcome {
   const code = error.fcmCode ?? error.status
   const text = `${status} ${code ?? 'without a code'}`
   const because = (more = '', detail?: string) => reason('fcm', code ?? `http_${status}`, text + more, detail)
-  const why = because()
+  const outage = (): Outcome => ({ kind: 'unavailable', reason: because(), retryAfter, minWait: outagePause })
   switch (code) {
     case 'INVALID_ARGUMENT':
       return outcomeOfArgument(error, (detail) =>
         because(detail && ` ${detail}`, detail?.replaceAll(' ', '_')),
       )
     case 'UNREGISTERED':
+    case 'UNREGISTERED_FID':
     case 'SENDER_ID_MISMATCH':
-      return { kind: 'gone', reason: why }
+      return { kind: 'gone', reason: because() }
     // The APNs or web push key in Firebase is invalid. That concerns only Apple and web targets, so the channel must not be
-    // disabled for all Android devices.
+    // closed for all Android devices. The second is its older name.
     case 'THIRD_PARTY_AUTH_ERROR':
-      return { kind: 'rejected', reason: why }
+    case 'APNS_AUTH_ERROR':
+      return {
+        kind: 'rejected',
+        reason: because(': Firebase has no valid APNs or web push key for this app'),
+      }
     case 'QUOTA_EXCEEDED':
     case 'RESOURCE_EXHAUSTED':
-      return { kind: 'throttled', reason: why, retryAfter: retryAfter ?? quotaPause }
+      return { kind: 'throttled', reason: because(), retryAfter, minWait: quotaPause }
+    // Google also refuses valid accounts so for a while; a deleted key shows at the token endpoint.
     case 'UNAUTHENTICATED':
+      return {
+        kind: 'unavailable',
+        reason: error.detail ? because(` ${error.detail}`, error.detail) : because(),
+        minWait: outagePause,
+      }
     case 'PERMISSION_DENIED':
-      return { kind: 'misconfigured', reason: error.detail ? because(` ${error.detail}`, error.detail) : why }
+      return error.detail
+        ? { kind: 'misconfigured', reason: because(` ${error.detail}${hintOf(error.detail)}`, error.detail) }
+        : outage()
     case 'UNAVAILABLE':
     case 'INTERNAL':
-      return { kind: 'unavailable', reason: why, retryAfter, minWait: outagePause }
+    case 'CANCELLED':
+      return outage()
+    // Neither the token nor the project is named, so neither is given up.
     case 'NOT_FOUND':
-      return outcomeOfMissing(reply, because(': no such project, or the wrong URL'), 'rejected')
+      return { kind: 'rejected', reason: because(': no such project, or the wrong URL') }
   }
-  if (status === 429) return { kind: 'throttled', reason: why, retryAfter: retryAfter ?? quotaPause }
-  if (status === 401 || status === 403) return { kind: 'misconfigured', reason: why }
-  if (status >= 500) return { kind: 'unavailable', reason: why, retryAfter, minWait: outagePause }
-  if (status === 404) return outcomeOfMissing(reply, why, 'unavailable')
-  return { kind: 'rejected', reason: why }
+  if (status === 429) return { kind: 'throttled', reason: because(), retryAfter, minWait: quotaPause }
+  if (status >= 500 || status === 408) return outage()
+  if (status === 413 || status === 414 || status === 431) return { kind: 'rejected', reason: because() }
+  // Without a code the reply may be that of a gateway.
+  if (code === undefined && (status === 401 || status === 403 || status === 407)) return outage()
+  const said = vendorText(error.message)
+  return { kind: 'unavailable', reason: because(said && `: ${said}`), maxTries: unknownCodeTries }
 }
 
-/**
- * A 404 that does not mention the token never retires it. If the project has replied before, it is treated as temporary;
- * otherwise the project id or the URL is wrong.
- */
-function outcomeOfMissing(reply: KnownReply, reason: Reason, known: 'rejected' | 'unavailable'): Outcome {
-  return { kind: reply.projectKnown ? known : 'misconfigured', reason }
+function hintOf(detail: string): string {
+  if (detail === 'SERVICE_DISABLED') return ': enable the Firebase Cloud Messaging API in Google Cloud'
+  if (detail === 'IAM_PERMISSION_DENIED')
+    return ': the account lacks cloudmessaging.messages.create, or the project id is wrong'
+  return ''
 }
 
 /** The message alone is not enough, because Google rewords it: there must be an FCM code or the name of the field. */

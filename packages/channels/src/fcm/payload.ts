@@ -36,14 +36,39 @@ export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsu
   const texts = textsOf(task)
   if (task.message.type !== 'cmd' && !texts.title && !texts.body)
     return { unsupported: 'FCM needs a title or a body' }
-  const size = (candidate: Texts) => sizeOf(writeMessage(task, settings, candidate))
+  const shown = withFittingPicture(task, settings, texts)
+  const size = (candidate: Texts) => sizeOf(writeMessage(shown, settings, candidate))
   const fitted = fitTexts(texts, ['body', 'title'], size, maxBytes)
   if (!fitted)
     return { unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes even with its texts cut` }
   return {
     beforeToken: '{"message":{"token":',
-    afterToken: `,${JSON.stringify(writeMessage(task, settings, fitted)).slice(1)}}`,
+    afterToken: `,${JSON.stringify(writeMessage(shown, settings, fitted)).slice(1)}}`,
   }
+}
+
+/** What FCM does not carry of the message. */
+export function notes(task: Task, settings: FcmSettings): string[] {
+  const { message } = task
+  const found: string[] = []
+  const { click } = androidView(message, 'fcm')
+  if (message.type !== 'cmd' && click.kind === 'intent')
+    found.push(
+      actionOf(click.intent) === undefined
+        ? 'A tap opens the start page of the app: FCM opens an intent only by its action=, which this one lacks. The app can open data.intent itself.'
+        : 'A tap opens the activity whose intent filter has the action= of the intent; FCM ignores its component=.',
+    )
+  if (message.type !== 'cmd' && clearsBadge(message))
+    found.push('FCM cannot clear the badge; the app gets data.badge "0".')
+  if (message.attachmentUrl && !withFittingPicture(task, settings, textsOf(task)).message.attachmentUrl)
+    found.push(`The picture is left out, because the message would exceed ${maxBytes} bytes.`)
+  return found
+}
+
+/** The task without its attachment if the message would be too large with it: a picture gives way to the texts. */
+function withFittingPicture(task: Task, settings: FcmSettings, texts: Texts): Task {
+  if (sizeOf(writeMessage(task, settings, texts)) <= maxBytes) return task
+  return { ...task, message: { ...task.message, attachmentUrl: undefined } }
 }
 
 /** The whole body for one recipient. */
@@ -80,15 +105,25 @@ function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessa
 function notificationOf({ taskId, message }: Task): AndroidNotification {
   const { sound, channelId, click } = androidView(message, 'fcm')
   return {
-    sound,
+    sound: sound && resourceName(sound),
     channel_id: channelId,
     image: message.type === 'image' ? message.attachmentUrl : undefined,
-    click_action: click.kind === 'intent' ? parseIntentUri(click.intent)?.fields.get('action') : undefined,
+    click_action: click.kind === 'intent' ? actionOf(click.intent) : undefined,
     tag: `t${taskId}`,
     // For FCM, 0 means that the launcher counts, so a badge of 0 is sent in the data instead.
     notification_count:
       message.badge.kind === 'set' && message.badge.count > 0 ? message.badge.count : undefined,
   }
+}
+
+/** Android looks for a resource of this name in res/raw: without folder and extension, which other vendors require. */
+function resourceName(sound: string): string | undefined {
+  return sound.replace(/^.*\//s, '').replace(/\.[^.]*$/, '') || undefined
+}
+
+/** The only part of an intent that FCM opens. */
+function actionOf(intent: string): string | undefined {
+  return parseIntentUri(intent)?.fields.get('action')
 }
 
 /** All values are strings. The extras of an intent come first, so that they cannot overwrite our fields. */
@@ -103,7 +138,8 @@ function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string>
   data.task_id = String(taskId)
   if (message.type === 'cmd') Object.assign(data, { type: 'cmd' }, visibleOf(texts))
   else if (clearsBadge(message)) data.badge = '0'
-  if (message.attachmentUrl) data.attachment_url = message.attachmentUrl
+  // A picture is in the notification already, and the data counts towards the same limit.
+  if (message.attachmentUrl && message.type !== 'image') data.attachment_url = message.attachmentUrl
   if (message.ext !== undefined) data.ext = message.ext
   if (message.showEnd !== undefined) data.show_end_time = String(message.showEnd)
   return data

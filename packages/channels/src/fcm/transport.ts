@@ -4,8 +4,10 @@ import { abortWith } from '../shared/abort.ts'
 import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
 import { accessTokenKey, mintAccessToken } from './access-token.ts'
-import { classify, outagePause } from './classify.ts'
+import { classify, type FcmResult, outagePause } from './classify.ts'
+import { followDenials } from './denials.ts'
 import type { FcmPayload } from './payload.ts'
 import { type FcmCall, type OpenFcmSender, openMulticastSender } from './sender.ts'
 import type { FcmSettings } from './settings.ts'
@@ -23,7 +25,7 @@ export function openTransport(
   const session = cacheSession(deps)
   const key = accessTokenKey(settings)
   const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
-  let projectKnown = false
+  const denials = followDenials(deps.now)
 
   /** One request per body. Returns those whose access token was refused; reports them instead if `last`. */
   async function round(
@@ -36,7 +38,13 @@ export function openTransport(
     const retry: number[] = []
     const stop = new AbortController()
     const unlink = abortWith(stop, context.signal)
-    let stoppedBy: Outcome | undefined
+    const refusals = countInARow()
+    let isValid = false
+    let stoppedBy: FcmResult | undefined
+    const settle = (index: number, { outcome, tokenRefused }: FcmResult) => {
+      if (tokenRefused && !last) retry.push(index)
+      else context.report(index, outcome)
+    }
     try {
       await sender.post({
         accessToken,
@@ -44,23 +52,22 @@ export function openTransport(
         body: bodies.write(indexes),
         signal: stop.signal,
         onReply(at, reply) {
-          const { outcome, tokenRefused, fromProject } = classify({ ...reply, projectKnown })
-          projectKnown ||= fromProject === true
-          if (tokenRefused && !last) {
-            retry.push(indexes[at]!)
-            return
-          }
-          // All other devices would get the same reply, and Google counts refusals against the quota.
-          if (outcome.kind === 'misconfigured' && !stoppedBy) {
-            stoppedBy = outcome
+          const result = classify(reply)
+          const { outcome, stopsAfter } = result
+          isValid ||= outcome.kind === 'accepted'
+          const inARow = refusals.note(stopsAfter !== undefined)
+          // After an accepted message, a single refusal does not concern all.
+          if (stopsAfter !== undefined && !stoppedBy && inARow >= (isValid ? refusalsToStop : stopsAfter)) {
+            stoppedBy = result
             stop.abort()
           }
-          context.report(indexes[at]!, outcome)
+          settle(indexes[at]!, result)
         },
         onFailure(at, reason) {
           // When the process stops, the recipients stay unreported, which the runner treats as unknown.
           if (context.signal.aborted) return
-          context.report(indexes[at]!, stoppedBy ?? { kind: 'unavailable', reason, minWait: outagePause })
+          const lost: Outcome = { kind: 'unavailable', reason, minWait: outagePause }
+          settle(indexes[at]!, stoppedBy ?? { outcome: lost })
         },
       })
     } finally {
@@ -100,8 +107,7 @@ export function openTransport(
     } catch {
       return { ok: false, problem: 'the check was stopped before FCM replied', temporary: true }
     }
-    if (outcome.kind === 'accepted') return { ok: true }
-    return failedCheck('FCM', outcome, outcome.kind === 'unavailable' || outcome.kind === 'throttled')
+    return outcome.kind === 'accepted' ? { ok: true } : failedCheck('FCM', outcome)
   }
 
   return {
@@ -111,7 +117,7 @@ export function openTransport(
         slot: (at) => JSON.stringify(recipients[indexes[at]!]!.token),
         after: payload.afterToken,
       })
-      return sendBodies({ count: recipients.length, write }, context)
+      return sendBodies({ count: recipients.length, write }, denials.watch(context))
     },
     check,
     async close() {

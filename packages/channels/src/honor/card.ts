@@ -50,6 +50,6 @@ export const card = {
     },
   },
   // Aggregators report 3000 devices per second and app; Honor documents no limit.
-  limits: { tokensPerCall: 1000, devicesPerSecond: 3000, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

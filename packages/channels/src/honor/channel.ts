@@ -3,6 +3,7 @@ import { fromCard } from '../shared/from-card.ts'
 import { checkOpaqueToken } from '../shared/identifiers.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
+import { notes } from './notes.ts'
 import { type HonorPayload, mapPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { type HonorSettings, readSettings } from './settings.ts'
@@ -10,6 +11,7 @@ import { type HonorSettings, readSettings } from './settings.ts'
 export const adapter: ChannelAdapter<HonorSettings, HonorPayload> = {
   ...fromCard(card),
   readSettings,
+  notes,
   mapPayload,
   checkToken: checkOpaqueToken,
   open: (settings, deps) =>

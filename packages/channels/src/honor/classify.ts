@@ -1,40 +1,44 @@
 import { accepted, type Outcome } from '@herald/domain'
 import { type HttpReply, parseObject } from '../shared/http.ts'
-import { type FailureKind, failureOutcome } from '../shared/outcome.ts'
+import {
+  type FailureKind,
+  failureOutcome,
+  outcomeOfBareStatus,
+  unknownCodeTries,
+  vendorText,
+} from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 
 type Row = readonly [kind: FailureKind, text: string]
 
 /**
- * Codes of the reply. Honor has not published a complete table; these are the codes of Huawei's API, which Honor's derives from.
+ * Codes of the reply. Honor has not published a complete table; these are the codes of Huawei's API, which Honor's derives from,
+ * and those that equal an HTTP status. None of them is certain enough to close the certificate.
  * https://developer.honor.com/cn/docs/11002/reference/downlink-message
  */
 const byCode: Readonly<Record<number, Row>> = {
-  80100001: ['rejected', 'parameter error'],
-  80100003: ['rejected', 'message structure wrong'],
-  80100004: ['rejected', 'ttl already past'],
-  80100016: ['rejected', 'forbidden words'],
-  80200001: ['misconfigured', 'access token wrong'],
-  80200003: ['misconfigured', 'access token expired'],
-  80300002: ['misconfigured', 'app may not push'],
-  80300007: ['gone', 'all tokens invalid'],
-  80300008: ['rejected', 'body too large'],
-  80300010: ['rejected', 'too many tokens'],
-  81000001: ['unavailable', 'internal error'],
-}
-
-/** By HTTP status, or by a code that equals one. */
-const byStatus: Readonly<Record<number, Row>> = {
   400: ['rejected', 'parameters wrong'],
-  401: ['misconfigured', 'access token refused'],
-  403: ['misconfigured', 'app not allowed'],
-  404: ['misconfigured', 'wrong path or app id'],
+  401: ['unavailable', 'access token refused'],
+  403: ['rejected', 'app not allowed: compare app id and client id, enable push in the console'],
+  // Some clients read it as a dead token; keeping the token is safe in both cases.
+  404: ['rejected', 'wrong app id, or a token that no longer exists'],
   413: ['rejected', 'body too large'],
   429: ['throttled', 'too many requests'],
   500: ['unavailable', 'server error'],
   502: ['unavailable', 'server error'],
   503: ['throttled', 'flow control'],
   504: ['unavailable', 'server error'],
+  80100001: ['rejected', 'parameter error'],
+  80100003: ['rejected', 'message structure wrong'],
+  80100004: ['rejected', 'ttl already past'],
+  80100016: ['rejected', 'forbidden words'],
+  80200001: ['unavailable', 'access token wrong'],
+  80200003: ['unavailable', 'access token expired'],
+  80300002: ['rejected', 'app may not push: enable push in the console, compare the app id'],
+  80300007: ['gone', 'all tokens invalid'],
+  80300008: ['rejected', 'body too large'],
+  80300010: ['rejected', 'too many tokens'],
+  81000001: ['unavailable', 'internal error'],
 }
 
 /** Sources differ on the success code, so all three are accepted. */
@@ -56,14 +60,12 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   if (!body || code === undefined)
     return { outcomeOf: everyone(byHttp(reply, nowMs)), tokenRefused: reply.status === 401 }
   if (tokenRefusals.has(code) || reply.status === 401) {
-    const row = byCode[code] ?? byStatus[401]!
-    return {
-      outcomeOf: everyone({ kind: row[0], reason: reason('honor', code, row[1]) }),
-      tokenRefused: true,
-    }
+    const row = tokenRefusals.has(code) ? byCode[code]! : byCode[401]!
+    const outcome = failureOutcome(row[0], reason('honor', code, row[1]), reply, nowMs)
+    return { outcomeOf: everyone(outcome), tokenRefused: true }
   }
   const data = isObject(body.data) ? body.data : {}
-  const rest = restOf(reply, code, data.sendResult, nowMs)
+  const rest = restOf(reply, code, body, data.sendResult, nowMs)
   const listed = new Map<string, Outcome>()
   const listedIn = (list: string) => reason('honor', code, `listed in ${list}`, list)
   for (const token of strings(data.failTokens))
@@ -73,16 +75,33 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   return { outcomeOf: (token) => listed.get(token) ?? rest, tokenRefused: false }
 }
 
-function restOf(reply: HttpReply, code: number, sendResult: unknown, nowMs: number): Outcome {
+function restOf(
+  reply: HttpReply,
+  code: number,
+  { message }: Record<string, unknown>,
+  sendResult: unknown,
+  nowMs: number,
+): Outcome {
   const sent = reply.status >= 200 && reply.status < 300 && sendResult !== false
-  if (sent && (successes.has(code) || code === partial)) return accepted
+  const isSuccess = successes.has(code) || code === partial
+  if (sent && isSuccess) return accepted
   // A success code that sendResult or the status contradicts: nothing was accepted, so a retry notifies nobody twice.
-  if (successes.has(code) || code === partial)
-    return reply.status < 300
-      ? failureOutcome('unavailable', reason('honor', code, 'without sendResult'), reply, nowMs)
-      : byHttp(reply, nowMs)
-  const row: Row = byCode[code] ?? byStatus[code] ?? ['unavailable', 'unknown code']
-  return failureOutcome(row[0], reason('honor', code, row[1]), reply, nowMs)
+  if (isSuccess && reply.status >= 300) return byHttp(reply, nowMs)
+  const row = isSuccess ? undefined : byCode[code]
+  if (row) return failureOutcome(row[0], reason('honor', code, row[1]), reply, nowMs)
+  const text = isSuccess ? 'sendResult is false' : `unknown code ${vendorText(message)}`.trim()
+  return { kind: 'unavailable', reason: reason('honor', code, text), maxTries: unknownCodeTries }
+}
+
+/** The words of the token endpoint that concern the credentials. */
+const credentialRefusals = new Set(['invalid_client', 'unauthorized_client'])
+
+/** Whether the token endpoint refused in its own words, as opposed to a gateway or a path that is not served. */
+export function refusesCredentials(reply: HttpReply): boolean {
+  const error = parseObject(reply.text)?.error
+  return (
+    reply.status >= 400 && reply.status < 500 && typeof error === 'string' && credentialRefusals.has(error)
+  )
 }
 
 /** Pure. Returns the outcome of a send that got no access token. */
@@ -91,17 +110,18 @@ export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   const error = parseObject(reply.text)?.error
   const word = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : 'no access token'
   const because = (text: string) => reason('honor', `oauth_${status}`, `oauth ${status} ${text}`)
+  if (refusesCredentials(reply)) return { kind: 'misconfigured', reason: because(word) }
   if (status === 429) return failureOutcome('throttled', because('too many token requests'), reply, nowMs)
-  if (status >= 400 && status < 500) return { kind: 'misconfigured', reason: because(word) }
   return failureOutcome('unavailable', because(word), reply, nowMs)
 }
 
+/** Without a code of Honor's the reply may come from a gateway. */
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
-  const other: Row =
-    status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'the reply is not JSON']
-  const row = byStatus[status] ?? other
-  return failureOutcome(row[0], reason('honor', `http_${status}`, `HTTP ${status} ${row[1]}`), reply, nowMs)
+  if (status === 503)
+    return failureOutcome('throttled', reason('honor', 'http_503', 'HTTP 503 flow control'), reply, nowMs)
+  const unreadable = reason('honor', `http_${status}`, `HTTP ${status} the reply is not JSON`)
+  return outcomeOfBareStatus('honor', reply, nowMs) ?? { kind: 'unavailable', reason: unreadable }
 }
 
 function everyone(outcome: Outcome): () => Outcome {

@@ -1,13 +1,14 @@
 import { androidView, type Click, type MessageClass, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import {
+  type AttachmentPlace,
+  attachmentPlace,
   clampBadge,
   clientData,
-  fitNotification,
-  httpsPicture,
   passThroughData,
   timeLeft,
 } from '../shared/payload-parts.ts'
+import { fitTexts } from '../shared/texts.ts'
 import type { HonorSettings } from './settings.ts'
 
 /**
@@ -62,23 +63,40 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
   if (!shown) return noText
   // Honor has neither custom channels nor sounds: both depend on importance.
   const { click } = androidView(message, 'honor')
-  const image = httpsPicture(message)
-  const data = clientData(task, { attachment_url: image ? undefined : message.attachmentUrl })
-  const write = ({ title, body, bigText }: Readonly<Record<'title' | 'body' | 'bigText', string>>) =>
-    envelope(task, settings, data, {
+  const importance = importanceIn(task, settings)
+  const write = ({ title, body }: Texts, isBig: boolean, { image, inData }: AttachmentPlace) =>
+    envelope(task, settings, clientData(task, { attachment_url: inData }), {
       title,
       body,
       clickAction: clickAction(click),
       image,
-      ...(bigText && { style: 1, bigTitle: title, bigBody: bigText }),
-      importance:
-        message.honor.importance ??
-        settings.classes[task.messageClass].importance ??
-        importanceOf[task.messageClass],
+      ...(isBig && { style: 1, bigTitle: title, bigBody: body }),
+      importance,
       badge: badgeOf(task, settings),
       notifyId: replaceKey(task.taskId),
     })
-  return fitNotification(shown, message.bigText, write, sizeOf, maxBytes) ?? tooLarge
+  const fit = (texts: Texts, isBig: boolean) => {
+    const whole = write(texts, isBig, attachmentPlace(message, showsPictures(importance)))
+    if (sizeOf(whole) <= maxBytes) return { payload: whole, body: texts.body }
+    const sizeOfCut = (tried: Texts) => sizeOf(write(tried, isBig, {}))
+    const cut = fitTexts(texts, ['body', 'title'], sizeOfCut, maxBytes)
+    return cut && { payload: write(cut, isBig, {}), body: cut.body }
+  }
+  // Honor wants the big text as body too. If it had to be cut to less than the message's own body, that one says more.
+  const big = message.bigText ? fit({ title: shown.title, body: message.bigText }, true) : undefined
+  if (big && big.body.length >= Math.min(shown.body.length, message.bigText!.length)) return big.payload
+  return fit(shown, false)?.payload ?? tooLarge
+}
+
+type Texts = Readonly<Record<'title' | 'body', string>>
+
+export function importanceIn({ message, messageClass }: Task, { classes }: HonorSettings): string {
+  return message.honor.importance ?? classes[messageClass].importance ?? importanceOf[messageClass]
+}
+
+/** Honor refuses pictures in marketing messages. */
+export function showsPictures(importance: string): boolean {
+  return importance !== 'LOW'
 }
 
 function envelope(

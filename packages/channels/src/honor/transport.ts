@@ -9,7 +9,8 @@ import {
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
-import { classifyAuth, classifySend } from './classify.ts'
+import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { classifyAuth, classifySend, refusesCredentials } from './classify.ts'
 import type { HonorPayload } from './payload.ts'
 import type { HonorSettings } from './settings.ts'
 
@@ -25,8 +26,14 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
     async send(payload, recipients, { signal, report }) {
       // A token listed twice would be notified twice.
       const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-      const outcomeOf = await outcomesOf(payload, [...byToken.keys()], signal)
-      for (const [token, indexes] of byToken) for (const index of indexes) report(index, outcomeOf(token))
+      const sendPart = async (tokens: readonly string[]): Promise<void> => {
+        const outcomeOf = await outcomesOf(payload, tokens, signal)
+        if (tokens.length > 1 && wasTooLarge(outcomeOf(tokens[0]!)))
+          for (const half of halvesOf(tokens)) await sendPart(half)
+        else
+          for (const token of tokens) for (const index of byToken.get(token)!) report(index, outcomeOf(token))
+      }
+      await sendPart([...byToken.keys()])
     },
     /** Honor cannot validate a request without sending it, so only the access token is checked. */
     async check(signal) {
@@ -80,10 +87,15 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
       const url = joinUrl(deps.urls.honorAuth, path)
       return requestClientCredentials(http, url, settings.clientId, settings.clientSecret, signal)
     }
-    let reply = await request(tokenPaths[0])
-    if (reply.status === 404) reply = await request(tokenPaths[1])
-    const minted = readAccessToken(reply, deps.now())
-    if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
-    return minted
+    const current = await request(tokenPaths[0])
+    const first = readAccessToken(current, deps.now())
+    if (first) return first
+    const mayBeOlderPath = !refusesCredentials(current) && current.status !== 429 && current.status < 500
+    const older = mayBeOlderPath ? await request(tokenPaths[1]) : undefined
+    const second = older && readAccessToken(older, deps.now())
+    if (second) return second
+    // A path that is not served says nothing about the credentials.
+    const telling = older && refusesCredentials(older) ? older : current
+    throw new CallRefused(classifyAuth(telling, deps.now()))
   }
 }

@@ -7,75 +7,107 @@ import { CallRefused } from '../shared/outcome.ts'
 import { classifyAuth } from './classify.ts'
 import type { V2Body } from './payload-v2.ts'
 import type { V3Body } from './payload-v3.ts'
+import { type Reductions, v2Reductions, v3Reductions } from './reductions.ts'
 import type { ServiceAccount } from './service-account.ts'
-import type { HuaweiSettings } from './settings.ts'
+import type { HuaweiSettings, OAuthClient } from './settings.ts'
 
 /** One version of the send API: how to authenticate and how to send. */
-export type ApiVersion<Body> = {
-  /** Session key of its access token. */
-  key: string
-  mint(signal?: AbortSignal): Promise<MintedSession>
+export type ApiVersion<Body> = Login & {
   tokensPerRequest(body: Body): number
   post(accessToken: string, body: Body, tokens: readonly string[], signal: AbortSignal): Promise<HttpReply>
-  /** The same message with NORMAL urgency; undefined if it does not use HIGH. */
-  withNormalUrgency(body: Body): Body | undefined
+  /** The message counts towards the daily limit of test messages. */
+  isTest(body: Body): boolean
+  reductions: Reductions<Body>
   /** A body for the credentials check, which sends it to a token that does not exist. */
   probe: Body
 }
 
-/** v1 has the app in its path, v2 the project; body and access token are the same. */
+/** Makes access tokens. `key` is the session key under which they are shared. */
+type Login = { key: string; mint(signal?: AbortSignal): Promise<MintedSession> }
+
+/** Base URLs of the certificate's region. */
+type Hosts = { send: string; auth: string }
+
+export function hostsOf({ region }: HuaweiSettings, { urls }: TransportDeps): Hosts {
+  const usual = { send: urls.huawei, auth: urls.huaweiAuth }
+  if (region === 'cn') return usual
+  return { send: urls.huaweiIntl ?? usual.send, auth: urls.huaweiIntlAuth ?? usual.auth }
+}
+
+/** v1 has the app in its path, v2 the project; the body is the same, and both take an OAuth token or a JWT. */
 export function openV2(
-  credential: NonNullable<HuaweiSettings['v2']>,
+  { client, account }: HuaweiSettings,
+  hosts: Hosts,
   http: HttpClient,
   deps: TransportDeps,
 ): ApiVersion<V2Body> {
-  const { clientId, clientSecret, projectId } = credential
-  const path = projectId ? `/v2/${projectId}/messages:send` : `/v1/${clientId}/messages:send`
+  const projectId = client ? client.projectId : account!.projectId
+  const path = projectId ? `/v2/${projectId}/messages:send` : `/v1/${client!.clientId}/messages:send`
   return {
-    key: sessionKey('oauth', clientId, clientSecret),
-    async mint(signal) {
-      const url = joinUrl(deps.urls.huaweiAuth, '/oauth2/v3/token')
-      const reply = await requestClientCredentials(http, url, clientId, clientSecret, signal)
-      const minted = readAccessToken(reply, deps.now())
-      if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
-      return minted
-    },
+    ...(client ? oauthLogin(client, hosts, http, deps) : jwtLogin(account!, deps)),
     tokensPerRequest: () => 1000,
     post: (accessToken, body, tokens, signal) =>
       http.call({
-        url: joinUrl(deps.urls.huawei, path),
+        url: joinUrl(hosts.send, path),
         headers: headers(accessToken),
         body: JSON.stringify({ ...body, message: { ...body.message, token: tokens } }),
         signal,
       }),
-    withNormalUrgency(body) {
-      const { android } = body.message
-      if (android.urgency !== 'HIGH') return undefined
-      return { ...body, message: { ...body.message, android: { ...android, urgency: 'NORMAL' } } }
-    },
+    isTest: ({ message }) => message.android.target_user_type === 1,
+    reductions: v2Reductions,
     probe: { validate_only: true, message: { data: '{}', android: { ttl: '1s', bi_tag: 'check' } } },
   }
 }
 
-/** v3 takes a JWT that we sign, and the type of the push in a header. */
-export function openV3(account: ServiceAccount, http: HttpClient, deps: TransportDeps): ApiVersion<V3Body> {
+/** v3 takes a JWT only, and the type of the push in a header. */
+export function openV3(
+  account: ServiceAccount,
+  hosts: Hosts,
+  http: HttpClient,
+  deps: TransportDeps,
+): ApiVersion<V3Body> {
   return {
-    key: sessionKey('jwt', account.projectId, account.keyId, account.subAccount),
-    mint: async () => signJwt(account, deps.now()),
+    ...jwtLogin(account, deps),
     tokensPerRequest: ({ request }) => (request.pushOptions.testMessage ? 10 : 1000),
     post: (token, { pushType, request }, tokens, signal) =>
       http.call({
-        url: joinUrl(deps.urls.huawei, `/v3/${account.projectId}/messages:send`),
+        url: joinUrl(hosts.send, `/v3/${account.projectId}/messages:send`),
         headers: { ...headers(token), 'push-type': String(pushType) },
         body: JSON.stringify({ ...request, target: { token: tokens } }),
         signal,
       }),
-    withNormalUrgency: () => undefined,
+    isTest: ({ request }) => request.pushOptions.testMessage === true,
+    reductions: v3Reductions,
     // v3 has no validate_only.
     probe: {
       pushType: 6,
       request: { payload: { extraData: '{}' }, pushOptions: { ttl: 1, biTag: 'check' } },
     },
+  }
+}
+
+function oauthLogin(
+  { clientId, clientSecret }: OAuthClient,
+  hosts: Hosts,
+  http: HttpClient,
+  deps: TransportDeps,
+): Login {
+  return {
+    key: sessionKey('oauth', clientId, clientSecret),
+    async mint(signal) {
+      const url = joinUrl(hosts.auth, '/oauth2/v3/token')
+      const reply = await requestClientCredentials(http, url, clientId, clientSecret, signal)
+      const minted = readAccessToken(reply, deps.now())
+      if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
+      return minted
+    },
+  }
+}
+
+function jwtLogin(account: ServiceAccount, deps: TransportDeps): Login {
+  return {
+    key: sessionKey('jwt', account.projectId, account.keyId, account.subAccount),
+    mint: async () => signJwt(account, deps.now()),
   }
 }
 

@@ -1,5 +1,12 @@
 import type { Card } from '../card.ts'
-import { badgeClassField, label, serviceAccountFile, targetUserTypeField } from '../card-parts.ts'
+import {
+  badgeClassField,
+  label,
+  regionField,
+  regions,
+  serviceAccountFile,
+  targetUserTypeField,
+} from '../card-parts.ts'
 
 export const card = {
   name: 'huawei',
@@ -8,12 +15,26 @@ export const card = {
   inUps: true,
   defaultPlatform: 'android',
   separatesHarmony: true,
+  regions,
   addresses: {
     huawei: { setting: 'HERALD_HUAWEI_URL', about: 'Huawei', url: 'https://push-api.cloud.huawei.com' },
     huaweiAuth: {
       setting: 'HERALD_HUAWEI_AUTH_URL',
       about: 'Huawei’s token exchange',
       url: 'https://oauth-login.cloud.huawei.com',
+    },
+    // Huawei documents one host for all data storage locations; installations that were told another one set it.
+    huaweiIntl: {
+      setting: 'HERALD_HUAWEI_INTL_URL',
+      about: 'Huawei (overseas)',
+      url: 'https://push-api.cloud.huawei.com',
+      region: true,
+    },
+    huaweiIntlAuth: {
+      setting: 'HERALD_HUAWEI_INTL_AUTH_URL',
+      about: 'Huawei’s token exchange (overseas)',
+      url: 'https://oauth-login.cloud.huawei.com',
+      region: true,
     },
   },
   credentials: [
@@ -26,7 +47,7 @@ export const card = {
           kind: 'text',
           optional: true,
           flag: 'project-id',
-          about: 'project id; without it, the older API is used',
+          about: 'project id; without it, v1 of the API is used',
         },
         {
           to: 'app_secret',
@@ -43,7 +64,7 @@ export const card = {
           kind: 'file',
           optional: true,
           flag: 'service-account',
-          about: 'JSON key file of a service account, for the newest API',
+          about: 'JSON key file of a service account, needed for HarmonyOS 5 and later',
           file: serviceAccountFile,
         },
         {
@@ -76,6 +97,7 @@ export const card = {
           about: 'secret of the receipt configuration, which signs receipts',
         },
         targetUserTypeField,
+        regionField,
       ],
       example: '--client-id 104 --project-id 736 --client-secret-file secret.txt',
     },
@@ -94,13 +116,30 @@ export const card = {
     inheritsChannel: true,
     fields: {
       badge_class: badgeClassField,
-      category: { type: 'text', label: label.category },
-      importance: { type: 'choice', choices: ['LOW', 'NORMAL', 'HIGH'], label: label.importance },
-      urgency: { type: 'choice', choices: ['NORMAL', 'HIGH'], label: { en: 'Urgency', zh: '紧急程度' } },
+      category: {
+        type: 'text',
+        label: label.category,
+        about:
+          'Message category such as `IM` or `EXPRESS`; without one Huawei treats the message as marketing.',
+      },
+      importance: {
+        type: 'choice',
+        choices: ['LOW', 'NORMAL', 'HIGH'],
+        label: label.importance,
+        about:
+          'Android and HarmonyOS up to 4: `LOW` is silent. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`.',
+      },
+      urgency: {
+        type: 'choice',
+        choices: ['NORMAL', 'HIGH'],
+        label: { en: 'Urgency', zh: '紧急程度' },
+        about:
+          'Of cmd messages. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`.',
+      },
     },
   },
   // Huawei's limit in devices per second is monthly users × a factor by industry × 0.00072, and at least 6000. Only the minimum
   // is known here.
-  limits: { tokensPerCall: 1000, devicesPerSecond: 6000, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 1000, devicesPerSecond: 6000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

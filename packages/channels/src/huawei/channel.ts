@@ -6,10 +6,13 @@ import { card } from './card.ts'
 import { type HuaweiPayload, mapPayload } from './payload.ts'
 import { callbackHeader, readCallback } from './receipt.ts'
 import { type HuaweiSettings, readSettings } from './settings.ts'
+import { notes, warnings } from './warnings.ts'
 
 export const adapter: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
   ...fromCard(card),
   readSettings,
+  warnings,
+  notes,
   mapPayload,
   checkToken: checkOpaqueToken,
   open: (settings, deps) =>

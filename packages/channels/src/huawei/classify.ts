@@ -1,12 +1,19 @@
 import { accepted, type Outcome, type Reason } from '@herald/domain'
 import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
-import { type FailureKind, failureOutcome } from '../shared/outcome.ts'
+import {
+  type FailureKind,
+  failureOutcome,
+  outcomeOfBareStatus,
+  unknownCodeTries,
+  vendorText,
+} from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 
 type Row = readonly [kind: FailureKind, text: string]
 
 /**
- * Codes of the send reply. The code decides, whatever the HTTP status.
+ * Codes of the send reply. The code decides, whatever the HTTP status. Only codes that concern every device and every message of
+ * the app are `misconfigured`.
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-api-0000001050986197 (v1, v2)
  * https://developer.huawei.com/consumer/cn/doc/harmonyos-references/push-scenariozed-api-resp-code (v3)
  */
@@ -20,72 +27,101 @@ const byCode: Readonly<Record<string, Row>> = {
   80100017: ['throttled', 'too many topic sends at once'],
   80100018: ['rejected', 'content review signature mismatch'],
   80100022: ['rejected', 'image not verified'],
-  80200001: ['misconfigured', 'access token missing, wrong or of another app'],
-  80200003: ['misconfigured', 'access token expired'],
-  80200005: ['misconfigured', 'JWT expired'],
-  80300002: ['misconfigured', 'app may not push'],
+  // Good tokens get it in passing too, so it does not close the certificate.
+  80200001: ['unavailable', 'access token refused: wrong key, or an app or project of another account'],
+  80200003: ['unavailable', 'access token expired'],
+  80200005: ['unavailable', 'JWT expired'],
+  80300002: ['misconfigured', 'app may not push: enable Push Kit, compare project and region'],
   80300007: ['gone', 'all tokens invalid'],
   80300008: ['rejected', 'body too large'],
   80300010: ['rejected', 'wrong number of tokens'],
-  80300011: ['misconfigured', 'no right to send HIGH urgency'],
-  80300013: ['misconfigured', 'receipt address wrong or its certificate expired'],
-  80300029: ['throttled', 'test message flow limit'],
+  80300011: ['rejected', 'no permission for HIGH importance or urgency'],
+  80300013: [
+    'rejected',
+    'receipt address wrong or its TLS certificate expired: correct it in AppGallery Connect',
+  ],
+  80300029: ['rejected', 'daily limit of test messages used up'],
   80300030: ['rejected', 'too many test tokens'],
-  80300036: ['misconfigured', 'JWT lives longer than a day'],
+  80300036: ['unavailable', 'JWT valid for more than a day'],
   80300037: ['misconfigured', 'app is under penalty'],
   80600003: ['unavailable', 'push server could not check the access token'],
   81000001: ['unavailable', 'internal error'],
+  82000012: ['rejected', 'data storage location not selected: select it in AppGallery Connect'],
+  82000013: ['rejected', 'data storage location does not match the data: correct it in AppGallery Connect'],
 }
 
 /** Codes after which one retry with a new access token makes sense; the table has the outcome of a second refusal. */
-const tokenRefusals = new Set(['80200001', '80200003', '80200005', '80600003'])
+const tokenRefusals = new Set(['80200001', '80200003', '80200005', '80300036', '80600003'])
 
-const byStatus: Readonly<Record<number, Row>> = {
-  400: ['rejected', 'bad request'],
-  401: ['misconfigured', 'auth failed'],
-  403: ['misconfigured', 'forbidden'],
-  404: ['misconfigured', 'wrong URI'],
-  405: ['misconfigured', 'wrong method'],
-  413: ['rejected', 'body too large'],
-  429: ['throttled', 'too many requests'],
-  503: ['throttled', 'flow control'],
-}
+/** A part of the message that Huawei refused, without which the message can be sent. `test` is its mark as a test message. */
+export type RefusedPart = 'high' | 'receipts' | 'picture' | 'test'
 
-/** v3 lists refused tokens by reason; any other reason concerns the message, so the token stays valid. */
-const byIllegalReason: ReadonlyMap<string, FailureKind> = new Map([
-  ['tokenFormatError', 'gone'],
-  ['tokenPlatformNotSupport', 'gone'],
-  ['noRight', 'rejected'],
-  ['noPushTypeRight', 'misconfigured'],
-  ['disableSendHuaweiMsgBecauseOfPenalty', 'misconfigured'],
-  ['appinfoError', 'misconfigured'],
+const refusedParts: ReadonlyMap<string, RefusedPart> = new Map([
+  ['80100022', 'picture'],
+  ['80300011', 'high'],
+  ['80300013', 'receipts'],
+  ['80300029', 'test'],
+])
+
+/** The reason of v3 for a token whose app may not show the picture. */
+const pictureReason = 'differentImgVerifyPolicy'
+
+/**
+ * v3 lists refused tokens by reason. Each concerns these tokens only: a project has several apps with their own permissions and
+ * penalties. Any other reason is `rejected` too, and the token stays valid.
+ */
+const byIllegalReason: ReadonlyMap<string, Row> = new Map([
+  ['tokenFormatError', ['gone', 'not a token']],
+  ['tokenPlatformNotSupport', ['gone', 'token of another platform']],
+  [
+    'noRight',
+    ['rejected', 'token of another project, or not registered again since HarmonyOS 5 was installed'],
+  ],
+  ['noPushTypeRight', ['rejected', 'no permission for this kind of message']],
+  ['notSupportPlayVoice', ['rejected', 'no permission for voice messages, or the device cannot play them']],
+  ['noRightToSendThisLiveNotificationEvent', ['rejected', 'no permission for this live view event']],
+  ['disableSendHuaweiMsgBecauseOfPenalty', ['rejected', 'app is under penalty']],
+  ['appinfoError', ['unavailable', 'app not found, may be found later']],
+  ['countryNotSupport', ['rejected', 'country of the device not supported']],
+  [pictureReason, ['rejected', 'picture not verified for this app']],
+  ['atomicUnableSendUnsubscribedMsg', ['rejected', 'user has not subscribed to the atomic service']],
 ])
 
 export type SendResult = {
   outcomeOf(token: string): Outcome
   /** Retry once with a new access token. */
   tokenRefused: boolean
-  /** HIGH urgency was refused: retry with NORMAL. */
-  urgencyRefused: boolean
+  /** Huawei refused a part of the message for these tokens; it accepted nothing for them. */
+  refused?: { part: RefusedPart; concerns(token: string): boolean }
 }
 
 /** Pure. Returns the outcomes of the tokens of one request. */
 export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   const body = parseObject(reply.text)
   const code = body === undefined ? undefined : codeOf(body.code)
-  if (code === undefined) return forAll(byHttp(reply, nowMs), { tokenRefused: reply.status === 401 })
-  if (code === '80000000') return forAll(accepted)
+  if (code === undefined)
+    return { outcomeOf: everyone(byHttp(reply, nowMs)), tokenRefused: reply.status === 401 }
+  if (code === '80000000') return { outcomeOf: everyone(accepted), tokenRefused: false }
   if (code === '80100000') return partial(code, body?.msg, accepted)
-  const row = byCode[code] ?? unlisted(code)
-  const outcome = failureOutcome(row[0], reason('huawei', code, row[1]), reply, nowMs)
+  const outcome = byCodeOf(code, body?.msg, reply, nowMs)
   if (code === '80300007') return partial(code, body?.msg, outcome)
-  return forAll(outcome, { tokenRefused: tokenRefusals.has(code), urgencyRefused: code === '80300011' })
+  const part = refusedParts.get(code)
+  return {
+    outcomeOf: everyone(outcome),
+    tokenRefused: tokenRefusals.has(code),
+    refused: part && { part, concerns: () => true },
+  }
 }
 
-/** 82000001-82000013 concern topics and groups. Any other unknown code is retried and never retires a token. */
-function unlisted(code: string): Row {
-  return /^820000\d\d$/.test(code) ? ['rejected', 'topic or group error'] : ['unavailable', 'unknown code']
+/** 82000001-82000011 concern topics and groups. Any other unknown code is tried a few times and never retires a token. */
+function byCodeOf(code: string, msg: unknown, reply: HttpReply, nowMs: number): Outcome {
+  const row = byCode[code] ?? (/^820000\d\d$/.test(code) ? topicError : undefined)
+  if (row) return failureOutcome(row[0], reason('huawei', code, row[1]), reply, nowMs)
+  const text = `unknown code ${vendorText(msg)}`.trim()
+  return { kind: 'unavailable', reason: reason('huawei', code, text), maxTries: unknownCodeTries }
 }
+
+const topicError: Row = ['rejected', 'topic or group error']
 
 /**
  * Refused tokens are in `msg`, which is JSON inside a JSON string: a flat list in v1 and v2, lists by reason in v3. If it cannot
@@ -93,46 +129,71 @@ function unlisted(code: string): Row {
  */
 function partial(code: string, msg: unknown, rest: Outcome): SendResult {
   const refused = new Map<string, Outcome>()
+  const withoutPicture = new Set<string>()
   const detail = typeof msg === 'string' ? parseObject(msg) : undefined
   for (const token of strings(detail?.illegal_tokens))
     refused.set(token, { kind: 'gone', reason: reason('huawei', code, 'illegal token') })
   const byReason = detail?.illegalTokens
   if (typeof byReason === 'object' && byReason !== null)
     for (const [name, tokens] of Object.entries(byReason)) {
-      const word = /^\w{1,64}$/.test(name) ? name : undefined
-      const outcome: Outcome = {
-        kind: byIllegalReason.get(name) ?? 'rejected',
-        reason: reason('huawei', code, word ?? 'illegal token', word),
+      const outcome = outcomeOfIllegal(code, name)
+      for (const token of strings(tokens)) {
+        refused.set(token, outcome)
+        if (name === pictureReason) withoutPicture.add(token)
       }
-      for (const token of strings(tokens)) refused.set(token, outcome)
     }
-  return { outcomeOf: (token) => refused.get(token) ?? rest, tokenRefused: false, urgencyRefused: false }
+  return {
+    outcomeOf: (token) => refused.get(token) ?? rest,
+    tokenRefused: false,
+    refused:
+      withoutPicture.size > 0
+        ? { part: 'picture', concerns: (token) => withoutPicture.has(token) }
+        : undefined,
+  }
+}
+
+function outcomeOfIllegal(code: string, name: string): Outcome {
+  const known = byIllegalReason.get(name)
+  const word = /^\w{1,64}$/.test(name) ? name : undefined
+  const because = reason('huawei', code, known?.[1] ?? word ?? 'illegal token', word)
+  const kind = known?.[0] ?? 'rejected'
+  // The app may have been created a moment ago, or not at all.
+  if (kind === 'unavailable') return { kind, reason: because, minWait: 60, maxTries: unknownCodeTries }
+  return { kind, reason: because }
 }
 
 /**
  * Errors of the token endpoint.
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/account-server-error-code-0000001062371380
  */
-const bySubError: Readonly<Record<string, string>> = {
-  12304: 'client_secret wrong',
-  20002: 'client_id malformed',
-  20171: 'client_secret missing',
-  20172: 'client_secret malformed',
-  20182: 'grant_type wrong',
+const bySubError: Readonly<Record<string, Row>> = {
+  12304: ['misconfigured', 'client_secret wrong'],
+  20002: ['misconfigured', 'client_id malformed'],
+  20171: ['misconfigured', 'client_secret missing'],
+  20172: ['misconfigured', 'client_secret malformed'],
+  20182: ['unavailable', 'grant_type wrong'],
 }
 
-/** Pure. Returns the outcome of a send that got no access token. */
+/**
+ * Pure. Returns the outcome of a send that got no access token. Only an error of Huawei's that names the client id or the secret
+ * concerns the credentials: any other refusal may come from a proxy or a firewall.
+ */
 export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
-  const sub = codeOf(parseObject(reply.text)?.sub_error)
-  if (status === 429 || status === 503) {
-    // Token requests are limited per five minutes; retrying within a minute only prolongs that.
-    const retryAfter = Math.max(60, retryAfterSeconds(reply.headers, nowMs) ?? 0)
-    return { kind: 'throttled', reason: oauthReason(status, 'too many token requests'), retryAfter }
+  const body = parseObject(reply.text)
+  const sub = codeOf(body?.sub_error)
+  if (codeOf(body?.error) === '1101' && sub !== undefined) {
+    const [kind, text] = bySubError[sub] ?? ['unavailable', 'unknown code']
+    const because = oauthReason(sub, text)
+    return kind === 'misconfigured'
+      ? { kind, reason: because }
+      : { kind: 'unavailable', reason: because, maxTries: unknownCodeTries }
   }
-  if (status >= 400 && status < 500) {
-    const text = sub === undefined ? 'token request refused' : (bySubError[sub] ?? 'token request refused')
-    return { kind: 'misconfigured', reason: oauthReason(sub ?? status, text) }
+  if (status === 429 || status === 503) {
+    const throttled = oauthReason(status, 'too many token requests')
+    // Token requests are limited per five minutes; retrying within a minute only prolongs that.
+    const retryAfter = retryAfterSeconds(reply.headers, nowMs)
+    return { kind: 'throttled', reason: throttled, retryAfter, minWait: 60 }
   }
   return failureOutcome('unavailable', oauthReason(status, 'no access token'), reply, nowMs)
 }
@@ -141,19 +202,17 @@ function oauthReason(code: string | number, text: string): Reason {
   return reason('huawei', `oauth_${code}`, `oauth ${code} ${text}`)
 }
 
+/** Without a code of Huawei's the reply may come from a gateway. */
 function byHttp(reply: HttpReply, nowMs: number): Outcome {
   const { status } = reply
-  const row: Row =
-    byStatus[status] ??
-    (status >= 400 && status < 500 ? ['rejected', 'refused'] : ['unavailable', 'the reply is not JSON'])
-  return failureOutcome(row[0], reason('huawei', `http_${status}`, `HTTP ${status} ${row[1]}`), reply, nowMs)
+  if (status === 503)
+    return failureOutcome('throttled', reason('huawei', 'http_503', 'HTTP 503 flow control'), reply, nowMs)
+  const unreadable = reason('huawei', `http_${status}`, `HTTP ${status} the reply is not JSON`)
+  return outcomeOfBareStatus('huawei', reply, nowMs) ?? { kind: 'unavailable', reason: unreadable }
 }
 
-function forAll(
-  outcome: Outcome,
-  marks: Partial<Pick<SendResult, 'tokenRefused' | 'urgencyRefused'>> = {},
-): SendResult {
-  return { outcomeOf: () => outcome, tokenRefused: false, urgencyRefused: false, ...marks }
+function everyone(outcome: Outcome): () => Outcome {
+  return () => outcome
 }
 
 /** Documented as a string of digits; numbers occur too. */

@@ -1,4 +1,5 @@
-import type { Unsupported } from '../channel.ts'
+import type { Task, Unsupported } from '../channel.ts'
+import type { HuaweiSettings } from './settings.ts'
 
 /** Maximum bytes of a request without its tokens, in all versions. */
 export const maxBytes = 4096
@@ -14,4 +15,12 @@ export const tooLarge: Unsupported = {
 export function soundName(sound: string | undefined): string | undefined {
   const name = sound?.replace(/^\/?raw\//, '')
   return name && name !== 'default' ? name : undefined
+}
+
+/** The category under which Huawei delivers the message. Undefined: Huawei treats it as marketing. */
+export function categoryOf(
+  { message, messageClass }: Pick<Task, 'message' | 'messageClass'>,
+  { classes }: HuaweiSettings,
+): string | undefined {
+  return message.huawei.category ?? classes[messageClass].category
 }

@@ -1,14 +1,15 @@
 import { androidView, type Click, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import {
+  type AttachmentPlace,
+  attachmentPlace,
   clampBadge,
   clientData,
   fitNotification,
-  httpsPicture,
   passThroughData,
   timeLeft,
 } from '../shared/payload-parts.ts'
-import { maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
+import { categoryOf, maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /**
@@ -47,9 +48,12 @@ export function mapV2(task: Task, settings: HuaweiSettings): V2Body | Unsupporte
 }
 
 function mapPassThrough(task: Task, settings: HuaweiSettings): V2Body | Unsupported {
-  const { category, urgency } = task.message.huawei
-  const request = envelope(task, settings, passThroughData(task), { category, urgency })
-  return sizeOf(request) <= maxBytes ? request : tooLarge
+  const request = envelope(task, settings, passThroughData(task), {
+    // Huawei delivers commands with a category faster.
+    category: categoryOf(task, settings),
+    urgency: task.message.huawei.urgency,
+  })
+  return sizeOfV2(request) <= maxBytes ? request : tooLarge
 }
 
 function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsupported {
@@ -57,13 +61,10 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
   const view = androidView(message, 'huawei')
-  const image = httpsPicture(message)
   const sound = soundName(view.sound)
-  const classFields = settings.classes[task.messageClass]
-  const data = clientData(task, { attachment_url: image ? undefined : message.attachmentUrl })
-  const write = ({ title, body, bigText }: Readonly<Record<'title' | 'body' | 'bigText', string>>) =>
-    envelope(task, settings, data, {
-      category: message.huawei.category ?? classFields.category,
+  const write = ({ title, body, bigText }: Texts, { image, inData }: AttachmentPlace) =>
+    envelope(task, settings, clientData(task, { attachment_url: inData }), {
+      category: categoryOf(task, settings),
       notification: {
         title,
         body,
@@ -73,13 +74,18 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
         channel_id: view.channelId,
         // Files of res/raw are named without extension, and ignored if default_sound is not false.
         ...(sound && { sound: `/raw/${sound.replace(/\.[a-z0-9]{2,4}$/i, '')}`, default_sound: false }),
-        importance: message.huawei.importance ?? classFields.importance,
+        importance: message.huawei.importance ?? settings.classes[task.messageClass].importance,
         badge: badgeOf(task, settings),
         notify_id: replaceKey(task.taskId),
       },
     })
-  return fitNotification(shown, message.bigText, write, sizeOf, maxBytes) ?? tooLarge
+  const whole = write({ ...shown, bigText: message.bigText ?? '' }, attachmentPlace(message))
+  if (sizeOfV2(whole) <= maxBytes) return whole
+  const withoutPicture = (texts: Texts) => write(texts, {})
+  return fitNotification(shown, message.bigText, withoutPicture, sizeOfV2, maxBytes) ?? tooLarge
 }
+
+type Texts = Readonly<Record<'title' | 'body' | 'bigText', string>>
 
 function envelope(
   task: Task,
@@ -105,12 +111,19 @@ function envelope(
 }
 
 /** Whether the 4096 bytes include the empty token list is not documented, so it is counted. */
-function sizeOf(request: V2Body): number {
+export function sizeOfV2(request: V2Body): number {
   return Buffer.byteLength(JSON.stringify({ ...request, message: { ...request.message, token: [] } }))
 }
 
 function clickAction(click: Click): V2Notification['click_action'] {
-  return click.kind === 'intent' ? { type: 1, intent: click.intent } : { type: 3 }
+  return click.kind === 'intent' ? { type: 1, intent: withClearTop(click.intent) } : { type: 3 }
+}
+
+/** Huawei demands FLAG_ACTIVITY_CLEAR_TOP: without it a tap may open the page, or show the message, twice. */
+function withClearTop(intent: string): string {
+  return /#Intent;(.*;)?launchFlags=/.test(intent)
+    ? intent
+    : intent.replace('#Intent;', '#Intent;launchFlags=0x04000000;')
 }
 
 function badgeOf(task: Task, settings: HuaweiSettings): V2Notification['badge'] {

@@ -1,8 +1,15 @@
 import { androidView, replaceKey, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
-import { clampBadge, clientData, httpsPicture, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import {
+  type AttachmentPlace,
+  attachmentPlace,
+  clampBadge,
+  clientData,
+  passThroughData,
+  timeLeft,
+} from '../shared/payload-parts.ts'
 import { fitTexts } from '../shared/texts.ts'
-import { maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
+import { categoryOf, maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /**
@@ -12,9 +19,9 @@ import type { HuaweiSettings } from './settings.ts'
 export type V3Body = { pushType: 0 | 6; request: V3Request }
 type V3Request = {
   payload: { notification: V3Notification } | { extraData: string }
-  pushOptions: { ttl: number; biTag: string; testMessage?: true }
+  pushOptions: { ttl: number; biTag: string; receiptId?: string; testMessage?: true }
 }
-type V3Notification = {
+export type V3Notification = {
   category: string
   title: string
   body: string
@@ -36,7 +43,7 @@ function mapBackground(task: Task, settings: HuaweiSettings): V3Body | Unsupport
     pushType: 6,
     request: { payload: { extraData }, pushOptions: options(task, settings) },
   }
-  return sizeOf(made) <= maxBytes ? made : tooLarge
+  return sizeOfV3(made) <= maxBytes ? made : tooLarge
 }
 
 function mapAlert(task: Task, settings: HuaweiSettings): V3Body | Unsupported {
@@ -44,43 +51,44 @@ function mapAlert(task: Task, settings: HuaweiSettings): V3Body | Unsupported {
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
   const view = androidView(message, 'huawei')
-  const image = httpsPicture(message)
   const badge = clampBadge(message.badge)
-  const data = clientData(task, {
-    attachment_url: image ? undefined : message.attachmentUrl,
-    intent: view.click.kind === 'intent' ? view.click.intent : undefined,
-  })
-  const write = ({ title, body }: Readonly<Record<'title' | 'body', string>>): V3Body => ({
+  const intent = view.click.kind === 'intent' ? view.click.intent : undefined
+  const write = ({ title, body }: Texts, { image, inData }: AttachmentPlace): V3Body => ({
     pushType: 0,
     request: {
       payload: {
         notification: {
           // Required in v3; without an approved category Huawei treats every message as marketing.
-          category: message.huawei.category ?? settings.classes[task.messageClass].category ?? 'MARKETING',
+          category: categoryOf(task, settings) ?? 'MARKETING',
           title,
           body,
           image,
           sound: soundName(view.sound),
           badge: badge && (badge.kind === 'set' ? { setNum: badge.count } : { addNum: badge.count }),
-          clickAction: { actionType: 0, data },
+          clickAction: { actionType: 0, data: clientData(task, { attachment_url: inData, intent }) },
           notifyId: replaceKey(task.taskId),
         },
       },
       pushOptions: options(task, settings),
     },
   })
-  const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOf(write(tried)), maxBytes)
-  return texts ? write(texts) : tooLarge
+  const whole = write(shown, attachmentPlace(message))
+  if (sizeOfV3(whole) <= maxBytes) return whole
+  const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOfV3(write(tried, {})), maxBytes)
+  return texts ? write(texts, {}) : tooLarge
 }
+
+type Texts = Readonly<Record<'title' | 'body', string>>
 
 function options(task: Task, settings: HuaweiSettings): V3Request['pushOptions'] {
   return {
     ttl: timeLeft(task, ttlBounds),
     biTag: String(task.taskId),
+    receiptId: settings.receiptId,
     testMessage: settings.targetUserType === 1 ? true : undefined,
   }
 }
 
-function sizeOf({ request }: V3Body): number {
+export function sizeOfV3({ request }: V3Body): number {
   return Buffer.byteLength(JSON.stringify({ ...request, target: { token: [] } }))
 }

@@ -39,7 +39,7 @@ export function readCallback(request: CallbackRequest, settings: HuaweiSettings)
   }
   const statuses = parseObject(request.body.toString('utf8'))?.statuses
   if (!Array.isArray(statuses)) return refused(400, 'the body has no list named statuses')
-  const receipts = statuses.flatMap((item) => readStatus(item, settings.clientId) ?? [])
+  const receipts = statuses.flatMap((item) => readStatus(item) ?? [])
   return { ok: true, receipts, response: success }
 }
 
@@ -75,12 +75,13 @@ function checkSignature(
 const pending = new Set([27, 51])
 const gone = new Set([2, 5])
 
-/** Version 1 of the receipt has `status`, version 2 `deliveryStatus.result`. Returns undefined for another sender's push. */
-function readStatus(item: unknown, clientId: string | undefined): Receipt | undefined {
+/**
+ * Version 1 of the receipt has `status`, version 2 `deliveryStatus.result`. Returns undefined for another sender's push. `appid` is
+ * not compared with the certificate: newer apps have an App ID that differs from the client id, and the address is secret.
+ */
+function readStatus(item: unknown): Receipt | undefined {
   if (typeof item !== 'object' || item === null) return undefined
-  const { token, biTag, status, subStatus, deliveryStatus, ...rest } = item as Record<string, unknown>
-  const owner = rest.appid ?? rest.clientId
-  if (clientId !== undefined && owner !== undefined && String(owner) !== clientId) return undefined
+  const { token, biTag, status, subStatus, deliveryStatus } = item as Record<string, unknown>
   // Other senders of the same app have other tags, or none.
   const taskId = readTaskId(biTag)
   const result = Number(status ?? (deliveryStatus as { result?: unknown } | null | undefined)?.result)

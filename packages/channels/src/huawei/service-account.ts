@@ -34,16 +34,21 @@ export function readServiceAccount(json: string): ServiceAccount {
 }
 
 function readKey(pem: string): KeyObject {
-  let key: KeyObject
-  try {
-    key = readPrivateKey(pem)
-  } catch {
-    throw new CertificateProblem('private_key in the service-account JSON is not a PEM private key')
-  }
+  // Files that went through an environment variable or a shell have the two characters \n in place of line ends.
+  const key = tryKey(pem) ?? tryKey(pem.replaceAll('\\n', '\n'))
+  if (!key) throw new CertificateProblem('private_key in the service-account JSON is not a PEM private key')
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
   if (key.asymmetricKeyType !== 'rsa' || bits < 2048)
     throw new CertificateProblem(
       'private_key in the service-account JSON must be an RSA key of 2048 bits or more',
     )
   return key
+}
+
+function tryKey(pem: string): KeyObject | undefined {
+  try {
+    return readPrivateKey(pem)
+  } catch {
+    return undefined
+  }
 }

@@ -5,12 +5,13 @@ import { type ClassExtra, readCardExtra } from '../shared/from-card.ts'
 import { card } from './card.ts'
 import { readServiceAccount, type ServiceAccount } from './service-account.ts'
 
+/** At least one of `client` and `account` is set. */
 export type HuaweiSettings = {
-  /** Credentials of v1 and v2, which reach Android, EMUI and HarmonyOS up to 4. */
-  v2?: { clientId: string; clientSecret: string; projectId?: string }
-  /** Credentials of v3, which reaches HarmonyOS 5 and later. */
-  v3?: ServiceAccount
-  clientId?: string
+  /** OAuth client for v1 and v2, which reach Android, EMUI and HarmonyOS up to 4. Without one they get the JWT of `account`. */
+  client?: OAuthClient
+  /** Signs the JWT of v3, which reaches HarmonyOS 5 and later. */
+  account?: ServiceAccount
+  region: 'cn' | 'intl'
   badgeClass?: string
   receiptId?: string
   targetUserType?: 0 | 1
@@ -21,11 +22,14 @@ export type HuaweiSettings = {
   classes: Record<MessageClass, ClassExtra<typeof card>>
 }
 
+/** With a project id requests go to v2, otherwise to v1. */
+export type OAuthClient = { clientId: string; clientSecret: string; projectId?: string }
+
 export function readSettings(certificate: Certificate): HuaweiSettings {
   const extra = readCardExtra(card, certificate.extra, {})
   const clientSecret = certificate.appSecret.trim()
-  const v3 = certificate.certificate.trim() ? readServiceAccount(certificate.certificate) : undefined
-  if (!clientSecret && !v3)
+  const account = certificate.certificate.trim() ? readServiceAccount(certificate.certificate) : undefined
+  if (!clientSecret && !account)
     throw new CertificateProblem(
       'app_secret is missing: enter the client secret from AppGallery Connect, or a service-account JSON as certificate',
     )
@@ -43,9 +47,9 @@ export function readSettings(certificate: Certificate): HuaweiSettings {
       'extra.callback_user and extra.callback_secret must be set together, as in AppGallery Connect, or not at all',
     )
   return {
-    v2: clientSecret ? { clientId: clientId!, clientSecret, projectId } : undefined,
-    v3,
-    clientId,
+    client: clientSecret ? { clientId: clientId!, clientSecret, projectId } : undefined,
+    account,
+    region: extra.region ?? 'cn',
     badgeClass: extra.badge_class,
     receiptId: extra.receipt_id,
     targetUserType: extra.target_user_type,

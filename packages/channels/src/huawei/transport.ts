@@ -1,6 +1,5 @@
 import { type Outcome, ownReasons } from '@herald/domain'
 import {
-  type CheckResult,
   isUnsupported,
   type Recipient,
   type SendContext,
@@ -11,30 +10,45 @@ import {
 import { callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
-import { type ApiVersion, openV2, openV3 } from './api-versions.ts'
-import { classifySend, type SendResult } from './classify.ts'
+import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
+import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { type ApiVersion, hostsOf, openV2, openV3 } from './api-versions.ts'
+import { classifySend, type RefusedPart, type SendResult } from './classify.ts'
 import type { HuaweiPayload } from './payload.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Transport<HuaweiPayload> {
   const http = openHttpClient(deps)
-  const v2 = settings.v2 && openV2(settings.v2, http, deps)
-  const v3 = settings.v3 && openV3(settings.v3, http, deps)
-  // After one refusal this transport does not try HIGH again: each attempt costs a whole request.
-  let highRefused = false
+  const hosts = hostsOf(settings, deps)
+  const v2 = openV2(settings, hosts, http, deps)
+  const v3 = settings.account && openV3(settings.account, hosts, http, deps)
 
   return {
     async send(payload, recipients, context) {
-      const { toV2, toV3, unreachable } = splitByVersion(recipients, !!v2, !!v3)
+      const { toV2, toV3, unreachable } = splitByVersion(recipients, !!v3)
       for (const index of unreachable) context.report(index, needsServiceAccount)
       await Promise.all([
-        v2 && sendThrough(v2, payload.v2, toV2, recipients, context),
+        sendThrough(v2, payload.v2, toV2, recipients, context),
         v3 && sendThrough(v3, payload.v3, toV3, recipients, context),
       ])
     },
+    /** Asks both versions: devices of one are reached although the other refuses its credentials. */
     async check(signal) {
-      const result = v2 ? await checkVersion(v2, signal) : ok
-      return v3 && result.ok ? checkVersion(v3, signal) : result
+      const asked = [askVersion(v2, signal), ...(v3 ? [askVersion(v3, signal)] : [])]
+      const outcomes = await Promise.all(asked)
+      const failed = outcomes.filter((outcome) => !showsValidCredentials(outcome))
+      if (failed.length === 0) return { ok: true }
+      if (failed.length < outcomes.length)
+        return {
+          ok: true,
+          warnings: outcomes.flatMap((outcome, at) =>
+            showsValidCredentials(outcome) ? [] : [failedCheck(versionTitles[at]!, outcome).problem],
+          ),
+        }
+      // A version that does not answer may accept its credentials.
+      const isRefused = failed.every(isRefusal)
+      const telling = failed.find(({ kind }) => (kind === 'misconfigured') === isRefused)
+      return failedCheck('Huawei', telling ?? failed[0]!)
     },
     close: () => http.close(),
   }
@@ -53,91 +67,126 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
       for (const index of group) report(index, { kind: 'unsupported', reason })
       return
     }
+    const held = api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
+    if (held) {
+      for (const index of group) report(index, held)
+      return
+    }
     // A token listed twice would be notified twice.
     const byToken = Map.groupBy(group, (index) => recipients[index]!.token)
+    const reportToken = (token: string, outcome: Outcome) => {
+      for (const index of byToken.get(token)!) report(index, outcome)
+    }
     const tokens = [...byToken.keys()]
     const max = api.tokensPerRequest(body)
-    for (let from = 0; from < tokens.length; from += max) {
-      const part = tokens.slice(from, from + max)
-      const outcomeOf = await outcomesOf(api, body, part, signal)
-      for (const token of part) for (const index of byToken.get(token)!) report(index, outcomeOf(token))
-    }
+    for (let from = 0; from < tokens.length; from += max)
+      await sendPart(api, withoutHeld(api, body), tokens.slice(from, from + max), reportToken, signal)
   }
 
-  async function outcomesOf<Body>(
+  /** Sends once more, to the tokens concerned, without a part that Huawei refused: it accepted nothing for them. */
+  async function sendPart<Body>(
     api: ApiVersion<Body>,
     body: Body,
     tokens: readonly string[],
+    report: (token: string, outcome: Outcome) => void,
     signal: AbortSignal,
-  ): Promise<(token: string) => Outcome> {
-    try {
-      const lowered = api.withNormalUrgency(body)
-      if (lowered === undefined || highRefused)
-        return (await post(api, lowered ?? body, tokens, signal)).outcomeOf
-      const result = await post(api, body, tokens, signal)
-      if (!result.urgencyRefused) return result.outcomeOf
-      // Huawei accepted nothing, so nothing is sent twice. Without the second request, one message with an urgency that the app
-      // may not use would disable the channel.
-      highRefused = true
-      return (await post(api, lowered, tokens, signal)).outcomeOf
-    } catch (error) {
-      const outcome = outcomeOfError(error)
-      return () => outcome
+  ): Promise<void> {
+    const { outcomeOf, refused } = await post(api, body, tokens, signal)
+    if (tokens.length > 1 && wasTooLarge(outcomeOf(tokens[0]!))) {
+      for (const half of halvesOf(tokens)) await sendPart(api, body, half, report, signal)
+      return
     }
+    const concerned = refused ? tokens.filter(refused.concerns) : []
+    if (refused && concerned.length > 0) hold(refused.part, outcomeOf(concerned[0]!))
+    const reduced = refused && concerned.length > 0 ? api.reductions[refused.part](body) : undefined
+    for (const token of tokens) if (!reduced || !refused?.concerns(token)) report(token, outcomeOf(token))
+    if (reduced) await sendPart(api, reduced, concerned, report, signal)
   }
 
-  function post<Body>(
+  /** A refused permission or receipt address concerns further messages too: they are sent without it at once, in all processes. */
+  function withoutHeld<Body>(api: ApiVersion<Body>, body: Body): Body {
+    let reduced = body
+    for (const part of ['high', 'receipts'] as const)
+      if (deps.holds.find(holdScopes[part])) reduced = api.reductions[part](reduced) ?? reduced
+    return reduced
+  }
+
+  function hold(part: RefusedPart, outcome: Outcome): void {
+    if (part === 'picture' || outcome.kind !== 'rejected') return
+    const until = part === 'test' ? nextShanghaiMidnight(deps.now()) : deps.now() + holdMs
+    deps.holds.add(holdScopes[part], outcome, until)
+  }
+
+  async function post<Body>(
     api: ApiVersion<Body>,
     body: Body,
     tokens: readonly string[],
     signal: AbortSignal,
   ): Promise<SendResult> {
-    return callWithAccessToken(
-      deps.session,
-      api.key,
-      () => api.mint(),
-      signal,
-      async (accessToken) => {
-        const result = classifySend(await api.post(accessToken, body, tokens, signal), deps.now())
-        return { result, tokenRefused: result.tokenRefused }
-      },
-    )
+    try {
+      return await callWithAccessToken(
+        deps.session,
+        api.key,
+        () => api.mint(),
+        signal,
+        async (accessToken) => {
+          const result = classifySend(await api.post(accessToken, body, tokens, signal), deps.now())
+          return { result, tokenRefused: result.tokenRefused }
+        },
+      )
+    } catch (error) {
+      const outcome = outcomeOfError(error)
+      return { outcomeOf: () => outcome, tokenRefused: false }
+    }
   }
 
-  async function checkVersion<Body>(api: ApiVersion<Body>, signal: AbortSignal): Promise<CheckResult> {
+  async function askVersion<Body>(api: ApiVersion<Body>, signal: AbortSignal): Promise<Outcome> {
     try {
       // A stored access token would hide that the secret has changed.
       const { value } = await api.mint(signal)
       const reply = await api.post(value, api.probe, [noDevice], signal)
-      return checkResult(classifySend(reply, deps.now()).outcomeOf(noDevice))
+      return classifySend(reply, deps.now()).outcomeOf(noDevice)
     } catch (error) {
-      return checkResult(outcomeOfError(error))
+      return outcomeOfError(error)
     }
   }
 }
 
+/** Readable, because operators see them as warnings of the certificate. */
+const holdScopes = { high: 'level HIGH', receipts: 'receipts', test: 'test messages' } as const
+
+/** A permission or receipt address that the operator has corrected is noticed after this time. */
+const holdMs = 600_000
+
+/** In the order in which the check asks them. */
+const versionTitles = ['Huawei (Android, HarmonyOS up to 4)', 'Huawei (HarmonyOS 5)']
+
 /** A token that no device has, so that the check delivers nothing. */
 const noDevice = 'ILLEGAL-no-device'
 
-const ok: CheckResult = { ok: true }
-
 const needsServiceAccount: Outcome = { kind: 'unsupported', reason: ownReasons.service_account_needed }
 
-/** With both versions the device's platform decides; with one alone it gets all devices that it can reach. */
-function splitByVersion(recipients: readonly Recipient[], hasV2: boolean, hasV3: boolean) {
+/** v3 reaches HarmonyOS 5 and later only, v1 and v2 all others only. */
+function splitByVersion(recipients: readonly Recipient[], hasV3: boolean) {
   const toV2: number[] = []
   const toV3: number[] = []
   const unreachable: number[] = []
   recipients.forEach(({ harmony }, index) => {
-    if (hasV3 && (!hasV2 || harmony)) toV3.push(index)
-    else if (harmony) unreachable.push(index)
-    else toV2.push(index)
+    const group = !harmony ? toV2 : hasV3 ? toV3 : unreachable
+    group.push(index)
   })
   return { toV2, toV3, unreachable }
 }
 
 /** A refused token or message shows that the credentials are valid. */
-function checkResult(outcome: Outcome): CheckResult {
-  const isFailure = ['misconfigured', 'throttled', 'unavailable', 'quota'].includes(outcome.kind)
-  return isFailure ? failedCheck('Huawei', outcome) : ok
+function showsValidCredentials({ kind }: Outcome): boolean {
+  return kind === 'accepted' || kind === 'gone' || kind === 'rejected'
+}
+
+/** Huawei itself refuses the credentials or the access token made with them. */
+function isRefusal(outcome: Outcome): boolean {
+  return (
+    outcome.kind === 'misconfigured' ||
+    (outcome.kind === 'unavailable' && /\.8020000[135]$/.test(outcome.reason.code))
+  )
 }

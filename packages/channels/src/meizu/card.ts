@@ -1,5 +1,5 @@
 import type { Card } from '../card.ts'
-import { label, regionField } from '../card-parts.ts'
+import { label, regionField, regions } from '../card-parts.ts'
 
 export const card = {
   name: 'meizu',
@@ -8,6 +8,7 @@ export const card = {
   title: { en: 'Meizu', zh: '魅族' },
   inUps: true,
   defaultPlatform: 'android',
+  regions,
   addresses: {
     meizu: { setting: 'HERALD_MEIZU_URL', about: 'Meizu', url: 'https://server-api-push.meizu.com' },
     meizuIntl: {
@@ -87,6 +88,6 @@ export const card = {
   },
   // The documentation before August 2023 says 1000 tokens per call. Meizu documents no rate limit; aggregators report 200 per
   // second by default, which push_support@meizu.com can raise.
-  limits: { tokensPerCall: 100, devicesPerSecond: 200, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 100, devicesPerSecond: 200, perDevicePerDay: 3, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

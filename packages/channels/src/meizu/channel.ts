@@ -1,8 +1,9 @@
 import type { ChannelAdapter } from '../channel.ts'
 import { fromCard } from '../shared/from-card.ts'
+import { holdRefusals } from '../shared/hold-refusals.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
-import { rememberQuota } from '../shared/remember-quota.ts'
 import { card } from './card.ts'
+import { notes } from './notes.ts'
 import { type MeizuPayload, mapPayload, quotaClass } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { type MeizuSettings, readSettings } from './settings.ts'
@@ -11,13 +12,14 @@ import { checkToken } from './token.ts'
 export const adapter: ChannelAdapter<MeizuSettings, MeizuPayload> = {
   ...fromCard(card),
   readSettings,
+  notes,
   mapPayload,
   checkToken,
   open: (settings, deps) =>
-    rememberQuota(
+    holdRefusals(
       lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
-      quotaClass,
-      deps.now,
+      { quota: quotaClass },
+      deps,
     ),
   readCallback,
 }

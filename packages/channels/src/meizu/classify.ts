@@ -1,6 +1,6 @@
 import { accepted, type Outcome, ownReasons } from '@herald/domain'
 import { type HttpReply, parseObject } from '../shared/http.ts'
-import { failureOutcome, outcomeOfStatus, vendorText } from '../shared/outcome.ts'
+import { failureOutcome, outcomeOfBareStatus, unknownCodeTries, vendorText } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 
@@ -12,26 +12,33 @@ export type MeizuReply = {
   value: Readonly<Record<string, unknown>>
 }
 
-type CodeMeaning = 'gone' | 'rejected' | 'misconfigured' | 'throttled' | 'unavailable' | 'until midnight'
+type CodeMeaning =
+  | 'gone'
+  | 'rejected'
+  | 'misconfigured'
+  | 'throttled'
+  | 'unavailable'
+  | 'unavailable or bad parameter'
+  | 'until midnight'
 type Table = Readonly<Record<string, readonly [CodeMeaning, string]>>
 
 /** Codes of the whole call, https://github.com/MEIZUPUSH/PushAPI. */
 export const callCodes: Table = {
   300: ['unavailable', 'redirect, not followed'],
-  500: ['unavailable', 'other error'],
+  500: ['unavailable or bad parameter', 'other error'],
   1001: ['unavailable', 'system error'],
   1003: ['unavailable', 'server busy'],
   1005: ['rejected', 'bad parameter'],
   1006: ['misconfigured', 'sign refused, check app_secret'],
   110000: ['misconfigured', 'bad appId'],
-  110001: ['misconfigured', 'bad appKey'],
+  110001: ['rejected', 'bad appKey'],
   110002: ['gone', 'pushId not registered'],
   110003: ['gone', 'pushId malformed'],
   110004: ['rejected', 'empty parameter'],
   110009: ['misconfigured', 'the app is on the blacklist'],
   110010: ['throttled', 'the app sends too fast'],
   110019: ['until midnight', 'daily push quota used up'],
-  110031: ['misconfigured', 'bad package name'],
+  110031: ['rejected', 'bad package name'],
   110032: ['rejected', 'bad taskId'],
   110033: ['misconfigured', 'bad appSecret'],
   110051: ['until midnight', 'push quota of the app used up'],
@@ -58,14 +65,14 @@ export function isRefusedForTarget({ code }: MeizuReply): boolean {
   return code === '110002' || code === '110003'
 }
 
+/** Codes with which Meizu refuses a field of the message. It does not name the field in a documented way. */
+export function mayRefuseField({ code }: MeizuReply): boolean {
+  return code === '1005' || code === '110004' || code === '500'
+}
+
 /** Reads a reply; returns the outcome of all targets if it is unreadable. */
 export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome {
-  const byStatus = outcomeOfStatus(
-    'meizu',
-    http,
-    (status) => (status === 408 ? 'unavailable' : 'rejected'),
-    nowMs,
-  )
+  const byStatus = outcomeOfBareStatus('meizu', http, nowMs)
   if (byStatus) return byStatus
   const body = parseObject(http.text)
   const code = body?.code
@@ -106,13 +113,17 @@ export function outcomeOfCall({ code, message }: MeizuReply, nowMs: number): Out
 
 function outcomeOf(table: Table, code: string, message: string, nowMs: number): Outcome {
   const known = Object.hasOwn(table, code) ? table[code] : undefined
-  const [meaning, text] = known ?? ['rejected', vendorText(message) || 'unknown code']
+  const [meaning, text] = known ?? [
+    'unavailable or bad parameter' as const,
+    vendorText(message) || 'unknown code',
+  ]
   // 110010 has another meaning for a single target.
   const differs = table === targetCodes && callCodes[code] && callCodes[code][0] !== meaning
   const why = reason('meizu', code, text, differs ? 'target' : undefined)
-  return meaning === 'until midnight'
-    ? { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) }
-    : { kind: meaning, reason: why }
+  if (meaning === 'until midnight') return { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) }
+  if (meaning === 'unavailable or bad parameter')
+    return { kind: 'unavailable', reason: why, maxTries: unknownCodeTries }
+  return { kind: meaning, reason: why }
 }
 
 /** Documented as code → targets; target → code occurs too. A code has at most 6 digits, a pushId at least 16. */

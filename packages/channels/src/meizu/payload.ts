@@ -1,7 +1,8 @@
 import { androidView, type Click, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
-import { ellipsizeCodePoints } from '../shared/texts.ts'
+import { shanghaiDateTime } from '../shared/shanghai-time.ts'
+import { cutText } from '../shared/texts.ts'
 import { readIntent } from './intent.ts'
 import type { MeizuSettings } from './settings.ts'
 
@@ -11,6 +12,9 @@ export type MeizuPayload = {
   /** Part of the request path: a notification, or a pass-through message. */
   pushType: 'varnished' | 'unvarnished'
   message: Readonly<Record<string, unknown>>
+  /** Parts of the message without which it is still useful. */
+  receipts?: Part
+  timedDisplay?: Part
   /** URL of a picture that must be uploaded to Meizu first. */
   picture?: string
 }
@@ -18,14 +22,15 @@ export type MeizuPayload = {
 type Part = Record<string, unknown>
 
 /**
- * Limits of https://github.com/MEIZUPUSH/PushAPI. It documents none for parameters and the expanded text: these are below the
- * limits of its other fields.
+ * Limits of https://github.com/MEIZUPUSH/PushAPI. It documents none for parameters and the expanded text: the first is what other
+ * vendors accept, the second is that of its other fields. Texts are counted in UTF-16 units too, because it does not say how it
+ * counts emoji.
  */
 const maxTitle = 32
 const maxContent = 100
 const maxExpandedText = 1000
-const maxTarget = 1000
-const maxParameterBytes = 1000
+const maxTargetBytes = 1000
+const maxParameterBytes = 4096
 const maxPassThroughBytes = 2000
 const maxCallbackBytes = 128
 const hourS = 3600
@@ -50,8 +55,8 @@ function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsup
     message: {
       noticeBarInfo: {
         noticeMsgType: noticeMsgType(task, settings),
-        title: ellipsizeCodePoints(title, maxTitle),
-        content: ellipsizeCodePoints(content, maxContent),
+        title: cut(title, maxTitle),
+        content: cut(content, maxContent),
       },
       ...expanded(message.bigText),
       clickTypeInfo: click,
@@ -60,22 +65,25 @@ function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsup
         notificationType: { vibrate: 1, lights: 1, sound: isSilent(view.sound) ? 0 : 1 },
         notifyKey: taskId.toString(36).slice(-8),
       },
-      ...receiptFields(task, settings),
     },
+    receipts: receiptFields(task, settings),
+    timedDisplay: timedDisplay(task, settings),
     picture: message.type === 'image' && settings.vip ? message.attachmentUrl : undefined,
   }
 }
 
+const cut = (text: string, max: number) => cutText(text, max, { utf16: true })
+
 /** One quota for the whole application. */
 export function quotaClass(): string {
-  return ''
+  return 'all messages'
 }
 
 /** Without receipts and replace key: the app decides what a pass-through message does. */
 function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported {
   if (!settings.passThrough)
     return { unsupported: 'Meizu has discontinued pass-through messages (extra.pass_through is off)' }
-  const { title } = task.message
+  const title = task.message.title?.trim() || task.applicationName
   const content = JSON.stringify(passThroughData(task))
   if (Buffer.byteLength(content) > maxPassThroughBytes)
     return { unsupported: `Meizu accepts at most ${maxPassThroughBytes} bytes of a pass-through message` }
@@ -83,7 +91,8 @@ function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupp
     taskId: task.taskId,
     pushType: 'unvarnished',
     message: {
-      ...(title ? { title: ellipsizeCodePoints(title, maxTitle) } : {}),
+      // Meizu's tables differ on whether it is required.
+      title: cut(title, maxTitle),
       content,
       pushTimeInfo: lifetime(task),
     },
@@ -104,7 +113,7 @@ function noticeMsgType({ message, messageClass }: Task, settings: MeizuSettings)
 
 function expanded(bigText: string | undefined): Part {
   if (!bigText?.trim()) return {}
-  const noticeExpandContent = ellipsizeCodePoints(bigText.trim(), maxExpandedText)
+  const noticeExpandContent = cut(bigText.trim(), maxExpandedText)
   return { noticeExpandInfo: { noticeExpandType: 1, noticeExpandContent } }
 }
 
@@ -118,8 +127,8 @@ function clickOf(task: Task, click: Click): Part | Unsupported {
   if (!parameters) return { unsupported: `Meizu accepts at most ${maxParameterBytes} bytes of ext` }
   if (!target) return { clickType: 0, parameters }
   const text = target.kind === 'activity' ? target.activity : target.url
-  if (text.length > maxTarget)
-    return { unsupported: `Meizu accepts an activity or URL of at most ${maxTarget} characters` }
+  if (Buffer.byteLength(text) > maxTargetBytes)
+    return { unsupported: `Meizu accepts an activity or URL of at most ${maxTargetBytes} bytes` }
   return target.kind === 'activity'
     ? { clickType: 1, activity: text, parameters }
     : { clickType: 2, url: text, parameters }
@@ -134,10 +143,27 @@ function parametersOf(task: Task, extras: Part): Part | undefined {
   )
 }
 
-/** Whole hours; with less than one hour left only devices that are online get the message. */
+/**
+ * Whole hours, rounded down, so that a message is not shown after its end. With less than one hour left only devices that are online
+ * get it.
+ */
 function lifetime(task: Task): Part {
   const seconds = timeLeft(task, { min: 0, max: maxHours * hourS })
-  return seconds < hourS ? { offLine: 0 } : { offLine: 1, validTime: Math.ceil(seconds / hourS) }
+  return seconds < hourS ? { offLine: 0 } : { offLine: 1, validTime: Math.floor(seconds / hourS) }
+}
+
+/**
+ * The end to the second, for messages with show_end_time. Meizu does not document the time zone; for applications in mainland China
+ * it can only be theirs.
+ */
+function timedDisplay({ message: { showEnd }, now }: Task, { region }: MeizuSettings): Part | undefined {
+  if (showEnd === undefined || showEnd <= now || showEnd - now > maxHours * hourS || region !== 'cn')
+    return undefined
+  return {
+    fixDisplay: 1,
+    fixStartDisplayTime: shanghaiDateTime(now * 1000),
+    fixEndDisplayTime: shanghaiDateTime(showEnd * 1000),
+  }
 }
 
 /** Meizu can only switch the sound on or off. */
@@ -146,7 +172,34 @@ function isSilent(sound: string | undefined): boolean {
 }
 
 /** Meizu refuses a push whose callback URL is not registered in the console. */
-function receiptFields({ callbackUrl, taskId }: Task, { receiptRegistered }: MeizuSettings): Part {
-  if (!callbackUrl || !receiptRegistered || Buffer.byteLength(callbackUrl) > maxCallbackBytes) return {}
-  return { extra: { callback: callbackUrl, 'callback.param': String(taskId), 'callback.type': '3' } }
+function receiptFields(
+  { callbackUrl, taskId }: Task,
+  { receiptRegistered }: MeizuSettings,
+): Part | undefined {
+  if (!callbackUrl || !receiptRegistered || Buffer.byteLength(callbackUrl) > maxCallbackBytes)
+    return undefined
+  return { callback: callbackUrl, 'callback.param': String(taskId), 'callback.type': '3' }
+}
+
+/** Parts that are left out if Meizu refuses the message with them, in this order. */
+export const optionalParts = ['picture', 'timed display', 'receipts'] as const
+export type OptionalPart = (typeof optionalParts)[number]
+
+/** The text of messageJson with these optional parts; `picture` is a URL that Meizu gave. */
+export function messageJson(
+  payload: MeizuPayload,
+  picture: string | undefined,
+  parts: readonly OptionalPart[],
+): string {
+  const { message, receipts, timedDisplay } = payload
+  return JSON.stringify({
+    ...message,
+    ...(parts.includes('picture') && {
+      noticeExpandInfo: { noticeExpandType: 2, noticeExpandImgUrl: picture },
+    }),
+    ...(parts.includes('timed display') && {
+      advanceInfo: { ...(message.advanceInfo as Part), ...timedDisplay },
+    }),
+    ...(parts.includes('receipts') && { extra: receipts }),
+  })
 }

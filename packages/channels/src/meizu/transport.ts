@@ -1,19 +1,22 @@
-import type { Outcome } from '@herald/domain'
+import type { Outcome, Reason } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
+import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { shanghaiDate } from '../shared/shanghai-time.ts'
+import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
 import {
   classify,
   isRefusedForTarget,
   isReply,
   type MeizuReply,
+  mayRefuseField,
   outcomeOfCall,
   readReply,
 } from './classify.ts'
-import type { MeizuPayload } from './payload.ts'
+import { type MeizuPayload, messageJson, type OptionalPart, optionalParts } from './payload.ts'
 import type { MeizuSettings } from './settings.ts'
 import { signOf } from './sign.ts'
 
@@ -22,6 +25,17 @@ const root = '/garcia/api/server/push'
 const expandedPicture = '1'
 /** Stored for a task whose picture Meizu refuses. */
 const noPicture = 'none'
+
+type Report = (token: string, outcome: Outcome) => void
+
+/** A message with the optional parts that it still has. */
+type Draft = {
+  payload: MeizuPayload
+  picture: string
+  parts: readonly OptionalPart[]
+  /** The part that was left out last, and the refusal before that. */
+  leftOut?: { part: OptionalPart; reason: Reason }
+}
 
 export function openTransport(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
   const http = openHttpClient(deps)
@@ -69,25 +83,48 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   }
 
   async function push(
-    pushType: MeizuPayload['pushType'],
-    messageJson: string,
+    draft: Draft,
     tokens: readonly string[],
     signal: AbortSignal,
-    report: (token: string, outcome: Outcome) => void,
+    report: Report,
   ): Promise<void> {
-    const fields = { messageJson, pushIds: tokens.join() }
-    const reply = await call('POST', `/${pushType}/pushByPushId`, fields, signal).catch(outcomeOfError)
-    // Meizu refuses the whole call because of one bad target, so it is halved until the bad one is alone.
-    if (isReply(reply) && isRefusedForTarget(reply) && tokens.length > 1) {
-      const middle = Math.ceil(tokens.length / 2)
-      for (const half of [tokens.slice(0, middle), tokens.slice(middle)])
-        await push(pushType, messageJson, half, signal, report)
+    const { payload, picture, parts } = draft
+    const fields = { messageJson: messageJson(payload, picture, parts), pushIds: tokens.join() }
+    const path = `/${payload.pushType}/pushByPushId`
+    const reply = await call('POST', path, fields, signal).catch(outcomeOfError)
+    if (tokens.length > 1 && isSmallerTried(reply)) {
+      for (const half of halvesOf(tokens)) await push(draft, half, signal, report)
       return
     }
+    if (isReply(reply) && mayRefuseField(reply) && parts.length > 0)
+      return push(reduce(draft, reply), tokens, signal, report)
+    if (isReply(reply) && reply.code === '200') holdLeftOut(draft)
     const outcomes = isReply(reply) ? classify(reply, tokens, deps.now()) : tokens.map(() => reply)
     tokens.forEach((token, i) => {
       report(token, outcomes[i]!)
     })
+  }
+
+  function reduce({ payload, picture, parts }: Draft, reply: MeizuReply): Draft {
+    const [part, ...rest] = parts
+    const outcome = outcomeOfCall(reply, deps.now())
+    const leftOut = part && 'reason' in outcome ? { part, reason: outcome.reason } : undefined
+    return { payload, picture, parts: rest, leftOut }
+  }
+
+  /** The message was accepted without this part, so the next ones leave it out. A picture is refused for its task only. */
+  function holdLeftOut({ leftOut }: Draft): void {
+    if (!leftOut || leftOut.part === 'picture') return
+    deps.holds.add(leftOut.part, { kind: 'rejected', reason: leftOut.reason }, deps.now() + refusalHoldMs)
+  }
+
+  function partsOf(payload: MeizuPayload, picture: string): OptionalPart[] {
+    const has = {
+      picture: picture !== noPicture,
+      'timed display': payload.timedDisplay !== undefined,
+      receipts: payload.receipts !== undefined,
+    }
+    return optionalParts.filter((part) => has[part] && !deps.holds.find(part))
   }
 
   async function send(
@@ -97,14 +134,9 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   ): Promise<void> {
     if (recipients.length === 0) return
     const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-    const noticeExpandImgUrl = await uploadPicture(payload, signal)
-    const picture =
-      noticeExpandImgUrl === noPicture
-        ? {}
-        : { noticeExpandInfo: { noticeExpandType: 2, noticeExpandImgUrl } }
-    // Serialized once, because the signature covers this text.
-    const messageJson = JSON.stringify({ ...payload.message, ...picture })
-    await push(payload.pushType, messageJson, [...byToken.keys()], signal, (token, outcome) => {
+    const picture = await uploadPicture(payload, signal)
+    const draft = { payload, picture, parts: partsOf(payload, picture) }
+    await push(draft, [...byToken.keys()], signal, (token, outcome) => {
       for (const index of byToken.get(token)!) report(index, outcome)
     })
   }
@@ -119,4 +151,9 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   }
 
   return { send, check, close: () => http.close() }
+}
+
+/** Meizu refused the whole call because of one target, which it does not name, or because of the size of the request. */
+function isSmallerTried(reply: MeizuReply | Outcome): boolean {
+  return isReply(reply) ? isRefusedForTarget(reply) : wasTooLarge(reply)
 }

@@ -1,5 +1,5 @@
 import type { Card } from '../card.ts'
-import { label, regionField } from '../card-parts.ts'
+import { label, regionField, regions } from '../card-parts.ts'
 
 export const card = {
   name: 'oppo',
@@ -7,8 +7,10 @@ export const card = {
   title: { en: 'OPPO', zh: 'OPPO' },
   inUps: true,
   defaultPlatform: 'android',
+  regions,
+  credentialOfAllRegions: true,
   addresses: {
-    oppo: { setting: 'HERALD_OPPO_URL', about: 'OPPO', url: 'https://api.push.oppomobile.com' },
+    oppo: { setting: 'HERALD_OPPO_URL', about: 'OPPO', url: 'https://api-push-cn.heytapmobi.com' },
     oppoIntl: {
       setting: 'HERALD_OPPO_INTL_URL',
       about: 'OPPO (overseas)',
@@ -25,7 +27,7 @@ export const card = {
           kind: 'text',
           optional: true,
           flag: 'app-id',
-          about: 'App ID; compared with receipts',
+          about: 'App ID; used by the app’s SDK, not by the server',
         },
         { to: 'app_key', label: label.appKey, kind: 'text', flag: 'app-key', about: 'App Key' },
         {
@@ -57,6 +59,13 @@ export const card = {
           kind: 'flag',
           optional: true,
           about: 'the paid add-on that lets a request name the address of a picture',
+        },
+        {
+          to: 'extra.badge',
+          label: { en: 'Badge permission', zh: '角标权限' },
+          kind: 'flag',
+          optional: true,
+          about: 'OPPO permits badges for the application: messages that name no badge add one',
         },
         {
           to: 'extra.content_limit',
@@ -108,6 +117,6 @@ export const card = {
   },
   // 5000 messages per second is the limit of applications with fewer than 10 million users, the smallest one. The daily quota of
   // marketing messages depends on the number of users, which only OPPO knows, so sending stops at its refusal.
-  limits: { tokensPerCall: 1000, devicesPerSecond: 5000, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 1000, devicesPerSecond: 5000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

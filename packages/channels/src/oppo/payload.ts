@@ -1,50 +1,34 @@
-import { androidView, type Badge, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
-import { asStrings, clampBadge, fittingData, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
-import { cutCodePoints } from '../shared/texts.ts'
+import { androidView, type MessageClass, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
+import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { asStrings, clampBadge, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
+import { cutCodePoints, cutText } from '../shared/texts.ts'
+import { clickOf } from './click.ts'
+import type { OppoNotification } from './notification.ts'
 import type { OppoSettings } from './settings.ts'
 
 /** The notification for all recipients; the transport adds target and app_message_id. */
 export type OppoPayload = {
   taskId: number
   notification: OppoNotification
-  /** The same without its picture, in case OPPO refuses the picture. */
-  plain?: OppoNotification
-  /** Where class and template come from: a refusal is an error of the message or of the certificate. */
+  /** The text of a message with a picture, in case OPPO refuses the picture. */
+  plain?: Pick<OppoNotification, 'style' | 'content'>
+  messageClass: MessageClass
+  /** Where category, level and template come from. If the message names one, a refusal concerns this message only. */
   classFrom: 'message' | 'certificate'
+  /** The same for badge and level, which need permissions. */
+  addOnsFrom: 'message' | 'certificate'
 }
 
-/** https://open.oppomobile.com/new/developmentDoc/info?id=11236, without app_message_id. */
-export type OppoNotification = {
-  style: 1 | 2 | 3
-  title: string
-  content: string
-  big_picture_url?: string
-  click_action_type: 0 | 5
-  click_action_url?: string
-  action_parameters: string
-  off_line: boolean
-  off_line_ttl?: number
-  notify_id: number
-  channel_id?: string
-  category?: string
-  notify_level?: number
-  private_msg_template_id?: string
-  private_title_parameters?: unknown
-  private_content_parameters?: unknown
-  badge_operation_type?: 0 | 1
-  badge_message_count?: number
-  call_back_url?: string
-  call_back_parameter?: string
-}
+/** Fields that need a permission of OPPO's; `add-ons` is all of them. */
+export type AddOn = 'picture' | 'level' | 'add-ons'
 
 /** In characters; an emoji counts as one. */
 const maxTitle = 50
+/** What phones show of style 1. */
+const maxShortText = 50
 const maxLongText = 128
 const maxPictureText = 50
 const maxPictureUrl = 300
-const maxClickUrl = 2000
-const maxParameters = 4000
 const maxCallbackUrl = 200
 const tenDaysS = 864_000
 
@@ -54,52 +38,70 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
   const texts = titleAndBody(message, task.applicationName)
   if (!texts?.title.trim() || !texts.body.trim())
     return { unsupported: 'OPPO needs a title and a content, but all texts are blank' }
-  const { click } = androidView(message, 'oppo')
-  if (click.kind === 'intent' && click.intent.length > maxClickUrl)
-    return { unsupported: `OPPO accepts an intent of at most ${maxClickUrl} characters` }
-  const parameters = fittingData(
-    task,
-    (data) => JSON.stringify(asStrings(data)),
-    (text) => text.length <= maxParameters,
-  )
-  if (parameters === undefined)
-    return { unsupported: `OPPO accepts at most ${maxParameters} characters of ext` }
+  const click = clickOf(task, androidView(message, 'oppo').click)
+  if (isUnsupported(click)) return click
 
   const common = {
-    title: cutCodePoints(texts.title, maxTitle),
-    ...clickOf(click),
-    action_parameters: parameters,
+    title: cutText(texts.title, maxTitle),
+    ...click,
     ...lifetime(task),
     notify_id: replaceKey(task.taskId),
     ...classFields(task, settings),
-    ...badgeOf(message.badge),
+    ...badgeOf(task, settings),
     ...receipts(task),
   }
-  const plain: OppoNotification = message.bigText
-    ? { style: 2, content: cutCodePoints(message.bigText, maxLongText), ...common }
-    : { style: 1, content: cutCodePoints(texts.body, settings.contentLimit), ...common }
+  const base = { taskId: task.taskId, messageClass: task.messageClass, ...sourcesOf(task) }
+  const plain = message.bigText ? longText(message.bigText) : textOf(texts.body, settings.contentLimit)
   const picture = pictureOf(task, settings)
-  const base = { taskId: task.taskId, classFrom: classSource(task) }
-  if (!picture) return { ...base, notification: plain }
-  const content = cutCodePoints(texts.body, maxPictureText)
+  if (!picture) return { ...base, notification: { ...plain, ...common } }
+  const content = cutText(texts.body, maxPictureText)
   return { ...base, notification: { style: 3, content, big_picture_url: picture, ...common }, plain }
 }
 
+/**
+ * The style that shows most of the text: 2, where 1 would show its first 50 characters. Older contracts accept up to 200 in style
+ * 1, which the app can still read.
+ */
+function textOf(text: string, contentLimit: 50 | 200): NonNullable<OppoPayload['plain']> {
+  if (fits(text, maxShortText)) return { style: 1, content: text }
+  return fits(text, maxLongText) || contentLimit < maxLongText
+    ? longText(text)
+    : { style: 1, content: cutText(text, contentLimit) }
+}
+
+function longText(text: string): NonNullable<OppoPayload['plain']> {
+  return { style: 2, content: cutText(text, maxLongText) }
+}
+
+function fits(text: string, max: number): boolean {
+  return cutCodePoints(text, max) === text
+}
+
+/** The notification without the fields that OPPO refused; undefined if it has none of them. */
+export function withoutAddOn(
+  notification: OppoNotification,
+  addOn: AddOn,
+  plain: OppoPayload['plain'],
+): OppoNotification | undefined {
+  const { big_picture_url, notify_level, badge_operation_type, badge_message_count, ...rest } = notification
+  const level = addOn === 'picture' ? withoutUndefined({ notify_level }) : {}
+  const badge = addOn === 'add-ons' ? {} : withoutUndefined({ badge_operation_type, badge_message_count })
+  const picture = addOn === 'level' ? withoutUndefined({ big_picture_url }) : plain
+  const reduced = { ...rest, ...picture, ...level, ...badge }
+  return Object.keys(reduced).length < Object.keys(notification).length ? reduced : undefined
+}
+
 /** The fields by which OPPO counts a message as marketing; only marketing has a daily limit. */
-export function quotaClass({ notification }: OppoPayload): string {
+export function quotaScope({ notification }: OppoPayload): string {
   const { category, channel_id, private_msg_template_id } = notification
-  return JSON.stringify([category, channel_id, private_msg_template_id])
+  const named = { category, channel: channel_id, template: private_msg_template_id }
+  const parts = Object.entries(withoutUndefined(named)).map(([name, value]) => `${name} ${value}`)
+  return parts.join(', ') || 'messages without a category'
 }
 
 function pictureOf({ message }: Task, settings: OppoSettings): string | undefined {
   const url = message.type === 'image' ? message.attachmentUrl : undefined
   return url && settings.pictureUrl && url.length <= maxPictureUrl ? url : undefined
-}
-
-function clickOf(click: Click): Pick<OppoNotification, 'click_action_type' | 'click_action_url'> {
-  return click.kind === 'intent'
-    ? { click_action_type: 5, click_action_url: click.intent }
-    : { click_action_type: 0 }
 }
 
 function lifetime(task: Task): Pick<OppoNotification, 'off_line' | 'off_line_ttl'> {
@@ -125,19 +127,31 @@ function classFields({ message, messageClass }: Task, settings: OppoSettings): P
   })
 }
 
-function classSource({ message }: Task): OppoPayload['classFrom'] {
+function sourcesOf({ message }: Task): Pick<OppoPayload, 'classFrom' | 'addOnsFrom'> {
   const { category, notifyLevel, privateMsgTemplateId } = message.oppo
-  return (category ?? notifyLevel ?? privateMsgTemplateId) ? 'message' : 'certificate'
+  return {
+    classFrom: (category ?? notifyLevel ?? privateMsgTemplateId) ? 'message' : 'certificate',
+    addOnsFrom: (notifyLevel ?? message.badgeNamed) ? 'message' : 'certificate',
+  }
 }
 
 function parameters(templateId: string | undefined, text: string | undefined): unknown {
   return templateId === undefined || text === undefined ? undefined : asStrings(parseVerbatim(text) as object)
 }
 
-/** OPPO shows “99+” above 99. */
-function badgeOf(wanted: Badge): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
-  const badge = clampBadge(wanted)
-  return badge ? { badge_operation_type: badge.kind === 'set' ? 0 : 1, badge_message_count: badge.count } : {}
+/**
+ * Badges need a permission, so they are sent only if the message or the certificate asks for them. OPPO shows “99+” above 99 and
+ * can add only one.
+ */
+function badgeOf(
+  { message }: Task,
+  settings: OppoSettings,
+): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
+  const badge = settings.badge || message.badgeNamed ? clampBadge(message.badge) : undefined
+  if (!badge) return {}
+  return badge.kind === 'set'
+    ? { badge_operation_type: 0, badge_message_count: badge.count }
+    : { badge_operation_type: 1 }
 }
 
 function receipts({ callbackUrl, taskId }: Task): Partial<OppoNotification> {

@@ -1,7 +1,6 @@
 import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
 import { readTaskId } from '../shared/identifiers.ts'
 import { reason } from '../shared/reason.ts'
-import type { OppoSettings } from './settings.ts'
 
 const events: Readonly<Record<string, Pick<Receipt, 'event' | 'reason'>>> = {
   push_arrive: { event: 'received' },
@@ -13,22 +12,21 @@ const received: CallbackResponse = { status: 200, contentType: 'text/plain', bod
 const refused: CallbackResponse = { status: 400, contentType: 'text/plain', body: '' }
 
 /**
- * A JSON array of events. Receipts are unsigned: the URL is the secret. An item of another application, or whose `param` is not a
- * task id, belongs to another sender.
+ * A JSON array of events. Receipts are unsigned: the URL is the secret. An item whose `param` is not a task id belongs to another
+ * sender. `appId` is not compared: its form differs between old and new applications, and from that of the console.
  */
-export function readCallback(request: CallbackRequest, settings: OppoSettings): CallbackResult {
+export function readCallback(request: CallbackRequest): CallbackResult {
   const items = parseArray(request.body.toString('utf8'))
   if (!items) return { ok: false, problem: 'the body is not a JSON array', response: refused }
-  return { ok: true, receipts: items.flatMap((item) => readItem(item, settings)), response: received }
+  return { ok: true, receipts: items.flatMap(readItem), response: received }
 }
 
-function readItem(item: unknown, { appId: ownAppId }: OppoSettings): Receipt[] {
+function readItem(item: unknown): Receipt[] {
   if (typeof item !== 'object' || item === null) return []
-  const { eventType, registrationIds, param, appId } = item as Record<string, unknown>
+  const { eventType, registrationIds, param } = item as Record<string, unknown>
   const event = Object.hasOwn(events, String(eventType)) ? events[String(eventType)] : undefined
   const taskId = readTaskId(param)
-  const isForeign = ownAppId !== '' && appId !== undefined && String(appId) !== ownAppId
-  if (!event || taskId === undefined || isForeign || typeof registrationIds !== 'string') return []
+  if (!event || taskId === undefined || typeof registrationIds !== 'string') return []
   return registrationIds
     .split(',')
     .map((token) => token.trim())

@@ -12,13 +12,13 @@ type OppoClass = {
 }
 
 export type OppoSettings = {
-  /** Compared in receipts only; not compared when empty. */
-  appId: string
   appKey: string
   masterSecret: string
   channelId?: string
   /** The paid add-on for picture URLs in requests. */
   pictureUrl: boolean
+  /** OPPO permits badges: messages that name none add one. */
+  badge: boolean
   /** Maximum characters of a standard notification: 50, or 200 in older contracts. */
   contentLimit: 50 | 200
   region: 'cn' | 'intl'
@@ -39,11 +39,11 @@ export function readSettings(certificate: Certificate): OppoSettings {
       'app_secret equals extra.client_app_secret: enter the Master Secret as app_secret, not the App Secret of the client SDK',
     )
   return {
-    appId: (certificate.appId ?? '').trim(),
     appKey: requireWord(certificate.appKey, 'app_key', 'the App Key from the OPPO push console'),
     masterSecret,
     channelId: extra.channel_id,
     pictureUrl: extra.picture_url ?? false,
+    badge: extra.badge ?? false,
     contentLimit: extra.content_limit ?? 50,
     region: extra.region ?? 'cn',
     limits: extra.limits,

@@ -5,3 +5,10 @@ export function checkToken(token: string): string | undefined {
   if (registrationId.test(token) && !/[\s,;]/.test(token)) return undefined
   return 'an OPPO registration id ends with 32 hexadecimal digits, for example OPPO_CN_ followed by the digits'
 }
+
+/** One part, `CN_…` or `OPPO_CN_…` is mainland China (https://open.oppomobile.com/new/developmentDoc/info?id=11235). */
+export function regionOf(token: string): 'cn' | 'intl' {
+  const parts = token.split('_')
+  const isMainland = parts.length === 1 || (parts.length <= 3 && parts.at(-2) === 'CN')
+  return isMainland ? 'cn' : 'intl'
+}

@@ -9,8 +9,19 @@ import type { HttpClient } from './http-client.ts'
  * gets the token of the old one, which a worker that does not know of the change may still be requesting.
  */
 export function sessionKey(kind: string, ...credential: string[]): string {
-  const digest = createHash('sha256').update(credential.join('\n')).digest('hex')
-  return `${kind} ${digest.slice(0, 16)}`
+  return `${kind} ${digestOf(credential).slice(0, 16)}`
+}
+
+/**
+ * The same for a token that all certificates with this credential share. The whole digest: applications of others share the table, and
+ * with a shorter one somebody could search for a credential with the same key.
+ */
+export function sharedSessionKey(kind: string, ...credential: string[]): string {
+  return `${kind} ${digestOf(credential)}`
+}
+
+function digestOf(credential: readonly string[]): string {
+  return createHash('sha256').update(credential.join('\n')).digest('hex')
 }
 
 const cacheMs = 30_000

@@ -1,5 +1,5 @@
 import type { MessageClass } from '@herald/domain'
-import { CertificateProblem } from '../channel.ts'
+import { CertificateProblem, type Limits } from '../channel.ts'
 
 /** Reads one value of `extra`; throws a CertificateProblem with its name. */
 export type Reader<T> = (value: unknown, name: string) => T
@@ -7,7 +7,10 @@ export type Readers = Record<string, Reader<unknown>>
 /** The result of a table of readers: every key is optional, because blank values count as not set. */
 export type Read<R extends Readers> = { [K in keyof R]?: ReturnType<R[K]> }
 
-export type ExtraLimits = { requestsPerSecond?: number; devicesPerSecond?: number; dailyQuota?: number }
+export type ExtraLimits = Pick<
+  Limits,
+  'requestsPerSecond' | 'devicesPerSecond' | 'dailyQuota' | 'perDevicePerDay'
+>
 
 export type CommonExtra<ClassFields> = {
   limits: ExtraLimits
@@ -131,11 +134,13 @@ const readLimits: Reader<ExtraLimits> = (value, name) => {
     requests_per_s: integer(1, 1_000_000),
     devices_per_s: integer(1, 10_000_000),
     daily_quota: integer(0, 1_000_000_000_000),
+    per_device_per_day: integer(0, 255),
   })
   return {
     requestsPerSecond: read.requests_per_s,
     devicesPerSecond: read.devices_per_s,
     dailyQuota: read.daily_quota,
+    perDevicePerDay: read.per_device_per_day,
   }
 }
 

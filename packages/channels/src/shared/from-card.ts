@@ -66,10 +66,12 @@ function classReaderOf(field: ClassField): Reader<string | number> {
   return field.type === 'id' ? idText : categoryWord(field.maxLength, field.about)
 }
 
-/** The documented rates; `extra.limits` takes precedence. */
-export function limitsOf({ limits: documented }: Card, own: ExtraLimits): Limits {
+/** The documented limits; `extra.limits` takes precedence. `isMarketing`: the vendor counts the message per device and day. */
+export function limitsOf({ limits: documented }: Card, own: ExtraLimits, isMarketing: boolean): Limits {
+  const perDevicePerDay = own.perDevicePerDay ?? documented.perDevicePerDay ?? 0
   return {
     ...own,
+    perDevicePerDay: isMarketing && perDevicePerDay > 0 ? perDevicePerDay : undefined,
     requestsPerSecond: own.requestsPerSecond ?? documented.requestsPerSecond,
     devicesPerSecond: own.devicesPerSecond ?? documented.devicesPerSecond,
     timeZone: documented.timeZone,
@@ -83,7 +85,9 @@ export function fromCard(card: Card & { name: VendorChannel }) {
     tokensPerCall: card.limits.tokensPerCall,
     onePerDevice: card.limits.onePerDevice ?? false,
     absoluteBadge: card.absoluteBadge,
-    limits: ({ limits }: { limits: ExtraLimits }) => limitsOf(card, limits),
+    // Vendors do not count test messages.
+    limits: (settings: { limits: ExtraLimits; targetUserType?: 0 | 1 }, messageClass: MessageClass) =>
+      limitsOf(card, settings.limits, messageClass === 'marketing' && settings.targetUserType !== 1),
     defaultClass: ({ defaultClass }: { defaultClass: MessageClass }) => defaultClass,
   }
 }

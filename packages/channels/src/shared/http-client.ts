@@ -2,6 +2,7 @@ import { rootCertificates } from 'node:tls'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
 import { abortWith } from './abort.ts'
+import { connectionProblem } from './connection-problem.ts'
 import { type HttpReply, TransportFailure } from './http.ts'
 
 type HttpRequest = {
@@ -58,7 +59,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
         if (error instanceof TransportFailure) throw error
         if (signal?.aborted) throw new TransportFailure('aborted', 'the send was stopped')
         if (timedOut) throw new TransportFailure('timeout', `no reply within ${timeoutMs} ms`)
-        throw new TransportFailure('network', `connection failed (${errorCode(error)})`)
+        throw new TransportFailure('network', problemOf(error))
       } finally {
         clearTimeout(timer)
         unlink?.()
@@ -97,15 +98,17 @@ function plainHeaders(headers: Record<string, string | string[] | undefined>): R
   return plain
 }
 
-function errorCode(error: unknown): string {
+/** undici wraps the error of the system or TLS in its own. */
+function problemOf(error: unknown): string {
   let name = 'unknown'
   for (
     let e = error as { code?: unknown; name?: unknown; cause?: unknown } | undefined;
     e;
     e = e.cause as typeof e
   ) {
-    if (typeof e.code === 'string') return e.code
+    const problem = typeof e.code === 'string' ? connectionProblem(e.code) : undefined
+    if (problem) return problem
     if (typeof e.name === 'string') name = e.name
   }
-  return name
+  return `the connection failed (${name})`
 }

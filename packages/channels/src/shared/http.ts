@@ -15,13 +15,15 @@ export class TransportFailure extends Error {
   }
 }
 
-/** Reads Retry-After, which is a number of seconds or an HTTP date; undefined when absent or invalid. */
+/**
+ * Reads Retry-After, which is a number of seconds or an HTTP date. Undefined when absent or invalid, and for 0 or a time in the past:
+ * retrying an overloaded vendor without a pause makes it worse.
+ */
 export function retryAfterSeconds(headers: HttpReply['headers'], nowMs: number): number | undefined {
   const value = headers['retry-after']?.trim()
   if (!value) return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value)
-  const at = Date.parse(value)
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - nowMs) / 1000))
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - nowMs) / 1000)
+  return seconds > 0 ? seconds : undefined
 }
 
 /** Returns undefined when the text is not a JSON object: gateways of vendors sometimes reply with HTML. */

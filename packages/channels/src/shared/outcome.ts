@@ -1,10 +1,21 @@
-import { describeReason, type Outcome, ownReasons, type Reason, type VendorChannel } from '@herald/domain'
+import {
+  describeReason,
+  type Outcome,
+  ownReasons,
+  type Reason,
+  type VendorChannel,
+  vendorCodeOf,
+} from '@herald/domain'
 import type { CheckResult } from '../channel.ts'
 import { type HttpReply, retryAfterSeconds, TransportFailure } from './http.ts'
 import { reason } from './reason.ts'
 import { cutCodePoints } from './texts.ts'
+import { isTooLarge } from './too-large.ts'
 
 export type FailureKind = Exclude<Outcome['kind'], 'accepted' | 'quota'>
+
+/** Attempts for a code that no table contains. It may be permanent, and a message that is retried until its ttl looks like abuse. */
+export const unknownCodeTries = 3
 
 /** Returns a failed outcome; if it is temporary, with the reply's Retry-After. */
 export function failureOutcome(
@@ -32,6 +43,30 @@ export function outcomeOfStatus(
   return failureOutcome(kind, reason(channel, `http_${status}`, `HTTP ${status}`), reply, nowMs)
 }
 
+/**
+ * The outcome of an HTTP status other than 2xx whose reply has no code of the vendor. Such a reply may come from a gateway, so it
+ * never closes a certificate. Statuses that say that the request itself is wrong are tried a few times only.
+ */
+export function outcomeOfBareStatus(
+  channel: VendorChannel,
+  reply: HttpReply,
+  nowMs: number,
+): Outcome | undefined {
+  const outcome = outcomeOfStatus(
+    channel,
+    reply,
+    (status) => (isTooLarge(status) ? 'rejected' : 'unavailable'),
+    nowMs,
+  )
+  const refusesRequest = reply.status >= 400 && reply.status <= 499 && !gatewayStatuses.has(reply.status)
+  return outcome?.kind === 'unavailable' && refusesRequest
+    ? { ...outcome, maxTries: unknownCodeTries }
+    : outcome
+}
+
+/** What gateways, proxies and firewalls reply to good requests too. */
+const gatewayStatuses: ReadonlySet<number> = new Set([401, 403, 404, 407, 408, 421, 425, 451])
+
 /** A call that the send depends on (access token, stored payload) was refused; `outcome` is that of the recipients. */
 export class CallRefused extends Error {
   readonly outcome: Outcome
@@ -55,11 +90,20 @@ const failures = {
   oversized: ownReasons.vendor_reply_unreadable,
 }
 
+/**
+ * For checks that make a call which must fail for another reason: whether the vendor refused the credentials, or the reply has no
+ * code of the vendor. Any other code shows that it accepted them.
+ */
+export function isRefusedOrUnanswered(outcome: Outcome): boolean {
+  if (!('reason' in outcome)) return false
+  return outcome.kind === 'misconfigured' || !/^-?\d+$/.test(vendorCodeOf(outcome.reason) ?? '')
+}
+
 export function failedCheck(
   vendor: string,
   outcome: Outcome,
   temporary = outcome.kind !== 'misconfigured',
-): CheckResult {
+): Extract<CheckResult, { ok: false }> {
   const text = textOf(outcome)
   const problem = temporary
     ? `${vendor} could not check the credentials now, try again later: ${text}`

@@ -76,6 +76,15 @@ export function httpsPicture({ type, attachmentUrl }: Message): string | undefin
   return type === 'image' && /^https:\/\//i.test(attachmentUrl ?? '') ? attachmentUrl : undefined
 }
 
+/** Where an attachment's address is sent: as the picture, in the data, or not at all. */
+export type AttachmentPlace = { image?: string; inData?: string }
+
+/** The picture of a message if the vendor shows it, otherwise its address in the data. */
+export function attachmentPlace(message: Message, showsPictures = true): AttachmentPlace {
+  const image = showsPictures ? httpsPicture(message) : undefined
+  return image ? { image } : { inData: message.attachmentUrl }
+}
+
 /**
  * Whole seconds for which the vendor may store the message, by ttl and show_end_time and within the vendor's limits. A vendor's
  * minimum is used for "only if the device is online".

@@ -17,3 +17,8 @@ export function nextShanghaiHour(nowMs: number, hour: number): number {
 export function shanghaiDate(nowMs: number): string {
   return new Date(nowMs + offsetMs).toISOString().slice(0, 10).replaceAll('-', '')
 }
+
+/** The time in Asia/Shanghai as yyyy-MM-dd HH:mm:ss. */
+export function shanghaiDateTime(ms: number): string {
+  return new Date(ms + offsetMs).toISOString().slice(0, 19).replace('T', ' ')
+}

@@ -1,22 +1,28 @@
+type Counting = {
+  /** The limit holds for UTF-16 units too, in which an emoji is two: for vendors that do not say how they count. */
+  utf16?: boolean
+}
+
 /**
  * Cuts a text to `max` characters. A surrogate pair (an emoji) counts as one and is never split: half of it is invalid UTF-8,
  * for which some vendors refuse the whole request.
  */
-export function cutCodePoints(text: string, max: number): string {
+export function cutCodePoints(text: string, max: number, { utf16 = false }: Counting = {}): string {
   if (text.length <= max) return text
   let count = 0
   let end = 0
   for (const character of text) {
-    if (++count > max) break
+    count += utf16 ? character.length : 1
+    if (count > max) break
     end += character.length
   }
   return text.slice(0, end)
 }
 
-/** The same, with “…” as the last character if the text was cut, for vendors whose notifications do not show that. */
-export function ellipsizeCodePoints(text: string, max: number): string {
-  const cut = cutCodePoints(text, max)
-  return cut === text ? text : `${cutCodePoints(cut, max - 1).trimEnd()}…`
+/** The same, with “…” as the last character if the text was cut. */
+export function cutText(text: string, max: number, counting: Counting = {}): string {
+  const cut = cutCodePoints(text, max, counting)
+  return cut === text ? text : `${cutCodePoints(cut, max - 1, counting).trimEnd()}…`
 }
 
 /**

@@ -3,6 +3,7 @@ import { ownReasons, type Reason } from '@herald/domain'
 import { type MulticastRequest, openPool, type Reply, type RequestFailure } from '@herald/http2'
 import type { TransportDeps } from '../channel.ts'
 import { abortWith } from './abort.ts'
+import { codeIn, connectionProblem } from './connection-problem.ts'
 
 /** One request to many recipients; the pool sets the time limits. */
 type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'path' | 'body'> & {
@@ -101,11 +102,26 @@ function readFailure(failure: RequestFailure): VendorFailure {
   }
 }
 
-/** Keeps only the error code of the system or TLS: the rest of the message contains hosts and ports. */
+/** What happened to a request, in plain words. */
+const events: Readonly<Record<RequestFailure['reason'], string>> = {
+  invalid: 'the request cannot be written',
+  connect: 'no connection could be established',
+  aborted: 'the send was stopped',
+  deadline: 'the request could not be sent within the time limit',
+  timeout: 'no reply within the time limit',
+  refused: 'the server refused the request unprocessed',
+  goaway: 'the server closed the connection before it processed the request',
+  reset: 'the server cancelled the request',
+  closed: 'the connection was closed before the reply',
+  malformed: 'the reply violates HTTP/2',
+  oversize: 'the reply is too large',
+}
+
 function reasonOf(kind: RequestFailure['reason'], message = ''): Reason {
-  const code = /alert [a-z ]+|\b(?:E[A-Z]{4,}|ERR_[A-Z0-9_]+|[A-Z]+_[A-Z_]+)\b/.exec(message)?.[0].trim()
-  const text = code ? `${kind} (${code})` : kind
-  if (kind === 'timeout' || kind === 'deadline') return ownReasons.vendor_timeout(text)
-  if (kind === 'malformed' || kind === 'oversize') return ownReasons.vendor_reply_unreadable(text)
-  return ownReasons.vendor_unreachable(text)
+  const problem = connectionProblem(codeIn(message), message)
+  if (kind === 'connect') return ownReasons.vendor_unreachable(problem ?? events.connect)
+  if (kind === 'closed' && problem) return ownReasons.vendor_unreachable(`${events.closed}: ${problem}`)
+  if (kind === 'timeout' || kind === 'deadline') return ownReasons.vendor_timeout(events[kind])
+  if (kind === 'malformed' || kind === 'oversize') return ownReasons.vendor_reply_unreadable(events[kind])
+  return ownReasons.vendor_unreachable(events[kind])
 }

@@ -4,7 +4,15 @@ import { cacheSession, callWithAccessToken, sessionKey } from '../shared/access-
 import { joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { CallRefused } from '../shared/outcome.ts'
-import { authExpired, clockRefused, isReply, outcomeOfResult, readReply, type VivoReply } from './classify.ts'
+import {
+  clockRefused,
+  isReply,
+  outcomeOfResult,
+  pushDisabled,
+  readReply,
+  tokenRefused,
+  type VivoReply,
+} from './classify.ts'
 import { authBody } from './requests.ts'
 import type { VivoSettings } from './settings.ts'
 
@@ -17,8 +25,8 @@ const noToken = ownReasons.vendor_reply_unreadable('the auth reply has no token'
 type VivoCalls = {
   /** Calls with the shared authToken. Throws CallRefused when there is no token or the reply is unreadable. */
   call(path: string, body: object, signal: AbortSignal): Promise<VivoReply>
-  /** Requests a token without storing it; throws CallRefused when there is none. */
-  authenticate(signal?: AbortSignal): Promise<string>
+  /** Requests a token without storing it; throws CallRefused when there is none or push is disabled. Sends nothing. */
+  probe(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -34,7 +42,8 @@ export function openCalls(settings: VivoSettings, deps: TransportDeps): VivoCall
       body: JSON.stringify(body),
       signal,
     })
-    return { read: readReply(reply, deps.now()), date: Date.parse(reply.headers.date ?? '') }
+    const read = readReply(reply, deps.now())
+    return { read, status: reply.status, date: Date.parse(reply.headers.date ?? '') }
   }
 
   async function authenticate(signal?: AbortSignal): Promise<string> {
@@ -55,14 +64,31 @@ export function openCalls(settings: VivoSettings, deps: TransportDeps): VivoCall
     return { value, renewAt: deps.now() + renewMs, expiresAt: deps.now() + lifeMs }
   }
 
-  return {
-    authenticate,
-    call: (path, body, signal) =>
-      callWithAccessToken<VivoReply>(session, key, mint, signal, async (authToken) => {
-        const { read: result } = await post(path, body, signal, authToken)
-        if (!isReply(result)) throw new CallRefused(result)
-        return { result, tokenRefused: result.result === authExpired }
-      }),
-    close: () => http.close(),
+  async function call(path: string, body: object, signal: AbortSignal): Promise<VivoReply> {
+    const read = await callWithAccessToken(session, key, mint, signal, async (authToken) => {
+      const { read: result, status } = await post(path, body, signal, authToken)
+      const isRefused = isReply(result) ? tokenRefused.has(result.result) : status === 401
+      return { result, tokenRefused: isRefused }
+    })
+    if (!isReply(read)) throw new CallRefused(read)
+    return read
   }
+
+  async function probe(signal: AbortSignal): Promise<void> {
+    const authToken = await authenticate(signal)
+    // Auth succeeds for an application whose push is disabled. Any other reply to this question says nothing about the credentials.
+    const reply = await http
+      .call({
+        method: 'GET',
+        url: joinUrl(deps.urls.vivo, '/report/getStatistics?taskIds=1'),
+        headers: { authToken },
+        signal,
+      })
+      .catch(() => undefined)
+    const read = reply && readReply(reply, deps.now())
+    if (read && isReply(read) && read.result === pushDisabled)
+      throw new CallRefused(outcomeOfResult(read, deps.now()))
+  }
+
+  return { call, probe, close: () => http.close() }
 }

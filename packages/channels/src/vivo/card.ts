@@ -30,6 +30,13 @@ export const card = {
           optional: true,
           about: 'id of a receipt address entered in the vivo console; list sends have no other receipts',
         },
+        {
+          to: 'extra.badge',
+          label: { en: 'Badge permission', zh: '角标权限' },
+          kind: 'flag',
+          optional: true,
+          about: 'vivo has granted the badge permission: messages without a badge of their own add one',
+        },
       ],
       example: '--app-id 105 --app-key 41ab --app-secret-file secret.txt',
     },
@@ -63,6 +70,6 @@ export const card = {
   },
   // 3000 messages per second is the limit of applications with up to 5 million effective users
   // (https://dev.vivo.com.cn/documentCenter/doc/362).
-  limits: { tokensPerCall: 1000, devicesPerSecond: 3000, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

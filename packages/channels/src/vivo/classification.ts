@@ -1,4 +1,4 @@
-import type { MessageClass } from '@herald/domain'
+import type { Message, MessageClass } from '@herald/domain'
 import type { Task } from '../channel.ts'
 import { classificationOf, type VivoClass, type VivoSettings } from './settings.ts'
 
@@ -26,11 +26,15 @@ type ClassifiedTask = Pick<Task, 'message' | 'messageClass'>
  * disagree, so both come from the same source; a category alone is enough.
  */
 export function classFields({ message, messageClass }: ClassifiedTask, settings: VivoSettings): VivoClass {
-  const { classification, category } = message.vivo
-  if (classification !== undefined || category !== undefined) return pick({ classification, category })
+  if (namesClass(message)) return pick(message.vivo)
   const own = settings.classes[messageClass]
   if (own.category !== undefined) return pick(own)
   return { classification: classificationOf(settings, messageClass) }
+}
+
+/** Whether the caller chose the class in vivo's own terms. */
+export function namesClass({ vivo }: Pick<Message, 'vivo'>): boolean {
+  return vivo.classification !== undefined || vivo.category !== undefined
 }
 
 /**
@@ -45,7 +49,8 @@ export function countedClass(task: ClassifiedTask, settings: VivoSettings): Mess
   return classes.find((name) => classificationOf(settings, name) === counted) ?? usual
 }
 
-function countedAs({ classification, category }: VivoClass): 0 | 1 | undefined {
+/** Undefined for a category that is not in our list. */
+export function countedAs({ classification, category }: VivoClass): 0 | 1 | undefined {
   return classification ?? (category === undefined ? undefined : categories[category])
 }
 

@@ -1,6 +1,6 @@
 import { accepted, type Outcome, ownReasons, parseVerbatim } from '@herald/domain'
 import { type HttpReply, parseObject } from '../shared/http.ts'
-import { failureOutcome, outcomeOfStatus, vendorText } from '../shared/outcome.ts'
+import { failureOutcome, outcomeOfBareStatus, unknownCodeTries, vendorText } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { nextShanghaiHour, nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 
@@ -24,10 +24,10 @@ type CodeMeaning =
 
 /** Result codes of https://dev.vivo.com.cn/documentCenter/doc/362, with the outcome of all devices of the call. */
 export const resultCodes: Readonly<Record<number, readonly [CodeMeaning, string]>> = {
-  10000: ['misconfigured', 'authToken refused'],
+  10000: ['unavailable', 'vivo refuses an authToken that it has just issued'],
   10040: ['unavailable', 'vivo is overloaded'],
   10043: ['misconfigured', 'push is disabled for the app'],
-  10045: ['misconfigured', 'the app is in review, use push_mode 1 until it is listed'],
+  10045: ['rejected', 'the app is in review, use push_mode 1 until it is listed'],
   10050: ['rejected', 'no target'],
   10051: ['rejected', 'classification not allowed for this message'],
   10054: ['rejected', 'bad notifyType'],
@@ -50,10 +50,10 @@ export const resultCodes: Readonly<Record<number, readonly [CodeMeaning, string]
   10071: ['until opening', 'operational messages are allowed from 07:00 to 23:00'],
   10072: ['throttled', 'too fast'],
   10073: ['until midnight', 'daily quota of system messages used up'],
-  10082: ['misconfigured', 'no permission for system messages'],
+  10082: ['rejected', 'no permission for system messages'],
   10085: ['rejected', 'the text breaks the rules for formal messages'],
   10093: ['throttled', 'auth called too fast'],
-  10094: ['misconfigured', 'appId does not match the authToken'],
+  10094: ['rejected', 'appId does not match the authToken'],
   10095: ['rejected', 'bad notifyId'],
   10096: ['rejected', 'bad category'],
   10097: ['rejected', 'category and classification disagree'],
@@ -63,24 +63,24 @@ export const resultCodes: Readonly<Record<number, readonly [CodeMeaning, string]
   10150: ['rejected', 'no targets'],
   10151: ['rejected', 'taskId of the list missing'],
   10152: ['rejected', 'bad taskId of the list'],
-  10153: ['rejected', 'fewer than 2 targets'],
-  10154: ['rejected', 'more than 1000 targets'],
+  10153: ['rejected', 'a list must have 2 to 1000 regIds'],
+  10154: ['rejected', 'a list must have 2 to 1000 aliases'],
   10155: ['rejected', 'the list payload no longer exists'],
-  10200: ['misconfigured', 'appId missing'],
-  10201: ['misconfigured', 'appKey missing'],
+  10200: ['rejected', 'appId missing'],
+  10201: ['rejected', 'appKey missing'],
   10202: ['misconfigured', 'bad appKey'],
-  10203: ['misconfigured', 'timestamp missing'],
-  10204: ['misconfigured', 'sign missing'],
+  10203: ['rejected', 'timestamp missing'],
+  10204: ['rejected', 'sign missing'],
   10205: ['misconfigured', 'unknown appId'],
   10206: ['misconfigured', 'sign refused, check app_secret'],
-  10207: ['misconfigured', 'timestamp off by more than 10 minutes, check the clock of this server'],
+  10207: ['unavailable', 'timestamp off by more than 10 minutes, check the clock of this server'],
   10250: ['until midnight', 'daily quota of auth calls used up'],
   10252: ['until midnight', 'daily quota of list payloads used up'],
   10254: ['until midnight', 'daily quota of broadcasts used up'],
   10301: ['rejected', 'alias too long'],
   10302: ['gone', 'regId invalid'],
-  10304: ['misconfigured', 'unknown key in extra'],
-  10305: ['misconfigured', 'callback URL too long'],
+  10304: ['rejected', 'unknown key in extra'],
+  10305: ['rejected', 'callback URL too long'],
   10306: ['rejected', 'callback parameter too long'],
   10307: ['rejected', 'alias invalid'],
   10311: ['rejected', 'notifications are disabled, or the device is inactive'],
@@ -90,14 +90,18 @@ export const resultCodes: Readonly<Record<number, readonly [CodeMeaning, string]
 }
 
 /** Codes after which the transport makes a second call. */
-export const authExpired = 10000
+export const tokenRefused: ReadonlySet<number> = new Set([10000, 10094])
 export const clockRefused = 10207
 export const listQuotaUsedUp = 10252
 export const listPayloadGone: ReadonlySet<number> = new Set([10151, 10152, 10155])
+export const receiptsRefused: ReadonlySet<number> = new Set([10304, 10305, 10306])
+
+/** Push is disabled for the application, although its credentials are valid. */
+export const pushDisabled = 10043
 
 /** Reads a reply; returns the outcome of all devices if it is unreadable. HTTP 500 has plain text. */
 export function readReply(http: HttpReply, nowMs: number): VivoReply | Outcome {
-  const byStatus = outcomeOfStatus('vivo', http, () => 'unavailable', nowMs)
+  const byStatus = outcomeOfBareStatus('vivo', http, nowMs)
   if (byStatus) return byStatus
   const body = readBody(http.text)
   const result = readInteger(body?.result)
@@ -119,12 +123,19 @@ export function isReply(read: VivoReply | Outcome): read is VivoReply {
 
 /** Returns the outcome of all devices for a result other than 0. */
 export function outcomeOfResult({ result, desc }: VivoReply, nowMs: number): Outcome {
-  const [meaning, text] = resultCodes[result] ?? ['rejected', vendorText(desc) || 'unknown code']
+  const known = resultCodes[result]
+  if (!known) return unknownResult(result, desc)
+  const [meaning, text] = known
   const why = reason('vivo', result, text)
   if (meaning === 'until midnight') return { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) }
   if (meaning === 'until opening') return { kind: 'quota', reason: why, until: nextShanghaiHour(nowMs, 7) }
   if (result === 10093) return { kind: 'throttled', reason: why, retryAfter: 2 }
   return { kind: meaning, reason: why }
+}
+
+function unknownResult(result: number, desc: string): Outcome {
+  const why = reason('vivo', result, vendorText(desc) || 'unknown code')
+  return { kind: 'unavailable', reason: why, maxTries: unknownCodeTries }
 }
 
 /** The outcome of a device that the reply lists as invalid. Only 1 and 2 mean that the token is dead. */

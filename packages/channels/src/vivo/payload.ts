@@ -1,8 +1,8 @@
 import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
+import type { HeldOutcome, Task, Unsupported } from '../channel.ts'
 import { asStrings, fittingData, timeLeft } from '../shared/payload-parts.ts'
-import { ellipsizeCodePoints } from '../shared/texts.ts'
-import { classFields } from './classification.ts'
+import { cutText } from '../shared/texts.ts'
+import { classFields, countedAs, namesClass } from './classification.ts'
 import type { VivoSettings } from './settings.ts'
 
 /** The part that all calls of a task share; the transport adds target, time to live, receipt fields and requestId. */
@@ -12,6 +12,8 @@ export type VivoPayload = {
   /** Remaining seconds, at most a day. */
   ttl: number
   receipts: { kind: 'id'; id: string } | { kind: 'url'; url: string } | { kind: 'none' }
+  /** What the caller chose in the message: vivo's refusal of it concerns that message only. */
+  named: { mode: boolean; class: boolean }
 }
 
 type VivoNotice = {
@@ -35,6 +37,8 @@ const maxTitle = 40
 const maxContent = 100
 const maxSkipContent = 1024
 const maxCustomMap = 1024
+/** The limit of vivo's SDK; the document does not name it. */
+const maxCustomFields = 10
 const maxCallbackUrl = 128
 const dayS = 86_400
 
@@ -49,33 +53,71 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   const skip = clickOf(view.click)
   if ((skip.skipContent?.length ?? 0) > maxSkipContent)
     return { unsupported: `vivo accepts an intent of at most ${maxSkipContent} characters` }
-  // Values must be strings.
-  const clientCustomMap = fittingData(task, asStrings, (map) => sizeOf(map) <= maxCustomMap)
+  const clientCustomMap = fittingData(task, customMap, (map) => sizeOf(map) <= maxCustomMap)
   if (!clientCustomMap)
     return { unsupported: `vivo accepts at most ${maxCustomMap} characters of ext, keys and values together` }
   return {
     taskId: task.taskId,
     notice: {
       appId: settings.appId,
-      title: ellipsizeCodePoints(title, maxTitle),
-      content: ellipsizeCodePoints(content, maxContent),
+      title: cutText(title, maxTitle),
+      content: cutText(content, maxContent),
       notifyType: isSilent(view.sound) ? 1 : 4,
       ...skip,
       networkType: -1,
       ...classFields(task, settings),
       pushMode: message.vivo.pushMode ?? 0,
       notifyId: replaceKey(task.taskId),
-      ...badgeOf(message),
+      ...badgeOf(message, settings),
       clientCustomMap,
     },
     ttl: timeLeft(task, { min: 0, max: dayS }),
     receipts: receiptsOf(task, settings),
+    named: { mode: message.vivo.pushMode !== undefined, class: namesClass(message) },
   }
 }
 
 /** Each classification has its own daily quota, and so do test messages. */
 export function quotaClass({ notice }: VivoPayload): string {
-  return JSON.stringify([notice.pushMode, notice.classification, notice.category])
+  const counted = countedAs(notice)
+  const name = counted === undefined ? notice.category : counted === 1 ? 'system' : 'operational'
+  return notice.pushMode === 1 ? `${name} test messages` : `${name} messages`
+}
+
+/** What vivo refuses to an application as a whole, while its other messages are accepted. */
+const refusals = {
+  // The application is not listed yet: only test messages.
+  'vivo.10045': 'mode formal',
+  // No permission for system messages.
+  'vivo.10082': 'class system',
+} as const
+
+/** Every device of the call would be refused too. */
+export function isRefusedForAll({ reason }: HeldOutcome): boolean {
+  return Object.hasOwn(refusals, reason.code)
+}
+
+export function refusedScope(outcome: HeldOutcome, payload: VivoPayload): string | undefined {
+  if (!isRefusedForAll(outcome)) return undefined
+  const scope = refusals[outcome.reason.code as keyof typeof refusals]
+  return scopesOf(payload).find((one) => one === scope)
+}
+
+/** Without what the caller named: a refusal of that is not held, and no hold applies to it. */
+export function scopesOf({ notice, named }: VivoPayload): string[] {
+  const scopes: string[] = []
+  if (notice.pushMode === 0 && !named.mode) scopes.push(refusals['vivo.10045'])
+  if (countedAs(notice) === 1 && !named.class) scopes.push(refusals['vivo.10082'])
+  return scopes
+}
+
+/** Parts of a message without which it is still useful, by the scope under which their refusal is held. */
+export type OptionalPart = 'badge' | 'receipts'
+
+export function without(part: OptionalPart, payload: VivoPayload): VivoPayload {
+  if (part === 'receipts') return { ...payload, receipts: { kind: 'none' } }
+  const { addBadge: _, ...notice } = payload.notice
+  return { ...payload, notice }
 }
 
 function clickOf(click: Click): Pick<VivoNotice, 'skipType' | 'skipContent'> {
@@ -88,9 +130,21 @@ function isSilent(sound: string | undefined): boolean {
   return sound !== undefined && /^(none|silent)$/i.test(sound.trim())
 }
 
-/** vivo can only add one to the badge, so a number to set is not sent. */
-function badgeOf(message: Message): Pick<VivoNotice, 'addBadge'> {
-  return message.badge.kind === 'add' && message.badge.count > 0 ? { addBadge: true } : {}
+/**
+ * vivo can only add one to the badge, so a number to set is not sent. The field needs a permission that most applications do not
+ * have, so it is sent only if the message or the certificate asks for it.
+ */
+function badgeOf({ badge, badgeNamed }: Message, settings: VivoSettings): Pick<VivoNotice, 'addBadge'> {
+  const isWanted = badgeNamed || settings.badge
+  return isWanted && badge.kind === 'add' && badge.count > 0 ? { addBadge: true } : {}
+}
+
+/** Values must be strings. With too many fields, `ext` is one of them, as JSON. */
+function customMap(data: object): Record<string, string> {
+  const map = asStrings(data)
+  if (Object.keys(map).length <= maxCustomFields) return map
+  const { task_id, ...ext } = data as Record<string, unknown>
+  return asStrings({ ext, task_id })
 }
 
 function sizeOf(map: Record<string, string>): number {

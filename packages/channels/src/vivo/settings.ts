@@ -12,6 +12,8 @@ export type VivoSettings = {
   appSecret: string
   /** Id of a receipt URL entered in the vivo console; the only way to get receipts for lists. */
   callbackId?: string
+  /** vivo has granted the permission for badges, so every message adds one unless it says otherwise. */
+  badge: boolean
   limits: ExtraLimits
   defaultClass: MessageClass
   classes: Record<MessageClass, VivoClass>
@@ -27,6 +29,7 @@ export function readSettings(certificate: Certificate): VivoSettings {
     appKey: requireWord(certificate.appKey, 'app_key', 'the appKey from the vivo push console'),
     appSecret: requireWord(certificate.appSecret, 'app_secret', 'the appSecret from the vivo push console'),
     callbackId: extra.callback_id,
+    badge: extra.badge ?? false,
     limits: extra.limits,
     defaultClass: extra.defaultClass,
     classes: extra.classes,
@@ -41,5 +44,8 @@ export function classificationOf(settings: VivoSettings, messageClass: MessageCl
 /** Operational messages are allowed from 07:00 to 23:00 in China (https://dev.vivo.com.cn/documentCenter/doc/362). */
 export function limits(settings: VivoSettings, messageClass: MessageClass): Limits {
   const operational = classificationOf(settings, messageClass) === 0
-  return { ...limitsOf(card, settings.limits), hours: operational ? { from: 7, to: 23 } : undefined }
+  return {
+    ...limitsOf(card, settings.limits, operational),
+    hours: operational ? { from: 7, to: 23 } : undefined,
+  }
 }

@@ -2,8 +2,9 @@ import { eachConcurrently } from '@herald/async'
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
+import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
-import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
+import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
 import { openCalls } from './calls.ts'
 import {
   classifyList,
@@ -11,13 +12,23 @@ import {
   listPayloadGone,
   listQuotaUsedUp,
   outcomeOfResult,
+  receiptsRefused,
+  resultCodes,
+  type VivoReply,
 } from './classify.ts'
-import type { VivoPayload } from './payload.ts'
+import { isRefusedForAll, type OptionalPart, type VivoPayload, without } from './payload.ts'
 import { listBody, listKey, pushBody, singleBody } from './requests.ts'
 import type { VivoSettings } from './settings.ts'
 
 /** Maximum number of concurrent calls when the devices of a list are sent to one by one. */
 const singlesAtOnce = 16
+/**
+ * Up to this number of devices are sent to one by one: a list costs two calls and one of the list payloads that vivo allows per day,
+ * whose number it does not publish.
+ */
+const maxSingles = 4
+/** The scope under which a used-up quota of list payloads is held. */
+const listPayloads = 'quota list payloads'
 /** Maximum number of stored payloads whose id is cached in this process; any other costs a query. */
 const maxCachedIds = 200
 
@@ -34,14 +45,39 @@ class SaveRefused extends CallRefused {
   }
 }
 
+/** The request with all regIds of a list is too large. */
+class ListTooLarge extends CallRefused {}
+
 export function openTransport(settings: VivoSettings, deps: TransportDeps): Transport<VivoPayload> {
   const calls = openCalls(settings, deps)
   const cachedIds = new Map<string, string>()
-  let singlesUntil = 0
+
+  function withoutHeld(payload: VivoPayload): VivoPayload {
+    let rest = payload
+    for (const part of optionalParts) if (deps.holds.find(part)) rest = without(part, rest)
+    return rest
+  }
+
+  /** A refused part does not cost the message: it is left out, in this call and in those of the next minutes. */
+  async function callWithoutRefused(
+    payload: VivoPayload,
+    call: (payload: VivoPayload) => Promise<VivoReply>,
+  ): Promise<VivoReply> {
+    const reply = await call(payload)
+    const part = refusedPart(reply, payload)
+    if (!part) return reply
+    const again = await call(without(part, payload))
+    const refusal = outcomeOfResult(reply, deps.now())
+    if (again.result === 0 && 'reason' in refusal)
+      deps.holds.add(part, { kind: 'rejected', reason: refusal.reason }, deps.now() + refusalHoldMs)
+    return again
+  }
 
   async function sendOne(payload: VivoPayload, token: string, signal: AbortSignal): Promise<Outcome> {
     try {
-      const reply = await calls.call('/message/send', singleBody(payload, token), signal)
+      const reply = await callWithoutRefused(payload, (reduced) =>
+        calls.call('/message/send', singleBody(reduced, token), signal),
+      )
       return classifySingle(reply, deps.now())
     } catch (error) {
       return outcomeOfError(error)
@@ -68,7 +104,9 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     const save = async () => {
       // Other callers wait for the same payload, so an abort ends only the wait, not the call.
       const never = new AbortController().signal
-      const reply = await calls.call('/message/saveListPayload', listBody(payload, key), never)
+      const reply = await callWithoutRefused(payload, (reduced) =>
+        calls.call('/message/saveListPayload', listBody(reduced, key), never),
+      )
       if (reply.result !== 0) throw new SaveRefused(reply.result, outcomeOfResult(reply, deps.now()))
       if (!reply.taskId) throw new SaveRefused(0, { kind: 'unavailable', reason: noTaskId })
       return reply.taskId
@@ -76,27 +114,65 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     return untilAborted(deps.taskMemory(payload.taskId, key, save), signal)
   }
 
-  async function sendList(
+  async function pushList(
     payload: VivoPayload,
     tokens: readonly string[],
     signal: AbortSignal,
   ): Promise<Outcome[]> {
-    const push = (vivoTaskId: string) =>
-      calls.call('/message/pushToList', pushBody(payload, vivoTaskId, tokens), signal)
+    const push = async (vivoTaskId: string) => {
+      try {
+        return await calls.call('/message/pushToList', pushBody(payload, vivoTaskId, tokens), signal)
+      } catch (error) {
+        throw error instanceof CallRefused && wasTooLarge(error.outcome)
+          ? new ListTooLarge(error.outcome)
+          : error
+      }
+    }
     const key = listKey(payload)
+    const remember = (vivoTaskId: string) => {
+      if (cachedIds.size >= maxCachedIds) cachedIds.clear()
+      cachedIds.set(key, vivoTaskId)
+    }
     let vivoTaskId = cachedIds.get(key) ?? (await storedId(payload, key, signal))
+    remember(vivoTaskId)
     let reply = await push(vivoTaskId)
     if (listPayloadGone.has(reply.result)) {
+      cachedIds.delete(key)
       vivoTaskId = await storedId(payload, `${key}-after-${vivoTaskId}`, signal)
       reply = await push(vivoTaskId)
+      if (!listPayloadGone.has(reply.result)) remember(vivoTaskId)
     }
-    if (cachedIds.size >= maxCachedIds) cachedIds.clear()
-    if (!listPayloadGone.has(reply.result)) cachedIds.set(key, vivoTaskId)
     return classifyList(reply, tokens, deps.now())
   }
 
-  async function send(
+  async function sendList(
     payload: VivoPayload,
+    tokens: readonly string[],
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<void> {
+    try {
+      const outcomes = await pushList(payload, tokens, signal)
+      tokens.forEach((token, i) => {
+        report(token, outcomes[i]!)
+      })
+    } catch (error) {
+      // vivo refuses lists of one.
+      if (error instanceof ListTooLarge && tokens.length >= 4) {
+        for (const half of halvesOf(tokens)) await sendList(payload, half, signal, report)
+        return
+      }
+      const outcome = outcomeOfError(error)
+      if (error instanceof SaveRefused && error.result === listQuotaUsedUp && outcome.kind === 'quota') {
+        deps.holds.add(listPayloads, outcome, outcome.until)
+        return sendEach(payload, tokens, signal, report)
+      }
+      for (const token of tokens) report(token, outcome)
+    }
+  }
+
+  async function send(
+    given: VivoPayload,
     recipients: readonly Recipient[],
     { signal, report }: SendContext,
   ): Promise<void> {
@@ -106,25 +182,17 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     const reportToken: Report = (token, outcome) => {
       for (const index of byToken.get(token)!) report(index, outcome)
     }
-    if (tokens.length < 2 || deps.now() < singlesUntil) return sendEach(payload, tokens, signal, reportToken)
-    try {
-      const outcomes = await sendList(payload, tokens, signal)
-      tokens.forEach((token, i) => {
-        reportToken(token, outcomes[i]!)
-      })
-    } catch (error) {
-      if (error instanceof SaveRefused && error.result === listQuotaUsedUp) {
-        singlesUntil = nextShanghaiMidnight(deps.now())
-        return sendEach(payload, tokens, signal, reportToken)
-      }
-      const outcome = outcomeOfError(error)
-      for (const token of tokens) reportToken(token, outcome)
-    }
+    const payload = withoutHeld(given)
+    const isStored = cachedIds.has(listKey(payload))
+    const one = tokens.length < 2 || (tokens.length <= maxSingles && !isStored)
+    return one || deps.holds.find(listPayloads)
+      ? sendEach(payload, tokens, signal, reportToken)
+      : sendList(payload, tokens, signal, reportToken)
   }
 
   async function check(signal: AbortSignal): Promise<CheckResult> {
     try {
-      await calls.authenticate(signal)
+      await calls.probe(signal)
       return { ok: true }
     } catch (error) {
       return failedCheck('vivo', outcomeOfError(error))
@@ -134,6 +202,16 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
   return { send, check, close: calls.close }
 }
 
-function concernsAll({ kind }: Outcome): boolean {
-  return kind === 'misconfigured' || kind === 'quota' || kind === 'throttled'
+function concernsAll(outcome: Outcome): boolean {
+  if (outcome.kind === 'rejected') return isRefusedForAll(outcome)
+  return outcome.kind === 'misconfigured' || outcome.kind === 'quota' || outcome.kind === 'throttled'
+}
+
+const optionalParts: readonly OptionalPart[] = ['receipts', 'badge']
+
+/** vivo documents no code for a badge without permission, so a code that no table contains may mean it. */
+function refusedPart({ result }: VivoReply, payload: VivoPayload): OptionalPart | undefined {
+  if (receiptsRefused.has(result)) return payload.receipts.kind === 'none' ? undefined : 'receipts'
+  const isUnknown = result !== 0 && !Object.hasOwn(resultCodes, result)
+  return isUnknown && payload.notice.addBadge ? 'badge' : undefined
 }

@@ -59,13 +59,6 @@ export const card = {
           about: 'the application may send long texts',
         },
         {
-          to: 'extra.big_picture',
-          label: { en: 'Large picture', zh: '大图' },
-          kind: 'flag',
-          optional: true,
-          about: 'the application may send large pictures',
-        },
-        {
           to: 'extra.pass_through',
           label: label.passThrough,
           kind: 'flag',
@@ -91,6 +84,6 @@ export const card = {
   // 500 requests per second is the limit of applications with fewer than 100,000 reachable devices, the smallest one
   // (https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1656). The daily quota depends on the number of reachable
   // devices, which only Xiaomi knows, so sending stops at its refusal.
-  limits: { tokensPerCall: 1000, requestsPerSecond: 500, timeZone: 'Asia/Shanghai' },
+  limits: { tokensPerCall: 1000, requestsPerSecond: 500, perDevicePerDay: 5, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
 } as const satisfies Card

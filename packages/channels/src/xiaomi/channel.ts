@@ -1,9 +1,11 @@
-import type { ChannelAdapter } from '../channel.ts'
+import type { ChannelAdapter, HeldOutcome } from '../channel.ts'
 import { fromCard } from '../shared/from-card.ts'
+import { holdRefusals } from '../shared/hold-refusals.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
-import { rememberQuota } from '../shared/remember-quota.ts'
 import { card } from './card.ts'
-import { mapPayload, quotaClass, type XiaomiPayload } from './payload.ts'
+import { channelCodes, forbiddenCode } from './classify.ts'
+import { notes, warnings } from './notes.ts'
+import { channelScope, isPassThrough, mapPayload, type XiaomiPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -13,11 +15,29 @@ export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   readSettings,
   mapPayload,
   checkToken,
+  warnings,
+  notes,
   open: (settings, deps) =>
-    rememberQuota(
+    holdRefusals(
       lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),
-      quotaClass,
-      deps.now,
+      { quota: channelScope, refused: refusedScope, of: scopesOf },
+      deps,
     ),
   readCallback,
+}
+
+const passThroughScope = 'pass-through messages'
+
+function refusedScope({ reason }: HeldOutcome, payload: XiaomiPayload): string | undefined {
+  if (reason.code === forbiddenCode && isPassThrough(payload)) return passThroughScope
+  return channelCodes.has(reason.code) && payload.channelFrom === 'certificate'
+    ? channelScope(payload)
+    : undefined
+}
+
+function scopesOf(payload: XiaomiPayload): readonly string[] {
+  return [
+    ...(isPassThrough(payload) ? [passThroughScope] : []),
+    ...(payload.channelFrom === 'certificate' ? [channelScope(payload)] : []),
+  ]
 }

@@ -1,100 +1,126 @@
 import { accepted, type Outcome, ownReasons } from '@herald/domain'
 import { type HttpReply, parseObject, readInteger } from '../shared/http.ts'
-import { type FailureKind, outcomeOfStatus } from '../shared/outcome.ts'
+import { outcomeOfBareStatus, unknownCodeTries, vendorText } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
-import type { XiaomiPayload } from './payload.ts'
+import { wasTooLarge } from '../shared/too-large.ts'
 
-/** One outcome per token, or the reply "none of these targets is valid" for the call as a whole. */
-export type SendResult = { outcomeOf(token: string): Outcome } | { noValidTarget: Outcome }
+/** One outcome per token, or one for the call; with a `cause`, the transport sends in another way before it reports the outcome. */
+export type SendResult =
+  | { outcomeOf(token: string): Outcome }
+  | { whole: Outcome; cause?: 'targets' | 'too-large' | 'receipts' }
 
-type Meaning = 'targets' | 'busy' | 'slow-down' | 'quota' | 'bad-message' | 'bad-channel' | 'bad-certificate'
+type Meaning =
+  | 'targets'
+  | 'busy'
+  | 'slow-down'
+  | 'quota'
+  | 'bad-message'
+  | 'too-large'
+  | 'bad-receipts'
+  | 'bad-certificate'
 
 /**
- * Error codes of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560. A code that is not listed fails this message only:
- * treating it as an error of the certificate would disable the channel for all messages.
+ * Error codes of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560 and of Xiaomi's server SDK. `bad-certificate`
+ * closes the certificate for all messages, so it contains only codes by which Xiaomi refuses the secret or the application.
  */
 const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['targets', 'no valid target', [20301]],
   ['targets', 'device unknown', [10029]],
   ['busy', 'device not found', [65003]],
-  ['busy', 'vendor busy', [-1, 1, 10001, 10002, 10003, 20607, 22102, 26003, 65029]],
+  ['busy', 'vendor busy', [-1, 1, 10001, 10002, 10003, 10009, 20607, 22102, 26003, 65029]],
+  ['busy', 'job timed out', [10010]],
+  ['busy', 'RPC error', [10011]],
   ['busy', 'request expired', [10037]],
-  ['slow-down', 'called too often', [10027]],
+  ['busy', 'this server’s address is barred', [10004]],
+  ['busy', 'token authentication failed', [21302]],
+  ['busy', 'request restricted', [21303]],
+  ['slow-down', 'called too often', [10022, 10023, 10024, 10027, 10028]],
   ['slow-down', 'broadcast too often', [26004]],
   ['slow-down', 'rate limit', [200002]],
   ['quota', 'daily quota used', [200001, 10034]],
-  ['bad-message', 'bad parameter', [10008, 10012, 10016, 10017, 21305, 65011, 65030]],
+  ['bad-message', 'bad parameter', [100, 10008, 10012, 10016, 10017, 21305, 65011, 65030]],
+  ['bad-message', 'wrong content type, path or method', [10007, 10020, 10021]],
+  ['too-large', 'request too long', [10018]],
   ['bad-message', 'too long', [65009, 65014, 65015, 65036]],
-  ['bad-certificate', 'receipt address refused', [65037, 65038]],
+  ['bad-receipts', 'receipt address refused', [10025, 65037, 65038]],
   [
     'bad-message',
     'topic, alias or account',
     [20209, 20215, 20216, 20315, 65006, 65007, 65008, 65010, 65012, 65013, 65016, 65017, 65035],
   ],
-  ['bad-channel', 'channel does not match', [27001]],
-  ['bad-certificate', 'authentication failed', [21301, 21302, 21303]],
-  ['bad-certificate', 'application or package refused', [22000, 22006, 22007, 22022, 66108]],
-  ['bad-certificate', 'application forbidden', [10031, 10036]],
-  ['bad-certificate', 'needs review in the console', [26006]],
+  ['bad-message', 'application data refused', [22003, 22004, 22005, 22020]],
+  ['bad-message', 'notification data refused', [22100, 22101, 22103]],
+  ['bad-message', 'no permission for this interface', [10005, 10014]],
+  ['bad-message', 'app key or user refused', [10006, 10013, 22021]],
+  ['bad-message', 'operation forbidden', [10036]],
+  ['bad-message', 'channel does not match', [27001]],
+  ['bad-message', 'channel needs review in the console', [26006]],
+  ['bad-message', 'package name refused', [66108]],
+  ['bad-message', 'refused without a documented meaning', [26005, 65040, 65041]],
   ['bad-message', 'feedback or trace limit', [10030, 10032, 10033, 10035, 10038, 10039, 65028]],
+  ['bad-certificate', 'App Secret refused', [21301]],
+  ['bad-certificate', 'application unknown, revoked or refused', [22000, 22001, 22002, 22006, 22007, 22008]],
+  ['bad-certificate', 'package name is not the application’s', [22022]],
+  ['bad-certificate', 'application on the black list', [10026, 10031]],
 ]
 
 const byCode = new Map(
   meanings.flatMap(([meaning, text, codes]) => codes.map((code) => [code, { meaning, text }] as const)),
 )
 
-function meaningOf(code: number): { meaning: Meaning; text: string } {
-  return byCode.get(code) ?? { meaning: 'bad-message', text: 'unknown code' }
-}
+/** Codes that concern one notification channel. */
+export const channelCodes: ReadonlySet<string> = new Set(['xiaomi.27001', 'xiaomi.26006'])
+export const forbiddenCode = 'xiaomi.10036'
 
-export function classifySend(
-  reply: HttpReply,
-  channelFrom: XiaomiPayload['channelFrom'],
-  nowMs: number,
-): SendResult {
-  const byStatus = outcomeOfStatus('xiaomi', reply, kindOf4xx, nowMs)
-  if (byStatus) return forAll(byStatus)
+export function classifySend(reply: HttpReply, nowMs: number): SendResult {
+  const byStatus = outcomeOfBareStatus('xiaomi', reply, nowMs)
+  if (byStatus) return wasTooLarge(byStatus) ? { whole: byStatus, cause: 'too-large' } : { whole: byStatus }
   const body = parseObject(reply.text)
   const code = readInteger(body?.code)
-  if (body === undefined || code === undefined) return forAll(unreadable)
+  if (body === undefined || code === undefined) return { whole: unreadable }
   if (code === 0) return partial(badRegids(body.data))
-  const { meaning, text } = meaningOf(code)
-  const why = reason('xiaomi', code, text)
-  switch (meaning) {
+  const known = byCode.get(code)
+  if (!known) return { whole: unknown(code, body) }
+  const why = reason('xiaomi', code, known.text)
+  switch (known.meaning) {
     case 'targets':
       // 20301 only means that sending failed; a token is dead only if the reason mentions the targets.
       return code === 20301 && !isAboutTargets(body.reason)
-        ? forAll({
-            kind: 'unavailable',
-            reason: reason('xiaomi', code, 'sending failed', 'sending_failed'),
-          })
-        : { noValidTarget: { kind: 'gone', reason: why } }
+        ? {
+            whole: {
+              kind: 'unavailable',
+              reason: reason('xiaomi', code, 'sending failed', 'sending_failed'),
+            },
+          }
+        : { whole: { kind: 'gone', reason: why }, cause: 'targets' }
     case 'busy':
-      return forAll({ kind: 'unavailable', reason: why })
+      return { whole: { kind: 'unavailable', reason: why } }
     case 'slow-down':
-      return forAll({ kind: 'throttled', reason: why })
+      return { whole: { kind: 'throttled', reason: why } }
     case 'quota':
-      return forAll({ kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) })
-    case 'bad-channel':
-      return forAll({ kind: channelFrom === 'message' ? 'rejected' : 'misconfigured', reason: why })
+      return { whole: { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) } }
     case 'bad-certificate':
-      return forAll({ kind: 'misconfigured', reason: why })
+      return { whole: { kind: 'misconfigured', reason: why } }
     case 'bad-message':
-      return forAll({ kind: 'rejected', reason: why })
+      return { whole: { kind: 'rejected', reason: why } }
+    case 'too-large':
+      return { whole: { kind: 'rejected', reason: why }, cause: 'too-large' }
+    case 'bad-receipts':
+      return { whole: { kind: 'rejected', reason: why }, cause: 'receipts' }
   }
 }
 
-/** Returns the outcome of a call that sends nothing: `accepted` if the credentials are valid. */
+/**
+ * Returns the outcome of reading the quota: `accepted` if the secret is valid, `misconfigured` if Xiaomi refuses it or the
+ * application, otherwise `unavailable`.
+ */
 export function classifyCheck(reply: HttpReply, nowMs: number): Outcome {
-  const byStatus = outcomeOfStatus('xiaomi', reply, kindOf4xx, nowMs)
-  if (byStatus) return byStatus
-  const code = readInteger(parseObject(reply.text)?.code)
-  if (code === undefined) return unreadable
-  if (code === 0) return accepted
-  const { meaning, text } = meaningOf(code)
-  const why = reason('xiaomi', code, text)
-  return { kind: meaning === 'bad-certificate' ? 'misconfigured' : 'unavailable', reason: why }
+  const result = classifySend(reply, nowMs)
+  if ('outcomeOf' in result) return accepted
+  const { whole } = result
+  if (whole.kind === 'accepted' || whole.kind === 'misconfigured') return whole
+  return { kind: 'unavailable', reason: whole.reason }
 }
 
 const unreadable: Outcome = {
@@ -102,12 +128,13 @@ const unreadable: Outcome = {
   reason: ownReasons.vendor_reply_unreadable('the reply is not JSON with a code'),
 }
 
-function kindOf4xx(status: number): FailureKind {
-  return status === 401 || status === 403 ? 'misconfigured' : 'rejected'
-}
-
-function forAll(outcome: Outcome): SendResult {
-  return { outcomeOf: () => outcome }
+function unknown(code: number, body: Record<string, unknown>): Outcome {
+  const text = vendorText(body.reason) || vendorText(body.description)
+  return {
+    kind: 'unavailable',
+    reason: reason('xiaomi', code, text ? `unknown code: ${text}` : 'unknown code'),
+    maxTries: unknownCodeTries,
+  }
 }
 
 function partial(bad: ReadonlySet<string>): SendResult {

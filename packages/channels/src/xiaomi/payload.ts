@@ -1,24 +1,29 @@
-import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
-import { cutCodePoints } from '../shared/texts.ts'
+import { asStrings, fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import { cutText } from '../shared/texts.ts'
 import type { XiaomiSettings } from './settings.ts'
 
 /** Form fields of a request, without the recipients. */
 export type XiaomiPayload = {
   fields: Readonly<Record<string, string>>
-  /** Where the channel comes from: an unknown one is an error of the message or of the certificate. */
+  /** Where channel and template come from. If the message names one, a refusal concerns this message only. */
   channelFrom: 'message' | 'certificate'
 }
 
-/** Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; lengths of texts in characters. */
+/**
+ * Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; lengths of texts in characters. It does not say how emoji
+ * count, so texts keep the limits in UTF-16 units too.
+ */
 const maxTitle = 49
 const maxDescription = 127
 const maxPayloadBytes = 4095
 const maxCallbackBytes = 128
 const dayS = 86_400
-/** Private messages (class `service`) are stored longer than public ones. */
-const maxSeconds = { service: 10 * dayS, marketing: dayS } as const
+/** Messages of private channels are stored longer than others. */
+const maxPrivateS = 10 * dayS
+/** Vibration 2 and light 4, without sound 1. */
+const silently = { notify_type: '6' }
 /** Sum of delivered 1, clicked 2, target invalid 16, push disabled 32, filter not met 64, quota exceeded 128. */
 const receiptTypes = 1 + 2 + 16 + 32 + 64 + 128
 
@@ -30,7 +35,7 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   if (payload === undefined) return { unsupported: `Xiaomi accepts at most ${maxPayloadBytes} bytes of ext` }
   const channel = channelOf(task, settings)
   return {
-    channelFrom: message.xiaomi.channelId ? 'message' : 'certificate',
+    channelFrom: (message.xiaomi.channelId ?? message.xiaomi.templateId) ? 'message' : 'certificate',
     fields: {
       restricted_package_name: settings.packageName,
       ...content,
@@ -38,16 +43,28 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
       notify_id: String(replaceKey(task.taskId)),
       // In base 36 a task id fits into the 12 characters that the older documentation allows.
       'extra.jobkey': task.taskId.toString(36),
-      ...lifetime(task),
+      ...lifetime(task, isPrivate(channel, settings) ? maxPrivateS : dayS),
       ...channel,
       ...receipts(task),
     },
   }
 }
 
-/** The daily quota is per channel. */
-export function quotaClass({ fields }: XiaomiPayload): string {
-  return fields['extra.channel_id'] ?? ''
+/** The name of a payload's channel. The daily quota and refusals of a channel apply to it alone. */
+export function channelScope({ fields }: XiaomiPayload): string {
+  const id = fields['extra.channel_id']
+  return id === undefined ? 'messages without a channel' : `channel ${id}`
+}
+
+export function isPassThrough({ fields }: XiaomiPayload): boolean {
+  return fields.pass_through === '1'
+}
+
+/** The payload without the receipt address; undefined if it has none. */
+export function withoutReceipts(payload: XiaomiPayload): XiaomiPayload | undefined {
+  if (!payload.fields['extra.callback']) return undefined
+  const fields = Object.entries(payload.fields).filter(([name]) => !/^extra\.callback(\.|$)/.test(name))
+  return { ...payload, fields: Object.fromEntries(fields) }
 }
 
 function passThrough(settings: XiaomiSettings): Record<string, string> | Unsupported {
@@ -62,15 +79,14 @@ function notification(task: Task, settings: XiaomiSettings): Record<string, stri
   if (!texts?.title.trim() || !texts.body.trim())
     return { unsupported: 'Xiaomi needs a title and a description, but all texts are blank' }
   const view = androidView(message, 'xiaomi')
-  const style = styleOf(message, settings)
-  const description = style['extra.notification_style_type'] === '1' ? message.bigText! : texts.body
+  const bigText = settings.bigText ? message.bigText : undefined
   return {
     pass_through: '0',
-    title: cutCodePoints(texts.title, maxTitle),
-    description: cutCodePoints(description, maxDescription),
+    title: cutText(texts.title, maxTitle, { utf16: true }),
+    description: cutText(bigText ?? texts.body, maxDescription, { utf16: true }),
     ...click(view.click),
-    ...style,
-    ...(view.sound ? { 'extra.sound_uri': soundUri(view.sound, settings.packageName) } : {}),
+    ...(bigText && { 'extra.notification_style_type': '1' }),
+    ...soundOf(view.sound, settings.packageName),
   }
 }
 
@@ -81,25 +97,13 @@ function click(click: Click): Record<string, string> {
     : { 'extra.notify_effect': '1' }
 }
 
-function styleOf(message: Message, settings: XiaomiSettings): Record<string, string> {
-  const picture = message.type === 'image' ? message.attachmentUrl : undefined
-  if (picture && settings.bigPicture && isHostedByXiaomi(picture))
-    return { 'extra.notification_style_type': '2', 'extra.notification_bigPic_uri': picture }
-  return message.bigText && settings.bigText ? { 'extra.notification_style_type': '1' } : {}
-}
-
-/** Phones load only pictures uploaded to Xiaomi; with any other picture the text is sent alone. */
-function isHostedByXiaomi(url: string): boolean {
-  try {
-    return /(^|\.)(xiaomi\.com|mi\.com|mi-img\.com)$/.test(new URL(url).hostname)
-  } catch {
-    return false
-  }
-}
-
-function soundUri(sound: string, packageName: string): string {
-  if (/^[a-z][a-z0-9+.-]*:/i.test(sound)) return sound
-  return `android.resource://${packageName}/raw/${sound.replace(/\.[a-z0-9]{1,5}$/i, '')}`
+/** On Android 8 and later the notification channel decides. */
+function soundOf(sound: string | undefined, packageName: string): Record<string, string> {
+  if (!sound) return {}
+  if (/^(none|silent)$/i.test(sound.trim())) return silently
+  if (/^[a-z][a-z0-9+.-]*:/i.test(sound)) return { 'extra.sound_uri': sound }
+  const name = sound.replace(/\.[a-z0-9]{1,5}$/i, '')
+  return { 'extra.sound_uri': `android.resource://${packageName}/raw/${name}` }
 }
 
 /** The data for the app as JSON; undefined when it is too long. */
@@ -110,9 +114,15 @@ function payloadOf(task: Task): string | undefined {
   return fits(whole) ? whole : undefined
 }
 
-function lifetime(task: Task): Record<string, string> {
-  const seconds = timeLeft(task, { min: 0, max: maxSeconds[task.messageClass] })
+function lifetime(task: Task, max: number): Record<string, string> {
+  const seconds = timeLeft(task, { min: 0, max })
   return seconds === 0 ? { 'extra.only_send_once': '1' } : { time_to_live: String(seconds * 1000) }
+}
+
+/** Only private channels have templates, and the class `service` is sent on one. */
+function isPrivate(channel: Record<string, string>, settings: XiaomiSettings): boolean {
+  const id = channel['extra.channel_id']
+  return id !== undefined && ('extra.template_id' in channel || id === settings.classes.service.channelId)
 }
 
 function channelOf({ message, messageClass }: Task, settings: XiaomiSettings): Record<string, string> {
@@ -123,8 +133,13 @@ function channelOf({ message, messageClass }: Task, settings: XiaomiSettings): R
   return {
     ...(channelId ? { 'extra.channel_id': channelId } : {}),
     ...(templateId ? { 'extra.template_id': templateId } : {}),
-    ...(templateId && own.templateParam ? { 'extra.template_param': own.templateParam } : {}),
+    ...(templateId && own.templateParam ? { 'extra.template_param': strings(own.templateParam) } : {}),
   }
+}
+
+/** Xiaomi refuses template values that are not strings. */
+function strings(parameters: string): string {
+  return JSON.stringify(asStrings(parseVerbatim(parameters) as object))
 }
 
 function receipts({ callbackUrl, taskId }: Task): Record<string, string> {

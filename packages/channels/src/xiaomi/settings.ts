@@ -1,6 +1,6 @@
 import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem } from '../channel.ts'
-import { type ExtraLimits, idText, requireWord } from '../shared/extra.ts'
+import { type ExtraLimits, flag, idText, requireWord } from '../shared/extra.ts'
 import { type ClassExtra, readCardExtra } from '../shared/from-card.ts'
 import { card } from './card.ts'
 
@@ -12,6 +12,7 @@ export type XiaomiSettings = {
   /** Channel for messages whose class has none. */
   channelId?: string
   bigText: boolean
+  /** Accepted for certificates saved before Xiaomi discontinued large pictures; it has no effect. */
   bigPicture: boolean
   passThrough: boolean
   limits: ExtraLimits
@@ -25,7 +26,7 @@ export function readSettings(certificate: Certificate): XiaomiSettings {
     'app_secret',
     'the App Secret from “application info” in the Xiaomi developer console',
   )
-  const extra = readCardExtra(card, certificate.extra, { channel_id: idText })
+  const extra = readCardExtra(card, certificate.extra, { channel_id: idText, big_picture: flag })
   const packageName = extra.package_name ?? certificate.packageName?.trim()
   if (!packageName)
     throw new CertificateProblem(

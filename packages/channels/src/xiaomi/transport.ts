@@ -1,51 +1,113 @@
 import { type Outcome, ownReasons } from '@herald/domain'
-import type { Transport, TransportDeps } from '../channel.ts'
-import { joinUrl } from '../shared/http.ts'
+import type { CheckResult, Transport, TransportDeps } from '../channel.ts'
+import { refusalHoldMs } from '../shared/hold-refusals.ts'
+import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
+import { halvesOf } from '../shared/too-large.ts'
 import { classifyCheck, classifySend, type SendResult } from './classify.ts'
-import type { XiaomiPayload } from './payload.ts'
+import { withoutReceipts, type XiaomiPayload } from './payload.ts'
 import type { XiaomiSettings } from './settings.ts'
+
+type Report = (token: string, outcome: Outcome) => void
 
 export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Transport<XiaomiPayload> {
   const http = openHttpClient(deps)
   const authorization = `key=${settings.appSecret}`
 
-  async function post(payload: XiaomiPayload, tokens: readonly string[], signal: AbortSignal) {
+  function post(
+    fields: Readonly<Record<string, string>>,
+    tokens: readonly string[],
+    signal: AbortSignal,
+  ): Promise<HttpReply> {
+    return http.call({
+      url: joinUrl(deps.urls.xiaomi, '/v3/message/regid'),
+      headers: { authorization, 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' },
+      body: `${new URLSearchParams(fields)}&registration_id=${encodeURIComponent(tokens.join(','))}`,
+      signal,
+    })
+  }
+
+  async function callOnce(
+    payload: XiaomiPayload,
+    tokens: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SendResult> {
     try {
-      const reply = await http.call({
-        url: joinUrl(deps.urls.xiaomi, '/v3/message/regid'),
-        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' },
-        body: `${new URLSearchParams(payload.fields)}&registration_id=${encodeURIComponent(tokens.join(','))}`,
-        signal,
-      })
-      return classifySend(reply, payload.channelFrom, deps.now())
+      return classifySend(await post(payload.fields, tokens, signal), deps.now())
     } catch (error) {
-      const outcome = outcomeOfError(error)
-      return { outcomeOf: () => outcome } satisfies SendResult
+      return { whole: outcomeOfError(error) }
+    }
+  }
+
+  /** Sends in one call or, for the reasons below, in several. No call that is repeated has delivered anything. */
+  async function sendTo(
+    payload: XiaomiPayload,
+    all: readonly string[],
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<void> {
+    type Part = { tokens: readonly string[]; checkedTargets?: true }
+    const parts: Part[] = [{ tokens: all }]
+    let sent = payload
+    let stopped: Outcome | undefined
+    for (let part = parts.pop(); part; part = parts.pop()) {
+      const { tokens } = part
+      const result: SendResult = stopped ? { whole: stopped } : await callOnce(sent, tokens, signal)
+      if ('outcomeOf' in result) {
+        for (const token of tokens) report(token, result.outcomeOf(token))
+        continue
+      }
+      const { whole, cause } = result
+      const isOne = tokens.length === 1
+      const plain = cause === 'receipts' ? withoutReceipts(sent) : undefined
+      if (plain) {
+        if (whole.kind === 'rejected') deps.holds.add(receiptScope, whole, deps.now() + refusalHoldMs)
+        sent = plain
+        parts.push(part)
+      } else if (cause === 'targets' && !isOne && !part.checkedTargets) {
+        // Each half is sent once more: one wrong reply must not retire a thousand tokens.
+        const [first, second] = halvesOf(tokens)
+        parts.push({ tokens: second, checkedTargets: true }, { tokens: first, checkedTargets: true })
+      } else if (cause === 'too-large' && !isOne) {
+        const [first, second] = halvesOf(tokens)
+        parts.push({ ...part, tokens: second }, { ...part, tokens: first })
+      } else {
+        // What concerns every request, or is too large for one token, would be the same for the rest.
+        if (cause === 'too-large' || concernsAll.has(whole.kind)) stopped = whole
+        for (const token of tokens) report(token, whole)
+      }
     }
   }
 
   /**
-   * After “no valid target” for several tokens, each half is sent once more: one wrong reply must not retire a thousand tokens,
-   * and the first call delivered nothing.
+   * Sends to a regid that no device can have. The quota is readable with the secret alone; this call also shows whether Xiaomi
+   * accepts the package name and lets the application send. All other codes are about this message.
    */
-  async function sendTo(
-    payload: XiaomiPayload,
-    tokens: readonly string[],
-    signal: AbortSignal,
-    report: (token: string, outcome: Outcome) => void,
-    mayHalve: boolean,
-  ): Promise<void> {
-    const result = await post(payload, tokens, signal)
-    if ('noValidTarget' in result && mayHalve && tokens.length > 1) {
-      const middle = Math.ceil(tokens.length / 2)
-      await sendTo(payload, tokens.slice(0, middle), signal, report, false)
-      await sendTo(payload, tokens.slice(middle), signal, report, false)
-      return
+  async function findRefusal(signal: AbortSignal): Promise<Outcome | undefined> {
+    const fields = {
+      restricted_package_name: settings.packageName,
+      pass_through: '0',
+      title: 'Credentials',
+      description: 'Are the credentials valid?',
+      'extra.notify_effect': '1',
+      'extra.only_send_once': '1',
     }
-    for (const token of tokens)
-      report(token, 'noValidTarget' in result ? result.noValidTarget : result.outcomeOf(token))
+    const result = classifySend(await post(fields, ['no-such-regid'], signal), deps.now())
+    return 'whole' in result && isRefusedOrUnanswered(result.whole) ? result.whole : undefined
+  }
+
+  async function checkCredentials(signal: AbortSignal): Promise<CheckResult> {
+    const reply = await http.call({
+      method: 'GET',
+      url: joinUrl(deps.urls.xiaomi, '/v1/trace/quota/get'),
+      headers: { authorization },
+      signal,
+    })
+    const quota = classifyCheck(reply, deps.now())
+    if (quota.kind !== 'accepted') return failedCheck('Xiaomi', quota)
+    const refusal = await findRefusal(signal)
+    return refusal ? failedCheck('Xiaomi', refusal) : { ok: true }
   }
 
   return {
@@ -60,29 +122,32 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
         else indexesOf.set(token, [index])
       }
       if (indexesOf.size === 0) return
-      const reportToken = (token: string, outcome: Outcome) => {
+      const wanted = (deps.holds.find(receiptScope) ? withoutReceipts(payload) : undefined) ?? payload
+      await sendTo(wanted, [...indexesOf.keys()], signal, (token, outcome) => {
         for (const index of indexesOf.get(token)!) report(index, outcome)
-      }
-      await sendTo(payload, [...indexesOf.keys()], signal, reportToken, true)
+      })
     },
     async check(signal) {
-      let outcome: Outcome
       try {
-        const reply = await http.call({
-          method: 'GET',
-          url: joinUrl(deps.urls.xiaomi, '/v1/trace/quota/get'),
-          headers: { authorization },
-          signal,
-        })
-        outcome = classifyCheck(reply, deps.now())
+        return await checkCredentials(signal)
       } catch (error) {
-        outcome = outcomeOfError(error)
+        return failedCheck('Xiaomi', outcomeOfError(error))
       }
-      return outcome.kind === 'accepted' ? { ok: true } : failedCheck('Xiaomi', outcome)
     },
     close: () => http.close(),
   }
 }
+
+/** Xiaomi refused the receipt address. Messages without it arrive, and only their receipts are missing. */
+const receiptScope = 'receipts'
+
+/** Kinds of outcomes that every other request would get too. */
+const concernsAll: ReadonlySet<Outcome['kind']> = new Set([
+  'misconfigured',
+  'throttled',
+  'unavailable',
+  'quota',
+])
 
 const malformed: Outcome = {
   kind: 'rejected',

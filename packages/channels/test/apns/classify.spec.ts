@@ -1,6 +1,6 @@
 import { ownReasons } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { classify, classifyFailure, classifyGoaway } from '../../src/apns/classify.ts'
+import { classify, classifyFailure, classifyGoaway, topicRefusals } from '../../src/apns/classify.ts'
 
 const answer = (status: number, reason?: string, more: object = {}) => ({
   status,
@@ -8,29 +8,29 @@ const answer = (status: number, reason?: string, more: object = {}) => ({
 })
 
 // Every row of https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns
-const documented: [status: number, reason: string, kind: string, retryAfter: number | undefined][] = (
+const documented: [status: number, reason: string, kind: string, waits: object][] = (
   [
     [400, 'BadCollapseId', 'rejected'],
     [400, 'BadDeviceToken', 'gone'],
     [400, 'BadExpirationDate', 'rejected'],
     [400, 'BadMessageId', 'rejected'],
     [400, 'BadPriority', 'rejected'],
-    [400, 'BadTopic', 'misconfigured'],
+    [400, 'BadTopic', 'rejected'],
     [400, 'DeviceTokenNotForTopic', 'gone'],
     [400, 'DuplicateHeaders', 'rejected'],
-    [400, 'IdleTimeout', 'unavailable', 0],
+    [400, 'IdleTimeout', 'unavailable', { retryAfter: 0 }],
     [400, 'InvalidPushType', 'rejected'],
     [400, 'MissingDeviceToken', 'rejected'],
-    [400, 'MissingTopic', 'misconfigured'],
+    [400, 'MissingTopic', 'rejected'],
     [400, 'PayloadEmpty', 'rejected'],
-    [400, 'TopicDisallowed', 'misconfigured'],
+    [400, 'TopicDisallowed', 'rejected'],
     [403, 'BadCertificate', 'misconfigured'],
     [403, 'BadCertificateEnvironment', 'misconfigured'],
-    [403, 'ExpiredProviderToken', 'misconfigured'],
-    [403, 'Forbidden', 'misconfigured'],
+    [403, 'ExpiredProviderToken', 'unavailable', { minWait: 60 }],
+    [403, 'Forbidden', 'rejected'],
     [403, 'InvalidProviderToken', 'misconfigured'],
-    [403, 'MissingProviderToken', 'misconfigured'],
-    [403, 'UnrelatedKeyIdInToken', 'misconfigured'],
+    [403, 'MissingProviderToken', 'rejected'],
+    [403, 'UnrelatedKeyIdInToken', 'unavailable'],
     [403, 'BadEnvironmentKeyIdInToken', 'misconfigured'],
     [403, 'BadEnvironmentKeyInToken', 'misconfigured'],
     [404, 'BadPath', 'rejected'],
@@ -38,58 +38,80 @@ const documented: [status: number, reason: string, kind: string, retryAfter: num
     [410, 'Unregistered', 'gone'],
     [410, 'ExpiredToken', 'gone'],
     [413, 'PayloadTooLarge', 'rejected'],
-    [429, 'TooManyProviderTokenUpdates', 'throttled', 1200],
-    [429, 'TooManyRequests', 'throttled', 60],
+    [429, 'TooManyProviderTokenUpdates', 'throttled', { retryAfter: 1200 }],
+    [429, 'TooManyRequests', 'throttled', { minWait: 60 }],
     [500, 'InternalServerError', 'unavailable'],
     [503, 'ServiceUnavailable', 'unavailable'],
-    [503, 'Shutdown', 'unavailable', 0],
-  ] satisfies [number, string, string, number?][]
-).map(([status, reason, kind, retryAfter]) => [status, reason, kind, retryAfter])
+    [503, 'Shutdown', 'unavailable', { retryAfter: 0 }],
+  ] satisfies [number, string, string, object?][]
+).map(([status, reason, kind, waits]) => [status, reason, kind, waits ?? {}])
+
+const hints: Record<string, string> = {
+  BadTopic: 'the credential is not valid for this bundle id',
+  MissingTopic: 'the credential is not valid for this bundle id',
+  TopicDisallowed: 'the credential is not valid for this bundle id',
+  BadEnvironmentKeyIdInToken: 'the key is for the other environment',
+  BadEnvironmentKeyInToken: 'the key is for the other environment',
+  ExpiredProviderToken: 'check the clock of this server',
+  InvalidProviderToken: 'key id, team id and key do not match, or the key was revoked',
+  TooManyProviderTokenUpdates: 'the key was used with too many provider tokens',
+}
+const hint = (reason: string) => (hints[reason] ? `: ${hints[reason]}` : '')
 
 describe('a reply of APNs', () => {
   it('of 200 is accepted', () => {
     expect(classify({ status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
   })
 
-  it.each(documented)('%i %s is %s (after %p s)', (status, reason, kind, retryAfter) => {
+  it.each(documented)('%i %s is %s %j', (status, reason, kind, waits) => {
     expect(classify(answer(status, reason)).outcome).toEqual({
       kind,
-      reason: { code: `apns.${reason}`, text: `${status} ${reason}` },
-      ...(retryAfter === undefined ? {} : { retryAfter }),
+      reason: { code: `apns.${reason}`, text: `${status} ${reason}${hint(reason)}` },
+      ...waits,
     })
   })
 
   it.each([
-    [418, 'Teapot', 'rejected'],
-    [403, 'SomethingNew', 'rejected'],
-    [410, 'SomethingNew', 'rejected'],
-    [429, 'SomethingNew', 'throttled'],
-    [500, 'SomethingNew', 'unavailable'],
-    [599, 'SomethingNew', 'unavailable'],
-    [400, 'constructor', 'rejected'],
-  ])('with an unknown reason is classified by its status: %i %s is %s', (status, reason, kind) => {
-    expect(classify(answer(status, reason)).outcome.kind).toBe(kind)
+    [418, 'Teapot', { kind: 'unavailable', maxTries: 3 }],
+    [400, 'SomethingNew', { kind: 'unavailable', maxTries: 3 }],
+    [403, 'SomethingNew', { kind: 'unavailable', maxTries: 3 }],
+    [410, 'SomethingNew', { kind: 'unavailable', maxTries: 3 }],
+    [429, 'SomethingNew', { kind: 'throttled', minWait: 60 }],
+    [500, 'SomethingNew', { kind: 'unavailable' }],
+    [599, 'SomethingNew', { kind: 'unavailable' }],
+    [400, 'constructor', { kind: 'unavailable', maxTries: 3 }],
+  ])('with an unknown reason is tried three times at most: %i %s', (status, reason, expected) => {
+    expect(classify(answer(status, reason)).outcome).toEqual({
+      reason: { code: `apns.${reason}`, text: `${status} ${reason}` },
+      ...expected,
+    })
   })
 
   it.each([
-    [400, 'rejected'],
-    [403, 'misconfigured'],
-    [410, 'gone'],
-    [413, 'rejected'],
-    [429, 'throttled'],
-    [502, 'unavailable'],
-  ])('without a reason is classified by its status: %i is %s', (status, kind) => {
-    for (const body of ['', '<html>Bad Gateway</html>', 'null', '[]', '{"reason":5}'])
-      expect(classify({ status, body }).outcome).toMatchObject({
-        kind,
+    [302, { kind: 'unavailable', maxTries: 3 }],
+    [400, { kind: 'unavailable', maxTries: 3 }],
+    [401, { kind: 'unavailable' }],
+    [403, { kind: 'unavailable' }],
+    [404, { kind: 'unavailable', maxTries: 3 }],
+    [407, { kind: 'unavailable' }],
+    [408, { kind: 'unavailable' }],
+    [410, { kind: 'unavailable', maxTries: 3 }],
+    [413, { kind: 'rejected' }],
+    [414, { kind: 'rejected' }],
+    [431, { kind: 'rejected' }],
+    [429, { kind: 'throttled', minWait: 60 }],
+    [502, { kind: 'unavailable' }],
+  ])('without a reason may be that of a gateway and closes nothing: %i is %j', (status, expected) => {
+    for (const body of ['', '<html>Forbidden</html>', 'null', '[]', '{"reason":5}'])
+      expect(classify({ status, body }).outcome).toEqual({
         reason: { code: `apns.http_${status}`, text: `${status} without a reason` },
+        ...expected,
       })
   })
 
   it('never repeats text that is not a reason of APNs', () => {
     const body = JSON.stringify({ reason: 'token 00fc13adff785122 is bad' })
-    expect(classify({ status: 400, body }).outcome).toEqual({
-      kind: 'rejected',
+    expect(classify({ status: 400, body }).outcome).toMatchObject({
       reason: { code: 'apns.http_400', text: '400 without a reason' },
     })
   })
@@ -103,29 +125,52 @@ describe('a reply of APNs', () => {
     expect(classify(answer(410, 'Unregistered')).outcome).not.toHaveProperty('since')
   })
 
-  it('contains the wait from the reply', () => {
-    expect(classify({ ...answer(503, 'ServiceUnavailable'), retryAfter: 7 }).outcome).toMatchObject({
-      retryAfter: 7,
-    })
-    expect(classify({ ...answer(429, 'TooManyRequests'), retryAfter: 7 }).outcome).toMatchObject({
-      retryAfter: 7,
-    })
+  it('contains the wait from the reply, but never less than Apple’s minimum', () => {
+    const waitOf = (status: number, reason: string, retryAfter?: number) =>
+      classify({ ...answer(status, reason), retryAfter }).outcome
+    expect(waitOf(503, 'ServiceUnavailable', 7)).toMatchObject({ retryAfter: 7 })
+    expect(waitOf(429, 'TooManyRequests', 7)).toMatchObject({ retryAfter: 7, minWait: 60 })
+    expect(waitOf(429, 'TooManyProviderTokenUpdates', 7)).toMatchObject({ retryAfter: 1200 })
+    expect(waitOf(429, 'TooManyProviderTokenUpdates', 3000)).toMatchObject({ retryAfter: 3000 })
   })
 
   it.each([
     ['ExpiredProviderToken', 'new-token'],
     ['UnrelatedKeyIdInToken', 'new-connection'],
-    ['InvalidProviderToken', undefined],
-    ['Forbidden', undefined],
-  ])('403 %s is retried with a %s', (reason, retryWith) => {
-    expect(classify(answer(403, reason))).toMatchObject({
-      retryWith,
-      concernsAll: true,
-      endsConnection: true,
+    ['InvalidProviderToken', 'new-connection'],
+    ['MissingProviderToken', 'new-connection'],
+    ['BadCertificate', 'new-connection'],
+    ['BadCertificateEnvironment', undefined],
+    ['BadEnvironmentKeyInToken', undefined],
+  ])('403 %s concerns the credential and is retried with a %s', (reason, retryWith) => {
+    const result = classify(answer(403, reason))
+    expect(result).toMatchObject({ concerns: 'credential', endsConnection: true })
+    expect(result.retryWith).toBe(retryWith)
+    expect(result.stopsAfter).toBeUndefined()
+  })
+
+  it('429 TooManyProviderTokenUpdates concerns the credential and is not retried', () => {
+    expect(classify(answer(429, 'TooManyProviderTokenUpdates'))).toEqual({
+      outcome: expect.objectContaining({ kind: 'throttled' }),
+      concerns: 'credential',
     })
   })
 
-  it.each(['InternalServerError', 'Shutdown', 'IdleTimeout'])(
+  it('only InvalidProviderToken may pass while the credential is valid', () => {
+    const passing = documented.filter(([status, reason]) => classify(answer(status, reason)).passing)
+    expect(passing.map(([, reason]) => reason)).toEqual(['InvalidProviderToken'])
+  })
+
+  it.each(['BadTopic', 'MissingTopic', 'TopicDisallowed'])('%s concerns one topic', (reason) => {
+    expect(classify(answer(400, reason))).toMatchObject({ concerns: 'topic' })
+    expect(topicRefusals.has(`apns.${reason}`)).toBe(true)
+  })
+
+  it('403 without a reason concerns the credential only if it is repeated', () => {
+    expect(classify(answer(403))).toMatchObject({ concerns: 'credential', stopsAfter: 20 })
+  })
+
+  it.each(['InternalServerError', 'Shutdown', 'IdleTimeout', 'Forbidden'])(
     '%s ends the use of the connection',
     (reason) => {
       expect(classify(answer(500, reason)).endsConnection).toBe(true)
@@ -135,7 +180,8 @@ describe('a reply of APNs', () => {
   it.each(['BadDeviceToken', 'Unregistered', 'TooManyRequests', 'PayloadTooLarge'])(
     '%s concerns one device and leaves the connection alone',
     (reason) => {
-      expect(classify(answer(400, reason))).toMatchObject({ concernsAll: false, endsConnection: false })
+      const { concerns, endsConnection } = classify(answer(400, reason))
+      expect([concerns, endsConnection]).toEqual([undefined, undefined])
     },
   )
 })
@@ -148,13 +194,14 @@ describe('a connection that ended without a reply', () => {
   it.each(['BadCertificate', 'BadCertificateEnvironment', 'InvalidProviderToken'])(
     'with GOAWAY %s is a credential’s fault',
     (reason) => {
+      const text = `GOAWAY ${reason}${hint(reason)}`
       const expected = {
-        outcome: { kind: 'misconfigured', reason: { code: `apns.${reason}`, text: `GOAWAY ${reason}` } },
+        outcome: { kind: 'misconfigured', reason: { code: `apns.${reason}`, text } },
         endsConnection: true,
-        concernsAll: true,
+        concerns: 'credential',
       }
-      expect(classifyFailure({ ...failure, goaway: goaway(reason) })).toEqual(expected)
-      expect(classifyGoaway(goaway(reason))).toEqual(expected)
+      expect(classifyFailure({ ...failure, goaway: goaway(reason) })).toMatchObject(expected)
+      expect(classifyGoaway(goaway(reason))).toMatchObject(expected)
     },
   )
 
@@ -175,10 +222,11 @@ describe('a connection that ended without a reply', () => {
     'connect (alert certificate expired)',
     'closed (alert bad certificate)',
     'connect (alert unknown ca)',
-  ])('in the handshake (%s) is an error of the certificate', (text) => {
-    expect(classifyFailure({ ...failure, reason: { ...closed, text } })).toMatchObject({
-      outcome: { kind: 'misconfigured' },
-      concernsAll: true,
+  ])('in the handshake (%s) may be the word of a proxy, so it closes nothing', (text) => {
+    expect(classifyFailure({ ...failure, reason: { ...closed, text } })).toEqual({
+      outcome: { kind: 'unavailable', reason: ownReasons.push_certificate_refused },
+      endsConnection: true,
+      concerns: 'credential',
     })
   })
 

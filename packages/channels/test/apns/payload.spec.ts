@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { type ApnsPayload, bodyOf, mapPayload } from '../../src/apns/payload.ts'
+import { type ApnsPayload, bodyOf, mapPayload, notes } from '../../src/apns/payload.ts'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 
@@ -200,18 +201,20 @@ describe('the headers of an APNs notification', () => {
   })
 })
 
-describe('what APNs cannot carry', () => {
+describe('the collapse id', () => {
   it.each([
     ['letters outside ASCII', 'größe'],
     ['a line break', 'a\nb'],
     ['more than 64 bytes', 'x'.repeat(65)],
     ['a blank at its end', 'x '],
-  ])('refuses a collapse id with %s', (_name, apnsCollapseId) => {
-    expect(mapPayload(sampleTask({ ios: { apnsCollapseId } }))).toEqual({
-      unsupported: expect.stringContaining('apns_collapse_id'),
-    })
+  ])('is sent as its SHA-256 if it has %s', (_name, apnsCollapseId) => {
+    const { collapseId } = payloadOf({ ios: { apnsCollapseId } })
+    expect(collapseId).toBe(createHash('sha256').update(apnsCollapseId).digest('hex'))
+    expect(collapseId).toHaveLength(64)
   })
+})
 
+describe('what APNs cannot carry', () => {
   const size = (payload: ApnsPayload) => Buffer.byteLength(bodyOf(payload, Number.MAX_SAFE_INTEGER))
 
   it.each([
@@ -243,6 +246,33 @@ describe('what APNs cannot carry', () => {
     expect(alert.body).toBe('…')
     expect(alert.title).toMatch(/^t{3000,}…$/)
     expect(size(payload)).toBeLessThanOrEqual(4096)
+  })
+
+  it('leaves out the picture before it cuts a text', () => {
+    const attachmentUrl = `https://cdn.example.com/${'x'.repeat(2000)}`
+    const message = { type: 'image', body: 'b'.repeat(2500), attachmentUrl } as const
+    const { aps, ...custom } = JSON.parse(bodyOf(payloadOf(message), 1))
+    expect(aps.alert.body).toBe(message.body)
+    expect(aps).not.toHaveProperty('mutable-content')
+    expect(custom).not.toHaveProperty('attachment_url')
+    expect(notes(sampleTask(message))).toEqual([expect.stringContaining('picture is left out')])
+    const short = { ...message, body: 'short' }
+    expect(JSON.parse(bodyOf(payloadOf(short), 1))).toMatchObject({
+      aps: { 'mutable-content': 1 },
+      attachment_url: attachmentUrl,
+    })
+    expect(notes(sampleTask(short))).toEqual([])
+  })
+
+  it('is sent without the picture if only that makes it too large', () => {
+    const attachmentUrl = `https://cdn.example.com/${'x'.repeat(1500)}`
+    const payload = payloadOf({
+      type: 'image',
+      attachmentUrl,
+      ext: JSON.stringify({ x: 'y'.repeat(2600) }),
+    })
+    const { aps, attachment_url } = JSON.parse(bodyOf(payload, 1))
+    expect([aps.alert.title, attachment_url]).toEqual(['Order shipped', undefined])
   })
 
   it('is unsupported when ext alone is too large', () => {

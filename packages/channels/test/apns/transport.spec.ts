@@ -186,15 +186,17 @@ describe('the APNs transport', () => {
     const transport = openFor(deps)
     expect(await send(transport, recipientsOf(2))).toEqual(
       Array(2).fill({
-        kind: 'misconfigured',
-        reason: { code: 'apns.ExpiredProviderToken', text: '403 ExpiredProviderToken' },
+        kind: 'unavailable',
+        reason: { code: 'apns.ExpiredProviderToken', text: expect.stringContaining('clock') },
+        minWait: 60,
       }),
     )
     expect(deps.mints()).toBe(2)
     expect(await send(transport, recipientsOf(2))).toEqual(
       Array(2).fill({
-        kind: 'misconfigured',
+        kind: 'unavailable',
         reason: { code: 'apns.ExpiredProviderToken.new_token', text: expect.stringContaining('clock') },
+        minWait: 60,
       }),
     )
     expect(deps.mints()).toBe(2)
@@ -206,10 +208,118 @@ describe('the APNs transport', () => {
     expect(await send(transport, recipientsOf(1000))).toEqual(
       Array(1000).fill({
         kind: 'misconfigured',
-        reason: { code: 'apns.InvalidProviderToken', text: '403 InvalidProviderToken' },
+        reason: {
+          code: 'apns.InvalidProviderToken',
+          text: expect.stringContaining('403 InvalidProviderToken'),
+        },
       }),
     )
     expect(simulator.requests()).toBeLessThan(10)
+    expect(simulator.connections()).toBe(2)
+  })
+
+  /** Refuses the devices whose token begins so, though the key is valid. */
+  const refuseTokens = (simulator: ApnsSimulator, prefix: string) =>
+    simulator.setFaults({
+      reply: { status: 403, body: { reason: 'InvalidProviderToken' }, path: `/3/device/${prefix}` },
+    })
+
+  it('does not believe a refusal among accepted pushes', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator))
+    // 16 of 1000 recipients, twice: the second time on a new connection.
+    refuseTokens(simulator, 'b000005')
+    const outcomes = await send(transport, recipientsOf(1000))
+    expect(kinds(outcomes.slice(0x50, 0x60))).toEqual(['unavailable'])
+    expect(kinds([...outcomes.slice(0, 0x50), ...outcomes.slice(0x60)])).toEqual(['accepted'])
+    expect(simulator.ledger(7)).toEqual({ accepted: 984, distinct: 984, duplicates: 0 })
+    expect(simulator.requests()).toBe(1016)
+    expect(simulator.connections()).toBe(2)
+  })
+
+  it('stops a batch in a wave of refusals that begins while it is sent', async () => {
+    const simulator = await startSimulator({ streams: 10 })
+    const transport = openFor(depsFor(simulator))
+    refuseTokens(simulator, 'b00003')
+    const outcomes = await send(transport, recipientsOf(1000))
+    expect(kinds(outcomes.slice(0, 0x300))).toEqual(['accepted'])
+    expect(kinds(outcomes.slice(0x300))).toEqual(['unavailable'])
+    expect(simulator.requests() - 0x300).toBeLessThan(100)
+  })
+
+  it('never takes the page of a gateway for the word of Apple', async () => {
+    const simulator = await startSimulator({ streams: 10 })
+    const transport = openFor(depsFor(simulator))
+    expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
+    simulator.setFaults({ htmlForbidden: 1 })
+    expect(kinds(await send(transport, recipientsOf(1000)))).toEqual(['unavailable'])
+    expect(simulator.requests()).toBeLessThan(100)
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+    simulator.setFaults({})
+    expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
+  })
+
+  it('sends one request when Apple wants no more new tokens', async () => {
+    const simulator = await startSimulator()
+    const reply = { status: 429, body: { reason: 'TooManyProviderTokenUpdates' } }
+    simulator.setFaults({ reply })
+    const extra = { bundle_ids: ['com.example.Other'] }
+    const transport = openFor(depsFor(simulator), tokenCertificate(p8, { extra }))
+    const recipients = recipientsOf(1000)
+    for (const recipient of recipients.slice(500)) recipient.bundleId = 'com.example.Other'
+    expect(new Set((await send(transport, recipients)).map((outcome) => JSON.stringify(outcome)))).toEqual(
+      new Set([
+        JSON.stringify({
+          kind: 'throttled',
+          reason: {
+            code: 'apns.TooManyProviderTokenUpdates',
+            text: '429 TooManyProviderTokenUpdates: the key was used with too many provider tokens',
+          },
+          retryAfter: 1200,
+        }),
+      ]),
+    )
+    expect(simulator.requests()).toBe(1)
+  })
+
+  it('holds a refused topic and sends to the others', async () => {
+    const keys = [{ keyId, teamId, key: p8, topics: [bundleId] }]
+    const simulator = await startSimulator({ keys })
+    const extra = { bundle_ids: ['com.example.Wrong'] }
+    const deps = depsFor(simulator)
+    const transport = openFor(deps, tokenCertificate(p8, { extra }))
+    const recipients = recipientsOf(40)
+    for (const recipient of recipients.slice(0, 20)) recipient.bundleId = 'com.example.Wrong'
+    const outcomes = await send(transport, recipients)
+    expect(kinds(outcomes.slice(0, 20))).toEqual(['rejected'])
+    expect(kinds(outcomes.slice(20))).toEqual(['accepted'])
+    expect(simulator.requests()).toBe(21)
+    expect(deps.holds.find('topic com.example.Wrong')).toMatchObject({
+      kind: 'rejected',
+      reason: { code: 'apns.TopicDisallowed' },
+    })
+    expect(deps.holds.find(`topic ${bundleId}`)).toBeUndefined()
+    expect(await send(transport, recipients.slice(0, 30))).toEqual(outcomes.slice(0, 30))
+    expect(simulator.requests()).toBe(31)
+  })
+
+  it('checks every topic and names those that Apple refuses', async () => {
+    const keys = [{ keyId, teamId, key: p8, topics: [bundleId] }]
+    const simulator = await startSimulator({ keys })
+    const checkOf = (over: Partial<Certificate>) =>
+      openFor(depsFor(simulator), tokenCertificate(p8, over)).check(new AbortController().signal)
+    const wrong = 'com.example.Wrong'
+    expect(await checkOf({ extra: { bundle_ids: [wrong] } })).toEqual({
+      ok: true,
+      warnings: [expect.stringContaining(`not for ${wrong}:`)],
+    })
+    expect(await checkOf({ appId: wrong, extra: { bundle_ids: [bundleId] } })).toMatchObject({ ok: true })
+    expect(await checkOf({ appId: wrong })).toEqual({
+      ok: false,
+      problem: expect.stringContaining(`not for ${wrong}:`),
+      temporary: true,
+    })
+    expect(await checkOf({})).toEqual({ ok: true })
   })
 
   it('after GOAWAY, sends again only what was not processed', async () => {

@@ -19,7 +19,6 @@ const errorInfo = (reason: string) => ({ '@type': 'type.googleapis.com/google.rp
 const reply = (status: number, code: string, details: object[] = [], message = '') => ({
   status,
   body: JSON.stringify({ error: { code: status, message, status: code, details } }),
-  projectKnown: false,
 })
 
 // Every row of https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode, and how it is recognized
@@ -113,11 +112,12 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
     'a refused access token',
     reply(401, 'UNAUTHENTICATED', [errorInfo('ACCESS_TOKEN_EXPIRED')]),
     {
-      kind: 'misconfigured',
+      kind: 'unavailable',
       reason: {
         code: 'fcm.UNAUTHENTICATED.ACCESS_TOKEN_EXPIRED',
         text: '401 UNAUTHENTICATED ACCESS_TOKEN_EXPIRED',
       },
+      minWait: 10,
     },
   ],
   [
@@ -126,7 +126,24 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
       fcmError('THIRD_PARTY_AUTH_ERROR'),
       apnsError(403, 'InvalidProviderToken'),
     ]),
-    { kind: 'rejected', reason: { code: 'fcm.THIRD_PARTY_AUTH_ERROR', text: '401 THIRD_PARTY_AUTH_ERROR' } },
+    {
+      kind: 'rejected',
+      reason: {
+        code: 'fcm.THIRD_PARTY_AUTH_ERROR',
+        text: '401 THIRD_PARTY_AUTH_ERROR: Firebase has no valid APNs or web push key for this app',
+      },
+    },
+  ],
+  [
+    'an APNs key that Firebase cannot use, by its older name',
+    reply(401, 'UNAUTHENTICATED', [fcmError('APNS_AUTH_ERROR')]),
+    {
+      kind: 'rejected',
+      reason: {
+        code: 'fcm.APNS_AUTH_ERROR',
+        text: '401 APNS_AUTH_ERROR: Firebase has no valid APNs or web push key for this app',
+      },
+    },
   ],
   [
     'a token of another project',
@@ -140,14 +157,47 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
       kind: 'misconfigured',
       reason: {
         code: 'fcm.PERMISSION_DENIED.IAM_PERMISSION_DENIED',
-        text: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED',
+        text: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED: the account lacks cloudmessaging.messages.create, or the project id is wrong',
       },
     },
   ],
   [
     'an API that is off',
+    reply(403, 'PERMISSION_DENIED', [errorInfo('SERVICE_DISABLED')]),
+    {
+      kind: 'misconfigured',
+      reason: {
+        code: 'fcm.PERMISSION_DENIED.SERVICE_DISABLED',
+        text: '403 PERMISSION_DENIED SERVICE_DISABLED: enable the Firebase Cloud Messaging API in Google Cloud',
+      },
+    },
+  ],
+  [
+    'a denial without ErrorInfo',
     reply(403, 'PERMISSION_DENIED'),
-    { kind: 'misconfigured', reason: { code: 'fcm.PERMISSION_DENIED', text: '403 PERMISSION_DENIED' } },
+    {
+      kind: 'unavailable',
+      reason: { code: 'fcm.PERMISSION_DENIED', text: '403 PERMISSION_DENIED' },
+      minWait: 10,
+    },
+  ],
+  [
+    'an installation id that is gone',
+    reply(404, 'NOT_FOUND', [fcmError('UNREGISTERED_FID')]),
+    { kind: 'gone', reason: { code: 'fcm.UNREGISTERED_FID', text: '404 UNREGISTERED_FID' } },
+  ],
+  [
+    'a 404 that names neither token nor project',
+    reply(404, 'NOT_FOUND'),
+    {
+      kind: 'rejected',
+      reason: { code: 'fcm.NOT_FOUND', text: '404 NOT_FOUND: no such project, or the wrong URL' },
+    },
+  ],
+  [
+    'a cancelled call',
+    reply(499, 'CANCELLED'),
+    { kind: 'unavailable', reason: { code: 'fcm.CANCELLED', text: '499 CANCELLED' }, minWait: 10 },
   ],
   [
     'a token that is gone',
@@ -157,7 +207,7 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
   [
     'a quota used up, by Firebase’s code',
     reply(429, 'RESOURCE_EXHAUSTED', [fcmError('QUOTA_EXCEEDED')]),
-    { kind: 'throttled', reason: { code: 'fcm.QUOTA_EXCEEDED', text: '429 QUOTA_EXCEEDED' }, retryAfter: 60 },
+    { kind: 'throttled', reason: { code: 'fcm.QUOTA_EXCEEDED', text: '429 QUOTA_EXCEEDED' }, minWait: 60 },
   ],
   [
     'a quota used up, by Google’s code',
@@ -165,7 +215,7 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
     {
       kind: 'throttled',
       reason: { code: 'fcm.RESOURCE_EXHAUSTED', text: '429 RESOURCE_EXHAUSTED' },
-      retryAfter: 60,
+      minWait: 60,
     },
   ],
   [
@@ -181,12 +231,20 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
   [
     'an error without a name',
     reply(400, 'UNKNOWN', [fcmError('UNSPECIFIED_ERROR')]),
-    { kind: 'rejected', reason: { code: 'fcm.UNSPECIFIED_ERROR', text: '400 UNSPECIFIED_ERROR' } },
+    {
+      kind: 'unavailable',
+      reason: { code: 'fcm.UNSPECIFIED_ERROR', text: '400 UNSPECIFIED_ERROR' },
+      maxTries: 3,
+    },
   ],
   [
     'an unknown code',
-    reply(409, 'ABORTED', [fcmError('SOMETHING_NEW')]),
-    { kind: 'rejected', reason: { code: 'fcm.SOMETHING_NEW', text: '409 SOMETHING_NEW' } },
+    reply(409, 'ABORTED', [fcmError('SOMETHING_NEW')], 'Not for d1:APA91bVerySecretToken today.'),
+    {
+      kind: 'unavailable',
+      reason: { code: 'fcm.SOMETHING_NEW', text: '409 SOMETHING_NEW: Not for d1:… today.' },
+      maxTries: 3,
+    },
   ],
   [
     'an unknown code, with a 5xx',
@@ -197,50 +255,66 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
 
 describe('a reply of FCM', () => {
   it('of 200 is accepted', () => {
-    expect(classify({ status: 200, body: '', projectKnown: false })).toEqual({
-      outcome: { kind: 'accepted' },
-      fromProject: true,
-    })
+    expect(classify({ status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
   })
 
   it.each(documented)('with %s', (_name, given, outcome) => {
     expect(classify(given).outcome).toEqual(outcome)
   })
 
-  it('contains the wait from the reply', () => {
-    expect(classify({ ...reply(429, 'RESOURCE_EXHAUSTED'), retryAfter: 7 }).outcome).toMatchObject({
-      retryAfter: 7,
-    })
-    expect(classify({ ...reply(503, 'UNAVAILABLE'), retryAfter: 7 }).outcome).toMatchObject({ retryAfter: 7 })
+  it('contains the wait from the reply and Google’s minimum', () => {
+    const waits = (status: number, code: string) =>
+      classify({ ...reply(status, code), retryAfter: 7 }).outcome
+    expect(waits(429, 'RESOURCE_EXHAUSTED')).toMatchObject({ retryAfter: 7, minWait: 60 })
+    expect(waits(503, 'UNAVAILABLE')).toMatchObject({ retryAfter: 7, minWait: 10 })
   })
 
   it('gets another access token only if ours was refused', () => {
     expect(classify(reply(401, 'UNAUTHENTICATED')).tokenRefused).toBe(true)
-    expect(classify({ status: 401, body: '', projectKnown: false }).tokenRefused).toBe(true)
-    expect(classify(reply(401, 'UNAUTHENTICATED', [fcmError('THIRD_PARTY_AUTH_ERROR')])).tokenRefused).toBe(
-      false,
-    )
-    expect(classify(reply(403, 'PERMISSION_DENIED')).tokenRefused).toBe(false)
+    expect(classify({ status: 401, body: '' }).tokenRefused).toBe(true)
+    for (const given of [
+      reply(401, 'UNAUTHENTICATED', [fcmError('THIRD_PARTY_AUTH_ERROR')]),
+      reply(403, 'PERMISSION_DENIED'),
+    ])
+      expect(classify(given).tokenRefused).toBeUndefined()
   })
 
   it.each([
-    ['JSON', reply(404, 'NOT_FOUND'), 'rejected'],
-    ['a page', { status: 404, body: '<html>404</html>', projectKnown: false }, 'unavailable'],
-  ])('404 that does not mention the token, as %s, never retires it', (_name, given, known) => {
-    expect(classify(given).outcome.kind).toBe('misconfigured')
-    expect(classify({ ...given, projectKnown: true }).outcome.kind).toBe(known)
+    ['a denial in Google’s words', reply(403, 'PERMISSION_DENIED', [errorInfo('SERVICE_DISABLED')]), 1],
+    ['a denial without them', { status: 403, body: '<html>' }, 20],
+    ['a refused access token', reply(401, 'UNAUTHENTICATED'), 20],
+    ['a quota', reply(429, 'RESOURCE_EXHAUSTED', [fcmError('QUOTA_EXCEEDED')]), 20],
+    ['a dead token', reply(404, 'NOT_FOUND', [fcmError('UNREGISTERED')]), undefined],
+    [
+      'a token of another project',
+      reply(403, 'PERMISSION_DENIED', [fcmError('SENDER_ID_MISMATCH')]),
+      undefined,
+    ],
+    ['an outage', reply(503, 'UNAVAILABLE'), undefined],
+  ])('stops the rest of a call for %s after %p of them', (_name, given, stopsAfter) => {
+    expect(classify(given).stopsAfter).toBe(stopsAfter)
   })
 
   it.each([
-    [400, 'rejected'],
-    [401, 'misconfigured'],
-    [403, 'misconfigured'],
-    [429, 'throttled'],
-    [502, 'unavailable'],
-    [504, 'unavailable'],
-  ])('%i without readable JSON is %s', (status, kind) => {
-    for (const body of ['', '<html>Bad Gateway</html>', 'null', '{"error":"invalid"}'])
-      expect(classify({ status, body, projectKnown: true }).outcome.kind).toBe(kind)
+    [302, { kind: 'unavailable', maxTries: 3 }],
+    [400, { kind: 'unavailable', maxTries: 3 }],
+    [401, { kind: 'unavailable', minWait: 10 }],
+    [403, { kind: 'unavailable', minWait: 10 }],
+    [404, { kind: 'unavailable', maxTries: 3 }],
+    [407, { kind: 'unavailable', minWait: 10 }],
+    [408, { kind: 'unavailable', minWait: 10 }],
+    [413, { kind: 'rejected' }],
+    [414, { kind: 'rejected' }],
+    [431, { kind: 'rejected' }],
+    [429, { kind: 'throttled', minWait: 60 }],
+    [502, { kind: 'unavailable', minWait: 10 }],
+    [504, { kind: 'unavailable', minWait: 10 }],
+  ])('%i without readable JSON may be that of a gateway and closes nothing: %j', (status, expected) => {
+    for (const body of ['', '<html>Forbidden</html>', 'null', '{"error":"invalid"}'])
+      expect(classify({ status, body }).outcome).toEqual({
+        reason: { code: `fcm.http_${status}`, text: `${status} without a code` },
+        ...expected,
+      })
   })
 
   it('repeats nothing of the message in its reason', () => {

@@ -3,7 +3,7 @@ import { readMessage } from '@herald/simulators/fcm-message'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
-import { bodyOf, type FcmMessage } from '../../src/fcm/payload.ts'
+import { bodyOf, type FcmMessage, notes } from '../../src/fcm/payload.ts'
 import type { FcmSettings } from '../../src/fcm/settings.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 import { accountCertificate, newAccountKey } from './credentials.ts'
@@ -57,11 +57,11 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
     { notification: plain, data: { task_id }, android: { ...high, notification: { tag } } },
   ],
   [
-    'image: shown by the system, and its URL for the app',
+    'image: shown by the system, its URL written once',
     { ...plain, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' },
     {
       notification: plain,
-      data: { task_id, attachment_url: 'https://cdn.example.com/a.jpg' },
+      data: { task_id },
       android: { ...high, notification: { image: 'https://cdn.example.com/a.jpg', tag } },
     },
   ],
@@ -70,7 +70,7 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
     { ...noTexts, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' },
     {
       notification: { title: 'Parcel Post' },
-      data: { task_id, attachment_url: 'https://cdn.example.com/a.jpg' },
+      data: { task_id },
       android: { ...high, notification: { image: 'https://cdn.example.com/a.jpg', tag } },
     },
   ],
@@ -128,6 +128,15 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
       notification: plain,
       data: { task_id },
       android: { ...high, notification: { sound: 'ping', channel_id: 'orders', tag } },
+    },
+  ],
+  [
+    'a sound of other vendors: without folder and extension',
+    { ...plain, android: { sound: '/raw/ping.mp3' } },
+    {
+      notification: plain,
+      data: { task_id },
+      android: { ...high, notification: { sound: 'ping', tag } },
     },
   ],
   [
@@ -237,6 +246,32 @@ describe('what FCM cannot carry', () => {
     const { notification } = messageOf({ title: 't'.repeat(5000), body: 'b'.repeat(5000) })
     expect(notification?.body).toBe('…')
     expect(notification?.title).toMatch(/^t{3800,}…$/)
+  })
+
+  it('leaves out the picture before it cuts a text', () => {
+    const attachmentUrl = `https://cdn.example.com/${'x'.repeat(2000)}`
+    const image = { ...plain, type: 'image', attachmentUrl } as const
+    expect(messageOf(image).android.notification?.image).toBe(attachmentUrl)
+    expect(notes(sampleTask(image), settings)).toEqual([])
+    const long = { ...image, body: 'b'.repeat(2500) }
+    const { notification, data, android } = messageOf(long)
+    expect(notification?.body).toBe(long.body)
+    expect([android.notification?.image, data.attachment_url]).toEqual([undefined, undefined])
+    expect(notes(sampleTask(long), settings)).toEqual([expect.stringContaining('picture is left out')])
+  })
+
+  it.each([
+    ['opens by its action only', intent, 'component='],
+    ['never opens without an action', 'intent:#Intent;component=a/b;end', 'start page'],
+  ])('is an intent that %s', (_name, uri, said) => {
+    const message = { ...plain, android: { clickAction: 'intent', intent: uri } } as const
+    expect(notes(sampleTask(message), settings)).toEqual([expect.stringContaining(said)])
+  })
+
+  it('is the badge 0', () => {
+    const message = { ...plain, badge: { kind: 'set', count: 0 } } as const
+    expect(notes(sampleTask(message), settings)).toEqual([expect.stringContaining('badge')])
+    expect(notes(sampleTask(plain), settings)).toEqual([])
   })
 
   it('is unsupported when ext alone is too large', () => {

@@ -93,31 +93,90 @@ describe('the FCM transport', () => {
         kind: 'throttled',
         reason: { code: 'fcm.QUOTA_EXCEEDED', text: '429 QUOTA_EXCEEDED' },
         retryAfter: 17,
+        minWait: 60,
       },
     ])
   })
 
-  it('reports an unknown project as misconfigured after one call', async () => {
+  it('does not take Retry-After: 0 for a wish to be called at once', async () => {
     const simulator = await startSimulator()
-    const transport = openFor(depsFor(simulator), accountCertificate(key, { appId: 'no-such-project' }))
-    const outcomes = await send(transport, tokens(200))
-    expect(kinds(outcomes)).toEqual(['misconfigured'])
-    expect(outcomes[0]).toMatchObject({ reason: { text: expect.stringContaining('no such project') } })
+    simulator.setFaults({ reply: { status: 503, headers: { 'retry-after': '0' }, path: '/v1/' } })
+    const [outcome] = await send(openFor(depsFor(simulator)), tokens(1))
+    expect(outcome).toMatchObject({ kind: 'unavailable', retryAfter: undefined, minWait: 10 })
+  })
+
+  it.each([
+    ['an unknown project', { appId: 'no-such-project' }, {}],
+    ['a missing role', {}, { accounts: [{ clientEmail, key, projects: [projectId], withoutRole: true }] }],
+  ])('believes that %s is refused after two minutes', async (_name, certificate, options) => {
+    let now = Date.now()
+    const simulator = await startSimulator({ ...options, now: () => now })
+    const deps = depsFor(simulator, { now: () => now })
+    const transport = openFor(deps, accountCertificate(key, certificate))
+    const code = 'fcm.PERMISSION_DENIED.IAM_PERMISSION_DENIED'
+    expect(kinds(await send(transport, tokens(2)))).toEqual(['unavailable'])
+    now += 119_000
+    expect(kinds(await send(transport, tokens(2)))).toEqual(['unavailable'])
+    now += 1000
+    expect(await send(transport, tokens(2))).toEqual(
+      Array(2).fill({ kind: 'misconfigured', reason: { code, text: expect.stringContaining('403') } }),
+    )
     expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: false })
   })
 
-  it('reports a missing role as misconfigured', async () => {
-    const accounts = [{ clientEmail, key, projects: [projectId], withoutRole: true }]
-    const simulator = await startSimulator({ accounts })
-    expect(await send(openFor(depsFor(simulator)), tokens(2))).toEqual(
-      Array(2).fill({
-        kind: 'misconfigured',
-        reason: {
-          code: 'fcm.PERMISSION_DENIED.IAM_PERMISSION_DENIED',
-          text: '403 PERMISSION_DENIED IAM_PERMISSION_DENIED',
-        },
-      }),
-    )
+  it('counts the two minutes of a denial from the last accepted message', async () => {
+    let now = Date.now()
+    const simulator = await startSimulator({ now: () => now })
+    const transport = openFor(depsFor(simulator, { now: () => now }))
+    const denied = async () => {
+      simulator.setFaults({ rules: ['role_missing'] })
+      const outcomes = await send(transport, tokens(1))
+      simulator.setFaults({})
+      return kinds(outcomes)
+    }
+    expect(await denied()).toEqual(['unavailable'])
+    now += 100_000
+    expect(kinds(await send(transport, tokens(1)))).toEqual(['accepted'])
+    now += 100_000
+    expect(await denied()).toEqual(['unavailable'])
+    now += 120_000
+    expect(await denied()).toEqual(['misconfigured'])
+  })
+
+  it('sends few requests of a batch that is denied', async () => {
+    const simulator = await startSimulator()
+    simulator.setFaults({ rules: ['role_missing'] })
+    expect(kinds(await send(openFor(depsFor(simulator)), tokens(1000)))).toEqual(['unavailable'])
+    // The simulator allows 100 streams.
+    expect(simulator.requests()).toBeLessThan(1000)
+  })
+
+  it('survives a wave of 401 for a valid account', async () => {
+    const simulator = await startSimulator()
+    const deps = depsFor(simulator)
+    const transport = openFor(deps)
+    const body = { error: { code: 401, status: 'UNAUTHENTICATED' } }
+    simulator.setFaults({ reply: { status: 401, body, path: '/v1/' } })
+    expect(kinds(await send(transport, tokens(1000)))).toEqual(['unavailable'])
+    expect(deps.mints()).toBe(2)
+    expect(simulator.requests()).toBeLessThan(1000)
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+    simulator.setFaults({})
+    expect(kinds(await send(transport, tokens(10)))).toEqual(['accepted'])
+    expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
+  })
+
+  it('never takes the page of a gateway for the word of Google', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator))
+    simulator.setFaults({ htmlForbidden: 1 })
+    expect(kinds(await send(transport, tokens(2)))).toEqual(['unavailable'])
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+    const page = { status: 403, headers: { 'content-type': 'text/html' }, body: '<html>', path: '/v1/' }
+    simulator.setFaults({ reply: page })
+    expect(kinds(await send(transport, tokens(1000)))).toEqual(['unavailable'])
+    expect(simulator.requests()).toBeLessThan(1000)
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
   })
 
   it('distinguishes dead and valid tokens', async () => {
@@ -126,6 +185,8 @@ describe('the FCM transport', () => {
     expect(kinds(await send(transport, [...tokens(2), 'UNREGISTERED:x', 'MISMATCH:x', 'INVALID:x']))).toEqual(
       ['accepted', 'gone'],
     )
+    expect(kinds(await send(transport, ['NOTFOUND:x', 'THIRDPARTY:x']))).toEqual(['rejected'])
+    expect(kinds(await send(transport, ['CANCELLED:x']))).toEqual(['unavailable'])
   })
 
   it('after GOAWAY, sends again only what was not processed', async () => {
@@ -150,22 +211,29 @@ describe('the FCM transport', () => {
     const urls = sampleUrls({ fcm: `${simulator.url}/gateway/`, fcmToken: simulator.url })
     const transport = openFor(depsFor(simulator, { urls }))
     // The simulator replies to another path with HTML, which never retires a token.
-    expect(kinds(await send(transport, tokens(1)))).toEqual(['misconfigured'])
+    expect(await send(transport, tokens(1))).toEqual([
+      {
+        kind: 'unavailable',
+        reason: { code: 'fcm.http_404', text: '404 without a code' },
+        maxTries: 3,
+      },
+    ])
   })
 
   describe('without an access token', () => {
     const answers: [name: string, status: number, headers: object, body: string, outcome: object][] = [
       [
-        'an unknown scope',
+        'a reply without one',
         200,
         {},
         '{"id_token":"x"}',
         {
-          kind: 'misconfigured',
+          kind: 'unavailable',
           reason: {
             code: 'herald.vendor_reply_unreadable',
             text: expect.stringContaining('has no access_token'),
           },
+          minWait: 10,
         },
       ],
       [
@@ -200,11 +268,12 @@ describe('the FCM transport', () => {
         {},
         '{"error":"invalid_grant","error_description":"Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."}',
         {
-          kind: 'misconfigured',
+          kind: 'unavailable',
           reason: {
             code: 'fcm.invalid_grant',
             text: 'token endpoint: 400 invalid_grant: check the clock of this server',
           },
+          minWait: 10,
         },
       ],
       [
@@ -213,11 +282,12 @@ describe('the FCM transport', () => {
         {},
         '{"error":"invalid_grant","error_description":"Invalid JWT: Failed audience check."}',
         {
-          kind: 'misconfigured',
+          kind: 'unavailable',
           reason: {
             code: 'fcm.invalid_grant',
             text: 'token endpoint: 400 invalid_grant: the audience is wrong',
           },
+          minWait: 10,
         },
       ],
       [
@@ -236,8 +306,21 @@ describe('the FCM transport', () => {
         {},
         '{"error":"unauthorized_client"}',
         {
-          kind: 'misconfigured',
+          kind: 'unavailable',
           reason: { code: 'fcm.unauthorized_client', text: 'token endpoint: 401 unauthorized_client' },
+          minWait: 10,
+          maxTries: 3,
+        },
+      ],
+      [
+        'the page of a gateway',
+        403,
+        {},
+        '<html>',
+        {
+          kind: 'unavailable',
+          reason: { code: 'fcm.oauth_403', text: 'token endpoint: 403 without a code' },
+          minWait: 10,
         },
       ],
       [
@@ -249,6 +332,7 @@ describe('the FCM transport', () => {
           kind: 'throttled',
           reason: { code: 'fcm.oauth_429', text: 'token endpoint: 429 without a code' },
           retryAfter: 9,
+          minWait: 60,
         },
       ],
       [
@@ -259,6 +343,7 @@ describe('the FCM transport', () => {
         {
           kind: 'unavailable',
           reason: { code: 'fcm.oauth_503', text: 'token endpoint: 503 without a code' },
+          minWait: 10,
         },
       ],
     ]
@@ -277,7 +362,7 @@ describe('the FCM transport', () => {
       const fcmToken = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const transport = openFor(sampleDeps({ urls: sampleUrls({ fcmToken }) }))
       expect(await send(transport, tokens(2))).toEqual([outcome, outcome])
-      const temporary = status === 429 || status === 503
+      const temporary = (outcome as Outcome).kind !== 'misconfigured'
       expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary })
     })
   })

@@ -23,16 +23,20 @@ describe('honor send replies', () => {
   })
 
   it('does not report success when sendResult is false or HTTP is not 2xx', () => {
-    expect(coded(200, lists([], [], false)).outcomeOf('t').kind).toBe('unavailable')
+    expect(coded(200, lists([], [], false)).outcomeOf('t')).toMatchObject({
+      kind: 'unavailable',
+      maxTries: 3,
+    })
     expect(coded(200, lists([], []), 503).outcomeOf('t').kind).toBe('throttled')
-    expect(coded(200, lists([], []), 404).outcomeOf('t').kind).toBe('misconfigured')
+    expect(coded(200, lists([], []), 404).outcomeOf('t').kind).toBe('unavailable')
   })
 
   const codes: [code: number, kind: string, tokenRefused: boolean][] = [
     [400, 'rejected', false],
-    [401, 'misconfigured', true],
-    [403, 'misconfigured', false],
-    [404, 'misconfigured', false],
+    [401, 'unavailable', true],
+    [403, 'rejected', false],
+    [404, 'rejected', false],
+    [413, 'rejected', false],
     [429, 'throttled', false],
     [500, 'unavailable', false],
     [502, 'unavailable', false],
@@ -43,9 +47,9 @@ describe('honor send replies', () => {
     [80100003, 'rejected', false],
     [80100004, 'rejected', false],
     [80100016, 'rejected', false],
-    [80200001, 'misconfigured', true],
-    [80200003, 'misconfigured', true],
-    [80300002, 'misconfigured', false],
+    [80200001, 'unavailable', true],
+    [80200003, 'unavailable', true],
+    [80300002, 'rejected', false],
     [80300007, 'gone', false],
     [80300008, 'rejected', false],
     [80300010, 'rejected', false],
@@ -60,12 +64,15 @@ describe('honor send replies', () => {
   })
 
   const statuses: [number, string, boolean][] = [
-    [400, 'rejected', false],
-    [401, 'misconfigured', true],
-    [403, 'misconfigured', false],
-    [404, 'misconfigured', false],
+    [400, 'unavailable', false],
+    [401, 'unavailable', true],
+    [403, 'unavailable', false],
+    [404, 'unavailable', false],
+    [408, 'unavailable', false],
     [413, 'rejected', false],
-    [418, 'rejected', false],
+    [414, 'rejected', false],
+    [418, 'unavailable', false],
+    [431, 'rejected', false],
     [429, 'throttled', false],
     [500, 'unavailable', false],
     [503, 'throttled', false],
@@ -80,7 +87,17 @@ describe('honor send replies', () => {
 
   it('gets a new token on HTTP 401 whatever the code', () => {
     expect(coded(12345, undefined, 401)).toMatchObject({ tokenRefused: true })
-    expect(coded(12345, undefined, 401).outcomeOf('t').kind).toBe('misconfigured')
+    expect(coded(12345, undefined, 401).outcomeOf('t').kind).toBe('unavailable')
+  })
+
+  it('gives up an unknown code after three attempts, with its text', () => {
+    const unknown = { code: 89999999, message: 'Tenant frozen, token BAEAAAAAB-secret' }
+    expect(classifySend(reply(200, unknown), now).outcomeOf('t')).toEqual({
+      kind: 'unavailable',
+      reason: { code: 'honor.89999999', text: 'unknown code Tenant frozen, token …' },
+      maxTries: 3,
+    })
+    expect(coded(81000001).outcomeOf('t')).not.toHaveProperty('maxTries')
   })
 
   it('honours Retry-After', () => {
@@ -120,19 +137,24 @@ describe('honor send replies', () => {
 })
 
 describe('honor token replies', () => {
-  it.each(['unauthorized_client', 'invalid_client', 'invalid_grant'])(
-    'reads %s as misconfigured',
-    (error) => {
-      for (const status of [400, 401])
-        expect(classifyAuth(reply(status, { error, error_description: 'words' }), now)).toEqual({
-          kind: 'misconfigured',
-          reason: { code: `honor.oauth_${status}`, text: `oauth ${status} ${error}` },
-        })
-    },
-  )
+  it.each(['unauthorized_client', 'invalid_client'])('reads %s as misconfigured', (error) => {
+    for (const status of [400, 401])
+      expect(classifyAuth(reply(status, { error, error_description: 'words' }), now)).toEqual({
+        kind: 'misconfigured',
+        reason: { code: `honor.oauth_${status}`, text: `oauth ${status} ${error}` },
+      })
+  })
 
-  it('reads 404 as misconfigured, 429 as throttled, 5xx and a missing token as unavailable', () => {
-    expect(classifyAuth(reply(404), now).kind).toBe('misconfigured')
+  it('takes only Honor’s words about the client as a refusal of the credentials', () => {
+    for (const status of [400, 401, 403, 404, 405]) {
+      expect(classifyAuth(reply(status), now).kind).toBe('unavailable')
+      expect(classifyAuth(reply(status, '<html>'), now).kind).toBe('unavailable')
+      expect(classifyAuth(reply(status, { error: 'invalid_grant' }), now).kind).toBe('unavailable')
+    }
+    expect(classifyAuth(reply(500, { error: 'invalid_client' }), now).kind).toBe('unavailable')
+  })
+
+  it('reads 429 as throttled, 5xx and a missing token as unavailable', () => {
     expect(classifyAuth(reply(429, '', { 'retry-after': '30' }), now)).toMatchObject({
       kind: 'throttled',
       retryAfter: 30,
@@ -146,7 +168,7 @@ describe('honor token replies', () => {
 
   it('repeats no text that could contain a secret', () => {
     expect(classifyAuth(reply(401, { error: 's3cr3t is wrong' }), now)).toEqual({
-      kind: 'misconfigured',
+      kind: 'unavailable',
       reason: { code: 'honor.oauth_401', text: 'oauth 401 no access token' },
     })
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
+import { notes } from '../../src/honor/notes.ts'
 import { type HonorNotification, type HonorPayload, mapPayload } from '../../src/honor/payload.ts'
 import { readSettings } from '../../src/honor/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
@@ -35,7 +36,7 @@ describe('honor payload', () => {
         targetUserType: 0,
         notification: {
           title: 'Order shipped',
-          body: 'Parcel 123 is on its way',
+          body: 'Long text',
           clickAction: { type: 1, intent },
           style: 1,
           bigTitle: 'Order shipped',
@@ -97,6 +98,29 @@ describe('honor payload', () => {
     const payload = map({ type, attachmentUrl })
     expect(payload.android.notification?.image).toBe(image)
     expect(JSON.parse(payload.data).attachment_url).toBe(inData)
+  })
+
+  it('shows no picture in a marketing message', () => {
+    const attachmentUrl = 'https://img.example/a.png'
+    const payload = map({ type: 'image', attachmentUrl }, { messageClass: 'marketing' })
+    expect(payload.android.notification).not.toHaveProperty('image')
+    expect(JSON.parse(payload.data).attachment_url).toBe(attachmentUrl)
+    const asService = map(
+      { type: 'image', attachmentUrl, honor: { importance: 'NORMAL' } },
+      { messageClass: 'marketing' },
+    )
+    expect(asService.android.notification?.image).toBe(attachmentUrl)
+  })
+
+  it('sends the text without a picture whose address leaves no room for it', () => {
+    const attachmentUrl = `https://img.example/${'x'.repeat(1500)}.png`
+    const ext = JSON.stringify({ blob: 'y'.repeat(2600) })
+    for (const type of ['image', 'text'] as const) {
+      const payload = map({ type, attachmentUrl, ext })
+      expect(payload.android.notification!.body).toBe('Parcel 123 is on its way')
+      expect(JSON.stringify(payload)).not.toContain('img.example')
+      expect(JSON.stringify(map({ type, attachmentUrl }))).toContain('img.example')
+    }
   })
 
   it.each([
@@ -174,11 +198,17 @@ describe('honor payload', () => {
     expect(data).toBe('{"id":9007199254740993,"task_id":"4503599627370497"}')
   })
 
-  it('cuts big text first, then the body, to 4096 bytes', () => {
+  it('sends big text as body and bigBody, and title as bigTitle', () => {
+    const { notification } = map({ bigText: 'Long text' }).android
+    expect(notification).toMatchObject({ style: 1, body: 'Long text', bigBody: 'Long text' })
+    expect(notification?.bigTitle).toBe(notification?.title)
+  })
+
+  it('cuts big text, or sends the body alone if less than that would be left of it, to 4096 bytes', () => {
     const size = (payload: HonorPayload) => Buffer.byteLength(JSON.stringify({ ...payload, token: [] }))
     const long = map({ bigText: '包裹'.repeat(1500) })
-    expect(long.android.notification?.body).toBe('Parcel 123 is on its way')
     expect(long.android.notification?.bigBody).toMatch(/^[包裹]+…$/)
+    expect(long.android.notification?.body).toBe(long.android.notification?.bigBody)
     expect(size(long)).toBeLessThanOrEqual(4096)
     expect(size(long)).toBeGreaterThan(4090)
     const tight = map({
@@ -203,5 +233,27 @@ describe('honor payload', () => {
     expect(mapPayload(sampleTask(message), settingsOf())).toEqual({
       unsupported: expect.stringMatching(sentence),
     })
+  })
+})
+
+describe('honor notes', () => {
+  const notesOf = (message: MessageOver, over: TaskOver = {}) =>
+    notes(sampleTask(message, over), settingsOf())
+  const picture = { type: 'image', attachmentUrl: 'https://img.example/a.png' } as const
+
+  const restrictions: [string, MessageOver, TaskOver, RegExp][] = [
+    ['a picture in a marketing message', picture, { messageClass: 'marketing' }, /no pictures in marketing/],
+    ['an http picture', { type: 'image', attachmentUrl: 'http://a/b.png' }, {}, /https address only/],
+    ['a sound', { android: { sound: 'ring' } }, {}, /no custom sounds/],
+    ['a channel', { honor: { channelId: 'orders' } }, {}, /no notification channels/],
+  ]
+  it.each(restrictions)('tells of %s', (_name, message, over, words) => {
+    expect(notesOf(message, over)).toEqual([expect.stringMatching(words)])
+  })
+
+  it('tells nothing of a message that is shown as it is', () => {
+    expect(notesOf(picture)).toEqual([])
+    expect(notesOf({ android: { sound: 'default' } })).toEqual([])
+    expect(notesOf({ type: 'cmd', android: { sound: 'ring' } })).toEqual([])
   })
 })

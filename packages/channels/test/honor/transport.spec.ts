@@ -42,7 +42,8 @@ async function start(options: HonorSimulatorOptions = {}) {
     )
     return outcomes.map((outcome) => outcome?.kind)
   }
-  return { sends, deps, send }
+  const check = () => transport.check(new AbortController().signal)
+  return { simulator, sends, deps, send, check }
 }
 
 describe('honor transport', () => {
@@ -67,5 +68,60 @@ describe('honor transport', () => {
     await Promise.all(Array.from({ length: 8 }, () => send(['a'])))
     expect(deps.mints()).toBe(1)
     expect(sends).toHaveLength(8)
+  })
+
+  it('rejects a refused app or token and keeps the channel open', async () => {
+    const { simulator, send, check } = await start()
+    simulator.setFaults({ rules: ['dead_is_404'] })
+    expect(await send(['EXPIRED1'])).toEqual(['rejected'])
+    expect(await send(['a'])).toEqual(['accepted'])
+    simulator.setFaults({ reply: { status: 403, body: { code: 403, message: '' }, path: '/api/' } })
+    expect(await send(['a'])).toEqual(['rejected'])
+    expect(await check()).toEqual({ ok: true })
+  })
+
+  it('gets a new token once on a bare 401, then waits, as for a page of a gateway', async () => {
+    const { simulator, send, check } = await start()
+    simulator.setFaults({ reply: { status: 401, path: '/api/' } })
+    const before = simulator.requests()
+    expect(await send(['a'])).toEqual(['unavailable'])
+    // Two tokens, two sends.
+    expect(simulator.requests() - before).toBe(4)
+    simulator.setFaults({ htmlForbidden: 1 })
+    expect(await send(['a'])).toEqual(['unavailable'])
+    expect(await check()).toMatchObject({ ok: false, temporary: true })
+    simulator.setFaults({})
+    expect(await send(['a'])).toEqual(['accepted'])
+  })
+
+  it.each([
+    ['an HTML page', { status: 403, body: '<html>' }],
+    ['405', { status: 405 }],
+    ['a reply without token', { status: 200, body: {} }],
+  ])('asks the older token path after %s', async (_name, reply) => {
+    const { simulator, check } = await start()
+    simulator.setFaults({ reply: { ...reply, path: '/auth/token' } })
+    expect(await check()).toEqual({ ok: true })
+  })
+
+  it.each([
+    ['a refusal', { status: 401, body: { error: 'invalid_client' } }, false],
+    ['429', { status: 429 }, true],
+    ['500', { status: 500 }, true],
+  ])('does not ask the older token path after %s', async (_name, reply, temporary) => {
+    const { simulator, check } = await start()
+    simulator.setFaults({ reply: { ...reply, path: '/auth/token' } })
+    expect(await check()).toMatchObject({ ok: false, temporary })
+    expect(simulator.requests()).toBe(1)
+  })
+
+  it('halves a request that is too large', async () => {
+    const { simulator, send } = await start()
+    const tokens = Array.from({ length: 8 }, (_, i) => `BAEAAAAAB${i}${'x'.repeat(200)}`)
+    simulator.setFaults({ maxBodyBytes: 1000 })
+    expect(new Set(await send(tokens))).toEqual(new Set(['accepted']))
+    expect(simulator.ledger(7001)).toEqual({ accepted: 8, distinct: 8, duplicates: 0 })
+    simulator.setFaults({ maxBodyBytes: 300 })
+    expect(new Set(await send(tokens))).toEqual(new Set(['rejected']))
   })
 })

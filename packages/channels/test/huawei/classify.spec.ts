@@ -22,47 +22,86 @@ describe('huawei send replies', () => {
     ['80100017', 'throttled'],
     ['80100018', 'rejected'],
     ['80100022', 'rejected'],
-    ['80200001', 'misconfigured'],
-    ['80200003', 'misconfigured'],
-    ['80200005', 'misconfigured'],
+    ['80200001', 'unavailable'],
+    ['80200003', 'unavailable'],
+    ['80200005', 'unavailable'],
     ['80300002', 'misconfigured'],
     ['80300007', 'gone'],
     ['80300008', 'rejected'],
     ['80300010', 'rejected'],
-    ['80300011', 'misconfigured'],
-    ['80300013', 'misconfigured'],
-    ['80300029', 'throttled'],
+    ['80300011', 'rejected'],
+    ['80300013', 'rejected'],
+    ['80300029', 'rejected'],
     ['80300030', 'rejected'],
-    ['80300036', 'misconfigured'],
+    ['80300036', 'unavailable'],
     ['80300037', 'misconfigured'],
     ['80600003', 'unavailable'],
     ['81000001', 'unavailable'],
     ['82000001', 'rejected'],
+    ['82000011', 'rejected'],
+    ['82000012', 'rejected'],
     ['82000013', 'rejected'],
     ['89999999', 'unavailable'],
   ]
   it.each(codes)('reads %s as %s', (code, kind) => {
     const result = coded(code)
     expect(result.outcomeOf('t').kind).toBe(kind)
-    expect(result.tokenRefused).toBe(['80200001', '80200003', '80200005', '80600003'].includes(code))
-    expect(result.urgencyRefused).toBe(code === '80300011')
+    const refusals = ['80200001', '80200003', '80200005', '80300036', '80600003']
+    expect(result.tokenRefused).toBe(refusals.includes(code))
+  })
+
+  it.each([
+    ['80100022', 'picture'],
+    ['80300011', 'high'],
+    ['80300013', 'receipts'],
+    ['80300029', 'test'],
+    ['80100001', undefined],
+  ])('finds the part that %s refuses for all tokens', (code, part) => {
+    const { refused } = coded(code)
+    expect(refused?.part).toBe(part)
+    if (refused) expect(refused.concerns('t')).toBe(true)
+  })
+
+  it('gives up an unknown code after three attempts, with its text', () => {
+    expect(coded('89999999', 'Frequency of the tenant exceeded').outcomeOf('t')).toEqual({
+      kind: 'unavailable',
+      reason: { code: 'huawei.89999999', text: 'unknown code Frequency of the tenant exceeded' },
+      maxTries: 3,
+    })
+    for (const code of ['81000001', '80200001', '80600003'])
+      expect(coded(code).outcomeOf('t')).not.toHaveProperty('maxTries')
+  })
+
+  it.each([
+    ['82000012', /data storage location not selected/],
+    ['82000013', /data storage location does not match/],
+    ['82000001', /topic or group/],
+  ])('names the cause of %s', (code, words) => {
+    expect(coded(code).outcomeOf('t')).toMatchObject({ reason: { text: expect.stringMatching(words) } })
   })
 
   it('decides by the code at any HTTP status, also when it is a number', () => {
     expect(coded('80000000', 'Success', 503).outcomeOf('t').kind).toBe('accepted')
     expect(coded(80300002, '', 200).outcomeOf('t')).toEqual({
       kind: 'misconfigured',
-      reason: { code: 'huawei.80300002', text: 'app may not push' },
+      reason: {
+        code: 'huawei.80300002',
+        text: 'app may not push: enable Push Kit, compare project and region',
+      },
     })
   })
 
   const statuses: [number, string, boolean][] = [
-    [400, 'rejected', false],
-    [401, 'misconfigured', true],
-    [403, 'misconfigured', false],
-    [404, 'misconfigured', false],
+    [400, 'unavailable', false],
+    [401, 'unavailable', true],
+    [403, 'unavailable', false],
+    [404, 'unavailable', false],
+    [405, 'unavailable', false],
+    [408, 'unavailable', false],
     [413, 'rejected', false],
-    [418, 'rejected', false],
+    [414, 'rejected', false],
+    [418, 'unavailable', false],
+    [431, 'rejected', false],
     [429, 'throttled', false],
     [500, 'unavailable', false],
     [502, 'unavailable', false],
@@ -103,16 +142,33 @@ describe('huawei send replies', () => {
     ['tokenPlatformNotSupport', 'gone'],
     ['noRight', 'rejected'],
     ['constructor', 'rejected'],
-    ['noPushTypeRight', 'misconfigured'],
-    ['disableSendHuaweiMsgBecauseOfPenalty', 'misconfigured'],
-    ['appinfoError', 'misconfigured'],
+    ['noPushTypeRight', 'rejected'],
+    ['notSupportPlayVoice', 'rejected'],
+    ['noRightToSendThisLiveNotificationEvent', 'rejected'],
+    ['disableSendHuaweiMsgBecauseOfPenalty', 'rejected'],
+    ['appinfoError', 'unavailable'],
+    ['countryNotSupport', 'rejected'],
+    ['differentImgVerifyPolicy', 'rejected'],
+    ['atomicUnableSendUnsubscribedMsg', 'rejected'],
     ['somethingNew', 'rejected'],
   ]
   it.each(reasons)('reads the v3 reason %s as %s', (reason, kind) => {
     const msg = JSON.stringify({ illegalTokens: { [reason]: ['t1'] }, success: 1, failure: 1 })
     const { outcomeOf } = coded('80100000', msg)
-    expect(outcomeOf('t1')).toEqual({ kind, reason: { code: `huawei.80100000.${reason}`, text: reason } })
+    expect(outcomeOf('t1')).toMatchObject({ kind, reason: { code: `huawei.80100000.${reason}` } })
     expect(outcomeOf('t2').kind).toBe('accepted')
+  })
+
+  it('asks for a pause before an app is looked up again, three times at most', () => {
+    const { outcomeOf } = coded('80100000', '{"illegalTokens":{"appinfoError":["t1"]}}')
+    expect(outcomeOf('t1')).toMatchObject({ minWait: 60, maxTries: 3 })
+  })
+
+  it('finds the tokens whose app may not show the picture', () => {
+    const msg = '{"illegalTokens":{"differentImgVerifyPolicy":["t1"],"noRight":["t2"]}}'
+    const { refused } = coded('80100000', msg)
+    expect(refused?.part).toBe('picture')
+    expect(['t1', 't2', 't3'].map((token) => refused!.concerns(token))).toEqual([true, false, false])
   })
 
   it('prefers a reason to "all tokens invalid"', () => {
@@ -138,8 +194,6 @@ describe('huawei token replies', () => {
     [20002, 'client_id malformed'],
     [20171, 'client_secret missing'],
     [20172, 'client_secret malformed'],
-    [20182, 'grant_type wrong'],
-    [99999, 'token request refused'],
   ]
   it.each(refusals)('reads 1101 / %d as misconfigured', (sub_error, words) => {
     const body = { error: 1101, sub_error, error_description: 'secret text' }
@@ -149,8 +203,20 @@ describe('huawei token replies', () => {
     })
   })
 
-  it.each([400, 403, 404, 405])('reads HTTP %d as misconfigured', (status) => {
-    expect(classifyAuth(reply(status), now).kind).toBe('misconfigured')
+  it.each([20182, 99999])(
+    'reads 1101 / %d, which does not concern the credentials, as unavailable',
+    (sub_error) => {
+      expect(classifyAuth(reply(400, { error: 1101, sub_error }), now)).toMatchObject({
+        kind: 'unavailable',
+        maxTries: 3,
+      })
+    },
+  )
+
+  it('does not take the word of a gateway for Huawei’s', () => {
+    for (const body of ['<html>', '', { sub_error: 12304 }, { error: 1102, sub_error: 12304 }])
+      for (const status of [400, 401, 403, 404, 405])
+        expect(classifyAuth(reply(status, body), now).kind).toBe('unavailable')
   })
 
   it.each([500, 502, 504, 590, 200])('reads HTTP %d without a token as unavailable', (status) => {
@@ -158,7 +224,10 @@ describe('huawei token replies', () => {
   })
 
   it('waits at least a minute after 503, longer with Retry-After', () => {
-    expect(classifyAuth(reply(503), now)).toMatchObject({ kind: 'throttled', retryAfter: 60 })
-    expect(classifyAuth(reply(503, '', { 'retry-after': '120' }), now)).toMatchObject({ retryAfter: 120 })
+    expect(classifyAuth(reply(503), now)).toMatchObject({ kind: 'throttled', minWait: 60 })
+    expect(classifyAuth(reply(503, '', { 'retry-after': '120' }), now)).toMatchObject({
+      retryAfter: 120,
+      minWait: 60,
+    })
   })
 })

@@ -59,15 +59,28 @@ describeContract('huawei v2', {
   oversize,
 })
 
+const withAccount = () =>
+  bench(
+    { certificate: account.json },
+    { certificate: makeServiceAccount(account.projectId).json },
+    { rawKey: true },
+  )
+
+describeContract('huawei v2 with a service account', {
+  adapter: huawei,
+  start: withAccount,
+  token,
+  expiringAuth: true,
+  refusalMayPass: true,
+  oversize,
+})
+
 describeContract('huawei v3', {
   adapter: huawei,
-  start: () =>
-    bench(
-      { certificate: account.json },
-      { certificate: makeServiceAccount(account.projectId).json },
-      { rawKey: true },
-    ),
+  start: withAccount,
   token: (index) => `MAMzLg${String(index).padStart(106, 'x')}`,
+  recipient: { harmony: true },
   expiringAuth: true,
+  refusalMayPass: true,
   oversize,
 })

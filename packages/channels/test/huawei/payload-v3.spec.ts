@@ -31,7 +31,7 @@ describe('huawei payload, v3', () => {
         ext: '{"order":77}',
         huawei: { sound: 'shake.mp3', clickAction: 'intent', intent },
       },
-      { target_user_type: 1, classes: { service: { category: 'EXPRESS' } } },
+      { target_user_type: 1, receipt_id: 'RCP1', classes: { service: { category: 'EXPRESS' } } },
     )
     expect(written(body)).toEqual({
       pushType: 0,
@@ -48,7 +48,7 @@ describe('huawei payload, v3', () => {
             notifyId: 2097154,
           },
         },
-        pushOptions: { ttl: 3600, biTag: '4503599627370497', testMessage: true },
+        pushOptions: { ttl: 3600, biTag: '4503599627370497', receiptId: 'RCP1', testMessage: true },
       },
     })
   })
@@ -77,6 +77,15 @@ describe('huawei payload, v3', () => {
     expect(v3({}, {}, 0).request.pushOptions.ttl).toBe(1)
   })
 
+  it('sends the text without a picture whose address leaves no room for it', () => {
+    const attachmentUrl = `https://img.example/${'x'.repeat(2000)}.png`
+    const ext = JSON.stringify({ blob: 'y'.repeat(2600) })
+    const { payload } = v3({ type: 'image', attachmentUrl, ext }).request
+    expect(payload).toMatchObject({ notification: { body: 'Parcel 123 is on its way' } })
+    expect(JSON.stringify(payload)).not.toContain('img.example')
+    expect(JSON.stringify(v3({ type: 'image', attachmentUrl }).request.payload)).toContain('img.example')
+  })
+
   it('cuts the body to 4096 bytes', () => {
     const { request } = v3({ body: '中'.repeat(4000) })
     const size = Buffer.byteLength(JSON.stringify({ ...request, target: { token: [] } }))
@@ -92,8 +101,8 @@ describe('huawei payload, v3', () => {
     expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
   })
 
-  it('maps both versions when the certificate has credentials for both', () => {
-    const payload = mapPayload(sampleTask(), settingsOf({}, 's3cr3t'))
-    expect(Object.keys(payload)).toEqual(['v2', 'v3'])
+  it('maps both versions with a service account, which has access to both', () => {
+    for (const secret of ['s3cr3t', ''])
+      expect(Object.keys(mapPayload(sampleTask(), settingsOf({}, secret)))).toEqual(['v2', 'v3'])
   })
 })

@@ -3,7 +3,9 @@ import { isUnsupported } from '../../src/channel.ts'
 import { mapPayload } from '../../src/huawei/payload.ts'
 import type { V2Android, V2Body, V2Notification } from '../../src/huawei/payload-v2.ts'
 import { readSettings } from '../../src/huawei/settings.ts'
+import { notes } from '../../src/huawei/warnings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
+import { makeServiceAccount } from './service-account.ts'
 
 type Extra = Record<string, unknown>
 type MessageOver = Parameters<typeof sampleTask>[0]
@@ -22,6 +24,9 @@ function v2(message: MessageOver = {}, over: TaskOver = {}, extra: Extra = {}): 
 const bytesOf = (body: object) => Buffer.byteLength(JSON.stringify(body))
 
 const intent = 'intent:#Intent;component=com.a/.Main;S.order=77;end'
+/** With FLAG_ACTIVITY_CLEAR_TOP. */
+const sentIntent = 'intent:#Intent;launchFlags=0x04000000;component=com.a/.Main;S.order=77;end'
+const flagged = 'intent:#Intent;component=com.a/.Main;launchFlags=0x10000000;S.launchFlags=no;end'
 const badgeClass = { badge_class: 'com.a.Main' }
 
 describe('huawei payload, v1 and v2', () => {
@@ -53,7 +58,7 @@ describe('huawei payload, v1 and v2', () => {
           notification: {
             title: 'Order shipped',
             body: 'Parcel 123 is on its way',
-            click_action: { type: 1, intent },
+            click_action: { type: 1, intent: sentIntent },
             style: 1,
             big_title: 'Order shipped',
             big_body: 'Long text',
@@ -101,6 +106,24 @@ describe('huawei payload, v1 and v2', () => {
         android: { category: 'PLAY_VOICE', urgency: 'HIGH', ttl: '600s', bi_tag: '4503599627370497' },
       },
     })
+  })
+
+  it('takes the category of the class for cmd, and asks for HIGH only if the message does', () => {
+    const { android } = v2({ type: 'cmd' }, {}, { classes: { service: { category: 'IM' } } }).message
+    expect(android.category).toBe('IM')
+    expect(android).not.toHaveProperty('urgency')
+    expect(v2().message.android.notification).not.toHaveProperty('importance')
+  })
+
+  it('sends the text without a picture whose address leaves no room for it', () => {
+    const attachmentUrl = `https://img.example/${'x'.repeat(1500)}.png`
+    const ext = JSON.stringify({ blob: 'y'.repeat(2600) })
+    for (const type of ['image', 'text'] as const) {
+      const { message } = v2({ type, attachmentUrl, ext })
+      expect(message.android.notification!.body).toBe('Parcel 123 is on its way')
+      expect(JSON.stringify(message)).not.toContain('img.example')
+      expect(JSON.stringify(v2({ type, attachmentUrl }))).toContain('img.example')
+    }
   })
 
   const pictures = [
@@ -186,7 +209,13 @@ describe('huawei payload, v1 and v2', () => {
       'opens the vendor’s own page',
       { huawei: { clickAction: 'intent', intent } },
       {},
-      { click_action: { type: 1, intent } },
+      { click_action: { type: 1, intent: sentIntent } },
+    ],
+    [
+      'keeps the launch flags of an intent',
+      { huawei: { clickAction: 'intent', intent: flagged } },
+      {},
+      { click_action: { type: 1, intent: flagged } },
     ],
     ['takes the application’s name for a missing title', { title: undefined }, {}, { title: 'Parcel Post' }],
     [
@@ -290,5 +319,41 @@ describe('huawei payload, v1 and v2', () => {
   ] as const)('cannot carry %s', (_name, message, sentence) => {
     const payload = mapPayload(sampleTask(message), settingsOf())
     expect(payload).toEqual({ unsupported: expect.stringMatching(sentence) })
+  })
+})
+
+describe('huawei notes', () => {
+  const account = makeServiceAccount('388421841222000001')
+  const notesOf = (message: MessageOver, over: TaskOver = {}, extra: Extra = {}, certificate = '') =>
+    notes(
+      sampleTask(message, over),
+      readSettings(sampleCertificate('huawei', { appId: '1', appSecret: 's3cr3t', extra, certificate })),
+    )
+  const complete = { classes: { service: { category: 'EXPRESS' } } }
+
+  it('says that a service message without category becomes marketing', () => {
+    const note = expect.stringMatching(/no category.*as marketing/)
+    expect(notesOf({})).toEqual([note])
+    expect(notesOf({}, {}, complete)).toEqual([])
+    expect(notesOf({ huawei: { category: 'IM' } })).toEqual([])
+    expect(notesOf({}, { messageClass: 'marketing' })).toEqual([])
+    expect(notesOf({ type: 'cmd' })).toEqual([])
+  })
+
+  const others: [string, MessageOver, RegExp][] = [
+    ['HIGH importance', { huawei: { importance: 'HIGH' } }, /HIGH needs a permission/],
+    ['HIGH urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }, /HIGH needs a permission/],
+    ['the size of pictures', { type: 'image', attachmentUrl: 'https://a/b.png' }, /512 KB.*49,152 pixels/],
+    ['an http picture', { type: 'image', attachmentUrl: 'http://a/b.png' }, /https address only/],
+    ['an intent on HarmonyOS 5', { huawei: { clickAction: 'intent', intent } }, /opens the home page/],
+    ['a sound without ending', { android: { sound: '/raw/ring' } }, /name with the ending/],
+  ]
+  it.each(others)('tells of %s', (_name, message, words) => {
+    expect(notesOf(message, {}, complete, account.json)).toEqual([expect.stringMatching(words)])
+  })
+
+  it('tells nothing of HarmonyOS 5 without a service account, nor of a sound with ending', () => {
+    expect(notesOf({ huawei: { clickAction: 'intent', intent, sound: 'ring' } }, {}, complete)).toEqual([])
+    expect(notesOf({ android: { sound: 'ring.mp3' } }, {}, complete, account.json)).toEqual([])
   })
 })

@@ -89,13 +89,17 @@ describe('huawei receipts', () => {
     })
   })
 
+  it('reads receipts with an App ID that is not the client id', () => {
+    const statuses = [entry({ appid: '999' }), { ...entry({ appid: undefined }), clientId: '999' }]
+    const received = { taskId: 7001, token: 'IQAAAACy0A', event: 'received' }
+    expect(read({ statuses })).toMatchObject({ ok: true, receipts: [received, received] })
+  })
+
   it('ignores pushes of other senders', () => {
     const foreign = [
       entry({ biTag: 'campaign-7' }),
       entry({ biTag: undefined }),
       entry({ biTag: '99999999999999999999' }),
-      entry({ appid: '999' }),
-      { ...entry({ appid: undefined }), clientId: '999' },
       entry({ token: '' }),
       entry({ status: 'x' }),
       null,

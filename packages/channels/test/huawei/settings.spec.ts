@@ -13,21 +13,47 @@ const pem = (key: { privateKey: { export(o: object): string | Buffer } }) =>
   key.privateKey.export({ type: 'pkcs8', format: 'pem' })
 
 describe('huawei settings', () => {
-  it('reads client id and secret, and the project as v2', () => {
-    expect(read({}).v2).toEqual({ clientId: '100200300', clientSecret: 's3cr3t', projectId: undefined })
-    expect(read({ appKey: ' 388421841222000001 ' }).v2?.projectId).toBe('388421841222000001')
-    expect(read({}).v3).toBeUndefined()
+  it('reads client id and secret, and the project of v2', () => {
+    expect(read({}).client).toEqual({
+      clientId: '100200300',
+      clientSecret: 's3cr3t',
+      projectId: undefined,
+    })
+    expect(read({ appKey: ' 388421841222000001 ' }).client?.projectId).toBe('388421841222000001')
+    expect(read({}).account).toBeUndefined()
   })
 
-  it('reads only a service account as v3, with or without an app id', () => {
-    const settings = read({ appId: '', appSecret: '', certificate: account.json })
-    expect(settings.v2).toBeUndefined()
-    expect(settings.v3).toMatchObject({
-      projectId: account.projectId,
-      keyId: 'key-1',
-      subAccount: '110005',
-    })
-    expect(read({ appSecret: '', certificate: account.json }).clientId).toBe('100200300')
+  it('reads a service account alone, with or without an app id', () => {
+    for (const appId of ['', '100200300']) {
+      const settings = read({ appId, appSecret: '', certificate: account.json })
+      expect(settings.client).toBeUndefined()
+      expect(settings.account).toMatchObject({
+        projectId: account.projectId,
+        keyId: 'key-1',
+        subAccount: '110005',
+      })
+    }
+  })
+
+  it.each([
+    ['the characters \\n in place of line ends', (key: string) => key.replaceAll('\n', '\\n')],
+    ['no line ends', (key: string) => key.replaceAll('\n', '')],
+  ])('reads a private key with %s', (_name, change) => {
+    const json = fileWith({ private_key: change(account.file.private_key) })
+    const { privateKey } = read({ certificate: json }).account!
+    expect(privateKey.equals(read({ certificate: account.json }).account!.privateKey)).toBe(true)
+  })
+
+  it('warns of a service class without category, and of HIGH', () => {
+    const warningsOf = (extra: Record<string, unknown>) => huawei.warnings!(read({ extra }))
+    const complete = { service: { category: 'EXPRESS', importance: 'NORMAL' } }
+    expect(warningsOf({ classes: complete })).toEqual([])
+    expect(warningsOf({ classes: { marketing: { category: 'MARKETING' } } })).toEqual([
+      expect.stringMatching(/extra\.classes\.service\.category is not set.*marketing/),
+    ])
+    expect(warningsOf({ classes: { ...complete, marketing: { importance: 'HIGH' } } })).toEqual([
+      expect.stringMatching(/HIGH needs a permission/),
+    ])
   })
 
   it('reads every key of extra', () => {
@@ -38,6 +64,7 @@ describe('huawei settings', () => {
         callback_user: 'u',
         callback_secret: 'k',
         target_user_type: 1,
+        region: 'intl',
         limits: { requests_per_s: 50, devices_per_s: 20_000, daily_quota: 9 },
         default_class: 'service',
         classes: { service: { category: 'IM', importance: 'NORMAL' }, marketing: { importance: 'LOW' } },
@@ -48,6 +75,7 @@ describe('huawei settings', () => {
       receiptId: 'RCP1',
       callback: { user: 'u', secret: 'k' },
       targetUserType: 1,
+      region: 'intl',
       classes: { service: { category: 'IM', importance: 'NORMAL' }, marketing: { importance: 'LOW' } },
     })
     expect(huawei.defaultClass(settings)).toBe('service')
@@ -91,6 +119,7 @@ describe('huawei settings', () => {
       { extra: { classes: { service: { importance: 'MAX' } } } },
       /one of LOW, NORMAL, HIGH/,
     ],
+    ['a region that is none', { extra: { region: 'eu' } }, /one of cn, intl/],
     ['a target user type that is none', { extra: { target_user_type: 2 } }, /one of 0, 1/],
     ['a certificate that is no JSON', { certificate: 'PEM' }, /complete service-account JSON/],
     ['a Google service account', { certificate: '{"client_email":"a@b"}' }, /Google service account/],

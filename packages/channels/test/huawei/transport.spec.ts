@@ -1,7 +1,13 @@
 import type { Outcome } from '@herald/domain'
 import { type HuaweiSimulator, startHuaweiSimulator } from '@herald/simulators/huawei'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Certificate, isUnsupported, type Recipient, type Transport } from '../../src/channel.ts'
+import {
+  type Certificate,
+  isUnsupported,
+  type Recipient,
+  type Transport,
+  type TransportDeps,
+} from '../../src/channel.ts'
 import { adapter as huawei } from '../../src/huawei/channel.ts'
 import type { HuaweiPayload } from '../../src/huawei/payload.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
@@ -35,11 +41,12 @@ describe('huawei transport', () => {
     await simulator.close()
   })
 
-  function open(certificate: Partial<Certificate> = {}) {
+  function open(certificate: Partial<Certificate> = {}, over: Partial<TransportDeps> = {}) {
     const settings = huawei.readSettings(
       sampleCertificate('huawei', { appId: '100200300', appSecret: 's3cr3t', ...certificate }),
     )
-    const deps = sampleDeps({ urls: sampleUrls({ huawei: simulator.url, huaweiAuth: simulator.url }) })
+    const usual = { huawei: simulator.url, huaweiAuth: simulator.url }
+    const deps = sampleDeps({ urls: sampleUrls(usual), ...over })
     const transport = huawei.open(settings, deps)
     opened.push(transport)
     return { settings, deps, transport }
@@ -118,20 +125,167 @@ describe('huawei transport', () => {
     expect(await send(both, [{}, { harmony: true }], { ext })).toEqual(['unsupported', 'accepted'])
   })
 
-  it('falls back to NORMAL when HIGH urgency is refused, and does not try HIGH again', async () => {
+  it('sends Android devices to v2 and HarmonyOS devices to v3 with a service account alone', async () => {
     await start()
-    const one = open()
-    const high = { type: 'cmd', huawei: { urgency: 'HIGH' } } as const
-    expect(await send(one, [{}], high)).toEqual(['accepted'])
-    expect(await send(one, [{}], high)).toEqual(['accepted'])
-    const urgencies = sends.map(({ body }) => JSON.parse(body).message.android.urgency)
-    expect(urgencies).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
+    const alone = open({ appId: '', appSecret: '', certificate: account.json })
+    // Real beginnings of tokens: the simulator refuses those of the other platform.
+    const kinds = await send(alone, [{ token: 'IQAAAACy0A' }, { token: 'MAMzLgA', harmony: true }])
+    expect(kinds).toEqual(['accepted', 'accepted'])
+    const [v2, v3] = ['v2', 'v3'].map((version) => sends.find(({ path }) => path.startsWith(`/${version}`))!)
+    expect(v2!.path).toBe(`/v2/${account.projectId}/messages:send`)
+    expect(JSON.parse(v2!.body).message.token).toEqual(['IQAAAACy0A'])
+    expect(JSON.parse(v3!.body).target.token).toEqual(['MAMzLgA'])
+    expect(v2!.headers.authorization).toBe(v3!.headers.authorization)
+    expect(alone.deps.mints()).toBe(1)
   })
 
-  it('keeps HIGH urgency if it is allowed', async () => {
-    await start({ highUrgency: true })
+  it.each([
+    ['urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }],
+    ['importance', { huawei: { importance: 'HIGH' } }],
+  ] as const)(
+    'sends with NORMAL when HIGH %s is refused, and does not try HIGH again',
+    async (field, message) => {
+      await start()
+      const one = open()
+      expect(await send(one, [{}], message)).toEqual(['accepted'])
+      expect(await send(one, [{}], message)).toEqual(['accepted'])
+      const { android } = JSON.parse(sends[0]!.body).message
+      expect((android.notification ?? android)[field]).toBe('HIGH')
+      const levels = sends.map(({ body }) => /"(?:urgency|importance)":"(\w+)"/.exec(body)?.[1])
+      expect(levels).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
+      expect(one.deps.holds.find('level HIGH')).toMatchObject({
+        kind: 'rejected',
+        reason: { code: 'huawei.80300011' },
+      })
+    },
+  )
+
+  it('does not try HIGH if another process was refused', async () => {
+    await start()
+    const refused = open()
+    await send(refused, [{}], { huawei: { importance: 'HIGH' } })
+    const other = open({}, { holds: refused.deps.holds })
+    expect(await send(other, [{}], { huawei: { importance: 'HIGH' } })).toEqual(['accepted'])
+    expect(sends.filter(({ body }) => body.includes('HIGH'))).toHaveLength(1)
+  })
+
+  it('keeps HIGH if it is allowed', async () => {
+    await start({ highAllowed: true })
     expect(await send(open(), [{}], { type: 'cmd', huawei: { urgency: 'HIGH' } })).toEqual(['accepted'])
-    expect(JSON.parse(sends[0]!.body).message.android.urgency).toBe('HIGH')
+    expect(await send(open(), [{}], { huawei: { importance: 'HIGH' } })).toEqual(['accepted'])
+    expect(sends.every(({ body }) => body.includes('"HIGH"'))).toBe(true)
+    expect(sends).toHaveLength(2)
+  })
+
+  it.each(['v1', 'v3'])(
+    'sends without receipts through %s when the receipt address is refused',
+    async (version) => {
+      await start()
+      const one = open({ certificate: account.json, extra: { receipt_id: 'GONE' } })
+      const harmony = version === 'v3'
+      expect(await send(one, [{ harmony }])).toEqual(['accepted'])
+      expect(await send(one, [{ harmony }])).toEqual(['accepted'])
+      expect(sends.map(({ path, body }) => [path.slice(1, 3), body.includes('GONE')])).toEqual([
+        [version, true],
+        [version, false],
+        [version, false],
+      ])
+      expect(one.deps.holds.find('receipts')).toMatchObject({ reason: { code: 'huawei.80300013' } })
+    },
+  )
+
+  it.each(['v1', 'v3'])('sends the text through %s when the picture is refused', async (version) => {
+    await start()
+    simulator.setFaults({ rules: ['image_verification'] })
+    const one = open({ certificate: account.json })
+    const attachmentUrl = 'https://img.example/a.png'
+    const message = { type: 'image', attachmentUrl, ext: '{"id":9007199254740993}' } as const
+    expect(await send(one, [{ harmony: version === 'v3' }], message)).toEqual(['accepted'])
+    expect(sends.map(({ body }) => body.includes('"image":"https'))).toEqual([true, false])
+    const second = JSON.parse(sends[1]!.body)
+    const data = second.message?.data ?? JSON.stringify(second.payload.notification.clickAction.data)
+    expect(JSON.parse(data)).toMatchObject({ attachment_url: attachmentUrl, task_id: '7001' })
+    expect(sends[1]!.body).toMatch(/id\\?":9007199254740993/)
+  })
+
+  it('repeats only for the tokens whose app may not show the picture', async () => {
+    await start()
+    const one = open({ certificate: account.json })
+    const message = { type: 'image', attachmentUrl: 'https://img.example/a.png' } as const
+    const recipients = ['MAMzLgA', 'IMGPOLICY1', 'NORIGHT1'].map((token) => ({ token, harmony: true }))
+    expect(await send(one, recipients, message)).toEqual(['accepted', 'accepted', 'rejected'])
+    expect(sends.map(({ body }) => JSON.parse(body).target.token)).toEqual([
+      ['MAMzLgA', 'IMGPOLICY1', 'NORIGHT1'],
+      ['IMGPOLICY1'],
+    ])
+    expect(simulator.ledger(7001)).toEqual({ accepted: 2, distinct: 2, duplicates: 0 })
+  })
+
+  it('reports reasons about single tokens for these tokens only', async () => {
+    await start()
+    const one = open({ certificate: account.json })
+    const tokens = ['MAMzLgA', 'NOPUSHTYPE1', 'PENALTY1', 'APPINFO1', 'COUNTRY1', 'ILLEGAL1']
+    const recipients = tokens.map((token) => ({ token, harmony: true }))
+    expect(await send(one, recipients)).toEqual([
+      'accepted',
+      'rejected',
+      'rejected',
+      'unavailable',
+      'rejected',
+      'gone',
+    ])
+    expect(await send(one, [{ token: 'NORIGHT1', harmony: true }])).toEqual(['rejected'])
+  })
+
+  it('halves a request that is too large', async () => {
+    await start()
+    const one = open()
+    const recipients = Array.from({ length: 8 }, (_, i) => ({ token: `IQAAAA${i}${'x'.repeat(200)}` }))
+    simulator.setFaults({ maxBodyBytes: 1000 })
+    expect(new Set(await send(one, recipients))).toEqual(new Set(['accepted']))
+    expect(simulator.ledger(7001)).toEqual({ accepted: 8, distinct: 8, duplicates: 0 })
+    simulator.setFaults({ maxBodyBytes: 300 })
+    expect(new Set(await send(one, recipients))).toEqual(new Set(['rejected']))
+  })
+
+  it('rejects test messages without a call when their daily limit is used up, until midnight in China', async () => {
+    let now = Date.parse('2026-11-16T23:00:00+08:00')
+    await start({ testPerDay: 1, now: () => now })
+    const test = open({ certificate: account.json, extra: { target_user_type: 1 } }, { now: () => now })
+    const harmony = { token: 'MAMzLgA', harmony: true }
+    expect(await send(test, [harmony])).toEqual(['accepted'])
+    expect(await send(test, [harmony])).toEqual(['rejected'])
+    expect(await send(test, [harmony])).toEqual(['rejected'])
+    expect(sends).toHaveLength(2)
+    now += 3_600_000
+    await send(test, [harmony])
+    expect(sends).toHaveLength(3)
+  })
+
+  it('gets a new token once on a bare 401, then waits', async () => {
+    await start()
+    const one = open()
+    simulator.setFaults({ reply: { status: 401, path: '/v1/' } })
+    const before = simulator.requests()
+    expect(await send(one, [{}])).toEqual(['unavailable'])
+    // Two tokens, two sends.
+    expect(simulator.requests() - before).toBe(4)
+    simulator.setFaults({ htmlForbidden: 1 })
+    expect(await send(one, [{}])).toEqual(['unavailable'])
+    simulator.setFaults({ unavailable: 1, retryAfter: 0 })
+    expect(await send(one, [{}])).toEqual(['unavailable'])
+    simulator.setFaults({})
+    expect(await send(one, [{}])).toEqual(['accepted'])
+  })
+
+  it('calls the hosts of its region', async () => {
+    await start()
+    const nowhere = { huawei: 'http://127.0.0.1:9', huaweiAuth: 'http://127.0.0.1:9' }
+    const urls = sampleUrls({ ...nowhere, huaweiIntl: simulator.url, huaweiIntlAuth: simulator.url })
+    expect(await send(open({ extra: { region: 'intl' } }, { urls }), [{}])).toEqual(['accepted'])
+    expect(await send(open({}, { urls }), [{}])).toEqual(['unavailable'])
+    // An installation without hosts of the region calls the usual ones.
+    expect(await send(open({ extra: { region: 'intl' } }), [{}])).toEqual(['accepted'])
   })
 
   it('cuts v3 test messages into requests of ten', async () => {
@@ -139,7 +293,7 @@ describe('huawei transport', () => {
     const test = open({ appSecret: '', certificate: account.json, extra: { target_user_type: 1 } })
     const kinds = await send(
       test,
-      Array.from({ length: 25 }, () => ({})),
+      Array.from({ length: 25 }, () => ({ harmony: true })),
     )
     expect(new Set(kinds)).toEqual(new Set(['accepted']))
     expect(sends.map(({ body }) => JSON.parse(body).target.token.length)).toEqual([10, 10, 5])
@@ -161,13 +315,61 @@ describe('huawei transport', () => {
     expect(deps.mints()).toBe(0)
   })
 
-  it('reports a project of another app as misconfigured', async () => {
+  const check = (transport: Transport<HuaweiPayload>) => transport.check(new AbortController().signal)
+
+  it('does not call a refused access token a refusal of the credentials', async () => {
     await start()
-    const checked = await open({ appKey: '1' }).transport.check(new AbortController().signal)
-    expect(checked).toEqual({
+    expect(await check(open({ appKey: '1' }).transport)).toEqual({
       ok: false,
-      temporary: false,
-      problem: 'Huawei refused the credentials: 80200001 access token missing, wrong or of another app',
+      temporary: true,
+      problem: expect.stringContaining('80200001 access token refused: wrong key, or an app or project'),
     })
+  })
+
+  it.each([
+    ['80300002', false],
+    ['80300037', false],
+    ['80100001', undefined],
+    ['81000001', true],
+    ['89999999', true],
+  ])('checks with %s from the send API', async (code, temporary) => {
+    await start()
+    const { transport } = open()
+    simulator.setFaults({ reply: { status: 200, body: { code, msg: 'words' }, path: '/v1/' } })
+    expect(await check(transport)).toMatchObject(
+      temporary === undefined ? { ok: true } : { ok: false, temporary },
+    )
+  })
+
+  it.each([{ htmlForbidden: 1 }, { reply: { status: 401 } }, { reply: { status: 403 } }, { unavailable: 1 }])(
+    'checks without a result when a gateway replies: %j',
+    async (faults) => {
+      await start()
+      const { transport } = open({ certificate: account.json })
+      simulator.setFaults(faults)
+      expect(await check(transport)).toMatchObject({ ok: false, temporary: true })
+    },
+  )
+
+  it('finds the credentials valid if one of two versions accepts its own, and warns of the other', async () => {
+    await start()
+    const { transport } = open({ appSecret: 'wrong', certificate: account.json })
+    expect(await check(transport)).toEqual({
+      ok: true,
+      warnings: [
+        'Huawei (Android, HarmonyOS up to 4) refused the credentials: oauth 12304 client_secret wrong',
+      ],
+    })
+  })
+
+  it.each([
+    ['80300002', false],
+    ['80200001', false],
+    ['81000001', true],
+  ])('with a wrong secret and %s from v3 is temporary: %p', async (code, temporary) => {
+    await start()
+    const { transport } = open({ appSecret: 'wrong', certificate: account.json })
+    simulator.setFaults({ reply: { status: 200, body: { code, msg: '' }, path: '/v3/' } })
+    expect(await check(transport)).toMatchObject({ ok: false, temporary })
   })
 })

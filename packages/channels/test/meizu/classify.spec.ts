@@ -36,8 +36,8 @@ const rowsOf = (kinds: Kinds) =>
 describe('a code of the whole call', () => {
   const expected: Kinds = {
     unavailable: [300, 500, 1001, 1003],
-    rejected: [1005, 110004, 110032, 110053],
-    misconfigured: [1006, 110000, 110001, 110009, 110031, 110033],
+    rejected: [1005, 110001, 110004, 110031, 110032, 110053],
+    misconfigured: [1006, 110000, 110009, 110033],
     gone: [110002, 110003],
     throttled: [110010],
     quota: [110019, 110051],
@@ -56,11 +56,17 @@ describe('a code of the whole call', () => {
     expect(outcomes(failed(code))[0]).toMatchObject({ until: midnight })
   })
 
-  it('that no table contains is rejected with Meizu’s text, without anything like a token', () => {
+  it('that no table contains is tried three times, with Meizu’s text but without anything like a token', () => {
     expect(outcomes(failed('110099', `新错误 ${a}`))[0]).toEqual({
-      kind: 'rejected',
+      kind: 'unavailable',
       reason: { code: 'flyme.110099', text: '新错误 …' },
+      maxTries: 3,
     })
+  })
+
+  it('500, which Meizu uses for bad parameters too, is tried three times', () => {
+    expect(outcomes(failed('500'))[0]).toMatchObject({ kind: 'unavailable', maxTries: 3 })
+    expect(outcomes(failed('1001'))[0]).not.toHaveProperty('maxTries')
   })
 })
 
@@ -81,10 +87,11 @@ describe('a code of one target', () => {
     expect(Object.keys(targetCodes).sort()).toEqual(Object.values(expected).flat().map(String).sort())
   })
 
-  it('that no table contains is rejected', () => {
+  it('that no table contains is tried three times', () => {
     expect(outcomes(named(999))[1]).toEqual({
-      kind: 'rejected',
+      kind: 'unavailable',
       reason: { code: 'flyme.999', text: 'unknown code' },
+      maxTries: 3,
     })
   })
 
@@ -124,8 +131,9 @@ describe('an unreadable reply', () => {
   const cases: [what: string, reply: HttpReply, expected: object][] = [
     ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
     ['a 429', http('', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
-    ['a 400', http('', 400), { kind: 'rejected', reason: { code: 'flyme.http_400', text: 'HTTP 400' } }],
-    ['a 408', http('', 408), { kind: 'unavailable' }],
+    ['a 413', http('', 413), { kind: 'rejected', reason: { code: 'flyme.http_413', text: 'HTTP 413' } }],
+    ['a 414', http('', 414), { kind: 'rejected' }],
+    ['a 431', http('', 431), { kind: 'rejected' }],
     [
       'a redirect',
       http('', 302),
@@ -138,5 +146,16 @@ describe('an unreadable reply', () => {
   ]
   it.each(cases)('%s', (_what, answer, expected) => {
     expect(readReply(answer, now)).toMatchObject(expected)
+  })
+
+  const unavailable = (status: number) => ({
+    kind: 'unavailable',
+    reason: { code: `flyme.http_${status}`, text: `HTTP ${status}` },
+  })
+  it.each([401, 403, 404, 408])('of a gateway (%i) is retried as long as the message lives', (status) => {
+    expect(readReply(http('<html></html>', status), now)).toEqual(unavailable(status))
+  })
+  it.each([400, 405, 415])('that refuses the request (%i) is tried three times', (status) => {
+    expect(readReply(http('', status), now)).toEqual({ ...unavailable(status), maxTries: 3 })
   })
 })

@@ -22,5 +22,5 @@ describeContract('meizu', {
   },
   token: meizuToken,
   expiringAuth: false,
-  oversize: { ext: JSON.stringify({ blob: 'x'.repeat(1000) }) },
+  oversize: { ext: JSON.stringify({ blob: 'x'.repeat(4200) }) },
 })

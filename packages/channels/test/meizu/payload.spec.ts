@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { readIntent } from '../../src/meizu/intent.ts'
-import type { MeizuPayload } from '../../src/meizu/payload.ts'
+import { type MeizuPayload, messageJson, type OptionalPart } from '../../src/meizu/payload.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 import { meizuCertificate } from './fixtures.ts'
 
@@ -22,8 +22,14 @@ function mapped(message: Partial<Message>, over: Partial<Task> = {}, extra: Extr
   return payload
 }
 
-/** As it is sent. */
-const text = (...args: Parameters<typeof mapped>) => JSON.stringify(mapped(...args).message)
+/** As it is sent, without a picture. */
+function text(...args: Parameters<typeof mapped>): string {
+  const payload = mapped(...args)
+  const parts: OptionalPart[] = []
+  if (payload.timedDisplay) parts.push('timed display')
+  if (payload.receipts) parts.push('receipts')
+  return messageJson(payload, undefined, parts)
+}
 const json = (...args: Parameters<typeof mapped>) => JSON.parse(text(...args))
 
 describe('a Meizu payload', () => {
@@ -107,7 +113,9 @@ describe('a Meizu payload', () => {
     ['a title of 33 is cut', { title: '题'.repeat(33) }, bar({ title: `${'题'.repeat(31)}…` })],
     ['a content of 100 is whole', { body: '文'.repeat(100) }, bar({ content: '文'.repeat(100) })],
     ['a content of 101 is cut', { body: '文'.repeat(101) }, bar({ content: `${'文'.repeat(99)}…` })],
-    ['no character is cut in half', { title: '😀'.repeat(33) }, bar({ title: `${'😀'.repeat(31)}…` })],
+    ['an emoji counts as two', { title: '😀'.repeat(17) }, bar({ title: `${'😀'.repeat(15)}…` })],
+    ['16 emoji are a whole title', { title: '😀'.repeat(16) }, bar({ title: '😀'.repeat(16) })],
+    ['emoji of a content', { body: '😀'.repeat(51) }, bar({ content: `${'😀'.repeat(49)}…` })],
   ]
   it.each(cases)('%s', (_what, message, expected) => {
     expect(json(message)).toMatchObject(expected)
@@ -132,7 +140,7 @@ describe('a Meizu payload', () => {
   })
 
   it('leaves out a picture’s URL when it does not fit with ext', () => {
-    const ext = JSON.stringify({ blob: 'x'.repeat(950) })
+    const ext = JSON.stringify({ blob: 'x'.repeat(4050) })
     const { clickTypeInfo } = json({ type: 'image', attachmentUrl: 'https://example.com/picture.png', ext })
     expect(Object.keys(clickTypeInfo.parameters)).toEqual(['blob', 'task_id'])
   })
@@ -142,20 +150,25 @@ describe('a Meizu payload', () => {
     expect(json({}, { taskId: Number.MAX_SAFE_INTEGER }).advanceInfo.notifyKey).toMatch(/^[0-9a-z]{8}$/)
   })
 
+  it('takes an ext as large as other vendors do', () => {
+    const ext = JSON.stringify({ blob: 'x'.repeat(4000) })
+    expect(json({ ext }).clickTypeInfo.parameters.blob).toHaveLength(4000)
+  })
+
   const refused: [what: string, message: Partial<Message>, sentence: RegExp][] = [
     ['a pass-through message', { type: 'cmd' }, /discontinued pass-through/],
     ['a message without any text', { title: undefined, body: undefined, ext: '{"a":1}' }, /blank/],
     ['a message of white space', { title: ' ', body: ' ' }, /blank/],
-    ['more than 1000 bytes of ext', { ext: JSON.stringify({ a: '文'.repeat(330) }) }, /1000 bytes of ext/],
+    ['more than 4096 bytes of ext', { ext: JSON.stringify({ a: '文'.repeat(1360) }) }, /4096 bytes of ext/],
     [
       'an intent with neither component nor address',
       { flyme: { clickAction: 'intent', intent: 'intent:#Intent;action=x;end' } },
       /neither/,
     ],
     [
-      'an address of more than 1000 characters',
-      { flyme: { clickAction: 'intent', intent: `https://example.com/${'x'.repeat(1000)}` } },
-      /at most 1000 characters/,
+      'an address of more than 1000 bytes',
+      { flyme: { clickAction: 'intent', intent: `https://example.com/${'文'.repeat(330)}` } },
+      /at most 1000 bytes/,
     ],
   ]
   it.each(refused)('does not exist for %s', (_what, message, sentence) => {
@@ -164,24 +177,56 @@ describe('a Meizu payload', () => {
   })
 })
 
+describe('the notes on a message for Meizu', () => {
+  const image = { type: 'image', attachmentUrl: 'https://example.com/p.png' } as const
+  const cases: [message: Partial<Message>, extra: Extra, note: RegExp | undefined][] = [
+    [{}, {}, undefined],
+    [{ flyme: { sound: 'none' } }, {}, undefined],
+    [image, {}, /extra\.vip/],
+    [image, { vip: true }, undefined],
+    [{ ...image, bigText: 'Long' }, { vip: true }, /in place of big_text/],
+    [{ badgeNamed: true }, {}, /no badge/],
+    [{ flyme: { sound: 'bell' } }, {}, /no named sounds/],
+  ]
+  it.each(cases)('%j %j', (message, extra, note) => {
+    const settings = meizu.readSettings(meizuCertificate({ extra }))
+    expect(meizu.notes!(sampleTask(message), settings)).toEqual(note ? [expect.stringMatching(note)] : [])
+  })
+})
+
 describe('the time to live at Meizu', () => {
   const cases: [what: string, ttl: number, showEnd: number | undefined, expected: object][] = [
     ['a day', 86_400, undefined, { offLine: 1, validTime: 24 }],
-    ['a second less than a day', 86_399, undefined, { offLine: 1, validTime: 24 }],
+    ['a second less than a day', 86_399, undefined, { offLine: 1, validTime: 23 }],
     ['more than three days', 400_000, undefined, { offLine: 1, validTime: 72 }],
     ['an hour', 3600, undefined, { offLine: 1, validTime: 1 }],
     ['less than an hour', 3599, undefined, { offLine: 0 }],
     ['only if reachable now', 0, undefined, { offLine: 0 }],
     ['what show_end_time leaves', 86_400, sampleNow + 7200, { offLine: 1, validTime: 2 }],
+    ['an end in 90 minutes', 86_400, sampleNow + 5400, { offLine: 1, validTime: 1 }],
+    ['an end in less than an hour', 86_400, sampleNow + 3599, { offLine: 0 }],
     ['ttl when it ends first', 3600, sampleNow + 7200, { offLine: 1, validTime: 1 }],
   ]
   it.each(cases)('%s', (_what, ttl, showEnd, expected) => {
     expect(json({ showEnd }, { ttl }).pushTimeInfo).toEqual(expected)
   })
 
-  it('sets no start time', () => {
-    const window = { showBegin: sampleNow - 10, showEnd: sampleNow + 7200 }
-    expect(json(window).advanceInfo).not.toHaveProperty('fixDisplay')
+  it('ends the display at show_end_time to the second, in China time', () => {
+    // 2025-10-09 16:53:20 in China.
+    const window = { showBegin: sampleNow - 10, showEnd: sampleNow + 5400 }
+    expect(json(window, { ttl: 86_400 }).advanceInfo).toMatchObject({
+      fixDisplay: 1,
+      fixStartDisplayTime: '2025-10-09 16:53:20',
+      fixEndDisplayTime: '2025-10-09 18:23:20',
+      notifyKey: expect.any(String),
+    })
+  })
+
+  it('sets no display time without an end, for an end beyond the longest storage, and overseas', () => {
+    expect(json({}).advanceInfo).not.toHaveProperty('fixDisplay')
+    expect(json({ showEnd: sampleNow + 72 * 3600 + 1 }).advanceInfo).not.toHaveProperty('fixDisplay')
+    const overseas = json({ showEnd: sampleNow + 5400 }, {}, { region: 'intl' })
+    expect(overseas.advanceInfo).not.toHaveProperty('fixDisplay')
   })
 })
 
@@ -239,7 +284,7 @@ describe('a pass-through message of an entitled application', () => {
       {},
       entitled,
     )
-    expect(message).not.toHaveProperty('title')
+    expect(message.title).toBe('Parcel Post')
     expect(message.content).toBe('{"a":1,"task_id":"4503599627370497"}')
   })
 

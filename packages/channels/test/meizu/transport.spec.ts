@@ -2,9 +2,9 @@ import type { Message } from '@herald/domain'
 import { type MeizuSimulatorOptions, startMeizuSimulator } from '@herald/simulators/meizu'
 import { type SimReply, startSimServer } from '@herald/simulators/server'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { isUnsupported } from '../../src/channel.ts'
+import { isUnsupported, type Task } from '../../src/channel.ts'
 import { adapter as meizu } from '../../src/meizu/channel.ts'
-import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
+import { sampleDeps, sampleNow, sampleTask, sampleUrls } from '../samples.ts'
 import { meizuCertificate, meizuCredential, meizuToken, outcomesOf } from './fixtures.ts'
 
 type Extra = Record<string, unknown>
@@ -18,14 +18,15 @@ afterEach(async () => {
 
 function connect(url: string, extra: Extra = {}, over: Parameters<typeof sampleDeps>[0] = {}) {
   const settings = meizu.readSettings(meizuCertificate({ extra }))
-  const transport = meizu.open(settings, sampleDeps({ urls: sampleUrls({ meizu: url }), ...over }))
+  const deps = sampleDeps({ urls: sampleUrls({ meizu: url }), ...over })
+  const transport = meizu.open(settings, deps)
   opened.push(transport)
-  const payloadOf = (message: Partial<Message> = {}, taskId = 7001) => {
-    const payload = meizu.mapPayload(sampleTask(message, { taskId }), settings)
+  const payloadOf = (message: Partial<Message> = {}, taskId = 7001, task: Partial<Task> = {}) => {
+    const payload = meizu.mapPayload(sampleTask(message, { taskId, ...task }), settings)
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
     return payload
   }
-  return { transport, payloadOf }
+  return { transport, payloadOf, deps }
 }
 
 async function simulate(options: MeizuSimulatorOptions = {}) {
@@ -177,6 +178,120 @@ describe('the Meizu transport', () => {
     expect(await kind(connect('', { region: 'intl' }, overseas))).toBe('accepted')
     expect(await kind(connect('', { region: 'cn' }, overseas))).toBe('unavailable')
     expect(await kind(connect(simulator.url, { region: 'intl' }))).toBe('accepted')
+  })
+
+  const callbackUrl = 'https://push.example.com/r'
+  it.each([[], ['bad_parameter_is_500']])(
+    'sends without receipts when their URL is not registered, and warns (%s)',
+    async (...rules) => {
+      const simulator = await simulate()
+      simulator.setFaults({ rules })
+      const { transport, payloadOf, deps } = connect(simulator.url, { receipt_registered: true })
+      const message = { showEnd: sampleNow + 5400 }
+      expect(await outcomesOf(transport, payloadOf(message, 7001, { callbackUrl }), tokens(2))).toEqual([
+        { kind: 'accepted' },
+        { kind: 'accepted' },
+      ])
+      const code = rules.length > 0 ? 'flyme.500' : 'flyme.1005'
+      expect(deps.holds.find('receipts')).toMatchObject({ kind: 'rejected', reason: { code } })
+      expect(deps.holds.find('timed display')).toBeUndefined()
+      const before = simulator.requests()
+      await outcomesOf(transport, payloadOf(message, 7002, { callbackUrl }), tokens(2))
+      expect(simulator.requests() - before).toBe(1)
+    },
+  )
+
+  it('sends without timed display when Meizu refuses it, with its receipts', async () => {
+    const { url, calls } = await pretend((_path, form) =>
+      form.get('messageJson')!.includes('fixDisplay') ? { code: '1005', message: '', value: '' } : ok,
+    )
+    const { transport, payloadOf, deps } = connect(url, { receipt_registered: true })
+    const payload = payloadOf({ showEnd: sampleNow + 5400 }, 7001, { callbackUrl })
+    expect(await outcomesOf(transport, payload, tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(calls).toHaveLength(2)
+    expect(JSON.parse(calls[1]!.form.get('messageJson')!)).toMatchObject({
+      advanceInfo: { notifyKey: expect.any(String) },
+      extra: { callback: callbackUrl },
+    })
+    expect(deps.holds.find('timed display')).toBeDefined()
+    expect(deps.holds.find('receipts')).toBeUndefined()
+  })
+
+  it('sends without a picture that Meizu hosts but refuses, and tries it for the next task', async () => {
+    const { url, calls } = await pretend((path, form) =>
+      path.endsWith('/uploadImg')
+        ? { ...ok, value: { imgType: 1, imgUrl: 'https://meizu.example/1.png' } }
+        : form.get('messageJson')!.includes('noticeExpandImgUrl')
+          ? { code: '1005', message: '', value: '' }
+          : ok,
+    )
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = { type: 'image', attachmentUrl: 'https://example.com/p.png' } as const
+    for (const taskId of [7001, 7002])
+      expect(await outcomesOf(transport, payloadOf(image, taskId), tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(calls.filter(({ form }) => form.get('messageJson')?.includes('ImgUrl'))).toHaveLength(2)
+  })
+
+  it('reports the refusal when nothing more can be left out', async () => {
+    const { url, calls } = await pretend(() => ({ code: '1005', message: '', value: '' }))
+    const { transport, payloadOf, deps } = connect(url, { receipt_registered: true })
+    const payload = payloadOf({}, 7001, { callbackUrl })
+    expect(await outcomesOf(transport, payload, tokens(1))).toMatchObject([{ kind: 'rejected' }])
+    expect(calls).toHaveLength(2)
+    expect(deps.holds.find('receipts')).toBeUndefined()
+  })
+
+  it('halves a call that is too large, and sends to each device once', async () => {
+    const simulator = await simulate()
+    simulator.setFaults({ maxBodyBytes: 1500 })
+    const { transport, payloadOf } = connect(simulator.url)
+    const outcomes = await outcomesOf(transport, payloadOf(), tokens(100))
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']))
+    expect(simulator.ledger(7001)).toEqual({ accepted: 100, distinct: 100, duplicates: 0 })
+    simulator.setFaults({ maxBodyBytes: 10 })
+    expect(await outcomesOf(transport, payloadOf(), tokens(3))).toEqual(
+      tokens(3).map(() => ({ kind: 'rejected', reason: { code: 'flyme.http_413', text: 'HTTP 413' } })),
+    )
+  })
+
+  it('sends texts of emoji to a Meizu that counts UTF-16 units', async () => {
+    const simulator = await simulate()
+    simulator.setFaults({ rules: ['utf16_limits'] })
+    const { transport, payloadOf } = connect(simulator.url)
+    const emoji = payloadOf({ title: '😀'.repeat(40), body: '😀'.repeat(120) })
+    expect(await outcomesOf(transport, emoji, tokens(1))).toEqual([{ kind: 'accepted' }])
+  })
+
+  it('does not call again on the day on which the quota was used up, in no process', async () => {
+    let now = Date.parse('2025-10-09T16:00:00+08:00')
+    const { url, calls } = await pretend(() => ({ code: '110019', message: '', value: '' }))
+    const one = connect(url, {}, { now: () => now })
+    const other = connect(url, {}, { now: () => now, holds: one.deps.holds })
+    for (const time of ['16:00:00', '16:01:30', '23:59:59']) {
+      now = Date.parse(`2025-10-09T${time}+08:00`)
+      for (const { transport, payloadOf } of [one, other])
+        expect(await outcomesOf(transport, payloadOf(), tokens(2))).toMatchObject([
+          { kind: 'quota' },
+          { kind: 'quota' },
+        ])
+    }
+    expect(calls).toHaveLength(1)
+    now = Date.parse('2025-10-10T00:00:00+08:00')
+    await outcomesOf(other.transport, other.payloadOf(), tokens(1))
+    expect(calls).toHaveLength(2)
+  })
+
+  it('checks the credentials, and takes nothing but Meizu’s own words for a refusal', async () => {
+    const simulator = await simulate()
+    const { transport } = connect(simulator.url)
+    const check = () => transport.check(new AbortController().signal)
+    expect(await check()).toEqual({ ok: true })
+    simulator.setFaults({ refuseAuth: true })
+    expect(await check()).toMatchObject({ ok: false, temporary: false })
+    for (const faults of [{ htmlForbidden: 1 }, { unavailable: 1 }, { reply: { status: 401 } }]) {
+      simulator.setFaults(faults)
+      expect(await check()).toMatchObject({ ok: false, temporary: true })
+    }
   })
 
   it('makes no call without recipients', async () => {

@@ -13,25 +13,23 @@ const reply = (body: unknown, status = 200, headers: Record<string, string> = {}
   text: typeof body === 'string' ? body : JSON.stringify(body),
 })
 const refusal = (code: number | string, message = 'words') => reply({ code, message })
-const read = (answer: ReturnType<typeof reply>, classFrom: 'message' | 'certificate' = 'certificate') => {
-  const result = classifySend(answer, { classFrom, nowMs: now })
+const read = (answer: ReturnType<typeof reply>) => {
+  const result = classifySend(answer, now)
   return 'whole' in result ? result.whole : result.resultOf('T1')
 }
 
 const table: [OutcomeKind, string | undefined, number[]][] = [
   ['accepted', undefined, [0, 32]],
   ['gone', 'target', [10000]],
-  ['unavailable', 'expired', [11, 29]],
-  ['unavailable', undefined, [-1]],
+  ['unavailable', 'expired', [11, 29, 14, 16]],
+  ['unavailable', undefined, [-1, 19, 26, 500, 503, 599]],
   ['throttled', undefined, [-2, 13, 55]],
   ['quota', undefined, [33]],
   ['rejected', 'picture', [34, 51]],
-  ['rejected', undefined, [31, 41, 40, 25]],
-  ['misconfigured', undefined, [54, 67, 59]],
-  ['misconfigured', undefined, [12, 20, 21, 22, 23, 24]],
-  ['misconfigured', undefined, [14, 15, 16, 17, 18, 19]],
-  ['misconfigured', undefined, [26, 27, 28, 30]],
-  ['rejected', undefined, [10001, 15000, 20000, 99999, 35]],
+  ['rejected', 'level', [67]],
+  ['rejected', 'add-ons', [27, 59]],
+  ['rejected', undefined, [54, 31, 41, 40, 25, 12, 20, 21, 22, 23, 24, 15, 17, 18]],
+  ['misconfigured', undefined, [28, 30]],
 ]
 
 describe('oppo return codes', () => {
@@ -45,6 +43,19 @@ describe('oppo return codes', () => {
     },
   )
 
+  it.each([10001, 15000, 20000, 99999, 35, 499, 600])(
+    'tries %i, which no table contains, three times, with the vendor’s words in the reason',
+    (code) => {
+      expect(read(refusal(code, 'quite new'))).toEqual({
+        outcome: {
+          kind: 'unavailable',
+          reason: { code: `oppo.${code}`, text: 'unknown code: quite new' },
+          maxTries: 3,
+        },
+      })
+    },
+  )
+
   it('accepts a code that is a string', () => {
     expect(read(refusal('13')).outcome.kind).toBe('throttled')
   })
@@ -55,13 +66,6 @@ describe('oppo return codes', () => {
       reason: { code: 'oppo.33', text: 'daily message limit' },
       until: midnight,
     })
-  })
-
-  it('reports a refused class as an error of the message or the certificate', () => {
-    for (const code of [54, 67]) {
-      expect(read(refusal(code), 'certificate').outcome.kind).toBe('misconfigured')
-      expect(read(refusal(code), 'message').outcome.kind).toBe('rejected')
-    }
   })
 
   it.each(['Invalid registration_id', 'registrationId illegal', 'bad target_value'])(
@@ -91,14 +95,15 @@ describe('oppo return codes', () => {
           },
           { messageId: 'm1', registrationId: 'T1' },
           { messageId: 'm2', registrationId: 'T2', errorCode: '13', errorMessage: 'App Call Limited' },
+          { messageId: 'm5', registrationId: 'T5', errorCode: 28, errorMessage: 'App Disabled' },
           null,
         ],
       }),
-      { classFrom: 'certificate', nowMs: now },
+      now,
     )
     if ('whole' in result) throw new Error('not split')
-    const kinds = ['T1', 'T2', 'T3', 'T4'].map((token) => result.resultOf(token).outcome.kind)
-    expect(kinds).toEqual(['accepted', 'throttled', 'gone', 'accepted'])
+    const kinds = ['T1', 'T2', 'T3', 'T4', 'T5'].map((token) => result.resultOf(token).outcome.kind)
+    expect(kinds).toEqual(['accepted', 'throttled', 'gone', 'accepted', 'rejected'])
   })
 
   it.each([{ messageId: 'm' }, null, undefined])('uses only the code when data is %j', (data) => {
@@ -111,13 +116,29 @@ describe('oppo replies without a return code', () => {
     [500, 'unavailable'],
     [503, 'unavailable'],
     [429, 'throttled'],
-    [400, 'misconfigured'],
-    [401, 'misconfigured'],
-    [404, 'misconfigured'],
+    [400, 'unavailable'],
+    [403, 'unavailable'],
+    [404, 'unavailable'],
+    [405, 'unavailable'],
+    [408, 'unavailable'],
     [301, 'unavailable'],
   ]
   it.each(statuses)('reads HTTP %i as %s', (status, kind) => {
-    expect(read(reply('<html>', status)).outcome.kind).toBe(kind)
+    expect(read(reply('<html>', status))).toMatchObject({ outcome: { kind } })
+    expect(read(reply('<html>', status)).cause).toBeUndefined()
+  })
+
+  it('refreshes the token after 401, and halves a batch that is too large', () => {
+    expect(read(reply('', 401))).toMatchObject({ outcome: { kind: 'unavailable' }, cause: 'expired' })
+    for (const status of [413, 414, 431])
+      expect(read(reply('', status))).toMatchObject({ outcome: { kind: 'rejected' }, cause: 'too-large' })
+  })
+
+  it('never closes a certificate because of an HTTP status', () => {
+    for (let status = 300; status < 600; status++)
+      for (const text of ['', '<html>', '{"code":28}'])
+        for (const outcome of [read(reply(text, status)).outcome, classifyAuth(reply(text, status), now)])
+          expect(outcome.kind).not.toBe('misconfigured')
   })
 
   it('reports Retry-After', () => {
@@ -132,21 +153,28 @@ describe('oppo replies without a return code', () => {
 describe('oppo auth replies', () => {
   const cases: [number, OutcomeKind][] = [
     [14, 'misconfigured'],
-    [15, 'misconfigured'],
     [16, 'misconfigured'],
-    [17, 'misconfigured'],
-    [18, 'misconfigured'],
-    [19, 'misconfigured'],
     [28, 'misconfigured'],
-    [11, 'misconfigured'],
-    [41, 'misconfigured'],
-    [99999, 'misconfigured'],
+    [30, 'misconfigured'],
+    [19, 'unavailable'],
+    [26, 'unavailable'],
     [-1, 'unavailable'],
     [-2, 'throttled'],
     [13, 'throttled'],
+    [33, 'quota'],
   ]
   it.each(cases)('reads %i as %s', (code, kind) => {
-    expect(classifyAuth(refusal(code), now).kind).toBe(kind)
+    const outcome = classifyAuth(refusal(code), now)
+    expect(outcome).toMatchObject({ kind, reason: { code: `oppo.${code}` } })
+    expect(outcome).not.toHaveProperty('maxTries')
+  })
+
+  it.each([11, 12, 15, 17, 18, 27, 29, 41, 10000, 99999])('tries three times after %i', (code) => {
+    expect(classifyAuth(refusal(code), now)).toMatchObject({
+      kind: 'unavailable',
+      maxTries: 3,
+      reason: { code: `oppo.${code}` },
+    })
   })
 
   it('reads a reply without a token as unavailable', () => {

@@ -1,8 +1,9 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { mapPayload, type OppoNotification, type OppoPayload } from '../../src/oppo/payload.ts'
-import { openWriter } from '../../src/oppo/request.ts'
+import type { OppoNotification } from '../../src/oppo/notification.ts'
+import { type AddOn, mapPayload, type OppoPayload, withoutAddOn } from '../../src/oppo/payload.ts'
+import { openWriter, splitBySize } from '../../src/oppo/request.ts'
 import { readSettings } from '../../src/oppo/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
@@ -30,31 +31,56 @@ const plain: OppoNotification = {
   off_line: true,
   off_line_ttl: 3600,
   notify_id: 2097154,
-  badge_operation_type: 1,
-  badge_message_count: 1,
 }
 
 const intent = 'intent:#Intent;component=com.example.app/.ChatActivity;S.chatId=123;end'
+const opened: Partial<OppoNotification> = {
+  click_action_type: 4,
+  click_action_activity: 'com.example.app.ChatActivity',
+  action_parameters: `{"chatId":"123","task_id":"${taskId}"}`,
+}
+const typed = 'intent:#Intent;component=com.example.app/.ChatActivity;i.page=7;end'
 
 const cases: Case[] = [
   { name: 'a text', fields: {} },
   { name: 'a title only', message: { body: undefined }, fields: { content: 'Order shipped' } },
   { name: 'a body only', message: { title: undefined }, fields: { title: 'Parcel Post' } },
   {
-    name: 'texts cut at 50 characters, of which an emoji is one',
-    message: { title: '😀'.repeat(51), body: '文'.repeat(51) },
-    fields: { title: '😀'.repeat(50), content: '文'.repeat(50) },
+    name: 'texts of 50 characters, of which an emoji is one',
+    message: { title: '😀'.repeat(50), body: '😀'.repeat(50) },
+    fields: { title: '😀'.repeat(50), content: '😀'.repeat(50) },
+  },
+  {
+    name: 'a title cut at 50 with an ellipsis',
+    message: { title: '😀'.repeat(51) },
+    fields: { title: `${'😀'.repeat(49)}…` },
+  },
+  {
+    name: 'a body above 50 characters as long text',
+    message: { body: 'b'.repeat(60) },
+    fields: { style: 2, content: 'b'.repeat(60) },
+  },
+  {
+    name: 'a body above 128 characters, cut with an ellipsis',
+    message: { body: '文'.repeat(200) },
+    fields: { style: 2, content: `${'文'.repeat(127)}…` },
   },
   {
     name: 'a body of up to 200 where the operator says so',
     message: { body: 'b'.repeat(201) },
     extra: { content_limit: 200 },
-    fields: { content: 'b'.repeat(200) },
+    fields: { content: `${'b'.repeat(199)}…` },
+  },
+  {
+    name: 'a body of up to 128 as long text, which phones show, whatever the contract',
+    message: { body: 'b'.repeat(128) },
+    extra: { content_limit: 200 },
+    fields: { style: 2, content: 'b'.repeat(128) },
   },
   {
     name: 'big text as long text',
     message: { bigText: 'b'.repeat(129) },
-    fields: { style: 2, content: 'b'.repeat(128) },
+    fields: { style: 2, content: `${'b'.repeat(127)}…` },
   },
   {
     name: 'an image: as text, its address among the parameters',
@@ -74,7 +100,7 @@ const cases: Case[] = [
     extra: { picture_url: true, content_limit: 200 },
     fields: {
       style: 3,
-      content: 'b'.repeat(50),
+      content: `${'b'.repeat(49)}…`,
       big_picture_url: 'https://img.example.com/a.png',
       action_parameters: `{"attachment_url":"https://img.example.com/a.png","task_id":"${taskId}"}`,
     },
@@ -96,38 +122,83 @@ const cases: Case[] = [
   },
   {
     name: 'a badge to set',
-    message: { badge: { kind: 'set', count: 5 } },
+    message: { badge: { kind: 'set', count: 5 }, badgeNamed: true },
     fields: { badge_operation_type: 0, badge_message_count: 5 },
   },
   {
     name: 'a badge to clear',
-    message: { badge: { kind: 'set', count: 0 } },
+    message: { badge: { kind: 'set', count: 0 }, badgeNamed: true },
     fields: { badge_operation_type: 0, badge_message_count: 0 },
   },
   {
     name: 'a badge above 99',
-    message: { badge: { kind: 'set', count: 1000 } },
+    message: { badge: { kind: 'set', count: 1000 }, badgeNamed: true },
     fields: { badge_operation_type: 0, badge_message_count: 99 },
   },
   {
-    name: 'a badge to add',
-    message: { badge: { kind: 'add', count: 3 } },
-    fields: { badge_operation_type: 1, badge_message_count: 3 },
+    name: 'a badge to add, without its number: OPPO adds one',
+    message: { badge: { kind: 'add', count: 3 }, badgeNamed: true },
+    fields: { badge_operation_type: 1 },
   },
   {
     name: 'a badge to add nothing',
-    message: { badge: { kind: 'add', count: 0 } },
-    fields: { badge_operation_type: undefined, badge_message_count: undefined },
+    message: { badge: { kind: 'add', count: 0 }, badgeNamed: true },
+    fields: {},
   },
   {
-    name: 'an intent',
+    name: 'the default badge only with the operator’s permission',
+    extra: { badge: true },
+    fields: { badge_operation_type: 1 },
+  },
+  {
+    name: 'an intent as its class, with its extras among the parameters',
     message: { oppo: { clickAction: 'intent', intent } },
-    fields: { click_action_type: 5, click_action_url: intent },
+    fields: opened,
   },
   {
     name: 'an intent inherited from android',
     message: { android: { clickAction: 'intent', intent } },
-    fields: { click_action_type: 5, click_action_url: intent },
+    fields: opened,
+  },
+  {
+    name: 'an intent with ext, which wins over its extras, and an attachment',
+    message: {
+      oppo: {
+        clickAction: 'intent',
+        intent:
+          'intent:#Intent;launchFlags=0x04000000;component=com.example.app/com.example.app.chat.Chat$Page;S.chatId=1%3B2;S.own=x;S.task_id=9;end',
+      },
+      attachmentUrl: 'https://img.example.com/a.png',
+      ext: '{"chatId":7}',
+    },
+    fields: {
+      click_action_type: 4,
+      click_action_activity: 'com.example.app.chat.Chat$Page',
+      action_parameters: `{"attachment_url":"https://img.example.com/a.png","chatId":"7","own":"x","task_id":"${taskId}"}`,
+    },
+  },
+  {
+    name: 'an intent with extras of other types whole, with ext inside it',
+    message: { oppo: { clickAction: 'intent', intent: typed }, ext: '{"a b":"1;2","n":7}' },
+    fields: {
+      click_action_type: 5,
+      click_action_url: `intent:#Intent;component=com.example.app/.ChatActivity;i.page=7;S.a%20b=1%3B2;S.n=7;S.task_id=${taskId};end`,
+      action_parameters: undefined,
+    },
+  },
+  {
+    name: 'an intent with an address or an action whole',
+    message: {
+      oppo: {
+        clickAction: 'intent',
+        intent: 'intent://a/b#Intent;scheme=shop;action=x.VIEW;component=a.b/.C;end;',
+      },
+    },
+    fields: {
+      click_action_type: 5,
+      click_action_url: `intent://a/b#Intent;scheme=shop;action=x.VIEW;component=a.b/.C;S.task_id=${taskId};end`,
+      action_parameters: undefined,
+    },
   },
   {
     name: 'its own click over android’s',
@@ -236,6 +307,10 @@ describe('oppo payload', () => {
       'an intent above 2000 characters',
       { oppo: { clickAction: 'intent', intent: `intent:${'x'.repeat(2000)}` } },
     ],
+    [
+      'ext that does not fit into an intent of 2000 characters',
+      { oppo: { clickAction: 'intent', intent: typed }, ext: JSON.stringify({ note: '文'.repeat(220) }) },
+    ],
   ]
   it.each(refused)('cannot carry %s', (_, message) => {
     expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
@@ -249,14 +324,13 @@ describe('oppo payload', () => {
       attachmentUrl: `https://img.example.com/${'x'.repeat(50)}`,
     })
     const { notification } = mapPayload(task, settingsOf()) as OppoPayload
-    expect(Object.keys(JSON.parse(notification.action_parameters))).toEqual(['note', 'task_id'])
+    expect(Object.keys(JSON.parse(notification.action_parameters!))).toEqual(['note', 'task_id'])
   })
 
   it('contains a form without picture, in case the picture is refused', () => {
     const message: Partial<Message> = { type: 'image', attachmentUrl: 'https://img.example.com/a.png' }
     const payload = mapPayload(sampleTask(message), settingsOf({ picture_url: true })) as OppoPayload
-    expect(payload.plain).toMatchObject({ style: 1, content: 'Parcel 123 is on its way' })
-    expect(payload.plain).not.toHaveProperty('big_picture_url')
+    expect(payload.plain).toEqual({ style: 1, content: 'Parcel 123 is on its way' })
     expect(mapPayload(sampleTask(), settingsOf({ picture_url: true }))).not.toHaveProperty('plain')
   })
 
@@ -267,6 +341,41 @@ describe('oppo payload', () => {
     expect(from({ oppo: { channelId: 'x' } })).toBe('certificate')
     expect(from({ oppo: { category: 'IM' } })).toBe('message')
     expect(from({ oppo: { privateMsgTemplateId: 'T' } })).toBe('message')
+  })
+})
+
+describe('oppo fields that need a permission', () => {
+  const full: OppoNotification = {
+    ...plain,
+    style: 3,
+    big_picture_url: 'https://img.example.com/a.png',
+    category: 'IM',
+    notify_level: 16,
+    badge_operation_type: 0,
+    badge_message_count: 5,
+  }
+  const text = { style: 2 as const, content: 'long' }
+  const leavesOut = (addOn: AddOn) => {
+    const reduced = withoutAddOn(full, addOn, text)!
+    return Object.keys(full).filter((name) => !(name in reduced))
+  }
+
+  it('leaves out what OPPO refused', () => {
+    expect(leavesOut('picture')).toEqual(['big_picture_url'])
+    expect(leavesOut('level')).toEqual(['notify_level'])
+    expect(leavesOut('add-ons')).toEqual([
+      'big_picture_url',
+      'notify_level',
+      'badge_operation_type',
+      'badge_message_count',
+    ])
+    expect(withoutAddOn(full, 'picture', text)).toMatchObject(text)
+    expect(withoutAddOn(full, 'level', text)).toMatchObject({ style: 3, content: full.content })
+  })
+
+  it('has no other form of a message without them', () => {
+    for (const addOn of ['picture', 'level', 'add-ons'] as const)
+      expect(withoutAddOn(plain, addOn, undefined)).toBeUndefined()
   })
 })
 
@@ -294,5 +403,19 @@ describe('oppo request', () => {
     )
     expect([...form.keys()]).toEqual(['messages'])
     expect(JSON.parse(form.get('messages')!)).toEqual([entryOf('T1', 1), entryOf('T2', 2)])
+  })
+
+  it('knows how many bytes a device adds to a batch', () => {
+    const recipients = [
+      { deviceId: 1, token: 'T"1' },
+      { deviceId: 22, token: '文' },
+    ]
+    const bytes = (count: number) => writer.batch(recipients.slice(0, count)).length
+    expect(bytes(2) - bytes(1)).toBe(writer.bytesOf(recipients[1]!))
+  })
+
+  it('splits by size', () => {
+    expect(splitBySize([4, 4, 4, 11, 1, 9], 10)).toEqual([[0, 1], [2], [3], [4, 5]])
+    expect(splitBySize([], 10)).toEqual([])
   })
 })

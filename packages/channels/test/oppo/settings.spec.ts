@@ -3,7 +3,7 @@ import { type Certificate, CertificateProblem } from '../../src/channel.ts'
 import { adapter as oppo } from '../../src/oppo/channel.ts'
 import { readSettings } from '../../src/oppo/settings.ts'
 import { checkToken } from '../../src/oppo/token.ts'
-import { sampleCertificate } from '../samples.ts'
+import { sampleCertificate, sampleTask } from '../samples.ts'
 
 const read = (over: Partial<Certificate> = {}) =>
   readSettings(sampleCertificate('oppo', { appId: '3000001', appKey: 'key', appSecret: 'master', ...over }))
@@ -17,6 +17,7 @@ describe('oppo settings', () => {
           client_app_secret: 'client',
           channel_id: 'chat',
           picture_url: true,
+          badge: true,
           content_limit: 200,
           region: 'intl',
           limits: { devices_per_s: 30000 },
@@ -28,11 +29,11 @@ describe('oppo settings', () => {
         },
       }),
     ).toEqual({
-      appId: '3000001',
       appKey: 'key',
       masterSecret: 'master',
       channelId: 'chat',
       pictureUrl: true,
+      badge: true,
       contentLimit: 200,
       region: 'intl',
       limits: { devicesPerSecond: 30000 },
@@ -46,8 +47,8 @@ describe('oppo settings', () => {
 
   it('applies defaults to a minimal certificate', () => {
     expect(read({ appId: '' })).toMatchObject({
-      appId: '',
       pictureUrl: false,
+      badge: false,
       contentLimit: 50,
       region: 'cn',
       defaultClass: 'marketing',
@@ -104,6 +105,40 @@ describe('oppo settings', () => {
   })
 })
 
+describe('oppo warnings', () => {
+  const classes = { service: { category: 'IM' }, marketing: { category: 'MARKETING' } }
+
+  it('asks for a category of each class', () => {
+    expect(oppo.warnings!(read())).toEqual([
+      expect.stringMatching(/^extra\.classes\.service\.category is not set/),
+      expect.stringMatching(/^extra\.classes\.marketing\.category is not set/),
+    ])
+    expect(oppo.warnings!(read({ extra: { classes } }))).toEqual([])
+    const strong = { ...classes, service: { category: 'IM', notify_level: 16 } }
+    expect(oppo.warnings!(read({ extra: { classes: strong } }))).toEqual([
+      expect.stringMatching(/notify_level is 16/),
+    ])
+  })
+
+  it('says of a message what OPPO does not carry', () => {
+    const settings = read({ extra: { classes } })
+    expect(oppo.notes!(sampleTask(), settings)).toEqual([])
+    expect(oppo.notes!(sampleTask(), read())).toEqual([expect.stringMatching(/has no category/)])
+    const message = {
+      type: 'image' as const,
+      attachmentUrl: 'https://img.example.com/a.png',
+      badge: { kind: 'add' as const, count: 2 },
+      badgeNamed: true as const,
+      oppo: { sound: 'ding' },
+    }
+    expect(oppo.notes!(sampleTask(message), settings)).toEqual([
+      expect.stringMatching(/no sound/),
+      expect.stringMatching(/picture is not shown/),
+      expect.stringMatching(/only 1/),
+    ])
+  })
+})
+
 describe('oppo tokens', () => {
   const hex = '96924265693b2f49e843db3e1f68f88a'
   it.each([hex, hex.toUpperCase(), `CN_${hex}`, `OPPO_CN_${hex}`, `realme_IN_${hex}`, hex.slice(0, 24)])(
@@ -119,4 +154,17 @@ describe('oppo tokens', () => {
       expect(checkToken(token)).toMatch(/registration id/)
     },
   )
+
+  it.each([
+    [hex, 'cn'],
+    [`CN_${hex}`, 'cn'],
+    [`OPPO_CN_${hex}`, 'cn'],
+    [hex.slice(0, 24), 'cn'],
+    [`IN_${hex}`, 'intl'],
+    [`realme_IN_${hex}`, 'intl'],
+    [`CN_IN_${hex}`, 'intl'],
+    [`a_b_CN_${hex}`, 'intl'],
+  ])('finds the region of %j: %s', (token, region) => {
+    expect(oppo.regionOf!(token)).toBe(region)
+  })
 })

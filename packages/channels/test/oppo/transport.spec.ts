@@ -15,14 +15,24 @@ let url: string
 let calls: { path: string; messages: Sent[] }[]
 let answer: (messages: Sent[]) => unknown
 
+/** Timestamps of the auth calls, of which the first ones are refused. */
+let timestamps: number[]
+let clockRefusals: number
+const vendorDate = 'Thu, 09 Oct 2025 08:53:20 GMT'
+
 beforeEach(async () => {
   calls = []
+  timestamps = []
+  clockRefusals = 0
   server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     const form = new URLSearchParams(body)
-    if (request.url === '/server/v1/auth')
+    if (request.url === '/server/v1/auth') {
+      timestamps.push(Number(form.get('timestamp')))
+      if (clockRefusals-- > 0) return response.setHeader('date', vendorDate).end(JSON.stringify({ code: 19 }))
       return response.end(JSON.stringify({ code: 0, data: { auth_token: 'token', create_time: Date.now() } }))
+    }
     expect(form.get('auth_token')).toBe('token')
     const messages = form.has('message')
       ? [JSON.parse(form.get('message')!)]
@@ -114,11 +124,15 @@ describe('oppo transport', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('calls the overseas host if the settings have one', async () => {
+  it.each(['cn', 'intl'])('calls the overseas host for overseas ids, with a record of %s', async (region) => {
     answer = () => ({ code: 0 })
-    expect(await open({ region: 'intl' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['accepted'])
-    expect(await open({ region: 'intl' }, sampleUrls({ oppo: url }))(['A'])).toEqual(['accepted'])
-    expect(await open({ region: 'cn' }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['unavailable'])
+    const overseas = 'realme_IN_A'
+    expect(await open({ region }, sampleUrls({ oppoIntl: url }))([overseas])).toEqual(['accepted'])
+    expect(await open({ region }, sampleUrls({ oppoIntl: url }))(['A'])).toEqual(['unavailable'])
+    // An installation without a host of the region calls the usual one.
+    const deps = sampleDeps({ urls: sampleUrls({ oppo: url }) })
+    expect(await open({ region }, deps.urls, deps)([overseas, 'A'])).toEqual(['accepted', 'accepted'])
+    expect(deps.mints()).toBe(1)
   })
 
   it('never sends with the token of the record’s previous application', async () => {
@@ -133,5 +147,18 @@ describe('oppo transport', () => {
     answer = () => ({ code: 11, message: 'Invalid AuthToken' })
     expect(await open()(['A', 'B'])).toEqual(['unavailable', 'unavailable'])
     expect(calls).toHaveLength(2)
+  })
+
+  it('signs with the vendor’s clock when it refuses ours, once', async () => {
+    answer = () => ({ code: 0 })
+    clockRefusals = 1
+    expect(await open()(['A'])).toEqual(['accepted'])
+    expect(timestamps).toHaveLength(2)
+    expect(timestamps[1]).toBe(Date.parse(vendorDate))
+
+    timestamps = []
+    clockRefusals = 2
+    expect(await open()(['A'])).toEqual(['unavailable'])
+    expect(timestamps).toHaveLength(2)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { cutCodePoints, fitTexts } from '../../src/shared/texts.ts'
+import { cutCodePoints, cutText, fitTexts } from '../../src/shared/texts.ts'
 
 describe('cutCodePoints', () => {
   it.each([
@@ -19,6 +19,40 @@ describe('cutCodePoints', () => {
         const kept = cutCodePoints(text, max)
         expect(kept).toBe([...text].slice(0, max).join(''))
         expect(kept.isWellFormed()).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('cutText', () => {
+  it.each([
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'ab…'],
+    ['a cd', 3, 'a…'],
+    ['😀😀😀', 3, '😀😀😀'],
+    ['😀😀😀😀', 3, '😀😀…'],
+  ])('cuts %j at %i to %j', (text, max, expected) => {
+    expect(cutText(text, max)).toBe(expected)
+  })
+
+  it.each([
+    ['😀a', 3, '😀a'],
+    ['😀😀', 3, '😀…'],
+    ['a😀😀', 4, 'a😀…'],
+    ['a😀😀', 3, 'a…'],
+    ['文文文文', 3, '文文…'],
+  ])('cuts %j at %i UTF-16 units to %j', (text, max, expected) => {
+    expect(cutText(text, max, { utf16: true })).toBe(expected)
+  })
+
+  it('keeps both limits and whole characters', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 30 }), (text, max) => {
+        const kept = cutText(text, max, { utf16: true })
+        expect(kept.length).toBeLessThanOrEqual(max)
+        expect(kept.isWellFormed()).toBe(true)
+        if (text.length <= max) expect(kept).toBe(text)
+        else expect(kept.endsWith('…')).toBe(true)
       }),
     )
   })

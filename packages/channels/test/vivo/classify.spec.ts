@@ -35,17 +35,15 @@ const result = (code: number, desc = '') => outcomeOfResult({ result: code, desc
 /** Every code of the vendor's page, by outcome. */
 const expected: Record<Exclude<OutcomeKind, 'accepted' | 'unsupported'>, number[]> = {
   gone: [10302],
-  misconfigured: [
-    ...[10000, 10043, 10045, 10082, 10094, 10200, 10201, 10202, 10203, 10204, 10205, 10206, 10207, 10304],
-    10305,
-  ],
+  misconfigured: [10043, 10202, 10205, 10206],
   quota: [10070, 10071, 10073, 10250, 10252, 10254],
   throttled: [10072, 10093],
-  unavailable: [10040],
+  unavailable: [10000, 10040, 10207],
   rejected: [
-    ...[10050, 10051, 10054, 10055, 10056, 10057, 10058, 10059, 10060, 10061, 10062, 10063, 10064, 10065],
-    ...[10066, 10067, 10068, 10069, 10085, 10095, 10096, 10097, 10101, 10103, 10104, 10150, 10151, 10152],
-    ...[10153, 10154, 10155, 10301, 10306, 10307, 10311, 10352, 10353, 11000],
+    ...[10045, 10050, 10051, 10054, 10055, 10056, 10057, 10058, 10059, 10060, 10061, 10062, 10063, 10064],
+    ...[10065, 10066, 10067, 10068, 10069, 10082, 10085, 10094, 10095, 10096, 10097, 10101, 10103, 10104],
+    ...[10150, 10151, 10152, 10153, 10154, 10155, 10200, 10201, 10203, 10204, 10301, 10304, 10305, 10306],
+    ...[10307, 10311, 10352, 10353, 11000],
   ],
 }
 
@@ -74,12 +72,13 @@ describe('a vivo result', () => {
     expect(result(10093)).toMatchObject({ retryAfter: 2 })
   })
 
-  it('of an unknown code is rejected with vivo’s text, without anything like a token', () => {
+  it('of an unknown code is tried three times, with vivo’s text but without anything like a token', () => {
     expect(result(10999, `新规则 ${a}\n限制`)).toEqual({
-      kind: 'rejected',
+      kind: 'unavailable',
       reason: { code: 'vivo.10999', text: '新规则 … 限制' },
+      maxTries: 3,
     })
-    expect(result(10998)).toEqual({ kind: 'rejected', reason: { code: 'vivo.10998', text: 'unknown code' } })
+    expect(result(10998)).toMatchObject({ reason: { code: 'vivo.10998', text: 'unknown code' } })
   })
 })
 
@@ -162,6 +161,9 @@ describe('an unreadable reply', () => {
     ['a 503 with a wait', http('', 503, { 'retry-after': '7' }), { kind: 'unavailable', retryAfter: 7 }],
     ['a 429', http('{}', 429, { 'retry-after': '3' }), { kind: 'throttled', retryAfter: 3 }],
     ['a page of a proxy', http('<html></html>'), { kind: 'unavailable' }],
+    ['a 413', http('', 413), { kind: 'rejected', reason: { code: 'vivo.http_413', text: 'HTTP 413' } }],
+    ['a 414', http('', 414), { kind: 'rejected' }],
+    ['a 431', http('', 431), { kind: 'rejected' }],
     [
       'a redirect',
       http('', 302),
@@ -175,6 +177,20 @@ describe('an unreadable reply', () => {
   ]
   it.each(cases)('%s', (_what, answer, expected) => {
     expect(readReply(answer, now)).toMatchObject(expected)
+  })
+
+  const unavailable = (status: number) => ({
+    kind: 'unavailable',
+    reason: { code: `vivo.http_${status}`, text: `HTTP ${status}` },
+  })
+  it.each([401, 403, 404, 408])('of a gateway (%i) is retried as long as the message lives', (status) => {
+    expect(readReply(http('<html></html>', status), now)).toEqual(unavailable(status))
+  })
+  it.each([400, 405, 422])('that refuses the request (%i) is tried three times', (status) => {
+    expect(readReply(http('', status), now)).toEqual({ ...unavailable(status), maxTries: 3 })
+  })
+  it('whose Retry-After is 0 names no wait', () => {
+    expect(readReply(http('', 503, { 'retry-after': '0' }), now)).toEqual(unavailable(503))
   })
 
   it('accepts malformed lists of invalid users', () => {

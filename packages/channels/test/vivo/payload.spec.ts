@@ -2,7 +2,7 @@ import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { adapter as vivo } from '../../src/vivo/channel.ts'
-import type { VivoPayload } from '../../src/vivo/payload.ts'
+import { quotaClass, refusedScope, scopesOf, type VivoPayload } from '../../src/vivo/payload.ts'
 import { listBody, listKey, pushBody, singleBody } from '../../src/vivo/requests.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 import { vivoCertificate } from './fixtures.ts'
@@ -40,7 +40,6 @@ describe('a vivo payload', () => {
       classification: 1,
       pushMode: 0,
       notifyId: (4503599627370497 % 2147483647) + 1,
-      addBadge: true,
       clientCustomMap: { task_id: '4503599627370497' },
       requestId: expect.stringMatching(/^4503599627370497-[0-9a-f]{16}$/),
     })
@@ -73,7 +72,7 @@ describe('a vivo payload', () => {
     ['none of android is silent too', { android: { sound: 'None' } }, { notifyType: 1 }],
     ['vivo’s sound wins', { android: { sound: 'none' }, vivo: { sound: 'default' } }, { notifyType: 4 }],
     ['push_mode is carried', { vivo: { pushMode: 1 } }, { pushMode: 1 }],
-    ['+7 adds one', { badge: { kind: 'add', count: 7 } }, { addBadge: true }],
+    ['a named +7 adds one', { badge: { kind: 'add', count: 7 }, badgeNamed: true }, { addBadge: true }],
     [
       'ext becomes strings, digits kept',
       {
@@ -121,11 +120,30 @@ describe('a vivo payload', () => {
 
   it('leaves out missing fields', () => {
     expect(single({ vivo: { channelId: 'orders' } })).not.toHaveProperty('channelId')
-    expect(single({ badge: { kind: 'set', count: 5 } })).not.toHaveProperty('addBadge')
-    expect(single({ badge: { kind: 'add', count: 0 } })).not.toHaveProperty('addBadge')
+    for (const extra of [{}, { badge: true }]) {
+      const named = { badgeNamed: true } as const
+      expect(single({ badge: { kind: 'set', count: 5 }, ...named }, {}, extra)).not.toHaveProperty('addBadge')
+      expect(single({ badge: { kind: 'add', count: 0 }, ...named }, {}, extra)).not.toHaveProperty('addBadge')
+    }
     expect(single({})).not.toHaveProperty('skipContent')
     expect(single({})).not.toHaveProperty('extra')
     expect(single({})).not.toHaveProperty('category')
+  })
+
+  it('adds to the badge by default only if the certificate has the permission', () => {
+    expect(single({})).not.toHaveProperty('addBadge')
+    expect(single({}, {}, { badge: true })).toMatchObject({ addBadge: true })
+  })
+
+  it('has at most ten custom fields; more of ext are one field as JSON, digits kept', () => {
+    const ext = (count: number) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i])))
+    expect(Object.keys(mapped({ ext: ext(9) }).notice.clientCustomMap)).toHaveLength(10)
+    const many = ext(9).replace('"k0":0', '"k0":9007199254740993,"last":1.10')
+    expect(mapped({ ext: many }).notice.clientCustomMap).toEqual({
+      ext: many,
+      task_id: '4503599627370497',
+    })
   })
 
   it('leaves out a picture’s URL when it does not fit with ext', () => {
@@ -152,6 +170,56 @@ describe('a vivo payload', () => {
   it.each(refused)('does not exist for %s', (_what, message, sentence) => {
     const payload = map(message)
     expect(isUnsupported(payload) && payload.unsupported).toMatch(sentence)
+  })
+})
+
+describe('the notes on a message for vivo', () => {
+  const cases: [message: Partial<Message>, note: RegExp | undefined][] = [
+    [{}, undefined],
+    [{ vivo: { sound: 'silent' } }, undefined],
+    [{ badge: { kind: 'add', count: 1 }, badgeNamed: true }, undefined],
+    [{ badge: { kind: 'set', count: 5 } }, undefined],
+    [{ badge: { kind: 'set', count: 5 }, badgeNamed: true }, /cannot set a badge/],
+    [{ badge: { kind: 'add', count: 2 }, badgeNamed: true }, /only 1 to a badge/],
+    [{ type: 'image', attachmentUrl: 'https://example.com/p.png' }, /no pictures/],
+    [{ bigText: 'Long' }, /big_text is not sent/],
+    [{ android: { sound: 'bell' } }, /no named sounds/],
+    [{ vivo: { category: 'IM' } }, /must have permitted/],
+    [{ vivo: { classification: 0 } }, undefined],
+  ]
+  it.each(cases)('%j', (message, note) => {
+    const settings = vivo.readSettings(vivoCertificate())
+    expect(vivo.notes!(sampleTask(message), settings)).toEqual(note ? [expect.stringMatching(note)] : [])
+  })
+})
+
+describe('the scopes of a vivo payload', () => {
+  const cases: [own: Message['vivo'], messageClass: Task['messageClass'], quota: string, scopes: string[]][] =
+    [
+      [{}, 'service', 'system messages', ['mode formal', 'class system']],
+      [{}, 'marketing', 'operational messages', ['mode formal']],
+      [{ classification: 1 }, 'marketing', 'system messages', ['mode formal']],
+      [{ category: 'IM' }, 'marketing', 'system messages', ['mode formal']],
+      [{ category: 'NEW_ONE' }, 'marketing', 'NEW_ONE messages', ['mode formal']],
+      [{ pushMode: 0 }, 'service', 'system messages', ['class system']],
+      [{ pushMode: 1 }, 'service', 'system test messages', ['class system']],
+      [{ pushMode: 1, classification: 0 }, 'service', 'operational test messages', []],
+    ]
+  it.each(cases)('%j of class %s', (own, messageClass, quota, scopes) => {
+    const payload = mapped({ vivo: own }, { messageClass })
+    expect(quotaClass(payload)).toBe(quota)
+    expect(scopesOf(payload)).toEqual(scopes)
+  })
+
+  it('are refused by the codes of the application, unless the message named what is refused', () => {
+    const refusedBy = (code: number, own: Message['vivo']) =>
+      refusedScope({ kind: 'rejected', reason: { code: `vivo.${code}`, text: '' } }, mapped({ vivo: own }))
+    expect(refusedBy(10045, {})).toBe('mode formal')
+    expect(refusedBy(10045, { pushMode: 0 })).toBeUndefined()
+    expect(refusedBy(10082, {})).toBe('class system')
+    expect(refusedBy(10082, { classification: 1 })).toBeUndefined()
+    expect(refusedBy(10051, {})).toBeUndefined()
+    expect(refusedBy(10103, {})).toBeUndefined()
   })
 })
 

@@ -12,6 +12,7 @@ describe('a vivo certificate', () => {
           appId: ' 105550001 ',
           extra: {
             callback_id: 'r7',
+            badge: true,
             default_class: 'service',
             classes: { service: { classification: 1, category: 'ORDER' } },
             limits: { devices_per_s: 5000 },
@@ -23,6 +24,7 @@ describe('a vivo certificate', () => {
       appKey: 'a1b2c3d4e5f60718293a4b5c6d7e8f90',
       appSecret: '3f0c2a9e-6b1d-4c7a-8e55-91d0c4b7a2f6',
       callbackId: 'r7',
+      badge: true,
       limits: { devicesPerSecond: 5000, requestsPerSecond: undefined, dailyQuota: undefined },
       defaultClass: 'service',
       classes: { service: { classification: 1, category: 'ORDER' }, marketing: {} },
@@ -107,5 +109,19 @@ describe('a vivo token', () => {
   )
   it.each(['', 'short', 'has space in it 12345', 'a,b'.repeat(10), 'x'.repeat(129)])('%j is not', (token) => {
     expect(vivo.checkToken(token)).toMatch(/regId/)
+  })
+})
+
+describe('the warnings of a vivo certificate', () => {
+  const warningsOf = (extra: Record<string, unknown>) =>
+    vivo.warnings!(vivo.readSettings(vivoCertificate({ extra })))
+
+  it('name missing receipts and a missing category of system messages', () => {
+    expect(warningsOf({})).toEqual([
+      expect.stringMatching(/^extra\.callback_id is not set/),
+      expect.stringMatching(/^extra\.classes\.service\.category is not set/),
+    ])
+    expect(warningsOf({ callback_id: 'r7', classes: { service: { category: 'ORDER' } } })).toEqual([])
+    expect(warningsOf({ callback_id: 'r7', classes: { service: { classification: 0 } } })).toEqual([])
   })
 })

@@ -15,37 +15,35 @@ const reply = (body: unknown, status = 200, headers: Record<string, string> = {}
 const refusal = (code: number | string, reason = 'some words') =>
   reply({ result: 'error', code, reason, description: '…', trace_id: 'X' })
 
-const outcome = (
-  answer: ReturnType<typeof reply>,
-  channelFrom: 'message' | 'certificate' = 'certificate',
-) => {
-  const result = classifySend(answer, channelFrom, now)
-  return 'noValidTarget' in result ? result.noValidTarget : result.outcomeOf('R1')
+const read = (answer: ReturnType<typeof reply>) => {
+  const result = classifySend(answer, now)
+  return 'whole' in result ? result : { whole: result.outcomeOf('R1'), cause: undefined }
 }
+const outcome = (answer: ReturnType<typeof reply>) => read(answer).whole
 
 const table: [OutcomeKind, number[]][] = [
   ['gone', [10029]],
-  ['unavailable', [65003, -1, 1, 10001, 10002, 10003, 20607, 22102, 26003, 65029, 10037]],
-  ['throttled', [10027, 26004, 200002]],
+  ['unavailable', [65003, -1, 1, 10001, 10002, 10003, 10009, 10010, 10011, 10037]],
+  ['unavailable', [20607, 22102, 26003, 65029, 10004, 21302, 21303]],
+  ['throttled', [10022, 10023, 10024, 10027, 10028, 26004, 200002]],
   ['quota', [200001, 10034]],
-  ['rejected', [10008, 10012, 10016, 10017, 21305, 65011, 65030, 65009, 65014, 65015, 65036]],
+  ['rejected', [100, 10008, 10012, 10016, 10017, 21305, 65011, 65030, 65009, 65014, 65015, 65036]],
   ['rejected', [20209, 20215, 20216, 20315, 65006, 65007, 65008, 65010, 65012, 65013, 65016, 65017, 65035]],
-  [
-    'misconfigured',
-    [65037, 65038, 21301, 21302, 21303, 22000, 22006, 22007, 22022, 66108, 10031, 10036, 26006],
-  ],
-  ['misconfigured', [27001]],
+  ['rejected', [10005, 10006, 10007, 10013, 10014, 10018, 10020, 10021, 10025, 65037, 65038]],
+  ['rejected', [22003, 22004, 22005, 22020, 22021, 22100, 22101, 22103]],
+  ['rejected', [10036, 27001, 26005, 26006, 65040, 65041, 66108]],
   ['rejected', [10030, 10032, 10033, 10035, 10038, 10039, 65028]],
-  ['rejected', [99999]],
+  ['misconfigured', [21301, 10026, 10031, 22000, 22001, 22002, 22006, 22007, 22008, 22022]],
 ]
 
 describe('xiaomi error codes', () => {
   it.each(table.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)))(
     'reads %i as %s, with the code in the reason',
     (code, kind) => {
-      const read = outcome(refusal(code))
-      expect(read.kind).toBe(kind)
-      expect(read).toMatchObject({ reason: { code: `xiaomi.${code}`, text: expect.stringMatching(/^\w/) } })
+      const found = outcome(refusal(code))
+      expect(found.kind).toBe(kind)
+      expect(found).not.toHaveProperty('maxTries')
+      expect(found).toMatchObject({ reason: { code: `xiaomi.${code}`, text: expect.stringMatching(/^\w/) } })
     },
   )
 
@@ -61,9 +59,25 @@ describe('xiaomi error codes', () => {
     })
   })
 
-  it('reports a refused channel as an error of the message or the certificate', () => {
-    expect(outcome(refusal(27001), 'certificate').kind).toBe('misconfigured')
-    expect(outcome(refusal(27001), 'message').kind).toBe('rejected')
+  it('tries a code that no table contains three times, with the vendor’s words in the reason', () => {
+    expect(outcome(refusal(99999, 'quite new'))).toEqual({
+      kind: 'unavailable',
+      reason: { code: 'xiaomi.99999', text: 'unknown code: quite new' },
+      maxTries: 3,
+    })
+    expect(outcome(reply({ code: 99999 }))).toMatchObject({ reason: { text: 'unknown code' } })
+  })
+
+  const causes: [number, string | undefined][] = [
+    [10018, 'too-large'],
+    [10025, 'receipts'],
+    [65037, 'receipts'],
+    [65038, 'receipts'],
+    [10029, 'targets'],
+    [27001, undefined],
+  ]
+  it.each(causes)('says how %i can be sent in another way: %s', (code, cause) => {
+    expect(read(refusal(code)).cause).toBe(cause)
   })
 
   it('reports gone for 20301 only when the reason mentions targets', () => {
@@ -74,12 +88,8 @@ describe('xiaomi error codes', () => {
   })
 
   it.each(['bad_regids', 'bad_regIds', 'badRegIds'])('splits a success by %s', (spelling) => {
-    const result = classifySend(
-      reply({ code: 0, data: { id: 'scm1', [spelling]: ' R2 ,,R3' } }),
-      'certificate',
-      now,
-    )
-    if ('noValidTarget' in result) throw new Error('not a partial success')
+    const result = classifySend(reply({ code: 0, data: { id: 'scm1', [spelling]: ' R2 ,,R3' } }), now)
+    if ('whole' in result) throw new Error('not a partial success')
     expect(['R1', 'R2', 'R3', 'R4'].map((token) => result.outcomeOf(token).kind)).toEqual([
       'accepted',
       'gone',
@@ -99,21 +109,34 @@ describe('xiaomi replies without an error code', () => {
     [502, 'unavailable'],
     [503, 'unavailable'],
     [429, 'throttled'],
-    [401, 'misconfigured'],
-    [403, 'misconfigured'],
-    [400, 'rejected'],
+    [401, 'unavailable'],
+    [403, 'unavailable'],
+    [404, 'unavailable'],
+    [408, 'unavailable'],
+    [400, 'unavailable'],
     [413, 'rejected'],
+    [414, 'rejected'],
+    [431, 'rejected'],
     [302, 'unavailable'],
   ]
   it.each(statuses)('reads HTTP %i as %s', (status, kind) => {
-    expect(outcome(reply('<html>', status)).kind).toBe(kind)
+    const found = read(reply('<html>', status))
+    expect(found.whole.kind).toBe(kind)
+    expect(found.cause).toBe(kind === 'rejected' ? 'too-large' : undefined)
+  })
+
+  it('never closes a certificate because of an HTTP status', () => {
+    for (let status = 300; status < 600; status++)
+      for (const text of ['', '<html>', '{"code":21301}'])
+        expect(outcome(reply(text, status)).kind).not.toBe('misconfigured')
   })
 
   it('reports Retry-After, in seconds or as a date', () => {
     expect(outcome(reply('', 429, { 'retry-after': '7' }))).toMatchObject({ retryAfter: 7 })
     const date = new Date(now + 90_000).toUTCString()
     expect(outcome(reply('', 503, { 'retry-after': date }))).toMatchObject({ retryAfter: 90 })
-    expect(outcome(reply('', 503, { 'retry-after': 'soon' }))).not.toHaveProperty('retryAfter')
+    for (const value of ['soon', '0', new Date(now - 1000).toUTCString()])
+      expect(outcome(reply('', 503, { 'retry-after': value }))).not.toHaveProperty('retryAfter')
   })
 
   it.each(['<html>oops</html>', '[]', '{"result":"ok"}', '{"code":"zero"}', ''])(
@@ -132,7 +155,10 @@ describe('xiaomi check', () => {
     expect(kind(refusal(10033))).toBe('unavailable')
     expect(kind(refusal(99999))).toBe('unavailable')
     expect(kind(reply('', 500))).toBe('unavailable')
-    expect(kind(reply('', 401))).toBe('misconfigured')
+    expect(kind(refusal(22001))).toBe('misconfigured')
+    expect(kind(refusal(27001))).toBe('unavailable')
+    expect(kind(reply('', 401))).toBe('unavailable')
+    expect(kind(reply('<html>', 403))).toBe('unavailable')
     expect(kind(reply('nonsense'))).toBe('unavailable')
   })
 })

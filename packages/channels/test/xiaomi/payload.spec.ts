@@ -1,7 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { mapPayload, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
+import { mapPayload, withoutReceipts, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
@@ -54,9 +54,14 @@ const cases: Case[] = [
     fields: { title: '标'.repeat(49), description: '文'.repeat(127) },
   },
   {
-    name: 'texts one too long, cut by characters and not through one',
-    message: { title: '😀'.repeat(50), body: `${'a'.repeat(126)}😀b` },
-    fields: { title: '😀'.repeat(49), description: `${'a'.repeat(126)}😀` },
+    name: 'texts one too long, which end in an ellipsis',
+    message: { title: 't'.repeat(50), body: '文'.repeat(128) },
+    fields: { title: `${'t'.repeat(48)}…`, description: `${'文'.repeat(126)}…` },
+  },
+  {
+    name: 'texts with emoji: within the limits in UTF-16 units too, never through one',
+    message: { title: '😀'.repeat(25), body: `${'a'.repeat(125)}😀b` },
+    fields: { title: `${'😀'.repeat(24)}…`, description: `${'a'.repeat(125)}…` },
   },
   {
     name: 'big text without the switch: the body',
@@ -72,7 +77,7 @@ const cases: Case[] = [
     name: 'big text with the switch',
     message: { bigText: 'b'.repeat(200) },
     extra: { big_text: true },
-    fields: { 'extra.notification_style_type': '1', description: 'b'.repeat(127) },
+    fields: { 'extra.notification_style_type': '1', description: `${'b'.repeat(126)}…` },
   },
   {
     name: 'an image: as text, its address in the payload',
@@ -80,20 +85,10 @@ const cases: Case[] = [
     fields: { payload: `{"attachment_url":"https://img.example.com/a.png","task_id":"${taskId}"}` },
   },
   {
-    name: 'an image of another host with the picture switch: still as text',
-    message: { type: 'image', attachmentUrl: 'https://img.example.com/a.png' },
+    name: 'an image uploaded to Xiaomi with the discontinued picture switch: as text',
+    message: { type: 'image', attachmentUrl: 'https://f6.market.xiaomi.com/a.png' },
     extra: { big_picture: true },
-    fields: { payload: `{"attachment_url":"https://img.example.com/a.png","task_id":"${taskId}"}` },
-  },
-  {
-    name: 'an image uploaded to Xiaomi with the picture switch, which wins over big text',
-    message: { type: 'image', attachmentUrl: 'https://f6.market.xiaomi.com/a.png', bigText: 'long' },
-    extra: { big_picture: true, big_text: true },
-    fields: {
-      'extra.notification_style_type': '2',
-      'extra.notification_bigPic_uri': 'https://f6.market.xiaomi.com/a.png',
-      payload: `{"attachment_url":"https://f6.market.xiaomi.com/a.png","task_id":"${taskId}"}`,
-    },
+    fields: { payload: `{"attachment_url":"https://f6.market.xiaomi.com/a.png","task_id":"${taskId}"}` },
   },
   {
     name: 'ext beside the task id, numbers with their digits',
@@ -120,6 +115,16 @@ const cases: Case[] = [
     name: 'a sound by name, without its suffix, over android’s',
     message: { android: { sound: 'gong' }, xiaomi: { sound: 'ding.mp3' } },
     fields: { 'extra.sound_uri': 'android.resource://com.example.app/raw/ding' },
+  },
+  {
+    name: 'silence',
+    message: { android: { sound: 'none' } },
+    fields: { notify_type: '6' },
+  },
+  {
+    name: 'silence by its other word, over android’s sound',
+    message: { android: { sound: 'gong' }, xiaomi: { sound: ' Silent ' } },
+    fields: { notify_type: '6' },
   },
   {
     name: 'a sound that has a scheme',
@@ -152,6 +157,16 @@ const cases: Case[] = [
       'extra.template_param': '{"name":"Anna"}',
     },
   },
+  {
+    name: 'template values as strings, numbers with their digits',
+    message: { xiaomi: { templateId: 'T9', templateParam: '{"n":9007199254740993,"on":true,"s":"x"}' } },
+    extra: { channel_id: '9' },
+    fields: {
+      'extra.channel_id': '9',
+      'extra.template_id': 'T9',
+      'extra.template_param': '{"n":"9007199254740993","on":"true","s":"x"}',
+    },
+  },
   { name: 'android’s channel is not Xiaomi’s', message: { android: { channelId: 'chat' } }, fields: {} },
   {
     name: 'a public message is kept a day at most',
@@ -159,9 +174,29 @@ const cases: Case[] = [
     fields: { time_to_live: '86400000' },
   },
   {
-    name: 'a private message is kept ten days at most',
+    name: 'a service message without a private channel is kept a day at most',
     task: { ttl: 2_592_000, messageClass: 'service' },
-    fields: { time_to_live: '864000000' },
+    extra: { channel_id: '100001' },
+    fields: { 'extra.channel_id': '100001', time_to_live: '86400000' },
+  },
+  {
+    name: 'a message of the service channel is kept ten days at most',
+    task: { ttl: 2_592_000, messageClass: 'service' },
+    extra: { classes: { service: { channel_id: '100002' } } },
+    fields: { 'extra.channel_id': '100002', time_to_live: '864000000' },
+  },
+  {
+    name: 'the channel decides, not the class',
+    message: { xiaomi: { channelId: '100002' } },
+    task: { ttl: 2_592_000, messageClass: 'marketing' },
+    extra: { classes: { service: { channel_id: '100002' } } },
+    fields: { 'extra.channel_id': '100002', time_to_live: '864000000' },
+  },
+  {
+    name: 'a channel with a template is private',
+    message: { xiaomi: { channelId: '9', templateId: 'T9' } },
+    task: { ttl: 2_592_000, messageClass: 'marketing' },
+    fields: { 'extra.channel_id': '9', 'extra.template_id': 'T9', time_to_live: '864000000' },
   },
   {
     name: 'the end of the show window bounds the keeping, its beginning is no vendor timer',
@@ -242,6 +277,14 @@ describe('xiaomi payload', () => {
       (mapPayload(sampleTask(message), settingsOf({ channel_id: '1' })) as XiaomiPayload).channelFrom
     expect(from({})).toBe('certificate')
     expect(from({ xiaomi: { channelId: '2' } })).toBe('message')
+    expect(from({ xiaomi: { templateId: 'T' } })).toBe('message')
+  })
+
+  it('has a form without receipts', () => {
+    const task = sampleTask({}, { callbackUrl: 'https://push.example.com/cb' })
+    const payload = mapPayload(task, settingsOf()) as XiaomiPayload
+    expect(withoutReceipts(payload)!.fields).toEqual(plain)
+    expect(withoutReceipts(withoutReceipts(payload)!)).toBeUndefined()
   })
 
   it('gives every task its own replace key and every attempt the same', () => {

@@ -3,7 +3,7 @@ import { type Certificate, CertificateProblem } from '../../src/channel.ts'
 import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { checkToken } from '../../src/xiaomi/token.ts'
-import { sampleCertificate } from '../samples.ts'
+import { sampleCertificate, sampleTask } from '../samples.ts'
 
 const read = (over: Partial<Certificate>) =>
   readSettings(
@@ -105,10 +105,51 @@ describe('xiaomi settings', () => {
       requestsPerSecond: 500,
       devicesPerSecond: undefined,
       dailyQuota: undefined,
+      perDevicePerDay: 5,
       timeZone: 'Asia/Shanghai',
     })
     const own = read({ extra: { package_name: 'a.b', limits: { requests_per_s: 3000, daily_quota: 0 } } })
     expect(xiaomi.limits(own, 'marketing')).toMatchObject({ requestsPerSecond: 3000, dailyQuota: 0 })
+  })
+})
+
+describe('xiaomi warnings', () => {
+  const warningsOf = (extra: Record<string, unknown>) =>
+    xiaomi.warnings!(read({ extra: { package_name: 'a.b', ...extra } }))
+
+  it('tells the operator what is missing or has no effect', () => {
+    expect(warningsOf({})).toEqual([
+      expect.stringMatching(/No channel is set for service messages/),
+      expect.stringMatching(/No channel is set for marketing messages/),
+    ])
+    expect(warningsOf({ channel_id: '1', classes: { service: { channel_id: '2' } } })).toEqual([
+      expect.stringMatching(/service\.template_id is not set/),
+    ])
+    expect(warningsOf({ channel_id: '1', big_picture: true })).toEqual([
+      expect.stringMatching(/big_picture has no effect/),
+    ])
+    expect(
+      warningsOf({ channel_id: '1', classes: { service: { channel_id: '2', template_id: 'T' } } }),
+    ).toEqual([])
+  })
+
+  it('says of a message what Xiaomi does not carry', () => {
+    const settings = read({})
+    expect(xiaomi.notes!(sampleTask(), settings)).toEqual([])
+    const message = {
+      type: 'image' as const,
+      attachmentUrl: 'https://img.example.com/a.png',
+      bigText: 'long',
+      badge: { kind: 'set' as const, count: 5 },
+      badgeNamed: true as const,
+      android: { sound: 'ding' },
+    }
+    expect(xiaomi.notes!(sampleTask(message), settings)).toEqual([
+      expect.stringMatching(/no pictures/),
+      expect.stringMatching(/no badge/),
+      expect.stringMatching(/shows body/),
+      expect.stringMatching(/channel decides/),
+    ])
   })
 })
 

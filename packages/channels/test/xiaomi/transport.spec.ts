@@ -2,6 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Outcome } from '@herald/domain'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
+import type { XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { openTransport } from '../../src/xiaomi/transport.ts'
 import { sampleCertificate, sampleDeps, sampleUrls } from '../samples.ts'
@@ -9,22 +11,26 @@ import { sampleCertificate, sampleDeps, sampleUrls } from '../samples.ts'
 const settings = readSettings(
   sampleCertificate('xiaomi', { appSecret: 'sim-secret', extra: { package_name: 'com.example.app' } }),
 )
-const payload = { fields: { title: 'a+b&c=ü' }, channelFrom: 'certificate' as const }
+const payload: XiaomiPayload = { fields: { title: 'a+b&c=ü' }, channelFrom: 'certificate' }
 
 let server: Server
 let bodies: string[]
 let headers: Record<string, unknown>[]
-let answer: (targets: string[]) => unknown
+let answer: (targets: string[], fields: URLSearchParams) => unknown
+let status: number
 
 beforeEach(async () => {
   bodies = []
   headers = []
+  status = 200
   server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     bodies.push(body)
     headers.push(request.headers)
-    response.end(JSON.stringify(answer(new URLSearchParams(body).get('registration_id')!.split(','))))
+    const fields = new URLSearchParams(body)
+    const replied = answer((fields.get('registration_id') ?? '').split(','), fields)
+    response.writeHead(status).end(typeof replied === 'string' ? replied : JSON.stringify(replied))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 })
@@ -33,12 +39,19 @@ afterEach(() => {
   server.close()
 })
 
-async function send(tokens: string[]): Promise<Outcome[]> {
+const depsHere = () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const transport = openTransport(settings, sampleDeps({ urls: sampleUrls({ xiaomi: url }) }))
+  return sampleDeps({ urls: sampleUrls({ xiaomi: url }) })
+}
+
+async function send(
+  tokens: string[],
+  { deps = depsHere(), sent = payload, open = openTransport } = {},
+): Promise<Outcome[]> {
+  const transport = open(settings, deps)
   const outcomes: Outcome[] = []
   await transport.send(
-    payload,
+    sent,
     tokens.map((token, i) => ({ deviceId: i, token })),
     {
       signal: new AbortController().signal,
@@ -89,5 +102,129 @@ describe('xiaomi transport', () => {
     expect(new URLSearchParams(bodies[0]).get('registration_id')).toBe('A')
     expect(kinds(await send(['B,C']))).toEqual(['rejected'])
     expect(bodies).toHaveLength(1)
+  })
+
+  it('halves a call that is too large, and rejects the message without more calls if one token is too many', async () => {
+    answer = (targets) => {
+      status = targets.length > 2 ? 413 : 200
+      return { code: 0 }
+    }
+    expect(kinds(await send(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']))).toEqual(Array(8).fill('accepted'))
+    expect(bodies).toHaveLength(7)
+
+    bodies = []
+    answer = () => {
+      status = 413
+      return '<html>'
+    }
+    const many = Array.from({ length: 1000 }, (_, i) => `T${i}`)
+    const outcomes = await send(many)
+    expect(new Set(kinds(outcomes))).toEqual(new Set(['rejected']))
+    expect(outcomes[999]).toMatchObject({ reason: { code: 'xiaomi.http_413' } })
+    expect(bodies).toHaveLength(11)
+  })
+
+  it('stops the halves at a reply that concerns every request', async () => {
+    answer = (targets) => (targets.length > 2 ? noTargets : { code: 200002 })
+    expect(kinds(await send(['A', 'B', 'C', 'D']))).toEqual(Array(4).fill('throttled'))
+    expect(bodies).toHaveLength(2)
+  })
+
+  it.each([10025, 65037, 65038])('sends without receipts when %i refuses their address', async (code) => {
+    answer = (_, fields) => (fields.has('extra.callback') ? { code } : { code: 0 })
+    const deps = depsHere()
+    const sent: XiaomiPayload = {
+      ...payload,
+      fields: { title: 't', 'extra.callback': 'https://a.example/cb', 'extra.callback.type': '243' },
+    }
+    expect(kinds(await send(['A', 'B'], { deps, sent }))).toEqual(['accepted', 'accepted'])
+    expect(deps.holds.find('receipts')).toMatchObject({ reason: { code: `xiaomi.${code}` } })
+    expect(kinds(await send(['A', 'B'], { deps, sent }))).toEqual(['accepted', 'accepted'])
+    expect(bodies.map((body) => body.includes('extra.callback'))).toEqual([true, false, false])
+  })
+})
+
+describe('xiaomi holds', () => {
+  const of = (channelId: string, over: Partial<XiaomiPayload> = {}): XiaomiPayload => ({
+    ...payload,
+    fields: { title: 't', 'extra.channel_id': channelId },
+    ...over,
+  })
+
+  it('holds a refused channel of the certificate, while other channels go on', async () => {
+    answer = (_, fields) => ({ code: fields.get('extra.channel_id') === '1' ? 27001 : 0 })
+    const deps = depsHere()
+    const held = { deps, open: xiaomi.open }
+    expect(kinds(await send(['A', 'B'], { ...held, sent: of('1') }))).toEqual(['rejected', 'rejected'])
+    expect(deps.holds.find('channel 1')).toMatchObject({ kind: 'rejected', reason: { code: 'xiaomi.27001' } })
+    expect(kinds(await send(['A'], { ...held, sent: of('1') }))).toEqual(['rejected'])
+    expect(bodies).toHaveLength(1)
+    expect(kinds(await send(['A'], { ...held, sent: of('2') }))).toEqual(['accepted'])
+  })
+
+  it('asks again for a channel or template that a message names', async () => {
+    answer = () => ({ code: 27001 })
+    const deps = depsHere()
+    const held = { deps, open: xiaomi.open, sent: of('1', { channelFrom: 'message' }) }
+    for (let i = 0; i < 2; i++) expect(kinds(await send(['A'], held))).toEqual(['rejected'])
+    expect(bodies).toHaveLength(2)
+    expect(deps.holds.find('channel 1')).toBeUndefined()
+  })
+
+  it('holds the quota of a channel until midnight, and pass-through messages that Xiaomi forbids', async () => {
+    answer = () => ({ code: 200001 })
+    const deps = depsHere()
+    const held = { deps, open: xiaomi.open }
+    for (let i = 0; i < 2; i++)
+      expect(kinds(await send(['A'], { ...held, sent: of('1') }))).toEqual(['quota'])
+    expect(bodies).toHaveLength(1)
+
+    answer = (_, fields) => ({ code: fields.get('pass_through') === '1' ? 10036 : 0 })
+    const command = of('2', { fields: { pass_through: '1' } })
+    for (let i = 0; i < 2; i++)
+      expect(kinds(await send(['A'], { ...held, sent: command }))).toEqual(['rejected'])
+    expect(bodies).toHaveLength(2)
+    expect(kinds(await send(['A'], { ...held, sent: of('2') }))).toEqual(['accepted'])
+  })
+})
+
+describe('xiaomi check', () => {
+  const check = async () => {
+    const transport = openTransport(settings, depsHere())
+    const result = await transport.check(new AbortController().signal)
+    await transport.close()
+    return result
+  }
+  /** The first call reads the quota and has no targets. */
+  const answerSecond = (reply: unknown) => {
+    answer = (_, fields) => (fields.has('registration_id') ? reply : { code: 0 })
+  }
+
+  it('finds a package name that the secret does not belong to, without a valid target', async () => {
+    answerSecond({ code: 22022 })
+    expect(await check()).toMatchObject({ ok: false, temporary: false })
+    expect(new URLSearchParams(bodies[1]).get('registration_id')).toBe('no-such-regid')
+    expect(new URLSearchParams(bodies[1]).get('restricted_package_name')).toBe('com.example.app')
+  })
+
+  it.each([noTargets, { code: 20301, reason: 'other words' }, { code: 27001 }, { code: 99999 }, { code: 0 }])(
+    'accepts credentials after the reply %j',
+    async (reply) => {
+      answerSecond(reply)
+      expect(await check()).toEqual({ ok: true })
+    },
+  )
+
+  it.each([
+    [200, '<html>'],
+    [403, '<html>'],
+    [503, ''],
+  ])('knows nothing after HTTP %i with %j', async (code, reply) => {
+    answer = (_, fields) => {
+      if (!fields.has('registration_id')) return { code: 0 }
+      status = code
+      return reply
+    }
+    expect(await check()).toMatchObject({ ok: false, temporary: true })
   })
 })

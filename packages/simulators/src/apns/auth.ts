@@ -16,18 +16,22 @@ export type ApnsSimKey = {
 }
 
 /** The state of one connection: APNs binds it to its first valid token. */
-export type ApnsConnection = {
+export type ApnsConnection = TokenUse & {
   certificate?: ClientCertificate
   bound?: { teamId: string; keyId: string }
-  jwt?: string
-  /** Unix ms of the last change of the token. */
-  jwtChangedAt: number
-  earlyChanges: number
   /** It carried an expired token; APNs refuses all later requests on it. */
   expired: boolean
   /** Maximum number of concurrent streams. */
   streams: number
   setStreams(count: number): void
+}
+
+/** The tokens that a connection or a team used. */
+type TokenUse = {
+  jwt?: string
+  /** Unix ms of the last change of the token. */
+  jwtChangedAt: number
+  earlyChanges: number
 }
 
 type ClientCertificate = { trusted: boolean; topics: string[]; environments: Environment[] }
@@ -60,7 +64,11 @@ type ApnsSimAuth = {
     connection: ApnsConnection,
     faults: Faults,
   ): Authorised | AuthProblem
+  clear(): void
 }
+
+/** A rule by which new tokens are counted per team: Apple does not publish what it counts. */
+export const updatesPerTeam = 'token_updates_per_team'
 
 export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
   const keys = new Map(
@@ -70,6 +78,7 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
   // Verifying a signature costs more than the rest of a request.
   const verified = new Map<string, Claims>()
   const refused = new Set<string>()
+  const teams = new Map<string, TokenUse>()
   let seenFaults: Faults | undefined
 
   function readClaims(jwt: string): Claims {
@@ -88,7 +97,7 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
     if (faults.expireAuth) for (const jwt of verified.keys()) refused.add(jwt)
   }
 
-  function checkToken(jwt: string, connection: ApnsConnection): Authorised | AuthProblem {
+  function checkToken(jwt: string, connection: ApnsConnection, faults: Faults): Authorised | AuthProblem {
     const claims = readClaims(jwt)
     if (claims === 'invalid') return problem(403, 'InvalidProviderToken')
     const { known } = claims
@@ -102,19 +111,26 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
       return problem(403, 'UnrelatedKeyIdInToken')
     if (known.environment && known.environment !== options.environment)
       return problem(403, 'BadEnvironmentKeyInToken')
-    if (!noteUpdate(jwt, connection, nowMs)) return problem(429, 'TooManyProviderTokenUpdates')
+    const use = faults.rules?.includes(updatesPerTeam) ? useOfTeam(known.teamId) : connection
+    if (!noteUpdate(jwt, use, nowMs)) return problem(429, 'TooManyProviderTokenUpdates')
     connection.bound ??= { teamId: known.teamId, keyId: known.keyId }
     return { topics: known.topics, byCertificate: false }
   }
 
-  function noteUpdate(jwt: string, connection: ApnsConnection, nowMs: number): boolean {
-    if (jwt === connection.jwt) return true
-    if (connection.jwt !== undefined && nowMs - connection.jwtChangedAt < minAgeMs) {
-      if (connection.earlyChanges >= options.tokenUpdateGrace) return false
-      connection.earlyChanges++
+  function useOfTeam(teamId: string): TokenUse {
+    const use = teams.get(teamId) ?? { jwtChangedAt: 0, earlyChanges: 0 }
+    teams.set(teamId, use)
+    return use
+  }
+
+  function noteUpdate(jwt: string, use: TokenUse, nowMs: number): boolean {
+    if (jwt === use.jwt) return true
+    if (use.jwt !== undefined && nowMs - use.jwtChangedAt < minAgeMs) {
+      if (use.earlyChanges >= options.tokenUpdateGrace) return false
+      use.earlyChanges++
     }
-    connection.jwt = jwt
-    connection.jwtChangedAt = nowMs
+    use.jwt = jwt
+    use.jwtChangedAt = nowMs
     return true
   }
 
@@ -136,8 +152,9 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
       if (faults.refuseAuth) return problem(403, 'InvalidProviderToken')
       if (options.acceptAnyCredentials) return { byCertificate: false }
       noteFaults(faults)
-      return checkToken(authorization.slice('bearer '.length), connection)
+      return checkToken(authorization.slice('bearer '.length), connection, faults)
     },
+    clear: () => teams.clear(),
   }
 }
 

@@ -4,7 +4,7 @@ import { bySecond, openRateMeter } from '../frame/rate.ts'
 import type { TlsAnswer, TlsExchange, TlsSimFrame } from '../frame/tls-exchange.ts'
 import { startTlsSimServer } from '../frame/tls-server.ts'
 import type { Simulator } from '../simulator.ts'
-import { type ApnsConnection, type ApnsSimKey, openApnsSimAuth } from './auth.ts'
+import { type ApnsConnection, type ApnsSimKey, openApnsSimAuth, updatesPerTeam } from './auth.ts'
 import type { Environment } from './certificate-marks.ts'
 import {
   checkHeaders,
@@ -51,9 +51,8 @@ export type ApnsSimulator = Simulator & {
   kill(tokens: Iterable<string>, since?: number): void
   /** The most recent accepted pushes, oldest first. */
   received(): ReceivedPush[]
-  /** Number of connections and of pushes so far, refused ones included. */
+  /** Number of connections so far. */
   connections(): number
-  requests(): number
 }
 
 const keptPushes = 1000
@@ -74,7 +73,6 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   const perDevice = openRateMeter(options.devicePerSecond, now, bySecond)
   const pushes: ReceivedPush[] = []
   let connections = 0
-  let requests = 0
 
   function checkToken(token: string, topic: string, frame: TlsSimFrame): Refusal | undefined {
     const preset = presetRefusalOf(token)
@@ -114,7 +112,6 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   }
 
   function answer(exchange: TlsExchange<ApnsConnection>, frame: TlsSimFrame): TlsAnswer {
-    requests++
     const refusal = check(exchange, frame)
     const { connection } = exchange
     if (!refusal) {
@@ -180,7 +177,9 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
     throttled: (exchange) => refusalAnswer(exchange, { status: 429, reason: 'TooManyRequests' }),
     unavailable: (exchange) => refusalAnswer(exchange, { status: 503, reason: 'ServiceUnavailable' }),
     goawayData: JSON.stringify({ reason: 'Shutdown' }),
+    rules: [updatesPerTeam],
     onReset() {
+      auth.clear()
       pushes.length = 0
       perDevice.clear()
     },
@@ -188,6 +187,5 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   return Object.assign(frame, {
     received: () => [...pushes],
     connections: () => connections,
-    requests: () => requests,
   })
 }

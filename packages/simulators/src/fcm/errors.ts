@@ -61,7 +61,12 @@ export function denied(project: string, reason = 'IAM_PERMISSION_DENIED'): TlsAn
   return refuse(403, 'PERMISSION_DENIED', message, [errorInfo(reason)])
 }
 
-export const noSuchProject = refuse(404, 'NOT_FOUND', 'Requested entity was not found.')
+/** Google’s SDK knows this reply; what causes it is not documented. */
+export const notFound = refuse(404, 'NOT_FOUND', 'Requested entity was not found.')
+export const cancelled = refuse(499, 'CANCELLED', 'The operation was cancelled.')
+export const thirdPartyAuth = refuse(401, 'UNAUTHENTICATED', 'Auth error from APNS or Web Push Service', [
+  fcmError('THIRD_PARTY_AUTH_ERROR'),
+])
 export const unregistered = refuse(404, 'NOT_FOUND', 'Requested entity was not found.', [
   fcmError('UNREGISTERED'),
 ])

@@ -6,12 +6,14 @@ import type { Simulator } from '../simulator.ts'
 import {
   answerJson,
   badToken,
+  cancelled,
   denied,
   internal,
   mismatched,
-  noSuchProject,
+  notFound,
   notFoundPage,
   quotaExceeded,
+  thirdPartyAuth,
   unauthenticated,
   unavailable,
   unregistered,
@@ -65,7 +67,13 @@ const presetRefusals: Readonly<Record<string, TlsAnswer>> = {
   QUOTA: quotaExceeded(1),
   INTERNAL: internal,
   UNAVAILABLE: unavailable,
+  NOTFOUND: notFound,
+  CANCELLED: cancelled,
+  THIRDPARTY: thirdPartyAuth,
 }
+
+/** The account lacks the role to send. */
+const roleMissing = 'role_missing'
 
 /** Token exchange and send API of FCM on one port. */
 export async function startFcmSimulator(options: FcmSimulatorOptions = {}): Promise<FcmSimulator> {
@@ -98,8 +106,9 @@ export async function startFcmSimulator(options: FcmSimulatorOptions = {}): Prom
   function checkSender(exchange: Exchange, project: string, frame: TlsSimFrame) {
     const grant = access.check(exchange.headers.authorization, frame.faults)
     if (typeof grant === 'string') return unauthenticated(grant)
-    if (grant.projects !== 'any' && !grant.projects.includes(project)) return noSuchProject
-    return grant.withoutRole ? denied(project) : undefined
+    // Google does not say whether another owner's project exists.
+    const isForeign = grant.projects !== 'any' && !grant.projects.includes(project)
+    return isForeign || grant.withoutRole || frame.hasRule(roleMissing) ? denied(project) : undefined
   }
 
   function accept(exchange: Exchange, project: string, message: SimMessage, frame: TlsSimFrame) {
@@ -150,6 +159,7 @@ export async function startFcmSimulator(options: FcmSimulatorOptions = {}): Prom
     unavailable: ({ target }) =>
       target === '/token' ? answerJson(503, { error: 'internal_failure' }) : unavailable,
     goawayData: '',
+    rules: [roleMissing],
     onReset() {
       access.clear()
       messages.length = 0

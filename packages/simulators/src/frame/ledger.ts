@@ -5,13 +5,16 @@ export type AcceptedLedger = {
   record(taskId: string | number | undefined, token: string): void
   read(taskId?: string | number): Ledger
   tokens(taskId?: string | number): string[]
-  byTask(): Record<string, { accepted: number; tokens: string[] }>
+  byTask(): Record<string, TaskLedger>
   /** Messages recorded so far. The number accepted during a call is the difference. */
   count(): number
   clear(): void
 }
 
-type TaskEntry = { accepted: number; tokens: Set<string> }
+/** `firstAt`, `lastAt`: Unix ms of the first and of the last accepted message. */
+export type TaskLedger = { accepted: number; tokens: string[]; firstAt: number; lastAt: number }
+
+type TaskEntry = Omit<TaskLedger, 'tokens'> & { tokens: Set<string> }
 
 /** The key of messages without a task id, which other clients than Herald send. */
 const withoutTask = ''
@@ -27,12 +30,14 @@ export function openLedger(): AcceptedLedger {
   return {
     record(taskId, token) {
       const key = taskId === undefined ? withoutTask : String(taskId)
+      const now = Date.now()
       let entry = tasks.get(key)
       if (!entry) {
-        entry = { accepted: 0, tokens: new Set() }
+        entry = { accepted: 0, tokens: new Set(), firstAt: now, lastAt: now }
         tasks.set(key, entry)
       }
       count++
+      entry.lastAt = now
       entry.accepted++
       entry.tokens.add(token)
     },
@@ -47,9 +52,7 @@ export function openLedger(): AcceptedLedger {
     },
     tokens: (taskId) => entriesOf(taskId).flatMap((entry) => [...entry.tokens]),
     byTask: () =>
-      Object.fromEntries(
-        [...tasks].map(([task, { accepted, tokens }]) => [task, { accepted, tokens: [...tokens] }]),
-      ),
+      Object.fromEntries([...tasks].map(([task, entry]) => [task, { ...entry, tokens: [...entry.tokens] }])),
     count: () => count,
     clear: () => tasks.clear(),
   }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { sleep } from '@herald/async'
 import type { Simulator } from '../simulator.ts'
+import { findPresetAnswer, strikes, withRetryAfter } from './faults.ts'
 import { compileRoutes, type RouteTable } from './routes.ts'
 import {
   openSimState,
@@ -10,7 +11,6 @@ import {
   type SimState,
   type SimStateOptions,
   simRequestOf,
-  strikes,
 } from './state.ts'
 
 export type { SimReply, SimRequest } from './state.ts'
@@ -93,10 +93,14 @@ export async function startSimServer<App extends object>(options: SimServerOptio
     if (body === undefined) return write(response, { status: 413, body: 'Request Entity Too Large' })
     const request = simRequest(incoming, body)
     if (request.path.startsWith('/_sim/')) return write(response, state.route(request))
-    const { latencyMs, hang, throttle, unavailable, cut } = state.faults
+    state.noteRequest()
+    const { faults } = state
+    const { latencyMs, hang, throttle, unavailable, cut } = faults
     if (latencyMs) await sleep(latencyMs)
     if (strikes(hang)) return
-    if (strikes(unavailable)) return write(response, options.unavailable(request))
+    const preset = findPresetAnswer(faults, request.path, body)
+    if (preset) return write(response, preset)
+    if (strikes(unavailable)) return write(response, withRetryAfter(options.unavailable(request), faults))
     const slowDown = strikes(throttle) ? options.throttled(request) : undefined
     if (slowDown) return write(response, slowDown)
     const before = state.accepted.count()

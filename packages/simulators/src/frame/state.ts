@@ -1,4 +1,5 @@
 import type { Faults, Simulator } from '../simulator.ts'
+import { readFaults, unknownRule } from './faults.ts'
 import { type AcceptedLedger, openLedger } from './ledger.ts'
 
 /** A request to the simulated vendor with its body. */
@@ -74,12 +75,19 @@ function parseForm(body: string): URLSearchParams {
 export type SimStateOptions = {
   /** The only tokens that are alive; by default every well-formed token is. */
   registry?: Iterable<string>
+  /** The names that the fault `rules` may contain. */
+  rules?: readonly string[]
   /** Called by POST /_sim/reset; clears the vendor's own state next to ledger, faults and dead list. */
   onReset?(): void
 }
 
-export type SimState = Pick<Simulator, 'ledger' | 'setFaults'> & {
+export type SimState = Pick<Simulator, 'ledger' | 'setFaults' | 'requests'> & {
+  /** The faults in force; the same object until they change. */
   readonly faults: Readonly<Faults>
+  /** Whether the fault `rules` contains this name. */
+  hasRule(name: string): boolean
+  /** Counts a request to the vendor. */
+  noteRequest(): void
   readonly accepted: AcceptedLedger
   /** Counts devices that were accepted although the client did not receive the reply. */
   noteUnheard(devices: number): void
@@ -99,7 +107,17 @@ export function openSimState(options: SimStateOptions): SimState {
   const dead = new Map<string, number>()
   const accepted = openLedger()
   let faults: Faults = {}
+  let ending: NodeJS.Timeout | undefined
   let unheard = 0
+  let requests = 0
+
+  function setFaults(wanted: Faults): void {
+    const unknown = unknownRule(wanted, options.rules)
+    if (unknown) throw new Error(unknown)
+    clearTimeout(ending)
+    faults = { ...wanted }
+    if (wanted.forSeconds !== undefined) ending = setTimeout(setFaults, wanted.forSeconds * 1000, {}).unref()
+  }
 
   function route(request: SimRequest): SimReply {
     const taskId = request.query.get('task_id') ?? undefined
@@ -110,10 +128,12 @@ export function openSimState(options: SimStateOptions): SimState {
         return { body: { tokens: accepted.tokens(taskId) } }
       case 'GET /_sim/ledger/tasks':
         return { body: { tasks: accepted.byTask(), unheard } }
+      case 'GET /_sim/requests':
+        return { body: { requests } }
       case 'POST /_sim/faults': {
-        const wanted = readFaults(request.json())
+        const wanted = readFaults(request.json(), options.rules)
         if (typeof wanted === 'string') return { status: 400, body: { error: wanted } }
-        faults = wanted
+        setFaults(wanted)
         return { body: { faults } }
       }
       case 'POST /_sim/dead': {
@@ -128,8 +148,9 @@ export function openSimState(options: SimStateOptions): SimState {
       case 'POST /_sim/reset':
         accepted.clear()
         unheard = 0
+        requests = 0
         dead.clear()
-        faults = {}
+        setFaults({})
         options.onReset?.()
         return { body: {} }
       default:
@@ -144,12 +165,15 @@ export function openSimState(options: SimStateOptions): SimState {
       return faults
     },
     ledger: (taskId) => accepted.read(taskId),
+    requests: () => requests,
+    noteRequest() {
+      requests++
+    },
+    hasRule: (name) => faults.rules?.includes(name) ?? false,
     noteUnheard(devices) {
       unheard += devices
     },
-    setFaults(wanted) {
-      faults = { ...wanted }
-    },
+    setFaults,
     kill(tokens, since = Date.now()) {
       for (const token of tokens) dead.set(token, since)
     },
@@ -157,35 +181,4 @@ export function openSimState(options: SimStateOptions): SimState {
     deadSince: (token) => dead.get(token),
   }
   return state
-}
-
-const faultShares = ['throttle', 'unavailable', 'hang', 'cut'] as const
-const faultFlags = ['expireAuth', 'refuseAuth', 'silentReceipts'] as const
-const faultCounts = ['latencyMs', 'goawayAfter'] as const
-
-/** Returns the faults, or what is wrong with them: a misspelt fault would be ignored, and a drill would pass without it. */
-function readFaults(value: unknown): Faults | string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return 'faults must be a JSON object'
-  const known: readonly string[] = [...faultShares, ...faultFlags, ...faultCounts]
-  const given = value as Record<string, unknown>
-  for (const name of Object.keys(given)) if (!known.includes(name)) return `${name} is not a known fault`
-  for (const name of faultShares) {
-    const share = given[name]
-    if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1))
-      return `${name} must be a share from 0 to 1`
-  }
-  for (const name of faultFlags)
-    if (given[name] !== undefined && typeof given[name] !== 'boolean') return `${name} must be true or false`
-  for (const name of faultCounts) {
-    const count = given[name]
-    if (count !== undefined && !(typeof count === 'number' && count >= 0))
-      return `${name} must be a number, 0 or more`
-  }
-  return given as Faults
-}
-
-/** Whether a fault of this share strikes now. */
-export function strikes(share: number | undefined): boolean {
-  return share !== undefined && share > 0 && Math.random() < share
 }

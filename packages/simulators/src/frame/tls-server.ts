@@ -1,7 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { createAuthority } from './authority.ts'
-import { openSimState, simRequestOf, strikes } from './state.ts'
+import { findPresetAnswer, strikes, withRetryAfter } from './faults.ts'
+import { openSimState, simRequestOf } from './state.ts'
 import type { Sent, TlsSimFrame, TlsSimOptions } from './tls-exchange.ts'
 import { openHttp1Server } from './tls-http1.ts'
 import { openHttp2Server } from './tls-http2.ts'
@@ -42,10 +43,14 @@ export async function startTlsSimServer<Connection>(
       reply({ status: status ?? 200, headers: json, body: JSON.stringify(body) })
       return
     }
-    const { latencyMs, hang, throttle, unavailable, cut: cutShare } = state.faults
+    state.noteRequest()
+    const { faults } = state
+    const { latencyMs, hang, throttle, unavailable, cut: cutShare } = faults
     const answer = () => {
       if (strikes(hang)) return
-      if (strikes(unavailable)) return void reply(options.unavailable(exchange))
+      const preset = findPresetAnswer(faults, exchange.target, exchange.body)
+      if (preset) return void reply(preset)
+      if (strikes(unavailable)) return void reply(withRetryAfter(options.unavailable(exchange), faults))
       const slowDown = strikes(throttle) ? options.throttled(exchange) : undefined
       if (slowDown) return void reply(slowDown)
       const before = state.accepted.count()

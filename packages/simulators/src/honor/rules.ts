@@ -13,7 +13,10 @@ const unknownField = (name: string): Refusal => ({
   message: `${name} is not a field of this interface`,
 })
 
-type Input = {
+/** Rules that not every source of the reference has. */
+export type HonorSwitches = { bigTextEqualsBody: boolean; noMarketingPictures: boolean }
+
+type Input = HonorSwitches & {
   body: Fields
   rawBytes: number
   android: Fields
@@ -91,6 +94,18 @@ const noticeRules: readonly BodyRule[] = [
     ({ style, bigTitle, bigBody }) => style !== 1 || (isText(bigTitle) && isText(bigBody)),
     'style 1 needs bigTitle and bigBody',
   ),
+  [
+    ({ shown, bigTextEqualsBody }) =>
+      !bigTextEqualsBody ||
+      shown?.style !== 1 ||
+      (shown.bigTitle === shown.title && shown.bigBody === shown.body),
+    parameter('bigTitle and bigBody must equal title and body'),
+  ],
+  [
+    ({ shown, noMarketingPictures }) =>
+      !noMarketingPictures || !shown?.image || shown.importance === 'NORMAL',
+    parameter('a marketing message must not have a picture'),
+  ],
   notice(({ notifyId }) => isOptionalWhole(notifyId, -1, 2147483647), 'notifyId must be an int'),
   notice(
     ({ buttons }) => buttons === undefined || (Array.isArray(buttons) && buttons.length <= 3),
@@ -111,14 +126,14 @@ const noticeRules: readonly BodyRule[] = [
 const rules = [...formRules, ...androidRules, ...noticeRules]
 
 /** Checks a body as the reference of sendMessage describes it; returns the refusal of the first rule that is not met. */
-export function checkHonor(body: unknown, rawBytes: number): HonorMessage | Refusal {
+export function checkHonor(body: unknown, rawBytes: number, switches: HonorSwitches): HonorMessage | Refusal {
   if (!isObject(body)) return { code: 80100003, message: 'the body is not a JSON object' }
   const android = isObject(body.android) ? body.android : {}
   const isNotification = body.notification !== undefined || android.notification !== undefined
   const shown = isNotification
     ? { ...(body.notification as Fields), ...(android.notification as Fields) }
     : undefined
-  const refusal = findRefusal(rules, { body, rawBytes, android, shown })
+  const refusal = findRefusal(rules, { ...switches, body, rawBytes, android, shown })
   if (refusal) return refusal
   return {
     tokens: body.token as string[],

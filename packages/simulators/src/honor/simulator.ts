@@ -53,6 +53,12 @@ type Receipt = {
   requestId: string
 }
 
+/**
+ * Names of the fault `rules`. The first two are in some transcriptions of the reference only. `dead_is_404`: a request with one dead
+ * token gets code 404, as one client reads it.
+ */
+const rules = ['big_text_equals_body', 'no_marketing_pictures', 'dead_is_404'] as const
+
 const isSend = (path: string) => path.endsWith('/sendMessage')
 
 /** Prefixes of tokens with a preset result; all other tokens are alive and get the message. */
@@ -80,6 +86,7 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules,
     routes: {
       ...(options.olderAuthPath ? {} : { 'POST /auth/token': { open: issueToken } }),
       'POST /auth/realms/developer/protocol/openid-connect/token': { open: issueToken },
@@ -111,7 +118,10 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
     options.onSend?.({ path: request.path, headers: request.headers, body: request.body })
     const problem = headerProblem(request)
     if (problem) return refusal(400, 80100001, problem)
-    const checked = checkHonor(request.json(), Buffer.byteLength(request.body))
+    const checked = checkHonor(request.json(), Buffer.byteLength(request.body), {
+      bigTextEqualsBody: frame.hasRule('big_text_equals_body'),
+      noMarketingPictures: frame.hasRule('no_marketing_pictures'),
+    })
     if ('code' in checked) return refusal(400, checked.code, checked.message)
     if (!devices.take(appId, checked.tokens.length)) return slowDown
     return accept(checked, appId)
@@ -142,6 +152,8 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
           poster.push(url, { biTag: message.biTag, appid: appId, token, status, timestamp: now(), requestId })
       }
     }
+    if (expireTokens.length === 1 && message.tokens.length === 1 && frame.hasRule('dead_is_404'))
+      return refusal(404, 404, 'device token invalid')
     const data = { sendResult: true, requestId, failTokens, expireTokens }
     if (expireTokens.length + failTokens.length < message.tokens.length)
       return { body: { code: coded(options.successCode ?? 200), message: 'success', data } }

@@ -30,6 +30,7 @@ export const demo: Demo<{
     }),
     extra: {
       ...serviceClass,
+      classes: { service: { category: 'WORK' } },
       badge_class: `${packageName}.MainActivity`,
       callback_user: callbackUser,
       callback_secret: callbackKey,
@@ -40,7 +41,7 @@ export const demo: Demo<{
     { guid: 'demo-harmony', platform: 'harmony' },
     { guid: 'demo-several', platform: 'android', alias: 'bob' },
   ],
-  token: (hash) => `IQAAAA${hash.toString('base64url')}`,
+  token: (hash, platform) => `${platform === 'harmony' ? 'MAMzLg' : 'IQAAAA'}${hash.toString('base64url')}`,
   async start({ clientId, clientSecret, projectId, account, callbackUser, callbackKey }) {
     const { keyId, subAccount, key } = account
     const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
@@ -49,7 +50,12 @@ export const demo: Demo<{
     })
     return {
       simulators: [simulator],
-      urls: { huawei: simulator.url, huaweiAuth: simulator.url },
+      urls: {
+        huawei: simulator.url,
+        huaweiAuth: simulator.url,
+        huaweiIntl: simulator.url,
+        huaweiIntlAuth: simulator.url,
+      },
       registerReceipts: (url) =>
         simulator.registerReceipts({ clientId, url, user: callbackUser, key: callbackKey }),
     }

@@ -1,9 +1,10 @@
 import { isHttps, isObject, isText, isWhole } from '../frame/fields.ts'
 import { findRefusal, type Rule } from '../frame/rules.ts'
 import { type Answer, answer } from './answers.ts'
+import type { ClassicMessage } from './rules.ts'
 
 /** A request of v3 that meets every rule. */
-type NextMessage = { tokens: readonly string[]; biTag?: string }
+type NextMessage = Omit<ClassicMessage, 'validateOnly'>
 
 /** The documented push types; only alerts and background messages have rules here. */
 const pushTypes = new Set(['0', '1', '2', '6', '7', '10'])
@@ -47,8 +48,13 @@ const rules: readonly BodyRule[] = [
     'ttl must be a number from 1 to 1296000',
   ),
   rule(
-    ({ options: { biTag } }) => biTag === undefined || typeof biTag === 'string',
-    'biTag must be a string',
+    ({ options: { biTag } }) =>
+      biTag === undefined || (typeof biTag === 'string' && Buffer.byteLength(biTag) <= 64),
+    'biTag must be a string of at most 64 bytes',
+  ),
+  rule(
+    ({ options: { receiptId } }) => receiptId === undefined || typeof receiptId === 'string',
+    'receiptId must be a string',
   ),
   rule(
     ({ options: { testMessage: test } }) => test === undefined || typeof test === 'boolean',
@@ -100,6 +106,11 @@ export function checkNext(
     findRefusal(rules, { payload, tokens, options, rawBytes, pushType, shown }) ?? {
       tokens: tokens as string[],
       biTag: options.biTag as string | undefined,
+      receiptId: options.receiptId as string | undefined,
+      category: shown.category as string | undefined,
+      hasImage: shown.image !== undefined,
+      isNotification: pushType === '0',
+      isTest: options.testMessage === true,
     }
   )
 }

@@ -8,16 +8,13 @@ export type ClassicMessage = {
   biTag?: string
   receiptId?: string
   validateOnly: boolean
+  category?: string
+  hasImage: boolean
+  isNotification: boolean
+  isTest: boolean
 }
 
-type ClassicSwitches = { highUrgency: boolean }
-
-const categories = new Set(
-  (
-    'IM VOIP SUBSCRIPTION TRAVEL HEALTH WORK ACCOUNT EXPRESS FINANCE DEVICE_REMINDER SYSTEM_REMINDER MAIL ' +
-    'PLAY_VOICE MARKETING'
-  ).split(' '),
-)
+type ClassicSwitches = { highAllowed: boolean }
 
 type Fields = Record<string, unknown>
 type Input = ClassicSwitches & {
@@ -67,14 +64,13 @@ const android = (holds: (android: Fields) => boolean, refusal: string | Answer):
   typeof refusal === 'string' ? parameter(refusal) : refusal,
 ]
 const androidRules: readonly BodyRule[] = [
-  android(
-    ({ category }) => category === undefined || categories.has(category as string),
-    'category is not known',
-  ),
+  // Any word is accepted; what is not a known category counts as marketing.
+  android(({ category }) => isOptionalText(category), 'category must be a string'),
   android(({ urgency }) => [undefined, 'NORMAL', 'HIGH'].includes(urgency as string), 'urgency is not known'),
   [
-    ({ android, highUrgency }) => android.urgency !== 'HIGH' || highUrgency,
-    answer('80300011', 'The application has no permission to send high priority messages'),
+    ({ android, shown, highAllowed }) =>
+      highAllowed || (android.urgency !== 'HIGH' && shown?.importance !== 'HIGH'),
+    answer('80300011', 'No permission to send high-level notification messages'),
   ],
   android(
     ({ ttl }) => ttl === undefined || secondsOf(ttl) !== undefined,
@@ -188,5 +184,9 @@ export function checkClassic(
     biTag: android.bi_tag as string | undefined,
     receiptId: android.receipt_id as string | undefined,
     validateOnly: body.validate_only === true,
+    category: android.category as string | undefined,
+    hasImage: shown?.image !== undefined,
+    isNotification,
+    isTest: android.target_user_type === 1,
   }
 }

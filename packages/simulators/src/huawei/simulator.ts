@@ -1,12 +1,13 @@
-import { bySecond, openRateMeter } from '../frame/rate.ts'
+import { bySecond, byShanghaiDay, openRateMeter } from '../frame/rate.ts'
 import { openReceiptPoster } from '../frame/receipts.ts'
 import { type SimCall, type SimReply, type SimRequest, startSimServer } from '../frame/server.ts'
 import type { Simulator } from '../simulator.ts'
-import { answer, toReply } from './answers.ts'
+import { type Answer, answer, toReply } from './answers.ts'
 import { type HuaweiCredential, openHuaweiAuth } from './auth.ts'
 import { type HuaweiReceipt, type HuaweiReceiptAddress, writeReceipts } from './receipts.ts'
 import { type ClassicMessage, checkClassic } from './rules.ts'
 import { checkNext } from './rules-next.ts'
+import { presetOf, refusalOf, statusByPreset } from './tokens.ts'
 
 export type HuaweiSimulatorOptions = {
   port?: number
@@ -16,8 +17,12 @@ export type HuaweiSimulatorOptions = {
   acceptAnyCredentials?: boolean
   /** Lifetime of access tokens in seconds. */
   expiresIn?: number
-  /** Whether the apps may send HIGH urgency. */
-  highUrgency?: boolean
+  /** Whether the apps may send HIGH importance and urgency. */
+  highAllowed?: boolean
+  /** Maximum number of marketing messages per device and day; more are accepted and not delivered. Unlimited by default. */
+  marketingPerDay?: number
+  /** Maximum number of test messages (requests) per app and day in v3. */
+  testPerDay?: number
   /** Maximum number of devices per second and app, above which it replies 503; unlimited by default. */
   devicesPerSecond?: number
   /** The only tokens that are alive; by default all are. */
@@ -40,9 +45,16 @@ type Client = { id: string; requestId: string }
 
 const isSend = (path: string) => path.endsWith('/messages:send')
 
-/** Prefixes of tokens with a preset result; all other tokens are alive and get the message. */
-const presetPrefix = /^(ILLEGAL|NORIGHT|UNINST|MISMATCH|NOTIFYOFF|CAP)/
-const statusByPrefix: Readonly<Record<string, number>> = { UNINST: 2, MISMATCH: 5, NOTIFYOFF: 6, CAP: 102 }
+/** Permissions and reviews that apps have or lack, as names of the fault `rules`. */
+const rules = ['image_verification', 'no_self_classification'] as const
+
+/** Categories of self-classification. A message with another word, or with none, is marketing. */
+const serviceCategories = new Set(
+  (
+    'IM VOIP MISS_CALL SUBSCRIPTION TRAVEL HEALTH WORK ACCOUNT EXPRESS FINANCE DEVICE_REMINDER SYSTEM_REMINDER MAIL ' +
+    'CUSTOMER_SERVICE PLAY_VOICE'
+  ).split(' '),
+)
 
 /** Huawei Push Kit as its documents describe it: the OAuth endpoint and v1, v2 and v3 of messages:send on one port. */
 export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {}): Promise<HuaweiSimulator> {
@@ -56,12 +68,15 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
   const addresses: HuaweiReceiptAddress[] = [...(options.receipts ?? [])]
   const devices = openRateMeter(options.devicesPerSecond, now, bySecond)
   const poster = openReceiptPoster<HuaweiReceipt>({ write: (items) => writeReceipts(items, now()) })
-  const switches = { highUrgency: options.highUrgency ?? false }
+  const marketing = openRateMeter(options.marketingPerDay, now, byShanghaiDay)
+  const tests = openRateMeter(options.testPerDay ?? 1000, now, byShanghaiDay)
+  const switches = { highAllowed: options.highAllowed ?? false }
   let requests = 0
 
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules,
     routes: {
       'POST /oauth2/v2/token': { open: issueToken },
       'POST /oauth2/v3/token': { open: issueToken },
@@ -83,6 +98,8 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     onReset() {
       auth.reset()
       devices.clear()
+      marketing.clear()
+      tests.clear()
     },
     onClose: () => poster.close(),
   })
@@ -97,6 +114,8 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
         options.onSend?.({ path: request.path, headers: request.headers, body: request.body })
         const checked = check(request, version)
         if ('code' in checked) return toReply(checked, app.requestId)
+        const refused = refuseByAccount(checked, app.id, version)
+        if (refused) return toReply(refused, app.requestId)
         if (!devices.take(app.id, checked.tokens.length)) return { status: 503, body: '' }
         return accept(checked, app.id, app.requestId, version === 'v3')
       },
@@ -113,13 +132,27 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     return 'code' in checked ? checked : { ...checked, validateOnly: false }
   }
 
+  /** Rules that depend on what the operator has set or been granted in AppGallery Connect. */
+  function refuseByAccount(message: ClassicMessage, client: string, version: Version): Answer | undefined {
+    const { receiptId, hasImage, isTest } = message
+    if (hasImage && frame.hasRule('image_verification')) return answer('80100022', 'Image not verified')
+    if (
+      receiptId !== undefined &&
+      !addresses.some((one) => one.clientId === client && one.receiptId === receiptId)
+    )
+      return answer('80300013', 'Invalid receipt URL')
+    if (version === 'v3' && isTest && !tests.take(client, 1))
+      return answer('80300029', 'Test message flow control')
+    return undefined
+  }
+
   function accept(message: ClassicMessage, client: string, requestId: string, isNext: boolean): SimReply {
+    const { hasImage } = message
     const address = addressOf(client, message.receiptId)
     const refused: Record<string, string[]> = {}
     let success = 0
     for (const token of message.tokens) {
-      const preset = presetPrefix.exec(token)?.[1]
-      const reason = refusalOf(token, preset, isNext)
+      const reason = refusalOf(token, { isNext, hasImage, isAlive: frame.isAlive(token) })
       if (reason) {
         refused[reason] ??= []
         refused[reason].push(token)
@@ -128,28 +161,36 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
       success++
       if (message.validateOnly) continue
       frame.accepted.record(message.biTag, token)
-      if (address && !frame.faults.silentReceipts) {
-        const status = statusByPrefix[preset ?? ''] ?? 0
+      // The result of a v3 message is reported in version 2 only.
+      const version = isNext ? 2 : address?.version
+      const status = statusOf(message, token, client, version)
+      if (address && !frame.faults.silentReceipts)
         poster.push(address.url, {
-          address,
+          address: { ...address, version },
           token,
           biTag: message.biTag,
           status,
           timestamp: now(),
           requestId,
         })
-      }
     }
     const failure = message.tokens.length - success
     if (failure === 0) return toReply(answer('80000000', 'Success'), requestId)
-    if (success === 0) return toReply(answer('80300007', 'All the tokens are invalid'), requestId)
+    if (success === 0 && !isNext) return toReply(answer('80300007', 'All the tokens are invalid'), requestId)
     const lists = isNext ? { illegalTokens: refused } : { illegal_tokens: Object.values(refused).flat() }
-    return toReply(answer('80100000', JSON.stringify({ success, failure, ...lists })), requestId)
+    const code = success === 0 ? '80300007' : '80100000'
+    return toReply(answer(code, JSON.stringify({ success, failure, ...lists })), requestId)
   }
 
-  function refusalOf(token: string, preset: string | undefined, isNext: boolean): string | undefined {
-    if (isNext && preset === 'NORIGHT') return 'noRight'
-    return preset === 'ILLEGAL' || !frame.isAlive(token) ? 'tokenFormatError' : undefined
+  function statusOf(message: ClassicMessage, token: string, client: string, version: 1 | 2 = 1): number {
+    const preset = statusByPreset[presetOf(token) ?? '']
+    if (preset !== undefined) return preset
+    const mayClassify = !frame.hasRule('no_self_classification')
+    const isService = mayClassify && serviceCategories.has(message.category ?? '')
+    // Test messages do not count towards the cap.
+    const isCounted = message.isNotification && !isService && !message.isTest
+    if (!isCounted || marketing.take(`${client} ${token}`, 1)) return 0
+    return version === 2 ? 256 : 102
   }
 
   function addressOf(clientId: string, receiptId: string | undefined): HuaweiReceiptAddress | undefined {

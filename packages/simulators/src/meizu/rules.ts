@@ -10,6 +10,8 @@ type MessageRules = {
   isHosted(url: string): boolean
   /** Whether the receipt URL is registered in the console. */
   isRegistered(url: string): boolean
+  /** Counts texts in UTF-16 units, in which an emoji is two. Meizu does not say how it counts. */
+  utf16?: boolean
 }
 
 type Part = Record<string, unknown>
@@ -26,8 +28,8 @@ const isOneOf = (value: unknown, ...allowed: number[]) =>
 /** Meizu's own SDK writes true and false instead of the documented 1 and 0. */
 const isFlag = (value: unknown) => isOneOf(value, 0, 1) || typeof value === 'boolean'
 const isOn = (value: unknown) => value === 1 || value === true
-const isText = (value: unknown, min: number, max: number) =>
-  typeof value === 'string' && isWhole(countCodePoints(value), min, max)
+const isText = (value: unknown, min: number, max: number, utf16 = false) =>
+  typeof value === 'string' && isWhole(utf16 ? value.length : countCodePoints(value), min, max)
 const bytesOf = (value: unknown) => Buffer.byteLength(String(value))
 
 type Holds = (value: unknown, part: Part, input: Input) => boolean
@@ -71,9 +73,9 @@ const timeRules: readonly MessageRule[] = [
 
 const noticeRules: readonly MessageRule[] = [
   bar.needed('title'),
-  bar.bad('title', (title) => isText(title, 1, 32)),
+  bar.bad('title', (title, _, { utf16 }) => isText(title, 1, 32, utf16)),
   bar.needed('content'),
-  bar.bad('content', (content) => isText(content, 1, 100)),
+  bar.bad('content', (content, _, { utf16 }) => isText(content, 1, 100, utf16)),
   bar.bad('noticeMsgType', (type) => isOneOf(type, 0, 1)),
   bar.bad('noticeBarType', (type) => isOneOf(type, 0, 2)),
   expand.bad('noticeExpandType', (type) => isOneOf(type, 0, 1, 2)),
@@ -89,10 +91,12 @@ const noticeRules: readonly MessageRule[] = [
   click.needed('activity', opens(1)),
   click.bad(
     'activity',
-    (activity, part) => !opens(1)(part) || (isText(activity, 1, 1000) && !String(activity).includes('/')),
+    (activity, part) =>
+      !opens(1)(part) ||
+      (isText(activity, 1, 1000) && bytesOf(activity) <= 1000 && !String(activity).includes('/')),
   ),
   click.needed('url', opens(2)),
-  click.bad('url', (url, part) => !opens(2)(part) || isText(url, 1, 1000)),
+  click.bad('url', (url, part) => !opens(2)(part) || (isText(url, 1, 1000) && bytesOf(url) <= 1000)),
   click.needed('customAttribute', opens(3)),
   click.bad('customAttribute', (attribute, part) => !opens(3)(part) || bytesOf(attribute) <= 1000),
   ...timeRules,

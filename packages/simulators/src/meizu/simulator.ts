@@ -5,7 +5,7 @@ import { openReceiptPoster } from '../frame/receipts.ts'
 import { type SimCall, type SimFrame, type SimReply, type SimRoute, startSimServer } from '../frame/server.ts'
 import type { Simulator } from '../simulator.ts'
 import { type ReceiptItem, writeReceipts } from './receipts.ts'
-import { findNoticeFault, findPassThroughFault } from './rules.ts'
+import { findNoticeFault, findPassThroughFault, type Refusal } from './rules.ts'
 
 type MeizuCredential = {
   appId: number | string
@@ -51,6 +51,9 @@ type Message = Record<string, unknown>
 type AppState = MeizuCredential & { receipts: Map<string, string> }
 type Answer = { code: string; message: string; value: unknown; msgId?: string; redirect?: string }
 type Target = 'pushIds' | 'alias'
+
+/** Where Meizu's documentation is silent: limits of texts count UTF-16 units; a bad parameter gets the code 500 instead of 1005. */
+const openQuestions = ['utf16_limits', 'bad_parameter_is_500']
 
 const root = '/garcia/api/server/push'
 /** The target `preset513000…` gets the code 513, and so on. */
@@ -158,14 +161,19 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
       vip: app.vip ?? false,
       isHosted: (url) => hosted.has(url),
       isRegistered: (url) => app.receipts.has(url) || (options.acceptAnyCredentials ?? false),
+      utf16: frame.hasRule('utf16_limits'),
     })
-    return fault && fail(fault.code, fault.message)
+    return fault && fail(codeOfFault(fault), fault.message)
+  }
+
+  function codeOfFault({ code }: Refusal): string {
+    return frame.hasRule('bad_parameter_is_500') ? '500' : code
   }
 
   function passThrough(message: Message, app: AppState): Answer | undefined {
     if (!app.passThrough) return fail('110053', '透传超过限制')
     const fault = findPassThroughFault(message)
-    return fault && fail(fault.code, fault.message)
+    return fault && fail(codeOfFault(fault), fault.message)
   }
 
   function push(
@@ -257,6 +265,7 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules: openQuestions,
     routes,
     authenticate,
     throttled: ({ path }) =>

@@ -38,12 +38,12 @@ export function openTokenIssuer<App extends { app: OppoSimApp }>(options: {
     const timestamp = form.get('timestamp')
     const sign = form.get('sign')
     if (!appKey) return refusal(15)
-    if (!timestamp) return refusal(19)
+    if (!timestamp) return refusal(18)
     if (!sign) return refusal(17)
     const app = options.find(appKey)
     if (!app) return refusal(14)
     if (!/^\d{13}$/.test(timestamp) || Math.abs(Date.now() - Number(timestamp)) > tenMinutesMs)
-      return refusal(18)
+      return refusal(19)
     const isSigned = sign === signatureOf(appKey, timestamp, app.app.masterSecret)
     return faults.refuseAuth || !(isSigned || options.acceptAnySignature) ? refusal(16) : app
   }

@@ -32,6 +32,20 @@ export type OppoSimSwitches = {
   dailyLimit?: number
 }
 
+/**
+ * Rules of some accounts, and readings of questions that the documentation leaves open: the fault `rules` switches them on.
+ * `no_add_ons` refuses pictures by URL, badges and level 16, `no_strong_reminder` level 16 alone, `sdk_show_ttl` applies the
+ * SDK's range of show_ttl instead of the document's. `app_disabled` refuses every send, but not the auth call.
+ */
+export const optionalRules = [
+  'category_required',
+  'no_add_ons',
+  'no_strong_reminder',
+  'app_disabled',
+  'sdk_show_ttl',
+] as const
+export type OptionalRule = (typeof optionalRules)[number]
+
 const messages: Readonly<Record<number, string>> = {
   [-2]: 'Service in Flow Control',
   11: 'Invalid AuthToken',
@@ -41,8 +55,10 @@ const messages: Readonly<Record<number, string>> = {
   15: 'Missing App Key',
   16: 'Invalid Signature',
   17: 'Missing Signature',
-  18: 'Invalid Timestamp',
-  19: 'Missing Timestamp',
+  18: 'Missing Timestamp',
+  19: 'Invalid Timestamp',
+  27: 'Access Denied',
+  28: 'App Disabled',
   29: 'Missing Auth Token',
   31: 'Data Not Exist',
   32: 'Data Duplicate',
@@ -55,18 +71,15 @@ const messages: Readonly<Record<number, string>> = {
   10000: 'Invalid Registration_id',
 }
 
-const categories: ReadonlySet<string> = new Set([
+const serviceCategories: ReadonlySet<string> = new Set([
   'IM',
   'ACCOUNT',
   'DEVICE_REMINDER',
   'ORDER',
   'TODO',
   'SUBSCRIPTION',
-  'NEWS',
-  'CONTENT',
-  'MARKETING',
-  'SOCIAL',
 ])
+const marketingCategories: ReadonlySet<string> = new Set(['NEWS', 'CONTENT', 'MARKETING', 'SOCIAL'])
 
 type Fields = Readonly<Record<string, unknown>>
 type Place = 'unicast' | 'save'
@@ -76,6 +89,7 @@ type Input = {
   place: Place
   style: number | undefined
   click: number | undefined
+  has(rule: OptionalRule): boolean
 }
 type NoticeRule = Rule<Input, Refusal>
 
@@ -128,6 +142,12 @@ const showTimes = ({ fields }: Input) => [
 ]
 const namesPictureUrl = ({ fields, style }: Input) =>
   style === 3 && typeof fields.big_picture_url === 'string'
+const level = ({ fields }: Input) => readNumber(fields.notify_level)
+/** How long a shown notice stays, in seconds. */
+const showTtlRange = ({ fields, has }: Input): [min: number, max: number] => {
+  if (has('sdk_show_ttl')) return [21_600, 172_800]
+  return [0, marketingCategories.has(String(fields.category)) ? 43_200 : 86_400]
+}
 const namesPictureId = (input: Input) => input.style === 3 && !namesPictureUrl(input)
 
 /** The field table. Fields it does not name are ignored, as OPPO does: a misspelt one is missing. */
@@ -164,7 +184,7 @@ const rules: readonly NoticeRule[] = [
   text('click_action_url', () => 2000, opensUrl),
   [({ fields }) => isParameters(fields.action_parameters), bad('action_parameters')],
   number('off_line_ttl', 0, 864_000),
-  number('show_ttl', 21_600, 172_800),
+  [(input) => isInRange(input.fields.show_ttl, ...showTtlRange(input)), bad('show_ttl')],
   number('notify_id', -2147483648, 2147483647),
   [(input) => !isTimed(input) || readNumber(input.fields.show_time_type) === 1, bad('show_time_type')],
   [
@@ -187,7 +207,8 @@ const rules: readonly NoticeRule[] = [
     ({ fields }) => readNumber(fields.badge_operation_type) !== 0 || fields.badge_message_count !== undefined,
     missing('badge_message_count'),
   ],
-  [({ fields }) => fields.category === undefined || categories.has(String(fields.category)), refusal(67)],
+  [({ fields, has }) => fields.category !== undefined || !has('category_required'), refusal(67)],
+  [({ fields: { category } }) => category === undefined || isCategory(String(category)), refusal(67)],
   [
     ({ fields: { notify_level: level, category } }) =>
       level === undefined || (category !== undefined && [1, 2, 16].includes(readNumber(level) ?? 0)),
@@ -199,16 +220,32 @@ const rules: readonly NoticeRule[] = [
       !isMissing(fields.private_msg_template_id),
     refusal(54),
   ],
+  [(input) => level(input) !== 16 || !input.has('no_strong_reminder'), refusal(67)],
+  [
+    (input) =>
+      !input.has('no_add_ons') ||
+      (!namesPictureUrl(input) && input.fields.badge_operation_type === undefined && level(input) !== 16),
+    refusal(27),
+  ],
   stringMap('private_title_parameters'),
   stringMap('private_content_parameters'),
 ]
 
 /** The refusal of one notification; undefined if it meets all rules. */
-export function checkNotification(fields: Fields, app: OppoSimApp, place: Place): Refusal | undefined {
+export function checkNotification(
+  fields: Fields,
+  app: OppoSimApp,
+  place: Place,
+  has: (rule: OptionalRule) => boolean,
+): Refusal | undefined {
   const numberOr = (value: unknown, absent: number) => (value === undefined ? absent : readNumber(value))
   const style = numberOr(fields.style, 1)
   const click = numberOr(fields.click_action_type, 0)
-  return findRefusal(rules, { fields, app, place, style, click })
+  return findRefusal(rules, { fields, app, place, style, click, has })
+}
+
+function isCategory(name: string): boolean {
+  return serviceCategories.has(name) || marketingCategories.has(name)
 }
 
 /** The last valid text: a batch repeats it a thousand times. */

@@ -11,6 +11,7 @@ import {
   missing,
   type OppoSimApp,
   type OppoSimSwitches,
+  optionalRules,
   type Refusal,
   refusal,
 } from './rules.ts'
@@ -25,6 +26,8 @@ export type OppoSimulatorOptions = {
   acceptAnyCredentials?: boolean
   /** The only registration ids that are alive; by default every well-formed one is. */
   registry?: Iterable<string>
+  /** The host of one region, which refuses registration ids of the other; by default it accepts both. */
+  region?: 'cn' | 'intl'
   tokenLifeMs?: number
   newTokenVoidsOld?: boolean
 }
@@ -101,7 +104,8 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
 
   function authenticate({ request, frame }: SimCall): AppState | { refused: SimReply } {
     const state = tokens.admit(request.form().get('auth_token') ?? request.headers.auth_token, frame.faults)
-    return 'code' in state ? { refused: refuse(state) } : state
+    if ('code' in state) return { refused: refuse(state) }
+    return frame.hasRule('app_disabled') ? { refused: refuse(refusal(28)) } : state
   }
 
   function checkLimits({ app: { appKey, switches = {} } }: AppState, count: number): Refusal | undefined {
@@ -157,16 +161,16 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
     const fields = message.notification
     if (typeof fields !== 'object' || fields === null) return missing('notification')
     if (type === 2 && !isTarget(target, frame)) return refusal(10000)
-    const refused = checkNotification(fields as Fields, state.app, 'unicast')
+    const refused = checkNotification(fields as Fields, state.app, 'unicast', frame.hasRule)
     if (refused) return refused
     const messageId = `${state.app.appId}-1-1-${nextId()}`
     push(fields as Fields, target, messageId, messageId, state, frame)
     return { messageId }
   }
 
-  function save({ request, app: state }: Call): SimReply {
+  function save({ request, app: state, frame }: Call): SimReply {
     const fields = Object.fromEntries(request.form())
-    const refused = checkLimits(state, 0) ?? checkNotification(fields, state.app, 'save')
+    const refused = checkLimits(state, 0) ?? checkNotification(fields, state.app, 'save', frame.hasRule)
     if (refused) return refuse(refused)
     const { app_message_id: ownId } = fields
     if (ownId && !remember(`${state.app.appKey} ${ownId} saved`)) return refuse(refusal(32))
@@ -227,6 +231,11 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
     })
   }
 
+  function isTarget(token: string, frame: SimFrame): boolean {
+    const isHere = options.region === undefined || isMainland(token) === (options.region === 'cn')
+    return registrationId.test(token) && !/[\s,;]/.test(token) && isHere && frame.isAlive(token)
+  }
+
   /** Returns false if it was remembered before. */
   function remember(key: string): boolean {
     if (remembered.has(key)) return false
@@ -247,6 +256,7 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules: optionalRules,
     routes,
     authenticate,
     wrongMethod: media.refusal,
@@ -281,15 +291,23 @@ function refuse({ code, message }: Refusal): SimReply {
   return { body: { code, message } }
 }
 
-function isTarget(token: string, frame: SimFrame): boolean {
-  return registrationId.test(token) && !/[\s,;]/.test(token) && frame.isAlive(token)
+/** One part, `CN_…` or `OPPO_CN_…`; every other registration id is overseas. */
+function isMainland(token: string): boolean {
+  return /^(([^_]*_)?CN_)?[^_]*$/.test(token)
 }
 
 /** A batch repeats the same parameters for a thousand targets; they are parsed once. */
 let lastParameters = ''
 let lastTaskId: string | undefined
 
+/**
+ * What the app reads. Behind a URL, parameters are its query: behind the `end` of an intent they are lost, so there the extras of
+ * the intent count.
+ */
 function taskIdOf(fields: Fields): string | undefined {
+  const url = fields.click_action_url
+  if (readNumber(fields.click_action_type) === 5 && typeof url === 'string')
+    return /^\d+/.exec(url.split(';S.task_id=').slice(1).at(-1) ?? '')?.[0]
   const parameters = typeof fields.action_parameters === 'string' ? fields.action_parameters : '{}'
   if (parameters !== lastParameters) {
     const id = parseObject(parameters)?.task_id

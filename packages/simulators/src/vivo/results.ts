@@ -2,6 +2,8 @@
 const descriptions: Readonly<Record<number, string>> = {
   0: '请求成功',
   10000: '权限认证失败',
+  10043: '应用推送功能已关闭',
+  10045: '应用审核中，不能发送正式消息',
   10050: 'alias和regId不能同时为空',
   10054: 'notifyType不合法',
   10055: 'title不能为空',
@@ -16,6 +18,7 @@ const descriptions: Readonly<Record<number, string>> = {
   10071: '不在允许的推送时间内',
   10072: '推送速度过快',
   10073: '系统消息发送总量超出限制',
+  10082: '没有系统消息权限',
   10085: '消息内容不合规',
   10093: '鉴权速度过快',
   10094: 'appId不一致',
@@ -24,8 +27,8 @@ const descriptions: Readonly<Record<number, string>> = {
   10097: 'category与classification不匹配',
   10150: 'regIds和aliases不能同时为空',
   10151: 'taskId不能为空',
-  10153: '推送用户数不能少于2',
-  10154: '推送用户数不能超过1000',
+  10153: 'regIds数量必须在2到1000之间',
+  10154: 'aliases数量必须在2到1000之间',
   10155: '消息已失效',
   10200: 'appId不能为空',
   10201: 'appKey不能为空',
@@ -41,6 +44,7 @@ const descriptions: Readonly<Record<number, string>> = {
   10306: 'callback.param长度超出限制',
   10352: 'requestId不能为空',
   10353: 'requestId长度超出限制',
+  10999: '没有角标权限',
   11000: 'classification不合法',
 }
 

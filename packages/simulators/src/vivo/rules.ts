@@ -118,19 +118,21 @@ export function findFault(given: Body, options: VivoStrictness & { kind: Kind })
   return findRefusal(rules, { ...options, body })?.result
 }
 
-const listRules: readonly Rule<{ body: Body; targets: number }, Refusal>[] = [
+type ListInput = { body: Body; targets: number; kind: 'regIds' | 'aliases' }
+
+const listRules: readonly Rule<ListInput, Refusal>[] = [
   [({ body }) => isText(body.requestId), { result: 10352 }],
   [({ body }) => (body.requestId as string).length <= 64, { result: 10353 }],
   [({ body }) => !isBlank(body.taskId), { result: 10151 }],
   [({ body }) => /^\d{1,20}$/.test(String(body.taskId)), { result: 10152 }],
   [({ targets }) => targets > 0, { result: 10150 }],
-  [({ targets }) => targets >= 2, { result: 10153 }],
-  [({ targets }) => targets <= 1000, { result: 10154 }],
+  [({ targets, kind }) => kind === 'aliases' || isWhole(targets, 2, 1000), { result: 10153 }],
+  [({ targets }) => isWhole(targets, 2, 1000), { result: 10154 }],
 ]
 
 /** vivo's code for a push to a list with this number of targets; undefined if it is valid. */
-export function findListFault(body: Body, targets: number): number | undefined {
-  return findRefusal(listRules, { body, targets })?.result
+export function findListFault(input: ListInput): number | undefined {
+  return findRefusal(listRules, input)?.result
 }
 
 const extraLength = (extra: unknown, key: string) => String((extra as Body | undefined)?.[key] ?? '').length

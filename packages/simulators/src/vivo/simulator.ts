@@ -1,5 +1,5 @@
 import { isObject } from '../frame/fields.ts'
-import { bySecond, byShanghaiDay, openRateMeter } from '../frame/rate.ts'
+import { bySecond, byShanghaiDay, openRateMeter, type RateMeter } from '../frame/rate.ts'
 import { openReceiptPoster } from '../frame/receipts.ts'
 import { type SimCall, type SimFrame, type SimReply, type SimRoute, startSimServer } from '../frame/server.ts'
 import type { Simulator } from '../simulator.ts'
@@ -51,6 +51,13 @@ type Call = SimCall & { app: App; body: Body }
 type Stored = { app: string; notice: Body }
 type Numbers = { send: number; receive: number }
 
+/**
+ * Rules of single accounts: the application is in review, so only test sends are accepted; it has no permission for system messages;
+ * it has none for badges, for which vivo documents no code.
+ */
+const accountRules = ['in_review', 'no_system_messages', 'no_badge']
+const badgeRefused = 10999
+
 /** Old regIds have 23 digits, newer ones are longer and base64. */
 const regId = /^[A-Za-z0-9_=-]{16,128}$/
 
@@ -63,8 +70,8 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
   const rate = openRateMeter(options.messagesPerSecond ?? 3000, now, bySecond)
   const saves = openRateMeter(options.listPayloadsPerDay, now, byShanghaiDay)
   const volumes = [
-    openRateMeter(options.dailyVolume?.operational, now, byShanghaiDay),
-    openRateMeter(options.dailyVolume?.system, now, byShanghaiDay),
+    openDailyVolume(options.dailyVolume?.operational, now),
+    openDailyVolume(options.dailyVolume?.system, now),
   ] as const
   const auth = openVivoAuth({
     credentials: options.credentials ?? [],
@@ -99,8 +106,15 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
     return 'result' in admitted ? toResult(admitted.result) : { ...toResult(0), ...admitted }
   }
 
+  /** The refusal of a message that only accounts without a restriction may send. */
+  function restrictionOf(notice: Body, pushMode: unknown, frame: SimFrame): number | undefined {
+    if (frame.hasRule('in_review') && pushMode !== 1) return 10045
+    if (frame.hasRule('no_system_messages') && classificationOf(notice) === 1) return 10082
+    return frame.hasRule('no_badge') && notice.addBadge !== undefined ? badgeRefused : undefined
+  }
+
   function send({ body, app, frame }: Call): object {
-    const fault = findFault(body, { ...options, kind: 'single' })
+    const fault = findFault(body, { ...options, kind: 'single' }) ?? restrictionOf(body, body.pushMode, frame)
     if (fault !== undefined) return toResult(fault)
     const target = String(isBlank(body.regId) ? body.alias : body.regId)
     const status = statusOf(target, body.pushMode, frame)
@@ -112,8 +126,8 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
     return { ...toResult(0), taskId }
   }
 
-  function saveList({ body, app }: Call): object {
-    const fault = findFault(body, { ...options, kind: 'list' })
+  function saveList({ body, app, frame }: Call): object {
+    const fault = findFault(body, { ...options, kind: 'list' }) ?? restrictionOf(body, body.pushMode, frame)
     if (fault !== undefined) return toResult(fault)
     if (!saves.take(app.id, 1)) return toResult(10252)
     const taskId = String(++lastId)
@@ -122,19 +136,23 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
   }
 
   function pushToList({ body, app, frame }: Call): object {
-    const targets = readTargets(body)
-    const fault = findListFault(body, targets.length)
+    const { kind, targets } = readTargets(body)
+    const fault = findListFault({ body, targets: targets.length, kind })
     if (fault !== undefined) return toResult(fault)
     const stored = payloads.get(String(body.taskId))
     if (stored?.app !== app.id) return toResult(10155)
-    const limit = limitOf(app.id, stored.notice, body.pushMode, targets.length)
+    // vivo's SDK names the mode in the saved payload only, newer notes name it in this body.
+    const pushMode = stored.notice.pushMode === 1 ? 1 : body.pushMode
+    const limit =
+      restrictionOf(stored.notice, pushMode, frame) ??
+      limitOf(app.id, stored.notice, pushMode, targets.length)
     if (limit) return toResult(limit)
     const { valid = [], invalid = [] } = Object.groupBy(
-      targets.map((userid) => ({ status: statusOf(userid, body.pushMode, frame), userid })),
+      targets.map((userid) => ({ status: statusOf(userid, pushMode, frame), userid })),
       ({ status }) => (status ? 'invalid' : 'valid'),
     )
     const alive = valid.map(({ userid }) => userid)
-    deliver(String(body.taskId), stored.notice, body.pushMode, alive, frame)
+    deliver(String(body.taskId), stored.notice, pushMode, alive, frame)
     return { requestId: body.requestId, ...toResult(0), ...(invalid.length > 0 && { invalidUsers: invalid }) }
   }
 
@@ -161,8 +179,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
 
   /** The code of the limit that is reached: hours and daily volume (not for test sends), then the rate. */
   function limitOf(app: string, notice: Body, pushMode: unknown, count: number): number | undefined {
-    const given = notice.classification ?? categories[String(notice.category)]
-    const classification = given === 1 ? 1 : 0
+    const classification = classificationOf(notice)
     if (pushMode !== 1) {
       const hour = Math.floor(((now() + 8 * 3_600_000) % 86_400_000) / 3_600_000)
       if (classification === 0 && !options.alwaysOpen && (hour < 7 || hour >= 23)) return 10071
@@ -208,6 +225,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
   }
 
   function report({ request }: SimCall): SimReply {
+    if (forced === 10043) return { body: toResult(forced) }
     const ids = (request.query.get('taskIds') ?? '').split(',').filter(Boolean).slice(0, 100)
     const known = ids.flatMap((taskId) => {
       const numbers = statistics.get(taskId)
@@ -219,6 +237,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules: accountRules,
     routes,
     authenticate,
     throttled: ({ path }) => (path === '/message/auth' ? undefined : { body: toResult(10072) }),
@@ -248,7 +267,36 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
 }
 
 /** vivo removes duplicates and prefers regIds to aliases. */
-function readTargets({ regIds, aliases }: Body): string[] {
-  const given = [regIds, aliases].find((list) => Array.isArray(list) && list.length > 0)
-  return [...new Set((given as unknown[] | undefined)?.map(String))]
+function readTargets({ regIds, aliases }: Body): { kind: 'regIds' | 'aliases'; targets: string[] } {
+  const isGiven = (list: unknown): list is unknown[] => Array.isArray(list) && list.length > 0
+  const kind = isGiven(regIds) || !isGiven(aliases) ? 'regIds' : 'aliases'
+  const given = kind === 'regIds' ? regIds : aliases
+  return { kind, targets: isGiven(given) ? [...new Set(given.map(String))] : [] }
+}
+
+function classificationOf(notice: Body): 0 | 1 {
+  return (notice.classification ?? categories[String(notice.category)]) === 1 ? 1 : 0
+}
+
+/** Each call after the quota of the day is used up lowers it by a tenth, for the following days too. The factor is not documented. */
+function openDailyVolume(max: number | undefined, now: () => number): Pick<RateMeter, 'take' | 'clear'> {
+  const sent = openRateMeter(undefined, now, byShanghaiDay)
+  const refused = openRateMeter(undefined, now, byShanghaiDay)
+  const shares = new Map<string, number>()
+  return {
+    take(app, count) {
+      if (max === undefined) return true
+      const share = shares.get(app) ?? 1
+      const fits = sent.used(app) + count <= max * share
+      if (fits) sent.add(app, count)
+      else {
+        if (refused.used(app) > 0) shares.set(app, share * 0.9)
+        refused.add(app, 1)
+      }
+      return fits
+    },
+    clear() {
+      for (const part of [sent, refused, shares]) part.clear()
+    },
+  }
 }

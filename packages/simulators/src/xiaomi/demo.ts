@@ -6,7 +6,7 @@ export const demo: Demo<{ appId: string; appKey: string; appSecret: string }> = 
   certificate: (credentials) => ({
     ...credentials,
     certificate: '',
-    extra: { ...serviceClass, package_name: packageName, big_text: true, big_picture: true },
+    extra: { ...serviceClass, package_name: packageName, big_text: true },
   }),
   devices: [
     { guid: 'demo-xiaomi', platform: 'android' },

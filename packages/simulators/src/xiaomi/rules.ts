@@ -30,6 +30,14 @@ export type XiaomiSimSwitches = {
   requireTemplate?: boolean
 }
 
+/**
+ * Rules of some accounts, and readings of questions that the documentation leaves open: the fault `rules` switches them on.
+ * `utf16_limits` counts an emoji as two, `ttl_by_channel` refuses a ttl above the limit of the channel, `receipt_address_refused`
+ * refuses every callback.
+ */
+export const optionalRules = ['utf16_limits', 'ttl_by_channel', 'receipt_address_refused'] as const
+export type OptionalRule = (typeof optionalRules)[number]
+
 /** Xiaomi's short Chinese text of a code. */
 export const descriptions: Readonly<Record<number, string>> = {
   10012: '非法请求',
@@ -64,10 +72,13 @@ const builtIn = new Set(
     .split(' '),
 )
 
-const sevenDaysMs = 7 * 86_400_000
+const dayMs = 86_400_000
+const sevenDaysMs = 7 * dayMs
+/** How long messages are kept. */
+const maxTtlMs = { private: 10 * dayMs, public: dayMs }
 
 type Fields = ReadonlyMap<string, string>
-type Input = { fields: Fields; app: XiaomiSimApp; now: number }
+type Input = { fields: Fields; app: XiaomiSimApp; now: number; has(rule: OptionalRule): boolean }
 type MessageRule = Rule<Input, Refusal>
 
 const bad = (name: string): Refusal => ({ code: 10017, reason: `Invalid parameter value: ${name}` })
@@ -81,11 +92,14 @@ const shown = (holds: (fields: Fields) => boolean, refusal: Refusal): MessageRul
   (input) => isPassThrough(input) || holds(input.fields),
   refusal,
 ]
-const text = (name: string, max: number) =>
-  shown((fields) => {
-    const value = fields.get(name) ?? ''
-    return value.trim() !== '' && countCodePoints(value) <= max
-  }, bad(name))
+const text = (name: string, max: number): MessageRule => [
+  (input) => {
+    const value = input.fields.get(name) ?? ''
+    const length = input.has('utf16_limits') ? value.length : countCodePoints(value)
+    return isPassThrough(input) || (value.trim() !== '' && length <= max)
+  },
+  bad(name),
+]
 const effect = (value: string, holds: (fields: Fields) => boolean, name: string) =>
   shown((fields) => fields.get('extra.notify_effect') !== value || holds(fields), bad(name))
 const number = (name: string, range: (now: number) => [min: number, max: number]): MessageRule => [
@@ -123,6 +137,12 @@ const rules: readonly MessageRule[] = [
   number('notify_id', () => [0, 2147483647]),
   number('notify_type', () => [-1, 7]),
   number('time_to_live', () => [0, Number.MAX_SAFE_INTEGER]),
+  [
+    ({ fields, app, has }) =>
+      !has('ttl_by_channel') ||
+      Number(fields.get('time_to_live') ?? 0) <= maxTtlMs[channelOf(fields, app) ?? 'public'],
+    bad('time_to_live'),
+  ],
   number('time_to_send', (now) => [now, now + sevenDaysMs]),
   [({ fields }) => ownExtras(fields).length <= 10, { code: 65014, reason: 'too many extra pairs' }],
   [
@@ -139,6 +159,10 @@ const rules: readonly MessageRule[] = [
   ],
   [
     ({ fields }) => /^https?:\/\/[^/\s]+/.test(fields.get('extra.callback') ?? 'http://none'),
+    { code: 65038, reason: 'callback url is illegal' },
+  ],
+  [
+    ({ fields, has }) => !fields.has('extra.callback') || !has('receipt_address_refused'),
     { code: 65038, reason: 'callback url is illegal' },
   ],
   [
@@ -168,8 +192,13 @@ const rules: readonly MessageRule[] = [
 ]
 
 /** The refusal of one message's form fields; undefined if they meet all rules. */
-export function checkMessage(fields: Fields, app: XiaomiSimApp, now: number): Refusal | undefined {
-  return findRefusal(rules, { fields, app, now })
+export function checkMessage(
+  fields: Fields,
+  app: XiaomiSimApp,
+  now: number,
+  has: (rule: OptionalRule) => boolean,
+): Refusal | undefined {
+  return findRefusal(rules, { fields, app, now, has })
 }
 
 /** Converts one message of `multi_messages` to the fields of a single send. */

@@ -8,6 +8,7 @@ import {
   checkMessage,
   descriptions,
   flattenMessage,
+  optionalRules,
   type Refusal,
   type XiaomiSimApp,
   type XiaomiSimSwitches,
@@ -88,7 +89,8 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
   function sendOne({ request, app, frame }: Call): SimReply {
     const fields = new Map(request.form())
     const targets = (fields.get('registration_id') ?? '').split(',').filter(Boolean)
-    const refusal = checkLimits(app) ?? checkTargets(targets) ?? checkMessage(fields, app, Date.now())
+    const refusal =
+      checkLimits(app) ?? checkTargets(targets) ?? checkMessage(fields, app, Date.now(), frame.hasRule)
     if (refusal) return error(refusal)
     const id = nextId('scm')
     const bad = targets.filter((token) => !accept(id, token, fields, frame))
@@ -103,7 +105,7 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     const refusal =
       checkTargets(entries.map((entry) => entry.target)) ??
       entries.reduce<Refusal | undefined>(
-        (found, entry) => found ?? checkMessage(entry.fields, app, Date.now()),
+        (found, entry) => found ?? checkMessage(entry.fields, app, Date.now(), frame.hasRule),
         undefined,
       )
     if (refusal) return error(refusal)
@@ -203,6 +205,7 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
   const frame = await startSimServer({
     port: options.port,
     registry: options.registry,
+    rules: optionalRules,
     routes,
     authenticate,
     throttled: ({ method }) =>

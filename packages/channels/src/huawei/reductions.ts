@@ -1,0 +1,60 @@
+import { parseVerbatim } from '@herald/domain'
+import type { RefusedPart } from './classify.ts'
+import { maxBytes } from './payload-rules.ts'
+import { sizeOfV2, type V2Body } from './payload-v2.ts'
+import { sizeOfV3, type V3Body } from './payload-v3.ts'
+
+/** The same message without a part that Huawei refused; undefined if the message does not have it or cannot be sent without it. */
+export type Reductions<Body> = Readonly<Record<RefusedPart, (body: Body) => Body | undefined>>
+
+export const v2Reductions: Reductions<V2Body> = {
+  high({ message, ...rest }) {
+    const { android } = message
+    const { notification, urgency } = android
+    if (urgency === 'HIGH')
+      return { ...rest, message: { ...message, android: { ...android, urgency: 'NORMAL' } } }
+    if (notification?.importance !== 'HIGH') return undefined
+    const lowered = { ...notification, importance: 'NORMAL' }
+    return { ...rest, message: { ...message, android: { ...android, notification: lowered } } }
+  },
+  receipts({ message, ...rest }) {
+    const { receipt_id, ...android } = message.android
+    return receipt_id === undefined ? undefined : { ...rest, message: { ...message, android } }
+  },
+  picture({ message, ...rest }) {
+    const shown = message.android.notification
+    if (shown?.image === undefined) return undefined
+    const { image, ...notification } = shown
+    const android = { ...message.android, notification }
+    const data = JSON.stringify({ attachment_url: image, ...(parseVerbatim(message.data) as object) })
+    const moved = { ...rest, message: { data, android } }
+    return sizeOfV2(moved) <= maxBytes ? moved : { ...rest, message: { ...message, android } }
+  },
+  test: () => undefined,
+}
+
+export const v3Reductions: Reductions<V3Body> = {
+  high: () => undefined,
+  receipts({ pushType, request }) {
+    const { receiptId, ...pushOptions } = request.pushOptions
+    return receiptId === undefined ? undefined : { pushType, request: { ...request, pushOptions } }
+  },
+  picture({ pushType, request }) {
+    if (!('notification' in request.payload)) return undefined
+    const { image, ...notification } = request.payload.notification
+    if (image === undefined) return undefined
+    const { clickAction } = notification
+    const data = { attachment_url: image, ...clickAction.data }
+    const moved: V3Body = {
+      pushType,
+      request: {
+        ...request,
+        payload: { notification: { ...notification, clickAction: { ...clickAction, data } } },
+      },
+    }
+    return sizeOfV3(moved) <= maxBytes
+      ? moved
+      : { pushType, request: { ...request, payload: { notification } } }
+  },
+  test: () => undefined,
+}

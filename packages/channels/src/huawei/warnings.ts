@@ -1,0 +1,59 @@
+import { androidView } from '@herald/domain'
+import type { Task } from '../channel.ts'
+import { attachmentPlace } from '../shared/payload-parts.ts'
+import { categoryOf, soundName } from './payload-rules.ts'
+import type { HuaweiSettings } from './settings.ts'
+
+const asMarketing = 'as marketing: silent, text only, at most 2 per device and day'
+
+export function warnings({ classes }: HuaweiSettings): string[] {
+  const found: string[] = []
+  if (!classes.service.category)
+    found.push(
+      `extra.classes.service.category is not set, so Huawei treats service messages ${asMarketing}. ` +
+        'Apply for self-classification in AppGallery Connect and set the category.',
+    )
+  if (Object.values(classes).some(({ importance }) => importance === 'HIGH')) found.push(highNeedsPermission)
+  return found
+}
+
+const highNeedsPermission =
+  'HIGH needs a permission that Huawei grants per app; without it messages are sent with NORMAL.'
+
+export function notes(task: Task, settings: HuaweiSettings): string[] {
+  const { message, messageClass } = task
+  const isCommand = message.type === 'cmd'
+  const category = categoryOf(task, settings)
+  const level = isCommand
+    ? message.huawei.urgency
+    : (message.huawei.importance ?? settings.classes[messageClass].importance)
+  const { image, inData } = attachmentPlace(message)
+  const { click, sound } = androidView(message, 'huawei')
+  const name = soundName(sound)
+  const showsOnHarmony = !isCommand && settings.account !== undefined
+  const rules: [applies: boolean, note: string][] = [
+    [
+      !isCommand && messageClass === 'service' && !category,
+      `The message has no category, so Huawei treats it ${asMarketing}.`,
+    ],
+    [level === 'HIGH', highNeedsPermission],
+    [
+      !isCommand && image !== undefined,
+      'Huawei shows pictures of less than 512 KB, HarmonyOS 5 only up to 49,152 pixels (128 x 128 is advised), and none in ' +
+        'marketing messages.',
+    ],
+    [
+      message.type === 'image' && inData !== undefined,
+      'Huawei shows pictures with an https address only; this one is sent in the data.',
+    ],
+    [
+      showsOnHarmony && click.kind === 'intent',
+      'HarmonyOS 5 has no Android intents: a tap opens the home page, and the intent is in the data.',
+    ],
+    [
+      showsOnHarmony && name !== undefined && !/\.\w+$/.test(name),
+      'HarmonyOS 5 finds a sound only by its file name with the ending, such as ring.mp3; otherwise it plays the default sound.',
+    ],
+  ]
+  return rules.flatMap(([applies, note]) => (applies ? [note] : []))
+}

@@ -1,0 +1,68 @@
+import type { HeldOutcome, Recipient, Transport, TransportDeps } from '../channel.ts'
+
+/** For refusals without an end. A permission that the operator obtains from the vendor is noticed after this time. */
+export const refusalHoldMs = 600_000
+
+/** What a refusal concerns: `quota` holds all messages with the same scope until the quota's end, `rejected` for ten minutes. */
+type Scopes<Payload> = {
+  /** The class under which the vendor counts the message. */
+  quota(payload: Payload): string
+  /**
+   * The scope that an outcome refuses (`class service`, `topic com.example.app`, `channel 123`), if it is not about this one device or
+   * message. Returns undefined for all other outcomes.
+   */
+  refused?(outcome: HeldOutcome, payload: Payload, recipient: Recipient): string | undefined
+  /** All scopes that this message to this recipient belongs to, as `refused` would name them. */
+  of?(payload: Payload, recipient: Recipient): readonly string[]
+}
+
+/**
+ * Remembers refusals that concern more than one device but not the whole certificate: further messages of the same scope get the
+ * same outcome without a call, in all processes. Otherwise every batch of a broadcast would be refused again, for which some
+ * vendors lower the quota.
+ */
+export function holdRefusals<Payload>(
+  transport: Transport<Payload>,
+  scopes: Scopes<Payload>,
+  { holds, now }: Pick<TransportDeps, 'holds' | 'now'>,
+): Transport<Payload> {
+  return {
+    ...transport,
+    async send(payload, recipients, context) {
+      const quotaScope = `quota ${scopes.quota(payload)}`
+      const quota = holds.find(quotaScope)
+      const open: number[] = []
+      recipients.forEach((recipient, index) => {
+        const held = quota ?? firstHeld(scopes.of?.(payload, recipient) ?? [])
+        if (held) context.report(index, held)
+        else open.push(index)
+      })
+      if (open.length === 0) return
+      const called = open.length === recipients.length ? recipients : open.map((index) => recipients[index]!)
+      // A refusal is reported for every device of the call but stored once.
+      const added = new Set<string>()
+      const hold = (scope: string | undefined, outcome: HeldOutcome, until: number) => {
+        if (scope === undefined || added.has(scope)) return
+        added.add(scope)
+        holds.add(scope, outcome, until)
+      }
+      await transport.send(payload, called, {
+        signal: context.signal,
+        report(at, outcome) {
+          if (outcome.kind === 'quota') hold(quotaScope, outcome, outcome.until)
+          else if (outcome.kind === 'rejected')
+            hold(scopes.refused?.(outcome, payload, called[at]!), outcome, now() + refusalHoldMs)
+          context.report(open[at]!, outcome)
+        },
+      })
+    },
+  }
+
+  function firstHeld(names: readonly string[]): HeldOutcome | undefined {
+    for (const name of names) {
+      const held = holds.find(name)
+      if (held) return held
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,16 @@
+import type { Outcome } from '@herald/domain'
+
+/** HTTP statuses of a request that is too large: its body, its address, its headers. */
+export function isTooLarge(status: number): boolean {
+  return status === 413 || status === 414 || status === 431
+}
+
+/** Whether the recipients were refused because the request with all of them was too large. A smaller one may be accepted. */
+export function wasTooLarge(outcome: Outcome): boolean {
+  return 'reason' in outcome && /\.http_(413|414|431)$/.test(outcome.reason.code)
+}
+
+export function halvesOf<T>(list: readonly T[]): [T[], T[]] {
+  const middle = Math.ceil(list.length / 2)
+  return [list.slice(0, middle), list.slice(middle)]
+}

@@ -1,0 +1,104 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { type Certificate, isUnsupported } from '@herald/channels'
+import { adapter as apns } from '@herald/channels/apns'
+import { saveCertificate } from '@herald/db/certificates'
+import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createApplication } from '@herald/db/tenants'
+import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
+import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Context } from '../src/service.ts'
+import { transportDeps } from '../src/transport-deps.ts'
+
+const sealer = createSealer(randomBytes(32))
+const [keyId, teamId, bundleId] = ['ABC123DEFG', 'TEAM123456', 'com.example.Parcel']
+const newKey = () =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ type: 'pkcs8', format: 'pem' })
+    .toString()
+const p8 = newKey()
+
+let database: TestDatabase
+let db: Database
+let simulator: ApnsSimulator
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 5 })
+  simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key: p8 }], tokenUpdateGrace: 0 })
+})
+afterAll(async () => {
+  await simulator.close()
+  await db.close()
+  await database.drop()
+})
+
+async function addRecord(
+  name: string,
+  environment: Certificate['environment'],
+  key = p8,
+): Promise<Certificate> {
+  const created = await createApplication(db, { name, packageName: '' })
+  if (created === 'taken') throw new Error('taken')
+  const fields = { name, appId: bundleId, appKey: keyId, appSecret: teamId, certificate: key, extra: {} }
+  const place = { application: created.appId, channel: 'apns', environment } as const
+  const { id } = await saveCertificate(db, sealer, { ...place, ...fields })
+  return { id, ...place, ...fields }
+}
+
+/** Sends one push as another process with this record would. */
+async function send(certificate: Certificate): Promise<string> {
+  const context = {
+    settings: {
+      vendorUrls: { apns: simulator.url, apnsSandbox: simulator.url },
+      vendorCa: simulator.ca,
+      sendTimeoutSeconds: 60,
+    },
+    db,
+    sealer,
+    certificates: { knownHolds: () => [] },
+  } as unknown as Context
+  const settings = apns.readSettings(certificate)
+  const transport = apns.open(settings, transportDeps(context, certificate.id))
+  const task = {
+    taskId: 7,
+    message: sampleMessage(),
+    messageClass: 'service',
+    ttl: 60,
+    applicationName: 'App',
+    now: 1,
+  }
+  const payload = apns.mapPayload(task as never, settings)
+  if (isUnsupported(payload)) throw new Error(payload.unsupported)
+  let kind = ''
+  try {
+    await transport.send(payload, [{ deviceId: 1, token: 'c0ffee'.padEnd(64, '1') }], {
+      signal: new AbortController().signal,
+      report: (_, outcome) => {
+        kind = outcome.kind
+      },
+    })
+  } finally {
+    await transport.close()
+  }
+  return kind
+}
+
+it('gives all records with one signing key the same provider token', async () => {
+  simulator.setFaults({ rules: ['token_updates_per_team'] })
+  const records = [
+    await addRecord('first', 'production'),
+    await addRecord('second', 'production'),
+    await addRecord('third', 'development'),
+  ]
+  const kinds = await Promise.all([...records, ...records].map(send))
+  expect(kinds).toEqual(Array(6).fill('accepted'))
+  const tokens = new Set(simulator.received().map(({ headers }) => headers.authorization))
+  expect([...tokens]).toEqual([expect.stringMatching(/^bearer \S+$/)])
+})
+
+it('gives a record with another key its own token', async () => {
+  const before = await db.pool.query('SELECT count(*)::int AS keys FROM shared_session')
+  expect(await send(await addRecord('fourth', 'production', newKey()))).toBe('misconfigured')
+  const after = await db.pool.query('SELECT count(*)::int AS keys FROM shared_session')
+  expect(after.rows[0].keys).toBe(before.rows[0].keys + 1)
+})
