@@ -3,6 +3,7 @@ import type { Database } from '@herald/db/store'
 import { pacedTasks, readyDestinations, releasePaced, releaseReady } from '@herald/db/tasks'
 import { enqueue } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
+import { windowOf } from './feed-window.ts'
 
 export type FeedDeps = {
   db: Database
@@ -10,8 +11,6 @@ export type FeedDeps = {
   onQueueFailure(error: unknown, tasks?: number[]): void
 }
 
-/** Maximum number of recipients in flight per certificate or node, so that an urgent push does not wait behind a broadcast. */
-const WINDOW = 20_000
 /** Concurrent releases: ten thousand certificates must not take all connections from the other rounds. */
 const PARALLEL_RELEASES = 4
 
@@ -23,7 +22,7 @@ export async function feedRound(deps: FeedDeps): Promise<number> {
   const destinations = await readyDestinations(deps.db)
   const paced = await pacedTasks(deps.db)
   const releases = [
-    ...destinations.map((destination) => () => releaseReady(deps.db, destination, WINDOW)),
+    ...destinations.map((to) => () => releaseReady(deps.db, to, windowOf(to, destinations.length))),
     ...paced.map((taskId) => () => releasePaced(deps.db, taskId)),
   ]
   let released = 0

@@ -2,26 +2,30 @@ import { hideCallbackKeys } from '@herald/db/certificates'
 import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
 import { isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
 import { applyRetention, findDueWork } from '@herald/db/tasks'
-import type { Context, Service } from '@herald/program'
+import { recoveryPauses } from '@herald/domain'
+import type { ReadCertificate } from '@herald/plan'
+import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
+import { beginRound } from './begin-round.ts'
 import { feedRound } from './feed-round.ts'
 import { type OnLoopError, startLoops } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
-import { planRound } from './plan-round.ts'
+import { newPageTurns, planRound } from './plan-round.ts'
+import { createPostponed } from './postponed.ts'
+import { probeRound } from './probe-round.ts'
 import { createReports } from './reports.ts'
 import { createSampler } from './sampler.ts'
+import { createSteadiness } from './steadiness.ts'
 import { sweepRound } from './sweep-round.ts'
+import { wakeRound } from './wake-round.ts'
 
 /** How soon an idle planner finds new work: one cheap query per check. */
 const CHECK_MS = 250
 /** How often a round runs although no check woke it. */
 const FALLBACK_INTERVAL_MS = 10_000
 const FEED_BUSY_MS = 25
-/**
- * Longer than the pause of a worker between two attempts to settle. After an outage of Postgres longer than a lease all leases
- * have expired; reclaiming them before the workers have reconnected would send everything in flight again.
- */
-const STEADY_MS = 10_000
 const RETENTION_MS = 3_600_000
+/** The first retention after a long pause deletes the rows of many days. */
+const RETENTION_LIMIT_MS = 6 * 3_600_000
 const SUSPECTS_MS = 30_000
 /** During a key rotation a process with the old settings may still write with the old key. */
 const RESEAL_MS = 30_000
@@ -36,9 +40,9 @@ export const planner: Service = {
   start(context) {
     const { db, queues, certificates, settings, registry } = context
     const reports = createReports(context)
-    let disconnectedAt = Number.NEGATIVE_INFINITY
+    const steadiness = createSteadiness()
     const onError: OnLoopError = (error, ...rest) => {
-      if (isConnectionLost(error)) disconnectedAt = performance.now()
+      if (isConnectionLost(error)) steadiness.disconnected()
       reports.onLoopError(error, ...rest)
     }
     const deps = {
@@ -46,8 +50,10 @@ export const planner: Service = {
       queues,
       certificates,
       ackSeconds: settings.ackSeconds,
-      postponed: new Map<number, number>(),
-      isSteady: () => performance.now() - disconnectedAt > STEADY_MS,
+      postponed: createPostponed({ db, ...reports }),
+      dueTurns: { high: '', normal: '' },
+      turns: newPageTurns(),
+      isSteady: steadiness.isSteady,
       ...reports,
     }
     const sampler = createSampler({ db, queues, registry })
@@ -57,18 +63,45 @@ export const planner: Service = {
       reports.onFeedRound()
       return (await feedRound(deps)) > 0 ? FEED_BUSY_MS : false
     }
+    /** A loop of its own: a page takes as long as beginning hundreds of small tasks. */
+    async function begin(): Promise<boolean> {
+      const more = await beginRound(deps)
+      if (more) for (const next of ['plan', 'feed']) loops.wake(next)
+      return more
+    }
     async function plan(): Promise<boolean> {
       const more = await planRound(deps)
       if (more) loops.wake('feed')
       return more
     }
 
+    /** A loop of its own: a probe takes as long as the vendor. */
+    async function wake(): Promise<boolean> {
+      const more = await wakeRound({ db, searched })
+      if (more) loops.wake('feed')
+      return more
+    }
+    const searched = new Map<number, number>()
+    const probing = {
+      db,
+      certificates,
+      pauses: context.pauses ?? recoveryPauses,
+      check: ({ adapter, settings: read, stored }: ReadCertificate) =>
+        askVendor(adapter, read, transportDeps(context, stored.id)),
+      ...reports,
+    }
+
     const loops = startLoops({
       checkMs: CHECK_MS,
-      check: () => findDueWork(db),
+      async check() {
+        const due = await findDueWork(db)
+        steadiness.answered()
+        return due
+      },
       onError,
       loops: [
         { name: 'feed', idleMs, round: feed, wokenBy: (due) => due.send },
+        { name: 'begin', idleMs, round: begin, wokenBy: (due) => due.plan },
         { name: 'plan', idleMs, round: plan, wokenBy: (due) => due.plan },
         {
           name: 'sweep',
@@ -84,11 +117,26 @@ export const planner: Service = {
           wokenBy: (due) => due.send || due.native,
           everyNthCheck: 4,
         },
+        {
+          name: 'probe',
+          idleMs,
+          round: () => probeRound(probing),
+          wokenBy: (due) => due.send,
+          everyNthCheck: 4,
+        },
+        {
+          name: 'wake',
+          idleMs,
+          round: wake,
+          wokenBy: (due) => due.send,
+          everyNthCheck: 4,
+        },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
         {
           name: 'retention',
           idleMs: RETENTION_MS,
+          limitMs: RETENTION_LIMIT_MS,
           round: () => applyRetention(db, settings.retentionDays).then(() => false),
         },
         { name: 'reseal', idleMs: RESEAL_MS, round: () => resealRound(context) },
@@ -97,6 +145,14 @@ export const planner: Service = {
       ],
     })
     return {
+      waiting() {
+        const hanging = Object.entries(loops.health()).filter(([, { hangs }]) => hangs)
+        return hanging.length === 0 ? undefined : `the round of ${hanging.map(([name]) => name).join(', ')}`
+      },
+      rounds: () =>
+        Object.fromEntries(
+          Object.entries(loops.health()).map(([name, { age }]) => [name, Math.round(age / 1000)]),
+        ),
       async stop() {
         await loops.stop()
         await sampler.stop()

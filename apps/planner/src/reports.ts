@@ -1,3 +1,4 @@
+import type { PlanningFailed } from '@herald/db/tasks'
 import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Context } from '@herald/program'
 import { counter } from '@herald/telemetry'
@@ -7,6 +8,7 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
   const planned = counter(registry, 'herald_recipients_planned_total')
   const unreachable = counter(registry, 'herald_recipients_unreachable_total')
   const failures = counter(registry, 'herald_rounds_failed_total')
+  const reopened = counter(registry, 'herald_certificates_reopened_total')
   const recipients = counter(registry, 'herald_recipients_total')
   let queueFailureLogged = false
   return {
@@ -24,12 +26,19 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
       if (transient) log.warn({ err: error, loop }, 'Postgres is not available')
       else log.error({ err: error, loop }, 'a round failed')
     },
-    onPlanningFailed(error: unknown, taskId: number) {
+    onPlanningFailed(error: PlanningFailed, expired: boolean) {
       failures.inc({ cause: 'task' })
-      log.error({ err: error, task: taskId }, 'a task could not be planned; it will be retried')
+      log.error(
+        { err: error, task: error.taskId },
+        `a task could not be planned; ${expired ? 'its deadline has passed' : 'it will be retried'}`,
+      )
     },
-    onBegun: (taskId: number, large: boolean) =>
-      log.info({ task: taskId }, large ? 'a large audience is being planned' : 'a task was planned'),
+    onBegun(tasks: { taskId: number; large: boolean }[]) {
+      const idsOf = (size: boolean) => tasks.filter(({ large }) => large === size).map(({ taskId }) => taskId)
+      const [small, large] = [idsOf(false), idsOf(true)]
+      if (small.length > 0) log.info({ tasks: small }, 'tasks were planned')
+      for (const task of large) log.info({ task }, 'a large audience is being planned')
+    },
     onPlanned(plan: Plan) {
       for (const [channel, count] of targetsOf(plan)) planned.inc({ channel: publicName(channel) }, count)
       if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
@@ -37,6 +46,15 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
     onEnded(channel: Channel, fate: string, count: number) {
       if (count > 0) recipients.inc({ channel: publicName(channel), fate }, count)
     },
+    onReopened(certificateId: number, channel: Channel) {
+      reopened.inc({ channel: publicName(channel), by: 'herald' })
+      log.info(
+        { certificateId, channel: publicName(channel) },
+        'the vendor accepts the certificate again; its channel is enabled',
+      )
+    },
+    onStillClosed: (certificateId: number, problem: string) =>
+      log.warn({ certificateId, problem }, 'a closed certificate was checked and stays closed'),
     onUnreadable: (error: unknown) =>
       log.error({ err: error }, 'the certificates of an application cannot be read; its devices wait'),
   }

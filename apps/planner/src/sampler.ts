@@ -1,7 +1,7 @@
 import { type Backlog, readBacklog, readSystemStats, type SystemStats } from '@herald/db/readings'
-import { type AdvisoryLock, type Database, tryAdvisoryLock } from '@herald/db/store'
+import { type Database, leadOf } from '@herald/db/store'
 import { channels, publicName, vendorChannels } from '@herald/domain'
-import { type PushQueues, pushQueue } from '@herald/queue'
+import { type PushQueues, pushQueues } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 
 const SAMPLE_MS = 10_000
@@ -9,6 +9,8 @@ const SAMPLE_MS = 10_000
 const STATS_EVERY = 3
 /** The pause after a sample is at least this many times its duration, so that sampling never loads Postgres. */
 const PAUSE_FACTOR = 20
+/** How long after the next sample is due another planner takes over. Longer than a sample takes. */
+const LEAD_SECONDS = 30
 
 export type Sampler = {
   /** Takes one sample and returns the pause in milliseconds. */
@@ -17,44 +19,49 @@ export type Sampler = {
 }
 
 /**
- * Exports the backlog as metrics. One planner owns the lock and samples; the others export nothing, and one of them takes over
- * when the owner loses its process or connection.
+ * Exports the backlog as metrics. One planner has the lead and samples; the others export nothing, and one of them takes over
+ * when its lead ends.
  */
 export function createSampler(deps: { db: Database; queues: PushQueues; registry: Registry }): Sampler {
   const { db, queues } = deps
   const gauges = createGauges(deps.registry)
   gauges.clear()
-  let lock: AdvisoryLock | undefined
+  const lead = leadOf(db, 'sampler')
   let samples = 0
 
-  async function drop(): Promise<void> {
-    const former = lock
-    lock = undefined
-    gauges.clear()
-    await former?.release()
+  async function takeSample(): Promise<number> {
+    if (!(await lead.take(LEAD_SECONDS))) {
+      gauges.clear()
+      return SAMPLE_MS
+    }
+    const began = performance.now()
+    gauges.showBacklog(await readBacklog(db.pool))
+    if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(db.pool))
+    const pause = Math.max(SAMPLE_MS, (performance.now() - began) * PAUSE_FACTOR)
+    for (const channel of vendorChannels) {
+      // While the queue is down the series is removed: an old value would be wrong.
+      const lanes = await Promise.all(pushQueues(channel).map(queues.counts)).catch(() => undefined)
+      gauges.showJobs(publicName(channel), lanes)
+    }
+    await lead.take(pause / 1000 + LEAD_SECONDS)
+    return pause
   }
 
   return {
     async sample() {
-      lock ??= await tryAdvisoryLock(db, 'sampler')
-      if (!lock) return SAMPLE_MS
-      const began = performance.now()
       try {
-        gauges.showBacklog(await readBacklog(lock.runner))
-        if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(lock.runner))
+        return await takeSample()
       } catch (error) {
-        await drop()
+        // Another planner may take the lead while this one cannot renew it.
+        gauges.clear()
         throw error
       }
-      const took = performance.now() - began
-      for (const channel of vendorChannels) {
-        // While the queue is down the series is removed: an old value would be wrong.
-        const counts = await queues.counts(pushQueue(channel)).catch(() => undefined)
-        gauges.showJobs(publicName(channel), counts)
-      }
-      return Math.max(SAMPLE_MS, took * PAUSE_FACTOR)
     },
-    stop: drop,
+    async stop() {
+      gauges.clear()
+      // If it cannot be released, it ends by itself.
+      await lead.release().catch(() => {})
+    },
   }
 }
 
@@ -65,6 +72,8 @@ function createGauges(registry: Registry) {
   const tasks = gauge(registry, 'herald_tasks_open')
   const planningAge = gauge(registry, 'herald_planning_age_seconds')
   const certificates = gauge(registry, 'herald_certificates')
+  const breakers = gauge(registry, 'herald_breakers_open')
+  const holds = gauge(registry, 'herald_certificate_holds')
   const expiry = gauge(registry, 'herald_certificate_expiry_seconds')
   const permits = gauge(registry, 'herald_governor_permits')
   const inDebt = gauge(registry, 'herald_governor_in_debt')
@@ -77,6 +86,8 @@ function createGauges(registry: Registry) {
     tasks,
     planningAge,
     certificates,
+    breakers,
+    holds,
     expiry,
     permits,
     inDebt,
@@ -100,12 +111,17 @@ function createGauges(registry: Registry) {
   }
 
   function showStats(stats: SystemStats): void {
-    for (const one of [certificates, expiry, permits, inDebt, usedToday]) one.reset()
+    for (const one of [certificates, breakers, holds, expiry, permits, inDebt, usedToday]) one.reset()
     const soonest = new Map<string, number>()
     for (const { channel, state, count, expiresIn } of stats.certificates) {
       const name = publicName(channel)
       certificates.set({ channel: name, state }, count)
       if (expiresIn !== null) soonest.set(name, Math.min(expiresIn, soonest.get(name) ?? expiresIn))
+    }
+    for (const row of stats.troubles) {
+      const channel = publicName(row.channel)
+      breakers.set({ channel }, row.breakers)
+      for (const kind of ['rejected', 'quota'] as const) holds.set({ channel, kind }, row[kind])
     }
     for (const [channel, seconds] of soonest) expiry.set({ channel }, seconds)
     for (const row of stats.governor) {
@@ -120,10 +136,12 @@ function createGauges(registry: Registry) {
   return {
     showBacklog,
     showStats,
-    showJobs(channel: string, counts: { waiting: number; active: number } | undefined) {
-      for (const state of ['waiting', 'active'] as const)
-        if (counts) jobs.set({ channel, state }, counts[state])
-        else jobs.remove({ channel, state })
+    showJobs(channel: string, lanes: { waiting: number; active: number }[] | undefined) {
+      for (const state of ['waiting', 'active'] as const) {
+        const sum = lanes?.reduce((total, counts) => total + counts[state], 0)
+        if (sum === undefined) jobs.remove({ channel, state })
+        else jobs.set({ channel, state }, sum)
+      }
     },
     clear() {
       for (const one of all) one.reset()

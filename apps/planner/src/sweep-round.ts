@@ -1,8 +1,11 @@
 import {
   alignPausedBatches,
+  type ChannelLane,
   cancelAccepted,
-  channelsWithUnclaimed,
+  type EndedBatches,
+  failLost,
   finishTasks,
+  lanesWithUnclaimed,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
@@ -14,16 +17,18 @@ import type { FeedDeps } from './feed-round.ts'
 
 /** A released batch that was not claimed for this long is enqueued again if its queue is empty: the queue lost its jobs. */
 const LOST_QUEUE_SECONDS = 3
-/** After this time it is enqueued again even if the queue is not empty: its job was lost. */
-const LOST_JOB_SECONDS = 60
+/**
+ * A released batch is enqueued again when the job that waits longest was released this much later: the jobs of a queue are taken
+ * in order, so that of the batch was lost. Processes add jobs a little out of order, and a worker takes a few in advance.
+ */
+const LOST_JOB_SECONDS = 8
 const MAX_BATCHES = 1000
-const LONG_QUEUE_JOBS = 5000
 
 export type SweepDeps = FeedDeps & {
   /** Whether workers have had time to write their results after an outage of Postgres. */
   isSteady(): boolean
   /** Counts recipients by their fate. */
-  onEnded(channel: Channel, fate: 'expired' | 'cancelled', recipients: number): void
+  onEnded(channel: Channel, fate: EndedBatches['fate'], recipients: number): void
 }
 
 /**
@@ -33,35 +38,39 @@ export type SweepDeps = FeedDeps & {
 export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   const { db } = deps
   const counts = [
-    deps.isSteady() ? await reclaimExpiredLeases(db) : 0,
+    deps.isSteady() ? (await reclaimExpiredLeases(db)) + report(deps, await failLost(db)) : 0,
     await alignPausedBatches(db),
-    await endBatches(deps),
+    report(deps, await settleEnded(db)),
     await cancelAccepted(db),
     await finishTasks(db),
   ]
-  for (const channel of await channelsWithUnclaimed(db, LOST_QUEUE_SECONDS))
-    counts.push(await enqueueAgain(deps, channel))
+  for (const released of await lanesWithUnclaimed(db, LOST_QUEUE_SECONDS))
+    counts.push(await enqueueAgain(deps, released))
   return counts.some((count) => count >= 200)
 }
 
-async function endBatches(deps: SweepDeps): Promise<number> {
-  const ended = await settleEnded(deps.db)
+function report(deps: SweepDeps, ended: EndedBatches[]): number {
   for (const { channel, fate, recipients } of ended) deps.onEnded(channel, fate, recipients)
   return ended.reduce((sum, { batches }) => sum + batches, 0)
 }
 
-async function enqueueAgain(deps: FeedDeps, channel: Channel): Promise<number> {
-  // Each gateway has its own queue; its lost jobs are found by their age only.
-  const waiting =
-    channel === 'native' ? 0 : await deps.queues.depth(pushQueue(channel)).catch(() => undefined)
-  // The workers are behind, so batches are unclaimed without being lost; more jobs would only lengthen the queue.
-  if (waiting === undefined || waiting > LONG_QUEUE_JOBS) return 0
-  const lost = await takeUnclaimed(
-    deps.db,
-    channel,
-    waiting === 0 ? LOST_QUEUE_SECONDS : LOST_JOB_SECONDS,
-    MAX_BATCHES,
-  )
+async function enqueueAgain(deps: FeedDeps, released: ChannelLane & { now: number }): Promise<number> {
+  const before = await releasedBefore(deps, released).catch(() => undefined)
+  // The queue does not answer: it cannot store a job either.
+  if (before === undefined) return 0
+  const lost = await takeUnclaimed(deps.db, released, before, MAX_BATCHES)
   await enqueue(deps.queues, lost, deps.onQueueFailure)
   return lost.length
+}
+
+/** Unclaimed batches released before this time have lost their job. */
+async function releasedBefore(
+  { queues }: FeedDeps,
+  { channel, lane, now }: ChannelLane & { now: number },
+): Promise<number> {
+  const whenEmpty = now - LOST_QUEUE_SECONDS * 1000
+  // Each gateway has its own queue; its lost jobs are found by their age only.
+  if (channel === 'native') return whenEmpty
+  const oldest = await queues.oldestWaiting(pushQueue(channel, lane))
+  return oldest === undefined ? whenEmpty : Math.min(whenEmpty, oldest - LOST_JOB_SECONDS * 1000)
 }

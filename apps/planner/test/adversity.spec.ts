@@ -4,10 +4,11 @@ import { cancelTask, claimBatches, findDueWork, pauseTask, releasePaced, resumeT
 import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beginRound } from '../src/begin-round.ts'
 import { feedRound } from '../src/feed-round.ts'
 import { planRound } from '../src/plan-round.ts'
 import { sweepRound } from '../src/sweep-round.ts'
-import { type Harness, plainMessage, startHarness } from './harness.ts'
+import { type Harness, plainMessage, planningDeps, startHarness } from './harness.ts'
 
 const certificateOf = async (harness: Harness, app: string, channel: string) =>
   (
@@ -27,7 +28,7 @@ describe('a batch planned before its certificate failed', () => {
   afterAll(() => harness.stop())
 
   it('moves to the next channel when its certificate is closed, paced or not, and waits where there is none', async () => {
-    const app = await harness.addApplication('closed behind them')
+    const app = await harness.addApplication('closed behind them', { check: 'refused' })
     await harness.addDevices(app, [
       ...Array.from({ length: 100 }, (_, i) => ({
         tokens: { fcm: `f${i}:accepted`, huawei: `h${i}:misconfigured` },
@@ -44,12 +45,12 @@ describe('a batch planned before its certificate failed', () => {
     const offered = async () =>
       (
         await harness.db.pool.query(
-          `SELECT b.state, b.released_at >= c.last_error_at AS since FROM batch b JOIN certificate c ON c.id = b.certificate_id
-           WHERE b.task_id = $1 AND b.channel = 'huawei' AND b.state <> 'settled'`,
+          `SELECT state, not_before = 'infinity' AS waits FROM batch
+           WHERE task_id = $1 AND channel = 'huawei' AND state <> 'settled'`,
           [paced],
         )
       ).rows
-    await until(async () => JSON.stringify(await offered()) === '[{"state":"paced","since":true}]', {
+    await until(async () => JSON.stringify(await offered()) === '[{"state":"paced","waits":true}]', {
       what: 'the offer',
     })
     expect(await releasePaced(harness.db, paced)).toEqual([])
@@ -72,7 +73,10 @@ describe('a batch planned before its certificate failed', () => {
       seconds: 10,
       what: 'the plan',
     })
-    await closeCertificate(harness.db, (await certificateOf(harness, app, 'huawei')).id, 'refused')
+    await closeCertificate(harness.db, (await certificateOf(harness, app, 'huawei')).id, {
+      code: 'test',
+      text: 'refused',
+    })
     harness.certificates.forget(app)
     await resumeTask(harness.db, { appId: app }, task)
     await harness.finished(task)
@@ -96,7 +100,11 @@ describe('a batch planned before its certificate failed', () => {
       seconds: 10,
       what: 'the plan',
     })
-    await removeCertificate(harness.db, { application: app, channel: 'vivo', environment: 'production' })
+    await removeCertificate(harness.db, harness.sealer, {
+      application: app,
+      channel: 'vivo',
+      environment: 'production',
+    })
     await resumeTask(harness.db, { appId: app }, task)
     await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ vivo: { target: 1500, failed: 1500 } })
@@ -251,7 +259,8 @@ describe('two broadcasts', () => {
       await harness.addDevices(app, devices)
       tasks.push(await harness.notify(app))
     }
-    const deps = { ...harness, postponed: new Map(), onPlanningFailed() {}, onBegun() {}, onPlanned() {} }
+    const deps = planningDeps(harness)
+    await beginRound(deps)
     const states = () => Promise.all(tasks.map(harness.stateOf))
     while (!(await states()).includes('sending')) await planRound(deps)
     expect((await states()).sort()).toEqual(['planning', 'sending'])

@@ -36,9 +36,9 @@ describe('SIGTERM while a vendor hangs', () => {
       seconds: 20,
       what: 'the call that hangs',
     })
-    const began = Date.now()
+    // The program ends itself with code 1 after thirty seconds.
     expect(await worker.stop()).toEqual({ code: 0, signal: null })
-    expect(Date.now() - began).toBeLessThan(30_000)
+    expect(worker.output()).not.toContain('did not drain')
     const { rows } = await harness.db.pool.query(
       `SELECT channel, state FROM batch WHERE task_id = $1 ORDER BY channel`,
       [task],

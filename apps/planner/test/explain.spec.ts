@@ -34,7 +34,8 @@ describe('explain and delivery', () => {
   it('agree for any device, strategy and sequence', async () => {
     const app = await harness.addApplication('any')
     await harness.db.pool.query(
-      `UPDATE certificate SET state = 'closed', last_error = 'refused', last_error_at = now() WHERE app_id = $1 AND channel = 'vivo'`,
+      `UPDATE certificate SET state = 'closed', last_error = 'refused', last_error_at = now(),
+         probe_at = now() + interval '1 day' WHERE app_id = $1 AND channel = 'vivo'`,
       [app],
     )
     let number = 0

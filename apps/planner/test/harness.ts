@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { saveCertificate } from '@herald/db/certificates'
+import type { ChannelAdapter } from '@herald/channels'
+import { type NewCertificate, saveCertificate } from '@herald/db/certificates'
 import { findImbalances, type Imbalance } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
-import { type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
+import { type NewTask, type RecoveryPauses, type VendorChannel, vendorChannels } from '@herald/domain'
 import { type Acceptor, createAcceptor } from '@herald/plan'
 import { openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
@@ -17,6 +18,8 @@ import {
 } from '@herald/testkit'
 import { channelWorker } from '@herald/worker'
 import { planner } from '../src/index.ts'
+import { newPageTurns } from '../src/plan-round.ts'
+import { createPostponed } from '../src/postponed.ts'
 
 export const plainMessage = sampleMessage()
 
@@ -34,39 +37,55 @@ export async function startHarness(
   options: {
     queueUrl?: string
     workers?: boolean
+    pauses?: RecoveryPauses
+    /** Puts a pooler between the programs and the database. */
+    pooler?: (databaseUrl: string) => Promise<{ url: string; stop(): Promise<void> }>
+    settings?: Record<string, string>
+    /** Instead of the stub vendor. */
+    adapters?: Partial<Record<VendorChannel, ChannelAdapter>>
     stub?: { latencyMs?: number; onePerDevice?: boolean }
   } = {},
 ) {
   const database = await testDatabase()
+  const pooler = await options.pooler?.(database.url)
   const stub = await startStubServer(options.stub)
-  const adapters = Object.fromEntries(
-    vendorChannels.map((name) => [
-      name,
-      stubChannel(name, {
-        url: stub.url,
-        absoluteBadge: name === 'apns',
-        onePerDevice: options.stub?.onePerDevice,
-      }),
-    ]),
-  )
+  const adapters: Partial<Record<VendorChannel, ChannelAdapter>> =
+    options.adapters ??
+    Object.fromEntries(
+      vendorChannels.map((name) => [
+        name,
+        stubChannel(name, {
+          url: stub.url,
+          absoluteBadge: name === 'apns',
+          onePerDevice: options.stub?.onePerDevice,
+        }),
+      ]),
+    )
   const { settings } = readSettings({
-    DATABASE_URL: database.url,
+    DATABASE_URL: pooler?.url ?? database.url,
     QUEUE_URL: options.queueUrl ?? database.url,
     HERALD_MASTER_KEY: randomBytes(32).toString('hex'),
     HERALD_SEND_TIMEOUT_SECONDS: '2',
+    ...options.settings,
   })
-  const context = await openContext({
+  const opened = await openContext({
     settings,
     log: createLogger({ name: 'harness', level: 'error' }),
     registry: createRegistry('harness'),
     connections: 15,
     certificateAdapters: adapters,
   })
+  const context = { ...opened, pauses: options.pauses }
   const { db, sealer } = context
   const running: Running[] = []
   const acceptor: Acceptor = createAcceptor({ ...context, onQueueFailure: () => {} })
 
-  async function addApplication(name: string, extra: Record<string, unknown> = {}): Promise<string> {
+  /** `credentials` replaces the stub's, by channel. */
+  async function addApplication(
+    name: string,
+    extra: Record<string, unknown> = {},
+    credentials: Partial<Record<VendorChannel, Partial<NewCertificate>>> = {},
+  ): Promise<string> {
     const made = await createApplication(db, { name, packageName: 'com.example' })
     if (made === 'taken') throw new Error('taken')
     for (const channel of vendorChannels) {
@@ -80,6 +99,7 @@ export async function startHarness(
         appSecret: 's',
         certificate: '',
         extra,
+        ...credentials[channel],
       })
     }
     return made.appId
@@ -189,6 +209,7 @@ export async function startHarness(
       await acceptor.close()
       await context.close()
       await stub.close()
+      await pooler?.stop()
       await database.drop()
     },
   }
@@ -198,4 +219,25 @@ export type Harness = Awaited<ReturnType<typeof startHarness>>
 
 function nonZero(counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
+}
+
+/** What beginRound and planRound need, with postponed tasks that never become due again. */
+export function planningDeps({ db, certificates }: Pick<Harness, 'db' | 'certificates'>) {
+  const failed: number[] = []
+  return {
+    db,
+    certificates,
+    failed,
+    postponed: createPostponed({
+      db,
+      now: () => 0,
+      onPlanningFailed: ({ taskId }) => {
+        failed.push(taskId)
+      },
+    }),
+    dueTurns: { high: '', normal: '' },
+    turns: newPageTurns(),
+    onBegun() {},
+    onPlanned() {},
+  }
 }

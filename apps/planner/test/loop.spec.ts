@@ -3,6 +3,22 @@ import { describe, expect, it } from '@jest/globals'
 import { startLoop, startLoops } from '../src/loop.ts'
 
 describe('a loop', () => {
+  it('hangs while a round takes longer than its limit', async () => {
+    const round = Promise.withResolvers<boolean>()
+    const loop = startLoop({
+      name: 'spec',
+      idleMs: 60_000,
+      limitMs: 20,
+      round: () => round.promise,
+      onError: () => {},
+    })
+    await until(() => loop.health().hangs)
+    expect(loop.health().age).toBeGreaterThan(20)
+    round.resolve(false)
+    await until(() => !loop.health().hangs)
+    await loop.stop()
+  })
+
   it('ends when the round in progress has ended', async () => {
     const round = Promise.withResolvers<boolean>()
     let ended = false

@@ -113,7 +113,21 @@ describe('the metrics of a push', () => {
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' }, registry)).toBeUndefined()
     expect(await value('herald_database_bytes', {}, registry)).toBeUndefined()
     await harness.stopServices()
+    await harness.db.pool.query(
+      `WITH certificate AS (SELECT id FROM certificate WHERE app_id = $1 AND channel = 'oppo'),
+         breaker AS (INSERT INTO breaker (certificate_id, failures, retry_at, code, text) SELECT id, 1, now(), 'oppo.http', 'HTTP 503' FROM certificate)
+       INSERT INTO certificate_hold (certificate_id, scope, kind, code, text, until)
+       SELECT id, scope, kind, 'oppo.67', 'refused', now() + ends FROM certificate,
+         (VALUES ('class service', 'rejected', interval '1 hour'), ('channel 1', 'rejected', interval '1 hour'),
+           ('class old', 'rejected', interval '-1 hour'), ('quota IM', 'quota', interval '1 hour')) v (scope, kind, ends)`,
+      [app],
+    )
     await second.sample()
+    expect(await value('herald_breakers_open', { channel: 'oppo' }, registry)).toBe(1)
+    expect(await value('herald_breakers_open', { channel: 'xiaomi' }, registry)).toBe(0)
+    expect(await value('herald_certificate_holds', { channel: 'oppo', kind: 'rejected' }, registry)).toBe(2)
+    expect(await value('herald_certificate_holds', { channel: 'oppo', kind: 'quota' }, registry)).toBe(1)
+    expect(await value('herald_certificate_holds', { channel: 'xiaomi' }, registry)).toBe(0)
     expect(await value('herald_queue_recipients', { channel: 'oppo' }, registry)).toBe(1)
     expect(await value('herald_governor_used_today', { channel: 'xiaomi' }, registry)).toBeGreaterThan(0)
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeUndefined()
@@ -121,7 +135,7 @@ describe('the metrics of a push', () => {
   })
 
   it('use only labels with a bounded number of values', () => {
-    const bounded = ['channel', 'kind', 'fate', 'outcome', 'code', 'cause', 'result', 'state', 'class']
+    const bounded = ['channel', 'kind', 'fate', 'outcome', 'code', 'cause', 'result', 'state', 'class', 'by']
     const more = ['dependency', 'path', 'status', 'lane']
     for (const [name, { help, labels }] of Object.entries({ ...counters, ...gauges, ...histograms })) {
       expect(name).toMatch(/^herald_[a-z_]+$/)

@@ -1,3 +1,4 @@
+import { findImbalances } from '@herald/db/readings'
 import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
 import type { PushJob, PushQueues } from '@herald/queue'
@@ -18,8 +19,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Queues of this depth that record the tasks of their jobs. */
-function queuesOf(depth: () => Promise<number> = async () => 0) {
+/** Queues that record the tasks of their jobs; `oldest` is when the job that waits longest was released. */
+function queuesOf(oldest: (queue: string) => Promise<number | undefined> = async () => undefined) {
   const enqueued: number[] = []
   const add = async (_queue: string, job: PushJob) => {
     for (const { taskId } of job.batches) enqueued.push(taskId)
@@ -28,7 +29,7 @@ function queuesOf(depth: () => Promise<number> = async () => 0) {
     enqueued,
     deps: {
       db,
-      queues: { add, depth } as unknown as PushQueues,
+      queues: { add, oldestWaiting: oldest } as unknown as PushQueues,
       onQueueFailure: () => {},
       isSteady: () => true,
       onEnded: () => {},
@@ -50,23 +51,39 @@ async function released(channel: Channel, seconds: number): Promise<number> {
 const settleAll = () => db.pool.query(`UPDATE batch SET state = 'settled'`)
 
 describe('a batch that was released and not claimed', () => {
-  const unknown = () => Promise.reject(new Error('the queue is down'))
-  it.each<[string, Channel, number, () => Promise<number>, boolean]>([
-    ['a moment ago from an empty queue', 'fcm', 1, async () => 0, false],
-    ['for seconds from an empty queue', 'fcm', 4, async () => 0, true],
-    ['for seconds from a queue with jobs', 'fcm', 4, async () => 3, false],
-    ['for over a minute from a queue with jobs', 'fcm', 61, async () => 3, true],
-    ['for over a minute from a queue with a long backlog', 'fcm', 61, async () => 5001, false],
-    ['for over a minute from a queue that is down', 'fcm', 61, unknown, false],
-    ['for seconds by its gateway', 'native', 4, unknown, true],
-  ])('%s', async (_, channel, seconds, depth, again) => {
+  const down = () => Promise.reject(new Error('the queue is down'))
+  const empty = async () => undefined
+  const secondsAgo = (seconds: number) => async () => Date.now() - seconds * 1000
+  it.each<[string, Channel, number, () => Promise<number | undefined>, boolean]>([
+    ['a moment ago from an empty queue', 'fcm', 1, empty, false],
+    ['for seconds from an empty queue', 'fcm', 4, empty, true],
+    ['as long as the oldest job', 'fcm', 61, secondsAgo(61), false],
+    ['a little longer than the oldest job', 'fcm', 61, secondsAgo(54), false],
+    ['longer than the oldest job', 'fcm', 61, secondsAgo(51), true],
+    ['longer than the oldest job of a queue that is far behind', 'fcm', 3600, secondsAgo(3590), true],
+    ['for over a minute from a queue that is down', 'fcm', 61, down, false],
+    ['for seconds by its gateway', 'native', 4, down, true],
+  ])('%s', async (_, channel, seconds, oldest, again) => {
     const task = await released(channel, seconds)
-    const { enqueued, deps } = queuesOf(depth)
+    const { enqueued, deps } = queuesOf(oldest)
     await sweepRound(deps)
     await sweepRound(deps)
     expect(enqueued).toEqual(again ? [task] : [])
     await settleAll()
   })
+})
+
+it('a lost batch is found by the jobs of its own lane', async () => {
+  const high = await released('fcm', 60)
+  const normal = await released('fcm', 60)
+  await db.pool.query(`UPDATE batch SET lane = 'normal' WHERE task_id = $1`, [normal])
+  const { enqueued, deps } = queuesOf(async (queue) =>
+    queue === 'push-fcm' ? Date.now() - 70_000 : undefined,
+  )
+  await sweepRound(deps)
+  expect(enqueued).toEqual([normal])
+  expect(enqueued).not.toContain(high)
+  await settleAll()
 })
 
 it('a batch of a worker that died is ready again when its lease has expired', async () => {
@@ -76,8 +93,43 @@ it('a batch of a worker that died is ready again when its lease has expired', as
     [task],
   )
   await sweepRound(queuesOf().deps)
-  const { rows } = await db.pool.query('SELECT state, worker FROM batch WHERE task_id = $1', [task])
-  expect(rows).toEqual([{ state: 'ready', worker: null }])
+  const { rows } = await db.pool.query('SELECT state, worker, lost FROM batch WHERE task_id = $1', [task])
+  expect(rows).toEqual([{ state: 'ready', worker: null, lost: 1 }])
+  await settleAll()
+})
+
+it('a batch whose tenth lease in a row ends without a settle fails, and the counters balance', async () => {
+  const recipients = [1, 2, 3]
+  const batches = [{ channel: 'fcm' as const, certificateId: 1, recipients, tried: [] }]
+  const { taskId: poisoned } = await acceptPlan(db, 'app', { batches })
+  const { taskId: other } = await acceptPlan(db, 'app', { batches })
+  const expire = (taskId: number, lost: number) =>
+    db.pool.query(
+      `UPDATE batch SET state = 'sending', worker = 'dead', lease_until = now() - interval '1 second', lost = $2,
+         status = 's..' WHERE task_id = $1`,
+      [taskId, lost],
+    )
+  await expire(poisoned, 9)
+  await expire(other, 8)
+  await db.pool.query('UPDATE counter SET sent = 1 WHERE task_id = ANY($1)', [[poisoned, other]])
+  const { deps } = queuesOf()
+  const ended: unknown[] = []
+  await sweepRound({ ...deps, onEnded: (...end) => ended.push(end) })
+  const { rows } = await db.pool.query(
+    'SELECT state, status, lost, lease_until FROM batch WHERE task_id = ANY($1) ORDER BY task_id',
+    [[poisoned, other]],
+  )
+  expect(rows).toEqual([
+    { state: 'settled', status: 'sff', lost: 9, lease_until: null },
+    { state: 'ready', status: 's..', lost: 9, lease_until: null },
+  ])
+  expect(ended).toEqual([['fcm', 'failed', 2]])
+  const { rows: failures } = await db.pool.query(
+    'SELECT fate, reason, count, samples FROM failure WHERE task_id = $1',
+    [poisoned],
+  )
+  expect(failures).toEqual([{ fate: 'failed', reason: 'herald.attempts_lost', count: 2, samples: [2, 3] }])
+  expect(await findImbalances(db, [poisoned, other])).toEqual([])
   await settleAll()
 })
 

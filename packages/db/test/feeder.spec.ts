@@ -1,12 +1,23 @@
 import { acceptPlan } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
+import { postponeProbe, recordFailedCheck, reopenCertificate } from '../src/certificates/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
-import { readyDestinations, releaseReady, settleEnded } from '../src/tasks/index.ts'
-import { useDatabase } from './setup.ts'
+import type { Database } from '../src/store/index.ts'
+import {
+  certificatesToWake,
+  pacedTasksToWake,
+  readyDestinations,
+  releaseReady,
+  settleEnded,
+  wakeBatches,
+  wakePaced,
+} from '../src/tasks/index.ts'
+import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
 const db = useDatabase()
 
-let certificates = 0
+// Above those of real ones.
+let certificates = 10_000
 const ids = (size: number) => Array.from({ length: size }, (_, i) => i + 1)
 
 /** Adds ready batches of these sizes. */
@@ -25,9 +36,13 @@ describe('releasing', () => {
     const [full, empty] = [++certificates, ++certificates]
     await ready(full, [400, 400, 400, 400])
     await ready(empty, [400])
-    expect(await releaseReady(db, { certificateId: full }, 1000)).toHaveLength(3)
-    expect(await releaseReady(db, { certificateId: full }, 1000)).toEqual([])
-    expect(await releaseReady(db, { certificateId: empty }, 1000)).toHaveLength(1)
+    expect(await releaseReady(db, { certificateId: full }, { recipients: 1000, batches: 400 })).toHaveLength(
+      3,
+    )
+    expect(await releaseReady(db, { certificateId: full }, { recipients: 1000, batches: 400 })).toEqual([])
+    expect(await releaseReady(db, { certificateId: empty }, { recipients: 1000, batches: 400 })).toHaveLength(
+      1,
+    )
   })
 
   it('releases four batches of the high lane for one of the normal lane', async () => {
@@ -35,7 +50,7 @@ describe('releasing', () => {
     const normal = await ready(certificateId, Array(8).fill(1), 'normal')
     const high = await ready(certificateId, Array(8).fill(1), 'high')
     const release = async (window: number) => {
-      const released = await releaseReady(db, { certificateId }, window)
+      const released = await releaseReady(db, { certificateId }, { recipients: window, batches: 400 })
       return [high, normal].map(({ taskId }) => released.filter((batch) => batch.taskId === taskId).length)
     }
     expect(await release(5)).toEqual([4, 1])
@@ -50,10 +65,119 @@ describe('releasing', () => {
         taskId,
       ])
     }
-    expect(await releaseReady(db, { certificateId }, 1000)).toEqual([])
+    expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 400 })).toEqual([])
     expect(await readyDestinations(db)).not.toContainEqual({ certificateId })
     await ready(certificateId, [1])
     expect(await readyDestinations(db)).toContainEqual({ certificateId })
+  })
+})
+
+describe('a window', () => {
+  it('is bound by batches as well as recipients', async () => {
+    const certificateId = ++certificates
+    await ready(certificateId, Array(6).fill(1))
+    expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toHaveLength(4)
+    expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toEqual([])
+  })
+})
+
+describe('batches that wait for their certificate', () => {
+  const WAITING = 20_000
+  const window = { recipients: 20_000, batches: 400 }
+
+  /** Pages of Postgres that the statements of `work` read. */
+  async function pagesRead(work: (measured: Database) => Promise<unknown>): Promise<number> {
+    let pages = 0
+    const query = async (statement: { text: string; values: unknown[] }) => {
+      const { rows } = await db.pool.query({
+        text: `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`,
+        values: statement.values,
+        rowMode: 'array',
+      })
+      const { Plan } = (rows[0] as [[{ Plan: Record<string, number> }]])[0][0]
+      pages += Plan['Shared Hit Blocks']! + Plan['Shared Read Blocks']!
+      return { rows: [] }
+    }
+    await work({ ...db, pool: { query } } as unknown as Database)
+    return pages
+  }
+
+  it('cost the feeder nothing, however many there are, and are woken in chunks', async () => {
+    const app = await addApplication(db)
+    const id = await addCertificate(db, app, 'fcm')
+    const round = (measured: Database) =>
+      Promise.all([readyDestinations(measured), releaseReady(measured, { certificateId: id }, window)])
+    const search = (measured: Database) => certificatesToWake(measured)
+    await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [id])
+    const { taskId } = await ready(id, [1])
+    await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
+    const before = [await pagesRead(round), await pagesRead(search)]
+    await db.pool.query(
+      `INSERT INTO batch (task_id, app_id, channel, certificate_id, lane, state, size, recipients, status, deadline, not_before)
+       SELECT $1, 'app', 'fcm', $2, 'normal', 'ready', 1, ARRAY[n], '.', now() + interval '1 day', 'infinity'
+       FROM generate_series(2, ${WAITING}) n`,
+      [taskId, id],
+    )
+    await db.pool.query(`UPDATE counter SET target = ${WAITING} WHERE task_id = $1`, [taskId])
+    await db.pool.query('ANALYZE batch')
+    const after = [await pagesRead(round), await pagesRead(search)]
+    // The index is one level deeper; one read of all batches would be thousands of pages.
+    expect(after[0]).toBeLessThan(before[0]! + 100)
+    expect(after[1]).toBeLessThan(before[1]! + 100)
+
+    // A failed check of the closed certificate changes nothing.
+    await recordFailedCheck(db, { id, version: 1 }, { problem: 'refused', refused: true })
+    await postponeProbe(db, id, 60, 'refused')
+    expect(await readyDestinations(db)).not.toContainEqual({ certificateId: id })
+    expect(await releaseReady(db, { certificateId: id }, window)).toEqual([])
+    expect(await certificatesToWake(db)).not.toContain(id)
+
+    expect(await reopenCertificate(db, id)).toBe(true)
+    expect(await certificatesToWake(db)).toContain(id)
+    let woken = 0
+    for (let more = true; more; ) {
+      const chunk = await wakeBatches(db, id)
+      expect(chunk.woken).toBeLessThan(WAITING)
+      woken += chunk.woken
+      more = chunk.more
+    }
+    expect(woken).toBe(WAITING)
+    expect(await certificatesToWake(db)).not.toContain(id)
+    expect(await releaseReady(db, { certificateId: id }, window)).toHaveLength(window.batches)
+    await db.pool.query('DELETE FROM batch WHERE task_id = $1', [taskId])
+  })
+
+  it('are woken when their certificate was removed', async () => {
+    const certificateId = 1_000_000
+    const { taskId } = await ready(certificateId, [1])
+    await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
+    expect(await certificatesToWake(db)).toContain(certificateId)
+  })
+
+  it('are woken in a task with a speed limit too, and only those whose certificate is usable', async () => {
+    const app = await addApplication(db)
+    const [open, closed] = [await addCertificate(db, app, 'fcm'), await addCertificate(db, app, 'oppo')]
+    await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [closed])
+    const batch = { recipients: [1], tried: [] }
+    const { taskId } = await acceptPlan(
+      db,
+      app,
+      {
+        batches: [
+          { channel: 'oppo', certificateId: closed, ...batch },
+          { channel: 'fcm', certificateId: open, ...batch },
+        ],
+      },
+      { released: false, speed: 10 },
+    )
+    await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
+    expect(await pacedTasksToWake(db)).toContain(taskId)
+    expect(await wakePaced(db, taskId, 0)).toBeUndefined()
+    const { rows } = await db.pool.query(
+      `SELECT channel FROM batch WHERE task_id = $1 AND not_before <= now()`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ channel: 'fcm' }])
   })
 })
 

@@ -27,8 +27,10 @@ async function fill(key: Buffer): Promise<number> {
   const { id } = await saveCertificate(db, sealer, { ...place, ...secrets, name: 'n' })
   await saveCertificate(db, sealer, { ...place, ...secrets, environment: 'development', name: 'n' })
   await db.pool.query('DELETE FROM instance_key')
+  await db.pool.query('DELETE FROM shared_session')
   await sharedKey(db, sealer, 'token-signing', () => 'the signing key')
-  await vendorSession(db, sealer, id, 'access', async () => session)
+  await vendorSession(db, sealer, { certificateId: id, key: 'access' }, async () => session)
+  await vendorSession(db, sealer, { key: 'shared' }, async () => ({ ...session, value: 'the shared token' }))
   return id
 }
 
@@ -38,10 +40,18 @@ async function readAll(sealer: ReturnType<typeof createSealer>, id: number): Pro
     (await certificateAt(db, sealer, place))?.callbackKey.length,
     (await certificateAt(db, sealer, { ...place, environment: 'development' }))?.extra,
     await sharedKey(db, sealer, 'token-signing', () => 'another'),
-    await vendorSession(db, sealer, id, 'access', never),
+    await vendorSession(db, sealer, { certificateId: id, key: 'access' }, never),
+    await vendorSession(db, sealer, { key: 'shared' }, never),
   ]
 }
-const all = ['the secret', 22, { callback_secret: 'c' }, 'the signing key', 'the access token']
+const all = [
+  'the secret',
+  22,
+  { callback_secret: 'c' },
+  'the signing key',
+  'the access token',
+  'the shared token',
+]
 
 describe('rotating the master key', () => {
   let id: number
@@ -53,7 +63,7 @@ describe('rotating the master key', () => {
     expect(await readAll(createSealer(first, [second]), id)).toEqual(all)
     const rotating = createSealer(second, [first])
     expect(await readAll(rotating, id)).toEqual(all)
-    expect(await resealSecrets(db, rotating)).toEqual({ resealed: 6, broken: 0 })
+    expect(await resealSecrets(db, rotating)).toEqual({ resealed: 7, broken: 0 })
     expect(await readAll(createSealer(second), id)).toEqual(all)
     await expect(certificateAt(db, createSealer(first), place)).rejects.toThrow(SealBroken)
     expect(await resealSecrets(db, rotating)).toEqual({ resealed: 0, broken: 0 })
@@ -67,7 +77,7 @@ describe('rotating the master key', () => {
 
   it('counts secrets that no key opens, and leaves them alone', async () => {
     const before = await db.pool.query('SELECT sealed FROM certificate ORDER BY id')
-    expect(await resealSecrets(db, createSealer(second, [third]))).toEqual({ resealed: 0, broken: 6 })
+    expect(await resealSecrets(db, createSealer(second, [third]))).toEqual({ resealed: 0, broken: 7 })
     expect((await db.pool.query('SELECT sealed FROM certificate ORDER BY id')).rows).toEqual(before.rows)
   })
 

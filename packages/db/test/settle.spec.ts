@@ -169,7 +169,7 @@ describe('claim and settle', () => {
     const troubledFor = async (troubled: boolean) => {
       await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
       const [batch] = await claim()
-      const retry = { status: '...', state: 'retry' as const, sent: 0, troubled }
+      const retry = { status: '...', state: 'retry' as const, sent: 0, troubles: Number(troubled) }
       await settleBatches(db, [settlement(batch!.version, retry)])
       return batch!.troubledFor
     }

@@ -4,8 +4,9 @@ import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll } from '@jest/globals'
 import { saveCertificate } from '../src/certificates/index.ts'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
-import type { Settlement } from '../src/tasks/index.ts'
 import { createApplication } from '../src/tenants/index.ts'
+
+export { settlementOf } from './settlement-of.ts'
 
 /** Opens a database of its own for this spec file; usable from `beforeAll` on. */
 export function useDatabase({ max = 5, partitions = true } = {}): Database {
@@ -39,25 +40,3 @@ export async function addCertificate(
   const place = { application, channel, environment: 'production' as const }
   return (await saveCertificate(db, sealer, { ...place, ...fields })).id
 }
-
-type Batch = Pick<Settlement, 'taskId' | 'id' | 'version'>
-export const settlementOf = ({ taskId, id, version }: Batch, change: Partial<Settlement>): Settlement => ({
-  taskId,
-  id,
-  version,
-  status: '',
-  state: 'settled',
-  sent: 0,
-  failed: 0,
-  moved: 0,
-  expired: 0,
-  cancelled: 0,
-  fallback: [],
-  inbox: [],
-  clearInbox: [],
-  reasons: [],
-  retire: [],
-  answered: 0,
-  gone: 0,
-  ...change,
-})

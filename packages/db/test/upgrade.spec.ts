@@ -106,10 +106,19 @@ function breaks(
     if (isNew && !nullable && !filled) found.push(`${name} is new and must be written`)
   }
   const known = new Set(before.rules.map(({ table, rule }) => `${table} ${rule}`))
-  // Unique because push_token is: no write of the release before can violate it.
+  // Unique because push_token and (app_id, channel, environment) are: no write of the release before can violate them.
+  const implied = ['device_token_hash', 'certificate_place']
   for (const { table, rule } of after.rules)
-    if (!rule.includes('device_token_hash') && before.tables.has(table) && !known.has(`${table} ${rule}`))
+    if (
+      !implied.some((index) => rule.includes(index)) &&
+      before.tables.has(table) &&
+      !known.has(`${table} ${rule}`)
+    )
       found.push(`${table} has a new rule: ${rule}`)
+  // An upsert of the release before names the columns of a unique index.
+  const kept = new Set(after.rules.map(({ rule }) => rule))
+  for (const { table, rule } of before.rules)
+    if (/UNIQUE|PRIMARY KEY/.test(rule) && !kept.has(rule)) found.push(`${table} lost a rule: ${rule}`)
   return found
 }
 

@@ -29,7 +29,7 @@ const minting = (minted: string[]) => async () => {
 it('gets one access token for many concurrent callers', async () => {
   const minted: string[] = []
   const asked = Array.from({ length: 60 }, () =>
-    vendorSession(db, sealer, certificateId, 'many', minting(minted)),
+    vendorSession(db, sealer, { certificateId, key: 'many' }, minting(minted)),
   )
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['token 1']))
   expect(minted).toEqual(['token 1'])
@@ -41,11 +41,10 @@ it('uses the access token that another caller stored between its read and its cl
   const late = vendorSession(
     slowAfter('session-read', gate.promise),
     sealer,
-    certificateId,
-    'late',
+    { certificateId, key: 'late' },
     minting(minted),
   )
-  expect(await vendorSession(db, sealer, certificateId, 'late', minting(minted))).toBe('token 1')
+  expect(await vendorSession(db, sealer, { certificateId, key: 'late' }, minting(minted))).toBe('token 1')
   gate.resolve()
   expect(await late).toBe('token 1')
   expect(minted).toEqual(['token 1'])
@@ -57,8 +56,7 @@ it('uses the access token of another caller when its own took too long', async (
   const slow = vendorSession(
     slowAfter('session-claim', gate.promise),
     sealer,
-    certificateId,
-    'slow',
+    { certificateId, key: 'slow' },
     minting(minted),
   )
   const claimed = async () =>
@@ -67,8 +65,32 @@ it('uses the access token of another caller when its own took too long', async (
   await db.pool.query(
     `UPDATE vendor_session SET minting_until = now() - interval '1 second' WHERE key = 'slow'`,
   )
-  expect(await vendorSession(db, sealer, certificateId, 'slow', minting(minted))).toBe('token 1')
+  expect(await vendorSession(db, sealer, { certificateId, key: 'slow' }, minting(minted))).toBe('token 1')
   gate.resolve()
   expect(await slow).toBe('token 1')
   expect(minted).toEqual(['token 1', 'token 2'])
+})
+
+it('shares an access token among certificates under a key without a certificate', async () => {
+  const minted: string[] = []
+  const asked = Array.from({ length: 20 }, () => vendorSession(db, sealer, { key: 'team' }, minting(minted)))
+  expect(new Set(await Promise.all(asked))).toEqual(new Set(['token 1']))
+  expect(await vendorSession(db, sealer, { certificateId, key: 'team' }, minting(minted))).toBe('token 2')
+  expect(await vendorSession(db, sealer, { key: 'team' }, minting(minted), 'token 1')).toBe('token 3')
+  expect(await vendorSession(db, sealer, { key: 'team' }, minting(minted))).toBe('token 3')
+  const { rows } = await db.pool.query(`SELECT sealed FROM shared_session WHERE key = 'team'`)
+  expect(rows[0].sealed.includes('token 3')).toBe(false)
+})
+
+it('removes shared access tokens that nobody has used for a day', async () => {
+  const minted: string[] = []
+  await vendorSession(db, sealer, { key: 'unused' }, minting(minted))
+  await vendorSession(db, sealer, { key: 'expired' }, minting(minted))
+  await db.pool.query(
+    `UPDATE shared_session SET expires_at = now() - CASE key WHEN 'unused' THEN interval '25 hours' ELSE interval '1 hour' END
+     WHERE key IN ('unused', 'expired')`,
+  )
+  await vendorSession(db, sealer, { key: 'other' }, minting(minted))
+  const { rows } = await db.pool.query(`SELECT key FROM shared_session WHERE key IN ('unused', 'expired')`)
+  expect(rows).toEqual([{ key: 'expired' }])
 })

@@ -15,6 +15,11 @@ export type RecipientResult =
   | { kind: 'deferred'; wait: number }
   /** The device acknowledged on the native channel before this channel sent. */
   | { kind: 'acknowledged' }
+  /**
+   * The certificate is closed, cannot be read, or its breaker has been open too long: the vendor was not called. Without `wait`
+   * (seconds) the recipient waits until the certificate can be used again.
+   */
+  | { kind: 'unsent'; reason: Reason; wait?: number }
 
 /** Recipients of one attempt by what happens to them next; `index` is the position in the batch's recipients. */
 export type SortedResults = {
@@ -49,6 +54,10 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
       sorted.retry.push({ index, wait: result.wait })
       continue
     }
+    if (result.kind === 'unsent') {
+      sorted.nextChannel.push({ index, reason: result.reason, waitIfNone: result.wait ?? Infinity })
+      continue
+    }
     if (result.kind === 'accepted' || result.kind === 'gone') sorted.answered++
     if (result.kind === 'gone') sorted.gone.push({ index, since: result.since })
     if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
@@ -65,7 +74,7 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
 export type Fold = {
   status: string
   pending: number
-  /** Seconds until the pending recipients are tried again. */
+  /** Seconds until the pending recipients are tried again. Infinity: when their certificate can be used again. */
   wait: number
   sent: number
   failed: number
@@ -143,7 +152,8 @@ const clampWait = (wait: number) => Math.min(MAX_WAIT, Math.max(0, Number.isNaN(
 
 function waitOf(asked: number[]): number {
   if (asked.length === 0) return 0
-  const waits = asked.map(clampWait)
+  const waits = asked.filter((wait) => wait !== Infinity).map(clampWait)
+  if (waits.length === 0) return Infinity
   const short = waits.filter((wait) => wait <= SHORT_WAIT)
   return short.length > 0 ? Math.max(...short) : Math.min(...waits)
 }

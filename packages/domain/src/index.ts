@@ -1,4 +1,14 @@
 export {
+  type CertificateCondition,
+  conditionOf,
+  healthWarnings,
+  partOf,
+  type ShownBreaker,
+  type ShownHealth,
+  type ShownHold,
+  utc,
+} from './certificate-health.ts'
+export {
   type Channel,
   cardOf,
   channelOfProvider,
@@ -55,6 +65,15 @@ export {
   vendorReason,
 } from './reason-codes.ts'
 export { clip, groupReasons, type ReasonCount } from './reasons.ts'
+export { breakerPause, probePause, type RecoveryPauses, recoveryPauses } from './recovery.ts'
+export {
+  pickRegion,
+  regionNames,
+  regionOfBinding,
+  regionOfExtra,
+  regionProblem,
+  usualRegion,
+} from './regions.ts'
 export type { ChannelStatus, Platform, RouteRules, Skipped } from './route.ts'
 export {
   type Audience,
@@ -67,3 +86,4 @@ export {
   type TaskState,
   taskStates,
 } from './task.ts'
+export { PATIENCE_SECONDS } from './verdict.ts'

@@ -8,6 +8,8 @@ export type Message = {
   attachmentUrl?: string
   bigText?: string
   badge: Badge
+  /** The caller set `badge`; otherwise it is the default. Vendors that need a permission for badges get no default. */
+  badgeNamed?: true
   /** The caller's JSON object as text, so that large numbers keep their digits. */
   ext?: string
   /** Unix seconds. */

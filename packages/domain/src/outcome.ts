@@ -8,15 +8,28 @@ export type Outcome =
   | { kind: 'accepted' }
   /** The vendor says that the token is dead; `since` (Unix ms) if it says since when. */
   | { kind: 'gone'; reason: Reason; since?: number }
-  | { kind: 'rejected'; reason: Reason }
+  | ({ kind: 'rejected'; reason: Reason } & MaybeHeld)
   | { kind: 'unsupported'; reason: Reason }
-  /** The vendor asks to slow down; `retryAfter` (seconds) if it says for how long. */
-  | { kind: 'throttled'; reason: Reason; retryAfter?: number }
-  /** `minWait`: shortest pause in seconds that the vendor's documents ask for when a reply has no retryAfter. */
-  | { kind: 'unavailable'; reason: Reason; retryAfter?: number; minWait?: number }
+  /** The vendor asks to slow down. */
+  | ({ kind: 'throttled'; reason: Reason } & Pause)
+  /** `maxTries`: attempts in a row after which the recipient is rejected, for codes that no table contains. */
+  | ({ kind: 'unavailable'; reason: Reason; maxTries?: number } & Pause)
   /** The daily quota is used up or it is outside the allowed hours, until `until` (Unix ms). */
-  | { kind: 'quota'; reason: Reason; until: number }
+  | ({ kind: 'quota'; reason: Reason; until: number } & MaybeHeld)
+  /** The vendor says that it refuses every request with these credentials. Closes the certificate if a check confirms it. */
   | { kind: 'misconfigured'; reason: Reason }
+
+type MaybeHeld = {
+  /** The vendor was not called: it gave this answer before, and a hold stores it. */
+  held?: true
+}
+
+type Pause = {
+  /** Seconds that the vendor asks for. */
+  retryAfter?: number
+  /** Shortest pause in seconds that the vendor's documents ask for. */
+  minWait?: number
+}
 
 export type OutcomeKind = Outcome['kind']
 

@@ -9,6 +9,18 @@ export type Reason = { code: string; text: string }
 
 type Texts = Record<string, string | ((...details: never[]) => string)>
 
+/** Unix ms. */
+type Closed = { lastError?: string; closedAt?: number; probeAt?: number }
+type Silent = { openedAt: number; text: string; retryAt: number }
+
+const FAR = Date.UTC(9000, 0)
+
+/** The next probe of a certificate that is not probed lies far ahead and is left out. */
+function at(word: string, ms: number | undefined): string {
+  if (ms === undefined || ms > FAR) return ''
+  return `${word} ${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
 const texts = {
   // Why a channel was selected.
   online: 'the device is online on the native channel',
@@ -37,11 +49,14 @@ const texts = {
   no_usable_token: 'none of the device’s vendor tokens can be used',
 
   // Certificates.
-  no_certificate: (channel: string, environment: string) => `${channel} has no ${environment} certificate`,
+  no_certificate: (channel: string, environment: string, region?: string) =>
+    `${channel} has no ${environment} certificate${region ? ` for the region ${region}` : ''}`,
   certificate_removed: 'the certificate was removed',
   certificate_invalid: (problem: string) => problem,
-  certificate_closed: (channel: string, lastError = 'refused by the vendor') =>
-    `${channel} is disabled until its credentials are fixed (${lastError})`,
+  certificate_closed: (channel: string, { lastError, closedAt, probeAt }: Closed = {}) =>
+    `${channel} is disabled${at(' since', closedAt)}: the vendor refuses its credentials${lastError ? ` (${lastError})` : ''}${at(', next check at', probeAt)}`,
+  vendor_silent: (channel: string, { openedAt, text, retryAt }: Silent) =>
+    `${channel} has not answered${at(' since', openedAt)} (${text})${at(', next attempt at', retryAt)}`,
   push_certificate_expired: (day: string) => `the push certificate expired on ${day}`,
   push_certificate_refused: 'TLS: the push certificate was refused',
   service_account_needed: 'a HarmonyOS device needs a service account in the certificate',
@@ -56,6 +71,7 @@ const texts = {
   token_removed: 'the device no longer has a token on this channel',
   token_malformed: (problem: string) => problem,
   environment_changed: 'the token now belongs to another environment',
+  region_changed: 'the token now belongs to another region',
   owner_changed: 'the device belongs to another user now',
   acknowledged_on_native: 'the device acknowledged on the native channel',
   device_disconnected: 'the device was no longer connected',
@@ -64,14 +80,18 @@ const texts = {
   // Calls to vendors.
   outside_hours: 'outside the hours that the vendor allows',
   quota_used_up: 'daily quota used up',
+  device_daily_limit: (max: number) =>
+    `the device has had the ${max} marketing messages that the vendor delivers per day`,
   vendor_timeout: (problem: string) => problem,
   vendor_unreachable: (problem: string) => problem,
   vendor_reply_unreadable: (problem: string) => problem,
   no_result: 'the vendor did not answer',
   call_failed: (error: string) => `the call failed: ${error}`,
+  attempts_lost: 'ten attempts in a row ended without a result',
 
   // The end of a task.
   task_cancelled: 'the task was cancelled',
+  planning_failed: 'the task could not be planned before its deadline',
   expired_waiting: 'expired while waiting to be sent',
   expired_waiting_for_vendor: 'expired while the vendor was throttling or unavailable',
   expired_paused: 'expired while the task was paused',

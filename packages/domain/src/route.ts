@@ -14,6 +14,8 @@ export type RouteDevice = {
 export type RouteBinding = {
   channel: VendorChannel
   environment: number
+  /** Unset: the vendor's usual one. */
+  region?: string
   /** Unix µs. */
   registeredAt: number
 }
@@ -23,15 +25,17 @@ export type ChannelStatus = {
   certificateId?: number
   /** Why it is never used for this task: no certificate, or the channel cannot carry the message. */
   unusable?: Reason
-  /** Why it does not send at present (credentials refused, quota used up). Used only if the device has no other channel. */
+  /** Why it does not send at present (credentials refused, vendor silent). Used only if the device has no other channel. */
   unavailable?: Reason
+  /** The breaker of the certificate is open: its batches are released by the feeder only, one at a time. */
+  resting?: true
 }
 
 export type RouteRules = {
   strategy: Strategy
   sequence: readonly SequenceWord[]
   tried: ReadonlySet<Channel>
-  statusOf(channel: VendorChannel, environment: number): ChannelStatus
+  statusOf(channel: VendorChannel, environment: number, region?: string): ChannelStatus
   /** False for ttl 0: a message that cannot be delivered now is not stored. */
   mayStore: boolean
 }
@@ -83,7 +87,7 @@ function pickVendor(device: RouteDevice, rules: RouteRules, skipped?: Skipped[])
       skipped?.push({ channel, reason: ownReasons.already_tried })
       continue
     }
-    const status = rules.statusOf(channel, binding.environment)
+    const status = rules.statusOf(channel, binding.environment, binding.region)
     if (status.unusable) {
       skipped?.push({ channel, reason: status.unusable })
       continue
@@ -164,8 +168,8 @@ function rank(
 }
 
 function skipVendors(device: RouteDevice, rules: RouteRules, skipped: Skipped[], reason: Reason): void {
-  for (const { channel, environment } of device.bindings) {
-    skipped.push({ channel, reason: rules.statusOf(channel, environment).unusable ?? reason })
+  for (const { channel, environment, region } of device.bindings) {
+    skipped.push({ channel, reason: rules.statusOf(channel, environment, region).unusable ?? reason })
   }
 }
 

@@ -7,7 +7,10 @@ export const PATIENCE_SECONDS = 300
 /** What happens to one recipient after an attempt. Whether it has another channel is not known yet. */
 export type Verdict =
   | { do: 'sent' }
-  /** Moves to another channel. Without one it retries here after `waitIfNone` seconds, or fails if that is unset. */
+  /**
+   * Moves to another channel. Without one it retries here after `waitIfNone` seconds, or fails if that is unset. Infinity: it waits
+   * until its certificate can be used again.
+   */
   | { do: 'nextChannel'; reason: Reason; waitIfNone?: number }
   /** Retries on this channel after `wait` seconds. */
   | { do: 'retry'; wait: number }
@@ -15,6 +18,10 @@ export type Verdict =
 export type Trouble = {
   /** Seconds since the first throttled or unavailable result in a row; 0 for the first one. */
   troubledFor: number
+  /** Seconds since the breaker of the certificate was opened; undefined if it is not open. */
+  breakerOpenFor?: number
+  /** Number of throttled or unavailable attempts in a row before this one. */
+  troubles: number
   /** Unix ms. */
   now: number
   /** Random number in 0..1 that spreads retries. */
@@ -32,11 +39,16 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       return { do: 'nextChannel', reason: outcome.reason }
     case 'throttled':
     case 'unavailable': {
-      const wait = outcome.retryAfter ?? Math.max(minWait(outcome, trouble), backoff(trouble))
+      if (outcome.kind === 'unavailable' && trouble.troubles + 1 >= (outcome.maxTries ?? Infinity))
+        return { do: 'nextChannel', reason: outcome.reason }
+      const wait = Math.max(outcome.retryAfter ?? backoff(trouble), minWait(outcome, trouble))
+      const { troubledFor, breakerOpenFor = 0 } = trouble
       // A vendor that asks for a longer wait than is left of the patience has used it up.
-      return trouble.troubledFor + (outcome.retryAfter ?? 0) >= PATIENCE_SECONDS
-        ? { do: 'nextChannel', reason: outcome.reason, waitIfNone: wait }
-        : { do: 'retry', wait }
+      if (Math.max(troubledFor, breakerOpenFor) + (outcome.retryAfter ?? 0) < PATIENCE_SECONDS)
+        return { do: 'retry', wait }
+      // Probes are sent while the breaker is open, and its end wakes the batch: retries of its own would only cost statements.
+      const waitIfNone = breakerOpenFor >= PATIENCE_SECONDS ? Infinity : wait
+      return { do: 'nextChannel', reason: outcome.reason, waitIfNone }
     }
     case 'quota':
       return {
@@ -45,14 +57,14 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
         waitIfNone: Math.max(1, (outcome.until - trouble.now) / 1000),
       }
     case 'misconfigured':
-      // The certificate is closed by now and the feeder releases no batch of it, so a wait of 0 does not cause retries.
-      return { do: 'nextChannel', reason: outcome.reason, waitIfNone: 0 }
+      // The certificate is closed by now; opening it again wakes the batch.
+      return { do: 'nextChannel', reason: outcome.reason, waitIfNone: Infinity }
   }
 }
 
 /** With jitter, otherwise a whole broadcast would be retried at the same moment. */
-function minWait(outcome: Outcome, { jitter }: Trouble): number {
-  return outcome.kind === 'unavailable' ? (outcome.minWait ?? 0) * (1 + jitter / 2) : 0
+function minWait(outcome: { minWait?: number }, { jitter }: Trouble): number {
+  return (outcome.minWait ?? 0) * (1 + jitter / 2)
 }
 
 /** As long as the trouble has lasted, which doubles it each time: 1 s to 60 s, half of it jitter. */

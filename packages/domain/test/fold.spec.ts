@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { foldAttempt, type Outcome, ownReasons, type RecipientResult, sortResults } from '../src/index.ts'
 import { judge, PATIENCE_SECONDS } from '../src/verdict.ts'
 
-const trouble = { troubledFor: 0, now: 1_000_000, jitter: 1 }
+const trouble = { troubledFor: 0, troubles: 0, now: 1_000_000, jitter: 1 }
 const resultsOf = (...results: RecipientResult[]) => new Map(results.entries())
 const why = (text: string) => ({ code: `fcm.${text}`, text })
 const emptyPlan = { batches: [], inbox: [], unreachable: 0 }
@@ -36,7 +36,7 @@ describe('judge', () => {
     ],
     [
       { kind: 'misconfigured', reason: why('r') },
-      { do: 'nextChannel', reason: why('r'), waitIfNone: 0 },
+      { do: 'nextChannel', reason: why('r'), waitIfNone: Infinity },
     ],
   ]
   it.each(rows)('%j → %j', (outcome, verdict) => {
@@ -209,4 +209,53 @@ describe('foldAttempt', () => {
       foldAttempt(later, sortResults(new Map([[1, { kind: 'accepted' }]]), trouble), emptyPlan).status,
     ).toBe('ssf')
   })
+})
+
+describe('a batch that waits for its certificate', () => {
+  it('moves where there is another channel after the patience, and otherwise waits without a time', () => {
+    const outcome = { kind: 'unavailable', reason: why('r') } as const
+    expect(judge(outcome, { ...trouble, breakerOpenFor: PATIENCE_SECONDS - 1 })).toMatchObject({
+      do: 'retry',
+    })
+    expect(judge(outcome, { ...trouble, breakerOpenFor: PATIENCE_SECONDS })).toEqual({
+      do: 'nextChannel',
+      reason: why('r'),
+      waitIfNone: Infinity,
+    })
+    expect(judge(outcome, { ...trouble, breakerOpenFor: 1, troubledFor: PATIENCE_SECONDS })).toMatchObject({
+      do: 'nextChannel',
+      waitIfNone: 60,
+    })
+  })
+
+  it('is retried at the earliest time if some of its recipients have one', () => {
+    const batch = { recipients: [1, 2], status: '..' }
+    const waitAfter = (...results: RecipientResult[]) =>
+      foldAttempt(batch, sortResults(resultsOf(...results), trouble), emptyPlan).wait
+    const unsent: RecipientResult = { kind: 'unsent', reason: why('closed') }
+    expect(waitAfter(unsent, unsent)).toBe(Infinity)
+    expect(waitAfter(unsent, { kind: 'deferred', wait: 7 })).toBe(7)
+  })
+
+  it('is not in trouble: the vendor was not called', () => {
+    const sorted = sortResults(resultsOf({ kind: 'unsent', reason: why('closed') }), trouble)
+    expect(sorted).toMatchObject({ troubled: false, answered: 0 })
+  })
+})
+
+describe('a Retry-After of the vendor', () => {
+  it('does not shorten the pause of its documents', () => {
+    const outcome = { kind: 'throttled', reason: why('r'), retryAfter: 1, minWait: 60 } as const
+    expect(judge(outcome, { ...trouble, jitter: 0 })).toEqual({ do: 'retry', wait: 60 })
+    expect(judge({ ...outcome, retryAfter: 90 }, { ...trouble, jitter: 0 })).toEqual({
+      do: 'retry',
+      wait: 90,
+    })
+  })
+})
+
+it('rejects after as many attempts as an unknown code allows', () => {
+  const outcome = { kind: 'unavailable', reason: why('r'), maxTries: 3 } as const
+  expect(judge(outcome, { ...trouble, troubles: 1 })).toMatchObject({ do: 'retry' })
+  expect(judge(outcome, { ...trouble, troubles: 2 })).toEqual({ do: 'nextChannel', reason: why('r') })
 })

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createFairQueue, tokenBuckets } from '@herald/async'
 import { type Database, isUnreachable } from '@herald/db/store'
 import {
   type AcceptedTask,
@@ -38,7 +39,13 @@ const MIN_GROUP = MAX_GROUP / 2
 const MAX_TURNS = 8
 
 /** More than Postgres writes per second: a later request would wait longer than its caller does. */
-const MAX_WAITING = 5_000
+const MAX_WAITING = { perKey: 4_000, all: 5_000 }
+
+/** Small pushes that an application may add to a queue per second before it counts as busy. */
+const DIRECT_PUSHES = { perSecond: 100, burst: 100 }
+/** How long it counts as busy after it had more. */
+const BUSY_MS = 2_000
+const MAX_BUSY = 10_000
 
 /** The task was not accepted because too many wait to be written. */
 export class AcceptorFull extends Error {}
@@ -47,7 +54,8 @@ type Waiting = { task: NewTask; resolve(answer: Accepted): void; reject(error: u
 
 /**
  * Accepts tasks in groups: requests that arrive while earlier groups are being committed share the next commit. A single
- * request does not wait, and a thousand concurrent ones cost a few fsyncs.
+ * request does not wait, and a thousand concurrent ones cost a few fsyncs. Applications take turns: a request waits for one
+ * of each other application, not for all that came before.
  */
 export function createAcceptor(deps: {
   db: Database
@@ -59,7 +67,8 @@ export function createAcceptor(deps: {
   onPlanned?(plan: Plan): void
 }): Acceptor {
   const isBacklogged = createBacklogCheck(deps.queues)
-  const waiting: Waiting[] = []
+  const isBusy = createBusyCheck()
+  const waiting = createFairQueue<Waiting>(MAX_WAITING)
   const running = new Set<Promise<void>>()
   const adding = new Set<Promise<void>>()
 
@@ -69,8 +78,8 @@ export function createAcceptor(deps: {
     if (collecting) return
     collecting = true
     for (let turn = 0, seen = 0; turn < MAX_TURNS; turn++) {
-      if (waiting.length === seen || waiting.length >= MAX_GROUP) break
-      seen = waiting.length
+      if (waiting.size() === seen || waiting.size() >= MAX_GROUP) break
+      seen = waiting.size()
       await nextTurn()
     }
     collecting = false
@@ -79,11 +88,11 @@ export function createAcceptor(deps: {
 
   function startGroups(): void {
     while (
-      waiting.length > 0 &&
+      waiting.size() > 0 &&
       running.size < MAX_GROUPS &&
-      (running.size === 0 || waiting.length >= MIN_GROUP)
+      (running.size === 0 || waiting.size() >= MIN_GROUP)
     ) {
-      const group = waiting.splice(0, MAX_GROUP)
+      const group = waiting.take(MAX_GROUP)
       const work = acceptGroup(group).finally(() => {
         running.delete(work)
         collect()
@@ -97,10 +106,15 @@ export function createAcceptor(deps: {
       answer(group, await commit(group.map(({ task }) => task)))
     } catch (error) {
       if (error instanceof PartlyAccepted) answer(group, error.accepted, error.cause)
+      // A server in trouble would refuse each part as well, and would get many times the load.
       else if (group.length === 1 || isUnreachable(error) || error instanceof AcceptInDoubt)
         answer(group, [], error)
-      // The error of one request must not fail the others: each is tried alone.
-      else await Promise.all(group.map((one) => acceptGroup([one])))
+      else {
+        // The error of one request must not fail the others. Halves find it with few statements.
+        const half = Math.ceil(group.length / 2)
+        await acceptGroup(group.slice(0, half))
+        await acceptGroup(group.slice(half))
+      }
     }
   }
 
@@ -137,8 +151,10 @@ export function createAcceptor(deps: {
         const rules = rulesFor(task, await deps.certificates.of(task.appId))
         const plan = planDevices(devices, rules, task.speed)
         const closed = closedCertificates(devices, rules)
+        const lane = task.lane ?? 'high'
+        const busy = isBusy(task.appId)
         const mayRelease: TaskToAccept['mayRelease'] = (batch) =>
-          !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf(batch))
+          !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf({ ...batch, lane }), busy)
         return { task, plan, mayRelease }
       }),
     )
@@ -147,19 +163,33 @@ export function createAcceptor(deps: {
   return {
     accept: (task) =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= MAX_WAITING) throw new AcceptorFull('too many tasks wait to be written')
-        waiting.push({ task, resolve, reject })
+        const refused = waiting.add(task.appId, { task, resolve, reject })
+        refused?.reject(new AcceptorFull('too many tasks wait to be written'))
         collect()
       }),
     async close() {
-      while (running.size > 0 || waiting.length > 0) {
+      while (running.size > 0 || waiting.size() > 0) {
         await Promise.all(running)
         // A group that is being collected starts in a later turn of the event loop.
         await nextTurn()
       }
-      // The planner would enqueue a lost job again, but only after a minute.
+      // The planner would enqueue a lost job again, but only seconds after its turn.
       await Promise.all(adding)
     },
+  }
+}
+
+/** Counts a push and returns whether its application has many. */
+function createBusyCheck(): (appId: string) => boolean {
+  const direct = tokenBuckets(DIRECT_PUSHES)
+  const busyUntil = new Map<string, number>()
+  return (appId) => {
+    const now = performance.now()
+    if (direct.take(appId) > 0) {
+      if (busyUntil.size >= MAX_BUSY) busyUntil.clear()
+      busyUntil.set(appId, now + BUSY_MS)
+    }
+    return (busyUntil.get(appId) ?? 0) > now
   }
 }
 
@@ -169,9 +199,10 @@ function closedCertificates(
 ): Set<number> {
   const closed = new Set<number>()
   for (const { bindings } of devices) {
-    for (const { channel, environment } of bindings) {
-      const status = rules.statusOf(channel, environment)
-      if (status.unavailable && status.certificateId !== undefined) closed.add(status.certificateId)
+    for (const { channel, environment, region } of bindings) {
+      const status = rules.statusOf(channel, environment, region)
+      if ((status.unavailable || status.resting) && status.certificateId !== undefined)
+        closed.add(status.certificateId)
     }
   }
   return closed

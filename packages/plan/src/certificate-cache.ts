@@ -1,17 +1,23 @@
 import { shareReads } from '@herald/async'
 import { CertificateProblem, type ChannelAdapter } from '@herald/channels'
 import {
+  type Breaker,
+  breakersOf,
   certificateById,
   certificatesOf,
   certificatesStamp,
+  holdsOf,
   type StoredCertificate,
+  type StoredHold,
 } from '@herald/db/certificates'
-import type { Database, Sealer } from '@herald/db/store'
+import { type Database, SealBroken, type Sealer } from '@herald/db/store'
 import { type Application, findApplication } from '@herald/db/tenants'
 import {
   cardOf,
+  type Environment,
   environmentOf,
   ownReasons,
+  pickRegion,
   publicName,
   type Reason,
   type VendorChannel,
@@ -24,24 +30,35 @@ export type ReadCertificate = {
   settings: unknown
   /** URL to which the vendor sends receipts; undefined without a public URL. */
   callbackUrl?: string
+  /** Set while the vendor does not answer the requests of this certificate. */
+  breaker?: Breaker
+  /** Parts that the vendor refused or whose quota is used up; ended ones are included for a day. */
+  holds: readonly StoredHold[]
 }
 
 /** A certificate that cannot be used, and the reason. */
-export type Unusable = { problem: Reason; removed?: true }
+export type Unusable = {
+  problem: Reason
+  removed?: true
+  /** Id of a certificate that no key opens: its batches wait until the settings have the key, or it is saved again. */
+  sealedId?: number
+}
 
 export type ApplicationCertificates = {
   applicationName: string
   /**
-   * Returns the certificate for a binding of this environment, or why there is none. Without a development certificate
-   * production is used, unless tokens of the vendor belong to one environment.
+   * Returns the certificate for a binding of this environment and region, or why there is none. Without a development certificate
+   * production is used, unless tokens of the vendor belong to one environment. `region` is unset if the binding has none.
    */
-  serving(channel: VendorChannel, environment: number): ReadCertificate | Unusable
+  serving(channel: VendorChannel, environment: number, region?: string): ReadCertificate | Unusable
   byId(id: number): ReadCertificate | Unusable
 }
 
 export type CertificateCache = {
   of(appId: string): Promise<ApplicationCertificates>
   byId(id: number): Promise<ReadCertificate | Unusable>
+  /** The holds of a certificate as they were read last; reads memory only. */
+  knownHolds(id: number): readonly StoredHold[]
   /** Makes the next read fresh, after a change made by this process. Other processes see it within a second. */
   forget(appId: string): void
 }
@@ -69,11 +86,15 @@ export function createCertificateCache(deps: {
   })
   /** Needs no expiry: a certificate never changes its application, and ids are not reused. */
   const owners = new Map<number, string>()
+  const holdsById = new Map<number, readonly StoredHold[]>()
 
   function readOne(
     stored: StoredCertificate,
     application: Application | undefined,
+    health: Pick<ReadCertificate, 'breaker' | 'holds'>,
   ): ReadCertificate | Unusable {
+    if (stored.sealBroken)
+      return { problem: ownReasons.certificate_invalid(new SealBroken().message), sealedId: stored.id }
     const adapter = deps.adapters[stored.channel]
     if (!adapter) return { problem: ownReasons.channel_not_installed(publicName(stored.channel)) }
     try {
@@ -82,6 +103,7 @@ export function createCertificateCache(deps: {
         adapter,
         settings: adapter.readSettings({ ...stored, packageName: application?.packageName }),
         callbackUrl: callbackUrlOf(stored, deps.publicUrl),
+        ...health,
       }
     } catch (error) {
       if (error instanceof CertificateProblem)
@@ -91,26 +113,37 @@ export function createCertificateCache(deps: {
   }
 
   async function readApplication(appId: string): Promise<ApplicationCertificates> {
-    const [application, certificates] = await Promise.all([
+    const [application, certificates, breakers, holds] = await Promise.all([
       findApplication(deps.db, appId),
       certificatesOf(deps.db, deps.sealer, appId),
+      breakersOf(deps.db, appId),
+      holdsOf(deps.db, appId),
     ])
-    const read = new Map<string, ReadCertificate | Unusable>()
+    const read = new Map<string, Map<string | undefined, ReadCertificate | Unusable>>()
     const byId = new Map<number, ReadCertificate | Unusable>()
     for (const stored of certificates) {
-      const one = readOne(stored, application)
-      read.set(`${stored.channel}:${stored.environment}`, one)
+      const health = { breaker: breakers.get(stored.id), holds: holds.get(stored.id) ?? noHolds }
+      const one = readOne(stored, application, health)
+      if (health.holds.length > 0) holdsById.set(stored.id, health.holds)
+      else holdsById.delete(stored.id)
+      const place = `${stored.channel}:${stored.environment}`
+      const regions = read.get(place) ?? new Map<string | undefined, ReadCertificate | Unusable>()
+      read.set(place, regions.set(stored.region, one))
       byId.set(stored.id, one)
     }
     return {
       applicationName: application?.name ?? '',
       byId: (id) => byId.get(id) ?? removed,
-      serving(channel, environment) {
+      serving(channel, environment, region) {
         const wanted = environmentOf(environment)
+        const ofEnvironment = (name: Environment) => {
+          const regions = read.get(`${channel}:${name}`)
+          return regions && pickRegion(channel, regions, region)
+        }
         const found =
-          read.get(`${channel}:${wanted}`) ??
-          (cardOf(channel).environmentBound ? undefined : read.get(`${channel}:production`))
-        return found ?? { problem: ownReasons.no_certificate(publicName(channel), wanted) }
+          ofEnvironment(wanted) ??
+          (cardOf(channel).environmentBound ? undefined : ofEnvironment('production'))
+        return found ?? { problem: ownReasons.no_certificate(publicName(channel), wanted, region) }
       },
     }
   }
@@ -123,10 +156,12 @@ export function createCertificateCache(deps: {
       owners.set(id, owner)
       return (await applications.get(owner)).byId(id)
     },
+    knownHolds: (id) => holdsById.get(id) ?? noHolds,
     forget: applications.forget,
   }
 }
 
+const noHolds: readonly StoredHold[] = []
 const removed: Unusable = { problem: ownReasons.certificate_removed, removed: true }
 
 /** Returns undefined without a public URL, and for a URL longer than the 128 bytes that vendors accept. */

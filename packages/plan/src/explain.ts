@@ -2,13 +2,15 @@ import type { Database } from '@herald/db/store'
 import { devicesById } from '@herald/db/tasks'
 import { type NewTask, ownReasons, publicName, type Reason, routeOf, type Skipped } from '@herald/domain'
 import type { CertificateCache } from './certificate-cache.ts'
-import { rulesFor } from './rules.ts'
+import { notesOf, rulesFor } from './rules.ts'
 
 export type Explanation = {
   /** Public name of the selected channel; null when there is none. */
   channel: string | null
   reason: Reason
   others: { channel: string; reason: Reason }[]
+  /** About the selected vendor: what it does not carry of the message, refuses or leaves unanswered. English sentences. */
+  notes: string[]
 }
 
 /** Returns the channel that a device would get for a task, and the reasons against the others. Sends nothing. */
@@ -26,11 +28,16 @@ export async function explain(
     ? routeOf(device, rulesFor(task, certificates), skipped)
     : ({ to: 'unreachable', reason: ownReasons.device_unknown } as const)
   const channel = route.to === 'vendor' ? route.channel : route.to === 'unreachable' ? null : 'native'
+  const certificate = route.to === 'vendor' ? certificates.byId(route.status.certificateId!) : undefined
   return {
     channel: channel && publicName(channel),
     reason: route.reason,
     others: skipped
       .filter((other) => other.channel !== channel)
       .map((other) => ({ channel: publicName(other.channel), reason: other.reason })),
+    notes:
+      certificate && 'settings' in certificate
+        ? notesOf(task, certificate, certificates.applicationName, Date.now())
+        : [],
   }
 }

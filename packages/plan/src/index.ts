@@ -9,4 +9,4 @@ export {
 export { type Explanation, explain } from './explain.ts'
 export { enqueue, jobsOf } from './jobs.ts'
 export { planUnwritten } from './plan-unwritten.ts'
-export { classOf, payloadOf, type RoutedTask, rulesFor } from './rules.ts'
+export { availability, classOf, payloadOf, type RoutedTask, rulesFor } from './rules.ts'

@@ -1,4 +1,5 @@
-import { isUnsupported } from '@herald/channels'
+import { isUnsupported, type Task } from '@herald/channels'
+import { shownHealth } from '@herald/db/certificates'
 import type {
   Channel,
   ChannelStatus,
@@ -9,7 +10,7 @@ import type {
   Strategy,
   VendorChannel,
 } from '@herald/domain'
-import { ownReasons, publicName, type Reason } from '@herald/domain'
+import { cardOf, healthWarnings, ownReasons, PATIENCE_SECONDS, publicName, type Reason } from '@herald/domain'
 import type { ApplicationCertificates, ReadCertificate } from './certificate-cache.ts'
 
 /** The parts of a task that determine its routes. */
@@ -35,11 +36,11 @@ export function rulesFor(
     sequence: task.sequence,
     tried: new Set(tried),
     mayStore: task.ttl > 0,
-    statusOf(channel, environment) {
-      const key = `${channel}:${environment}`
+    statusOf(channel, environment, region) {
+      const key = `${channel}:${environment}:${region ?? ''}`
       let status = statuses.get(key)
       if (!status) {
-        status = channelStatus(task, channel, certificates, environment)
+        status = channelStatus(task, channel, certificates, environment, region)
         statuses.set(key, status)
       }
       return status
@@ -52,23 +53,33 @@ function channelStatus(
   channel: VendorChannel,
   certificates: ApplicationCertificates,
   environment: number,
+  region: string | undefined,
 ): ChannelStatus {
-  const certificate = certificates.serving(channel, environment)
-  if ('problem' in certificate) return { unusable: certificate.problem }
+  const certificate = certificates.serving(channel, environment, region)
+  if ('problem' in certificate) {
+    const { problem, sealedId } = certificate
+    return sealedId === undefined ? { unusable: problem } : { certificateId: sealedId, unavailable: problem }
+  }
   const payload = payloadOf(
     { ...task, taskId: task.taskId ?? Number.MAX_SAFE_INTEGER },
     certificate,
     certificates.applicationName,
   )
   if ('unsupported' in payload) return { unusable: payload.unsupported }
-  const { stored } = certificate
-  return {
-    certificateId: stored.id,
-    unavailable:
-      stored.state === 'closed'
-        ? ownReasons.certificate_closed(publicName(channel), stored.lastError)
-        : undefined,
-  }
+  return { certificateId: certificate.stored.id, ...availability(certificate, Date.now()) }
+}
+
+/** Whether a certificate sends at present. */
+export function availability(
+  { stored, breaker }: Pick<ReadCertificate, 'stored' | 'breaker'>,
+  now: number,
+): Pick<ChannelStatus, 'unavailable' | 'resting'> {
+  const name = publicName(stored.channel)
+  if (stored.state === 'closed') return { unavailable: ownReasons.certificate_closed(name, stored) }
+  if (!breaker) return {}
+  // When a probe is due the channel counts as usable, otherwise no device would be routed to it and nothing would be sent as a probe.
+  const isPatient = now - breaker.openedAt < PATIENCE_SECONDS * 1000 || breaker.retryAt <= now
+  return { resting: true, unavailable: isPatient ? undefined : ownReasons.vendor_silent(name, breaker) }
 }
 
 /**
@@ -83,21 +94,52 @@ export function payloadOf(
   const name = publicName(certificate.stored.channel)
   try {
     const payload = certificate.adapter.mapPayload(
-      {
-        taskId: task.taskId,
-        message: task.message,
-        messageClass: classOf(task, certificate),
-        ttl: task.ttl,
-        applicationName,
-        callbackUrl: certificate.callbackUrl,
-        now: Math.floor(Date.now() / 1000),
-      },
+      vendorTask(task, certificate, applicationName),
       certificate.settings,
     )
     if (!isUnsupported(payload)) return { payload }
     return { unsupported: ownReasons.unsupported_by_vendor(name, payload.unsupported) }
   } catch (error) {
     return { unsupported: ownReasons.payload_unbuildable(name, (error as Error).message) }
+  }
+}
+
+/**
+ * English sentences on what a certificate would make of a task: what the vendor does not carry of the message, and what it refuses
+ * or leaves unanswered at present.
+ */
+export function notesOf(
+  task: RoutedTask,
+  certificate: ReadCertificate,
+  applicationName: string,
+  now: number,
+): string[] {
+  const { adapter, settings, stored } = certificate
+  const { holds, ...health } = shownHealth({ ...stored, ...certificate }, now)
+  const named = { ...task, taskId: task.taskId ?? Number.MAX_SAFE_INTEGER }
+  return [
+    ...(adapter.notes?.(vendorTask(named, certificate, applicationName), settings) ?? []),
+    ...healthWarnings(cardOf(stored.channel).title.en, {
+      ...health,
+      holds: holds.filter(({ active }) => active),
+      check_error: null,
+    }),
+  ]
+}
+
+function vendorTask(
+  task: Pick<RoutedTask, 'message' | 'messageClass' | 'ttl'> & { taskId: number },
+  certificate: ReadCertificate,
+  applicationName: string,
+): Task {
+  return {
+    taskId: task.taskId,
+    message: task.message,
+    messageClass: classOf(task, certificate),
+    ttl: task.ttl,
+    applicationName,
+    callbackUrl: certificate.callbackUrl,
+    now: Math.floor(Date.now() / 1000),
   }
 }
 

@@ -15,11 +15,19 @@ beforeAll(async () => {
   database = await testDatabase()
   db = openDatabase(database.url, { max: 5 })
   await ensurePartitions(db)
-  const made = await createApplication(db, { name: 'accepting', packageName: '' })
+  appId = await addApplication('accepting')
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+/** Creates an application with a device on OPPO. */
+async function addApplication(name: string): Promise<string> {
+  const made = await createApplication(db, { name, packageName: '' })
   if (made === 'taken') throw new Error('taken')
-  appId = made.appId
   await saveCertificate(db, sealer, {
-    application: appId,
+    application: made.appId,
     channel: 'oppo',
     environment: 'production',
     name: 'oppo',
@@ -30,15 +38,12 @@ beforeAll(async () => {
     extra: {},
   })
   await db.pool.query(
-    `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', 'p', 'android') RETURNING id)
+    `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', $2, 'android') RETURNING id)
      INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'oppo', $1, 'token' FROM made`,
-    [appId],
+    [made.appId, `p-${name}`],
   )
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+  return made.appId
+}
 
 const open = (through: Database = db, queues: Partial<PushQueues> = {}) =>
   createAcceptor({
@@ -129,11 +134,55 @@ describe('an acceptor', () => {
       return rows.map(({ state }) => state)
     }
     expect(await push()).toEqual(['released'])
-    ahead = 500
+    ahead = 64
     await until(async () => (await push())[0] === 'ready')
     const before = added
     expect(await push()).toEqual(['ready'])
     expect(added).toBe(before)
+    await acceptor.close()
+  })
+
+  it('leaves the pushes of a busy application to the feeder while a few jobs wait, not those of others', async () => {
+    // Time stands still, so that no push is due to the time that the spec takes.
+    jest.spyOn(performance, 'now').mockReturnValue(performance.now())
+    const acceptor = open(db, { ahead: async () => 4 })
+    const pushTo = (app: string) =>
+      acceptor.accept(task({ appId: app, strategy: 'ospush_only', sequence: ['oppo'] }))
+    const statesOf = async (tasks: { taskId: number }[]) =>
+      (
+        await db.pool.query<{ state: string }>(
+          'SELECT state FROM batch WHERE task_id = ANY($1) ORDER BY task_id',
+          [tasks.map(({ taskId }) => taskId)],
+        )
+      ).rows.map(({ state }) => state)
+    const other = await addApplication('quiet')
+    const flood = await Promise.all(Array.from({ length: 400 }, () => pushTo(appId)))
+    const states = await statesOf(flood)
+    expect(states.filter((state) => state === 'released').length).toBeGreaterThan(0)
+    expect(states.filter((state) => state === 'ready').length).toBeGreaterThanOrEqual(200)
+    expect(await statesOf([await pushTo(appId)])).toEqual(['ready'])
+    expect(await statesOf([await pushTo(other)])).toEqual(['released'])
+    await acceptor.close()
+    jest.restoreAllMocks()
+  })
+
+  it('commits the request of an application with the next group, however many of another wait', async () => {
+    const groups: string[][] = []
+    const query = (statement: { name: string; text: string; values?: unknown[] }) => {
+      if (statement.name === 'accept')
+        groups.push(JSON.parse(String(statement.values?.[0])).map(({ app_id }: { app_id: string }) => app_id))
+      return db.pool.query(statement)
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const other = await addApplication('patient')
+    const flood = Array.from({ length: 1000 }, () => acceptor.accept(task()))
+    await until(() => groups.length > 0)
+    const before = groups.length
+    await acceptor.accept(task({ appId: other }))
+    // Groups that were in progress, and the one that was being collected.
+    expect(groups.findIndex((group) => group.includes(other)) - before).toBeLessThanOrEqual(3)
+    await Promise.all(flood)
+    expect(groups.length).toBeGreaterThan(10)
     await acceptor.close()
   })
 
@@ -156,6 +205,60 @@ describe('an acceptor', () => {
       [task(), task({ requestId: '\u0000' }), task()].map(acceptor.accept),
     )
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    await acceptor.close()
+  })
+
+  it('finds the request that Postgres rejects by halves', async () => {
+    let statements = 0
+    const query = (statement: { name: string; text: string }) => {
+      if (statement.name === 'accept') statements++
+      return db.pool.query(statement)
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const answers = await Promise.allSettled(
+      Array.from({ length: 64 }, (_, i) => acceptor.accept(task(i === 40 ? { requestId: '\u0000' } : {}))),
+    )
+    expect(answers.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([40])
+    // 64, 32, 16, 8, 4, 2 and 1 requests, each with its other half.
+    expect(statements).toBeLessThanOrEqual(1 + 2 * 6 + 1)
+    await acceptor.close()
+  })
+
+  it.each([
+    ['read-only', '25006'],
+    ['a full disk', '53100'],
+    ['out of memory', '53200'],
+    ['a cancelled statement', '57014'],
+  ])('asks a server in trouble once per group: %s', async (_, code) => {
+    let statements = 0
+    const query = (statement: { name: string; text: string }) => {
+      if (statement.name !== 'accept') return db.pool.query(statement)
+      statements++
+      return Promise.reject(Object.assign(new Error('refused'), { code }))
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const answers = await Promise.allSettled(Array.from({ length: 64 }, () => acceptor.accept(task())))
+    expect(answers.every(({ status }) => status === 'rejected')).toBe(true)
+    expect(statements).toBeLessThanOrEqual(3)
+    await acceptor.close()
+  })
+
+  it('refuses the application with the most requests first', async () => {
+    const written = Promise.withResolvers<void>()
+    const query = async (statement: { name: string; text: string }) => {
+      if (statement.name === 'accept') await written.promise
+      return db.pool.query(statement)
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const apps = [appId, await addApplication('second')]
+    const flood = apps.flatMap((app) =>
+      Array.from({ length: 4_000 }, () => acceptor.accept(task({ appId: app })).catch((error) => error)),
+    )
+    const other = await addApplication('third')
+    const answers = Array.from({ length: 100 }, () => acceptor.accept(task({ appId: other })))
+    written.resolve()
+    expect((await Promise.all(answers)).every(({ fresh }) => fresh)).toBe(true)
+    expect((await Promise.all(flood)).some((answer) => answer instanceof AcceptorFull)).toBe(true)
     await acceptor.close()
   })
 

@@ -1,9 +1,17 @@
-import { recordCertificateError, removeCertificate, saveCertificate } from '@herald/db/certificates'
+import {
+  clearHolds,
+  closeBreaker,
+  openBreaker,
+  recordFailedCheck,
+  removeCertificate,
+  saveCertificate,
+  storeHold,
+} from '@herald/db/certificates'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import { stubChannel, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { createCertificateCache } from '../src/index.ts'
+import { createCertificateCache, type ReadCertificate } from '../src/index.ts'
 
 let database: TestDatabase
 let db: Database
@@ -61,10 +69,105 @@ describe('the certificate cache', () => {
 
     await save('second')
     await until(async () => (await stored()).name === 'second')
-    await recordCertificateError(db, id, 'refused')
-    await until(async () => (await stored()).lastError === 'refused')
-    await removeCertificate(db, place)
+    await recordFailedCheck(db, await stored(), { problem: 'refused', refused: true })
+    await until(async () => (await stored()).checkError === 'refused')
+    const read = async () => (await cache.byId(id)) as ReadCertificate
+    await openBreaker(db, { certificateId: id, code: 'c', text: 'silent', pauses: [60], claimedAt: 0 })
+    await until(async () => (await read()).breaker?.text === 'silent')
+    await closeBreaker(db, id)
+    await until(async () => !(await read()).breaker)
+    const hold = {
+      scope: 'class service',
+      kind: 'rejected' as const,
+      code: 'c',
+      text: 'no right',
+      until: Date.now(),
+    }
+    await storeHold(db, id, hold)
+    await until(async () => (await read()).holds[0]?.scope === 'class service')
+    expect(cache.knownHolds(id)).toMatchObject([hold])
+    await clearHolds(db, id)
+    await until(async () => (await read()).holds.length === 0)
+    expect(cache.knownHolds(id)).toEqual([])
+    await removeCertificate(db, sealer, place)
     await until(async () => 'problem' in (await cache.byId(id)))
     clock.mockRestore()
+  })
+
+  it('treats a certificate that no key opens as unusable, and serves the others', async () => {
+    const [ours, lost] = [createSealer(Buffer.alloc(32)), createSealer(Buffer.alloc(32, 1))]
+    const save = (channel: 'oppo' | 'vivo', sealer: typeof ours) =>
+      saveCertificate(db, sealer, {
+        application,
+        channel,
+        environment: 'production',
+        name: channel,
+        appId: 'a',
+        appKey: 'k',
+        appSecret: 's',
+        certificate: '',
+        extra: {},
+      })
+    const broken = await save('oppo', lost)
+    const good = await save('vivo', ours)
+    const adapters = {
+      oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }),
+      vivo: stubChannel('vivo', { url: 'http://127.0.0.1:1' }),
+    }
+    const cache = createCertificateCache({ db, sealer: ours, adapters })
+    const certificates = await cache.of(application)
+    expect(certificates.serving('vivo', 1)).toMatchObject({ stored: { id: good.id, appSecret: 's' } })
+    expect(certificates.serving('oppo', 1)).toMatchObject({
+      problem: { text: expect.stringContaining('HERALD_MASTER_KEY is not the key') },
+    })
+    expect(await cache.byId(good.id)).toMatchObject({ stored: { id: good.id } })
+    expect(await cache.byId(broken.id)).toMatchObject({ sealedId: broken.id })
+  })
+
+  it('picks the certificate of the binding’s region', async () => {
+    const sealer = createSealer(Buffer.alloc(32))
+    const made = await createApplication(db, { name: 'regions', packageName: '' })
+    if (made === 'taken') throw new Error('taken')
+    const save = (channel: 'oppo' | 'meizu', region: string, environment: 'production' | 'development') =>
+      saveCertificate(db, sealer, {
+        application: made.appId,
+        channel,
+        environment,
+        name: '',
+        appId: 'a',
+        appKey: 'k',
+        appSecret: 's',
+        certificate: '',
+        extra: { region },
+      })
+    const oppo = await save('oppo', 'cn', 'production')
+    const mainland = await save('meizu', 'cn', 'production')
+    const overseas = await save('meizu', 'intl', 'production')
+    const test = await save('meizu', 'cn', 'development')
+    const adapters = {
+      oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }),
+      meizu: stubChannel('meizu', { url: 'http://127.0.0.1:1' }),
+    }
+    const cache = createCertificateCache({ db, sealer, adapters })
+    const { serving } = await cache.of(made.appId)
+    const idOf = (found: ReturnType<typeof serving>) => ('stored' in found ? found.stored.id : found.problem)
+    expect(idOf(serving('meizu', 1))).toBe(mainland.id)
+    expect(idOf(serving('meizu', 1, 'intl'))).toBe(overseas.id)
+    expect(idOf(serving('meizu', 0))).toBe(test.id)
+    // There is none for development: the one for production sends, if it is of the region.
+    expect(idOf(serving('meizu', 0, 'intl'))).toBe(overseas.id)
+    expect(idOf(serving('oppo', 1, 'intl'))).toBe(oppo.id)
+    await removeCertificate(db, sealer, {
+      application: made.appId,
+      channel: 'meizu',
+      environment: 'production',
+      region: 'intl',
+    })
+    cache.forget(made.appId)
+    const left = await cache.of(made.appId)
+    expect(idOf(left.serving('meizu', 1, 'intl'))).toEqual({
+      code: 'herald.no_certificate',
+      text: 'flyme has no production certificate for the region intl',
+    })
   })
 })

@@ -11,6 +11,8 @@ const batch = (change: Partial<ReleasedBatch> = {}): ReleasedBatch => ({
   node: null,
   lane: 'high',
   size: 1,
+  lost: 0,
+  releasedAt: 0,
   ...change,
 })
 const sizes = (released: ReleasedBatch[]) => jobsOf(released).map(({ batches }) => batches.length)
@@ -30,9 +32,27 @@ describe('jobs', () => {
     expect(jobsOf([batch({ ...native, node: 'a' }), batch({ ...native, node: 'b' })])).toHaveLength(2)
   })
 
-  it('contain at most a thousand recipients and two hundred batches', () => {
+  it('contain at most a thousand recipients and 64 batches', () => {
     expect(sizes([batch({ size: 600 }), batch({ size: 400 }), batch({ size: 1 })])).toEqual([2, 1])
-    expect(sizes(Array.from({ length: 201 }, () => batch()))).toEqual([200, 1])
+    expect(sizes(Array.from({ length: 65 }, () => batch()))).toEqual([64, 1])
+  })
+
+  it('contain one batch if its last lease ended without a settle', () => {
+    const lost = batch({ lost: 1 })
+    const jobs = jobsOf([batch(), lost, batch(), batch({ lost: 2 }), batch()])
+    expect(jobs.map(({ batches }) => batches.length)).toEqual([3, 1, 1])
+    expect(jobs[1]!.batches).toEqual([{ taskId: lost.taskId, id: lost.id }])
+  })
+
+  it('go to the queue of their channel and lane', () => {
+    expect(jobsOf([batch(), batch({ lane: 'normal' })]).map(({ queue }) => queue)).toEqual([
+      'push-fcm',
+      'push-fcm-normal',
+    ])
+  })
+
+  it('have the time of the batch that was released first', () => {
+    expect(jobsOf([batch({ releasedAt: 7 }), batch({ releasedAt: 5 })])).toMatchObject([{ releasedAt: 5 }])
   })
 
   it('contain the certificate and every batch once', () => {

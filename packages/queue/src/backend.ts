@@ -9,6 +9,8 @@ export type Backend = {
   kind: 'redis' | 'postgres'
   /** Does not wait for the server; an unreachable one fails the later calls, within the caller's limit. */
   openQueue(name: string): BullQueue
+  /** The timestamp of the job that waits longest; undefined if none waits. */
+  oldestWaiting(queue: BullQueue): Promise<number | undefined>
   openWorker(name: string, options: { concurrency: number }, process: Processor): BullWorker
   /** Rejects when the server does not answer. */
   ping(): Promise<unknown>

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
+import { connectSession } from '@herald/postgres'
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, SchemaMigrationRequiredError } from 'bullmq'
 import { Cluster, type Redis } from 'ioredis'
-import pg from 'pg'
 import { answerWithin } from './errors.ts'
 import { parseQueueUrl, type RedisAddress } from './queue-url.ts'
 import { type Client, connect } from './redis-backend.ts'
@@ -84,10 +84,8 @@ function addressOf({ options, stream }: Redis): string {
 }
 
 async function examinePostgres(url: string): Promise<QueueFacts> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => {})
+  const client = await connectSession({ connectionString: url, connectionTimeoutMillis: 5_000 })
   try {
-    await client.connect()
     const { rows } = await client.query(`SELECT current_setting('server_version') AS version`)
     const schema = await assertSchemaCompatibility(client).then(
       (version) => (version < LATEST_SCHEMA_VERSION ? 'old' : 'ready') as 'old' | 'ready',

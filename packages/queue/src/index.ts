@@ -1,6 +1,6 @@
 export { examineQueue, type QueueFacts, type RedisNode } from './checkup.ts'
 export { QueueUnavailable, QueueUrlError } from './errors.ts'
-export { nativeQueue, pushQueue, type QueueName } from './names.ts'
+export { nativeQueue, pushQueue, pushQueues, type QueueName } from './names.ts'
 export { openQueues, type PushQueues } from './open-queue.ts'
 export { queryConnections } from './postgres-backend.ts'
 export type { PushJob } from './push-job.ts'

@@ -8,6 +8,7 @@ import type { QueueLog } from './log.ts'
 import type { QueueName } from './names.ts'
 import { openPostgres } from './postgres-backend.ts'
 import { encodePushJob, type PushJob } from './push-job.ts'
+import { createQueueHandles } from './queue-handles.ts'
 import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
 import { openRedis } from './redis-backend.ts'
@@ -20,16 +21,25 @@ export type QueueCounts = {
   paused: boolean
 }
 
+export type AddOptions = {
+  /** In a queue of both lanes, that of a gateway: jobs of the normal lane run after all of the high lane (default high). */
+  lane?: Lane
+  /** When Postgres released the batches, in milliseconds by its clock (default: now, by the clock of this process). */
+  releasedAt?: number
+}
+
 /** One per process: it owns the connections that all queues and workers share. */
 export type PushQueues = {
   kind: Backend['kind']
   /** Resolves when the job is stored. Throws QueueUnavailable within the limit; the job may still be stored later. */
-  add(queue: QueueName, job: PushJob, options?: { lane?: Lane }): Promise<void>
+  add(queue: QueueName, job: PushJob, options?: AddOptions): Promise<void>
   work(queue: QueueName, options: WorkOptions, handler: PushHandler): QueueWorker
   /** Number of waiting jobs. */
   depth(queue: QueueName): Promise<number>
-  /** Number of waiting jobs in the high lane: those that run before a new one. */
+  /** Number of waiting jobs that run before a new one of the high lane. */
   ahead(queue: QueueName): Promise<number>
+  /** `releasedAt` of the job that waits longest; undefined if none waits. */
+  oldestWaiting(queue: QueueName): Promise<number | undefined>
   counts(queue: QueueName): Promise<QueueCounts>
   /** Throws QueueUnavailable when the server does not answer within the limit. */
   ping(): Promise<void>
@@ -54,26 +64,24 @@ export async function openQueues(options: {
   const backend = await (address.kind === 'redis'
     ? openRedis(address, log, limitMs)
     : openPostgres(address.url, log))
-  const opened = new Map<QueueName, { queue: BullQueue; add: (job: StoredJob) => Promise<void> }>()
+  const handles = createQueueHandles({
+    open: openHandle,
+    close: ({ queue }) => void queue.close().catch(() => {}),
+  })
   const workers = new Set<QueueWorker>()
   const closingWorkers = new Set<Promise<void>>()
   const nextId = createIds()
   let closing: Promise<void> | undefined
 
-  function open(name: QueueName) {
-    let entry = opened.get(name)
-    if (!entry) {
-      const queue = backend.openQueue(name)
-      const store = (jobs: StoredJob[]) =>
-        jobs[0] && jobs.length === 1 ? addOne(queue, jobs[0]) : queue.addBulk(jobs)
-      entry = { queue, add: createJobWriter({ label: `the queue ${name}`, limitMs, store }) }
-      opened.set(name, entry)
-    }
-    return entry
+  function openHandle(name: string) {
+    const queue = backend.openQueue(name)
+    const store = (jobs: StoredJob[]) =>
+      jobs[0] && jobs.length === 1 ? addOne(queue, jobs[0]) : queue.addBulk(jobs)
+    return { queue, add: createJobWriter<StoredJob>({ label: `the queue ${name}`, limitMs, store }) }
   }
 
   const ask = <T>(name: QueueName, question: (queue: BullQueue) => Promise<T>) =>
-    answerWithin(limitMs, `the queue ${name}`, question(open(name).queue))
+    answerWithin(limitMs, `the queue ${name}`, question(handles.get(name).queue))
 
   async function counts(name: QueueName): Promise<QueueCounts> {
     const [found, paused] = await ask(name, (queue) =>
@@ -90,23 +98,30 @@ export async function openQueues(options: {
 
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.drain()))
-    await Promise.all([...opened.values()].map(({ queue }) => queue.close().catch(() => {})))
+    await Promise.all(handles.takeAll().map(({ queue }) => queue.close().catch(() => {})))
     await backend.close()
     await answerWithin(5_000, 'the queue', Promise.all(closingWorkers)).catch(() => {})
   }
 
   return {
     kind: backend.kind,
-    add: async (name, job, { lane = 'high' } = {}) =>
-      open(name).add({
+    add: async (name, job, { lane = 'high', releasedAt } = {}) =>
+      handles.get(name).add({
         name: 'push',
         data: encodePushJob(job),
-        opts: { jobId: nextId(), attempts: 1, stackTraceLimit: 0, ...(lane === 'normal' && { priority: 1 }) },
+        opts: {
+          jobId: nextId(),
+          attempts: 1,
+          stackTraceLimit: 0,
+          // BullMQ stores whole milliseconds.
+          ...(releasedAt !== undefined && { timestamp: Math.floor(releasedAt) }),
+          ...(lane === 'normal' && { priority: 1 }),
+        },
       }),
     work: (name, workOptions, handler) => {
       const worker: QueueWorker = startWorker({
         backend,
-        queue: open(name).queue,
+        queue: handles.pin(name).queue,
         waiting: async () => {
           const { waiting, paused } = await counts(name)
           return paused ? 0 : waiting
@@ -116,6 +131,7 @@ export async function openQueues(options: {
         handler,
         onDrained: (closingWorker) => {
           workers.delete(worker)
+          handles.unpin(name)
           closingWorkers.add(closingWorker)
           void closingWorker.finally(() => closingWorkers.delete(closingWorker))
         },
@@ -125,21 +141,22 @@ export async function openQueues(options: {
     },
     depth: async (name) => (await counts(name)).waiting,
     ahead: (name) => ask(name, (queue) => queue.getWaitingCount()),
+    oldestWaiting: (name) => ask(name, (queue) => backend.oldestWaiting(queue)),
     counts,
     ping: async () => {
       await answerWithin(limitMs, 'the queue', backend.ping())
     },
     remove: async (name) => {
       await ask(name, (queue) => queue.obliterate({ force: true }))
-      await opened.get(name)?.queue.close()
-      opened.delete(name)
+      await handles.take(name)?.queue.close()
     },
     forget: async (name) => {
-      const entry = opened.get(name)
-      opened.delete(name)
-      await entry?.queue.close().catch(() => {})
+      await handles
+        .take(name)
+        ?.queue.close()
+        .catch(() => {})
     },
-    bullQueues: (names) => names.map((name) => open(name).queue),
+    bullQueues: (names) => names.map((name) => handles.pin(name).queue),
     close: () => {
       closing ??= close()
       return closing
@@ -153,7 +170,7 @@ const countedStates = ['wait', 'paused', 'prioritized', 'active', 'completed', '
 type StoredJob = {
   name: string
   data: unknown
-  opts: { jobId: string; attempts: 1; stackTraceLimit: 0; priority?: number }
+  opts: { jobId: string; attempts: 1; stackTraceLimit: 0; timestamp?: number; priority?: number }
 }
 
 /** On Postgres a bulk add builds temporary tables, which is slow for one job. */

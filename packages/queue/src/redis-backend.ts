@@ -63,6 +63,13 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
+    oldestWaiting: async (queue) => {
+      // The release before this one put the normal lane into the prioritized jobs of the same queue.
+      const states = ['waiting', 'prioritized'] as const
+      const first = await Promise.all(states.map((state) => queue.getJobs(state, 0, 0, true)))
+      const times = first.flat().map(({ timestamp }) => timestamp)
+      return times.length > 0 ? Math.min(...times) : undefined
+    },
     openWorker: (name, { concurrency }, process) => {
       workers ??= trackDuplicates(
         working().on('error', () => {}),

@@ -43,6 +43,18 @@ export const counters = {
     help: 'Jobs that ended with an error; their batches are retried when the lease expires.',
     labels: ['channel'],
   },
+  herald_certificates_closed_total: {
+    help: 'Certificates closed because the vendor refused their credentials, and a check confirmed it.',
+    labels: ['channel'],
+  },
+  herald_certificates_reopened_total: {
+    help: 'Closed certificates opened again: the vendor accepted a probe (herald), or a person checked or saved them (person).',
+    labels: ['channel', 'by'],
+  },
+  herald_breakers_opened_total: {
+    help: 'Breakers opened because the vendor did not answer the requests of a certificate.',
+    labels: ['channel'],
+  },
   herald_rounds_failed_total: {
     help: 'Failed rounds of the planner, which are repeated.',
     labels: ['cause'],
@@ -75,7 +87,10 @@ export const gauges = {
     help: 'Age of the oldest sendable batch that no worker has claimed.',
     labels: ['channel'],
   },
-  herald_queue_jobs: { help: 'Jobs in the queue: waiting, active.', labels: ['channel', 'state'] },
+  herald_queue_jobs: {
+    help: 'Jobs in the queues of both lanes: waiting, active.',
+    labels: ['channel', 'state'],
+  },
   herald_tasks_open: {
     help: 'Tasks that are due, planning or sending; counted up to 10000.',
     labels: ['state'],
@@ -87,6 +102,14 @@ export const gauges = {
   herald_certificates: {
     help: 'Certificates by state: open, closed, suspect.',
     labels: ['channel', 'state'],
+  },
+  herald_breakers_open: {
+    help: 'Certificates whose breaker is open: the vendor does not answer, and one batch at a time is tried.',
+    labels: ['channel'],
+  },
+  herald_certificate_holds: {
+    help: 'Parts of certificates (a class, a topic, a notification channel) that the vendor refuses (rejected) or whose quota is used up (quota).',
+    labels: ['channel', 'kind'],
   },
   herald_certificate_expiry_seconds: {
     help: 'Time until the first certificate of a channel expires.',

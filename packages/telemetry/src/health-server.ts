@@ -5,6 +5,8 @@ import type { Registry } from './registry.ts'
 export type HealthDeps = {
   /** Names of the parts that are not ready; an empty list means ready. */
   waiting: () => string[] | Promise<string[]>
+  /** Seconds since the last round of each loop; undefined for a program without loops. */
+  rounds?: () => Record<string, number> | undefined
   registry: Registry
 }
 
@@ -22,7 +24,12 @@ export async function handleHealth(
       return true
     case '/readyz': {
       const waiting = await deps.waiting()
-      send(response, waiting.length === 0 ? 200 : 503, { ready: waiting.length === 0, waiting })
+      // JSON leaves out what is undefined.
+      send(response, waiting.length === 0 ? 200 : 503, {
+        ready: waiting.length === 0,
+        waiting,
+        rounds: deps.rounds?.(),
+      })
       return true
     }
     case '/metrics': {

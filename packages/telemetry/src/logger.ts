@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { redact, redactLine } from './redact.ts'
+import { stderrWriter } from './stderr-writer.ts'
 
 export type { Logger } from 'pino'
 
@@ -26,7 +27,7 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
       hooks: { streamWrite: redactLine },
       serializers: { err: serializeError, error: serializeError },
     },
-    destination ?? pino.destination({ fd: 2, sync: true }),
+    destination ?? stderrWriter(),
   )
   // pino does not redact the fields of a child logger. Children inherit this method, so their children are covered too.
   const { child } = logger

@@ -1,7 +1,14 @@
-import type { ChannelAdapter } from '@herald/channels'
+import type { ChannelAdapter, Limits } from '@herald/channels'
 import { returnQuota, takePermits } from '@herald/db/certificates'
 import { type Database, retrying } from '@herald/db/store'
-import { type MessageClass, ownReasons, type RecipientResult } from '@herald/domain'
+import { countDaily, uncountDaily } from '@herald/db/tasks'
+import {
+  letters,
+  type MessageClass,
+  ownReasons,
+  type RecipientResult,
+  type VendorChannel,
+} from '@herald/domain'
 import { classOf, type ReadCertificate } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
 import { closedUntil } from './hours.ts'
@@ -18,13 +25,15 @@ export async function askGovernor(
   for (const [messageClass, some] of byClass(attempts, certificate)) {
     const limits = adapter.limits(settings, messageClass)
     const until = closedUntil(limits, Date.now())
-    const devices = some.reduce((sum, { targets }) => sum + targets.length, 0)
     if (until !== undefined) {
+      metrics?.deferred(adapter.name, 'hours', countTargets(some))
       for (const attempt of some)
         refuse(attempt, 0, { kind: 'quota', reason: ownReasons.outside_hours, until })
-      metrics?.deferred(adapter.name, 'hours', devices)
       continue
     }
+    await countPerDevice(db, some, adapter.name, limits)
+    const devices = countTargets(some)
+    if (devices === 0) continue
     const want = { requests: requestsOf(some, adapter), devices }
     const { granted, limitedBy, wait } = await retrying(() =>
       takePermits(db, stored.id, messageClass, want, limits),
@@ -47,8 +56,62 @@ export async function askGovernor(
 }
 
 /**
+ * Counts the message for each device where the vendor drops what exceeds a number per device and day. A device that has had them
+ * moves to its next channel. After a lost reply the statement counts nothing again and refuses nobody, so such a device may be
+ * sent to.
+ */
+async function countPerDevice(
+  db: Database,
+  attempts: Attempt[],
+  channel: VendorChannel,
+  { perDevicePerDay, timeZone }: Limits,
+): Promise<void> {
+  if (perDevicePerDay === undefined) return
+  const batches = attempts.map(({ batch, targets }) => ({
+    taskId: batch.taskId,
+    id: batch.id,
+    version: batch.version,
+    devices: targets.map(({ recipient }) => recipient.deviceId),
+  }))
+  const refused = await retrying(() => countDaily(db, channel, batches, perDevicePerDay, timeZone))
+  const result: RecipientResult = {
+    kind: 'rejected',
+    reason: ownReasons.device_daily_limit(perDevicePerDay),
+  }
+  for (const [at, devices] of refused) {
+    const attempt = attempts[at]!
+    for (const { index, recipient } of attempt.targets)
+      if (devices.has(recipient.deviceId)) attempt.results.set(index, result)
+    attempt.targets = attempt.targets.filter(({ index }) => !attempt.results.has(index))
+  }
+}
+
+/** Takes back the counts of devices that left this channel without having been sent to. To be called after the settle. */
+export async function uncountUnsent(
+  db: Database,
+  attempts: Attempt[],
+  certificate: ReadCertificate,
+): Promise<void> {
+  const { adapter, settings } = certificate
+  const batches = attempts.flatMap(({ batch, targets, task }) => {
+    const { perDevicePerDay } = adapter.limits(settings, countedClass(task, certificate))
+    if (perDevicePerDay === undefined) return []
+    const devices = targets.flatMap(({ index, recipient }) =>
+      isCounted(batch.status[index]) ? [] : [recipient.deviceId],
+    )
+    return devices.length > 0 ? [{ taskId: batch.taskId, id: batch.id, devices }] : []
+  })
+  if (batches.length > 0) await uncountDaily(db, adapter.name, batches)
+}
+
+/** Pending recipients stay counted: the next attempt does not count them again. */
+function isCounted(letter: string | undefined): boolean {
+  return letter === letters.sent || letter === letters.pending
+}
+
+/**
  * Returns the quota of targets that the vendor did not take. Without this, the retries of a vendor that is down for minutes use
- * up the daily quota. If the process dies first, that quota is lost until the next day.
+ * up the daily quota and are shown as usage. If the process dies first, that quota is lost until the next day.
  */
 export async function returnUnused(
   db: Database,
@@ -57,33 +120,38 @@ export async function returnUnused(
 ): Promise<void> {
   const { adapter, settings, stored } = certificate
   for (const [messageClass, some] of byClass(attempts, certificate)) {
-    const { dailyQuota, timeZone } = adapter.limits(settings, messageClass)
     const unused = some.reduce((sum, attempt) => sum + countUnsent(attempt), 0)
-    if (dailyQuota !== undefined && unused > 0)
-      await returnQuota(db, stored.id, messageClass, unused, timeZone)
+    if (unused === 0) continue
+    const { timeZone } = adapter.limits(settings, messageClass)
+    await returnQuota(db, stored.id, messageClass, unused, timeZone)
   }
 }
 
-const unsent = new Set(['throttled', 'unavailable', 'quota', 'deferred'])
-
 function countUnsent({ targets, results }: Attempt): number {
-  return targets.filter(({ index }) => unsent.has(results.get(index)?.kind ?? '')).length
+  return targets.filter(({ index }) => results.get(index)?.kind !== 'accepted').length
+}
+
+function countTargets(attempts: Attempt[]): number {
+  return attempts.reduce((sum, { targets }) => sum + targets.length, 0)
 }
 
 function byClass(attempts: Attempt[], certificate: ReadCertificate): Map<MessageClass, Attempt[]> {
-  const { adapter, settings } = certificate
   const groups = new Map<MessageClass, Attempt[]>()
   for (const attempt of attempts) {
     if (attempt.targets.length === 0) continue
-    const { message } = attempt.task
-    const ofTask = classOf(attempt.task, certificate)
-    // The vendor's fields of the message can select its limit, whatever the class of the task is.
-    const messageClass = adapter.classOf?.({ message, messageClass: ofTask }, settings) ?? ofTask
+    const messageClass = countedClass(attempt.task, certificate)
     const group = groups.get(messageClass)
     if (group) group.push(attempt)
     else groups.set(messageClass, [attempt])
   }
   return groups
+}
+
+/** The vendor's fields of the message can select its limit, whatever the class of the task is. */
+function countedClass(task: Attempt['task'], certificate: ReadCertificate): MessageClass {
+  const { adapter, settings } = certificate
+  const ofTask = classOf(task, certificate)
+  return adapter.classOf?.({ message: task.message, messageClass: ofTask }, settings) ?? ofTask
 }
 
 function refuse(attempt: Attempt, from: number, result: RecipientResult): void {

@@ -1,6 +1,6 @@
 import type { Recipient } from '@herald/channels'
 import type { ClaimedBatch, PlannedTask } from '@herald/db/tasks'
-import { letters, type Outcome, type RecipientResult } from '@herald/domain'
+import { letters, type RecipientResult } from '@herald/domain'
 
 /** One claimed batch while it is sent. Each recipient gets one result, by its index in the batch. */
 export type Attempt = {
@@ -18,9 +18,9 @@ export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId:
 }
 
 /** Gives every recipient without a result the same one. */
-export function setRemaining({ batch, results }: Attempt, outcome: Outcome): void {
+export function setRemaining({ batch, results }: Attempt, result: RecipientResult): void {
   forPending(batch, (index) => {
-    if (!results.has(index)) results.set(index, outcome)
+    if (!results.has(index)) results.set(index, result)
   })
 }
 

@@ -12,6 +12,13 @@ export type Leases = {
   end(): void
 }
 
+const abortOf = new WeakMap<ClaimedBatch, AbortController>()
+
+/** Ends the sending of a batch whose settle found that another worker has it by now. */
+export function loseLease(batch: ClaimedBatch): void {
+  abortOf.get(batch)?.abort(new Error('the lease was lost'))
+}
+
 /**
  * Renews the leases of claimed batches while they are sent. A batch whose lease is lost, or was not renewed for TRUSTED_MS, is
  * aborted, because another worker may be sending it. `renewedAt` is the `performance.now()` at which the claim was requested;
@@ -23,7 +30,7 @@ export function keepLeases(
   renewedAt: number,
   isWriting: (batch: ClaimedBatch) => boolean,
 ): Leases {
-  const aborts = new Map(batches.map((batch) => [batchName(batch.taskId, batch.id), new AbortController()]))
+  for (const batch of batches) abortOf.set(batch, new AbortController())
   let lastRenewal = renewedAt
   let renewing = false
 
@@ -35,10 +42,9 @@ export function keepLeases(
       const alive = await renewLeases(db, batches, LEASE_SECONDS)
       lastRenewal = askedAt
       for (const { batch, version } of asked) {
-        const name = batchName(batch.taskId, batch.id)
         // A concurrent settle has raised the version, or is about to: the next round uses the new one.
-        if (!alive.has(name) && batch.version === version && !isWriting(batch))
-          aborts.get(name)!.abort(new Error('the lease was lost'))
+        if (!alive.has(batchName(batch.taskId, batch.id)) && batch.version === version && !isWriting(batch))
+          loseLease(batch)
       }
     } catch {
       // The next round tries again; `abortExpired` ends the batches if none succeeds.
@@ -49,17 +55,27 @@ export function keepLeases(
   // Compares clocks instead of waiting for a reply: a frozen process or a hanging statement gets none in time.
   const abortExpired = () => {
     if (performance.now() - lastRenewal < TRUSTED_MS) return
-    for (const abort of aborts.values()) abort.abort(new Error('the lease could not be renewed'))
+    for (const batch of batches) abortOf.get(batch)!.abort(new Error('the lease could not be renewed'))
   }
-  const timer = setInterval(() => {
+  // A timer of its own, because the rounds of renewals would notice it up to RENEW_EVERY_MS later, after the lease has ended.
+  let expiry: NodeJS.Timeout
+  const watchExpiry = () => {
     abortExpired()
+    const left = lastRenewal + TRUSTED_MS - performance.now()
+    if (left > 0) expiry = setTimeout(watchExpiry, Math.ceil(left))
+  }
+  watchExpiry()
+  const timer = setInterval(() => {
     if (!renewing) renew()
   }, RENEW_EVERY_MS)
   return {
     signalOf(batch) {
       abortExpired()
-      return aborts.get(batchName(batch.taskId, batch.id))!.signal
+      return abortOf.get(batch)!.signal
     },
-    end: () => clearInterval(timer),
+    end() {
+      clearInterval(timer)
+      clearTimeout(expiry)
+    },
   }
 }

@@ -19,10 +19,17 @@ export async function loadTargets(
     deps.certificates.of(stored.application),
     acknowledgedOf(deps.db, attempts),
   ])
-  const served = [0, 1].map((environment) => {
-    const found = application.serving(adapter.name, environment)
+  const serves = (environment: number, region: string | undefined) => {
+    const found = application.serving(adapter.name, environment, region)
     return 'stored' in found && found.stored.id === stored.id
-  })
+  }
+  // By region, then by environment: asked once for all bindings that have both in common.
+  const served = new Map<string | undefined, readonly boolean[]>()
+  const servedOf = (region: string | undefined) => {
+    const known = served.get(region) ?? [0, 1].map((environment) => serves(environment, region))
+    served.set(region, known)
+    return known
+  }
   for (const { batch, results, targets } of attempts) {
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
@@ -31,8 +38,10 @@ export async function loadTargets(
       else if (!binding) results.set(index, { kind: 'rejected', reason: ownReasons.token_removed })
       else if (binding.movedAt !== undefined && binding.movedAt > batch.plannedAt)
         results.set(index, { kind: 'ownerChanged' })
-      else if (!served[binding.environment]) {
-        results.set(index, { kind: 'rejected', reason: ownReasons.environment_changed })
+      else if (!servedOf(binding.region)[binding.environment]) {
+        const isOtherRegion = servedOf(stored.region)[binding.environment]
+        const reason = isOtherRegion ? ownReasons.region_changed : ownReasons.environment_changed
+        results.set(index, { kind: 'rejected', reason })
       } else {
         const { token, bundleId, harmony } = binding
         targets.push({

@@ -18,6 +18,8 @@ export type WorkerMetrics = {
   called(channel: Channel, seconds: number): void
   settleRepeated(channel: Channel): void
   leaseLost(channel: Channel): void
+  certificateClosed(channel: Channel): void
+  breakerOpened(channel: Channel): void
   timed(channel: Channel, work: () => Promise<void>): Promise<void>
 }
 
@@ -28,6 +30,8 @@ export function createMetrics(registry: Registry): WorkerMetrics {
   const retries = counter(registry, 'herald_settle_retries_total')
   const lost = counter(registry, 'herald_leases_lost_total')
   const failed = counter(registry, 'herald_jobs_failed_total')
+  const closed = counter(registry, 'herald_certificates_closed_total')
+  const breakers = counter(registry, 'herald_breakers_opened_total')
   const firstCalls = histogram(registry, 'herald_notify_to_vendor_seconds')
   const calls = histogram(registry, 'herald_vendor_call_seconds')
   const jobs = histogram(registry, 'herald_job_seconds')
@@ -49,6 +53,8 @@ export function createMetrics(registry: Registry): WorkerMetrics {
     called: (channel, seconds) => calls.observe({ channel: publicName(channel) }, seconds),
     settleRepeated: (channel) => retries.inc({ channel: publicName(channel) }),
     leaseLost: (channel) => lost.inc({ channel: publicName(channel) }),
+    certificateClosed: (channel) => closed.inc({ channel: publicName(channel) }),
+    breakerOpened: (channel) => breakers.inc({ channel: publicName(channel) }),
     async timed(channel, work) {
       const stop = jobs.startTimer({ channel: publicName(channel) })
       try {

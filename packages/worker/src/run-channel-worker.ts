@@ -1,13 +1,19 @@
 import type { ChannelAdapter } from '@herald/channels'
+import { putBackReleased } from '@herald/db/tasks'
 import { publicName } from '@herald/domain'
 import { DRAIN_MS, runProgram, type Service, transportDeps } from '@herald/program'
 import { pushQueue } from '@herald/queue'
 import { createMetrics } from './metrics.ts'
 import { createRunner } from './runner.ts'
+import { createSlots } from './slots.ts'
 import { createTransports } from './transports.ts'
 
 /** Time for calls in flight after SIGTERM; the other half of the drain is for writing their results. */
 const CALLS_END_MS = DRAIN_MS / 2
+/** Jobs taken per slot and lane: those that wait for a slot let the jobs of several applications take turns. */
+const TAKEN_PER_SLOT = 2
+/** How long batches wait when they were put back because the vendor does not answer for their certificate. */
+const PUT_BACK_SECONDS = 5
 
 /** The service that sends the queued batches of one channel. */
 export function channelWorker(adapter: ChannelAdapter): Service {
@@ -30,18 +36,33 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         worker: `${adapter.name}@${settings.nodeId}`,
         timeoutMs: settings.sendTimeoutSeconds * 1000,
         stopping: stopping.signal,
+        pauses: context.pauses,
         log,
         metrics,
       })
-      const worker = queues.work(
-        pushQueue(adapter.name),
-        { concurrency: settings.workerConcurrency, onDead: die },
-        (job) => metrics.timed(adapter.name, () => run(job)),
+      const concurrency = settings.workerConcurrency
+      const slots = createSlots({
+        size: concurrency,
+        onStalledError: (error) => log.error({ err: error }, 'a stalled job failed'),
+      })
+      const workers = (['high', 'normal'] as const).map((lane) =>
+        queues.work(
+          pushQueue(adapter.name, lane),
+          { concurrency: concurrency * TAKEN_PER_SLOT, onDead: die },
+          (job) =>
+            slots.run({
+              lane,
+              certificateId: job.certificateId,
+              work: (progress) => metrics.timed(adapter.name, () => run(job, progress)),
+              putBack: () => putBackReleased(db, job.batches, PUT_BACK_SECONDS),
+            }),
+        ),
       )
       return {
         async stop() {
           const timer = setTimeout(() => stopping.abort(new Error('the process is ending')), CALLS_END_MS)
-          await worker.drain()
+          await Promise.all(workers.map((worker) => worker.drain()))
+          await slots.stalledEnded()
           clearTimeout(timer)
           await transports.close()
         },

@@ -1,18 +1,20 @@
 import { eachConcurrently } from '@herald/async'
 import { retrying } from '@herald/db/store'
 import { type ClaimedBatch, tasksById } from '@herald/db/tasks'
-import type { Channel } from '@herald/domain'
-import { ownReasons, publicName } from '@herald/domain'
+import { type Channel, ownReasons, publicName, type RecoveryPauses, recoveryPauses } from '@herald/domain'
 import { payloadOf, type ReadCertificate } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
-import { askGovernor, returnUnused } from './ask-governor.ts'
+import { askGovernor, returnUnused, uncountUnsent } from './ask-governor.ts'
 import { type Attempt, setRemaining } from './attempt.ts'
 import { type ClaimedJob, claimJob } from './claim-job.ts'
 import { keepLeases, type Leases } from './lease.ts'
 import { loadTargets } from './load-targets.ts'
+import { askBreaker, confirmRefusals, noteAnswers, type RecoveryDeps } from './recovery.ts'
 import { sendBatch } from './send-batch.ts'
 import { type SettleDeps, settleAccepted, settleAttempts } from './settle-attempts.ts'
+import type { Progress } from './slots.ts'
 import type { Transports } from './transports.ts'
+import { createSilenceCounter } from './vendor-silence.ts'
 import { isWriting } from './write-settlements.ts'
 
 export type RunnerDeps = SettleDeps & {
@@ -24,6 +26,11 @@ export type RunnerDeps = SettleDeps & {
   timeoutMs: number
   /** Aborts when the process must end: calls in flight are given up and the results so far are written. */
   stopping?: AbortSignal
+  /** For specs that cannot wait as long as the usual ones. */
+  pauses?: RecoveryPauses
+  log: RecoveryDeps['log']
+  /** Set for each job. */
+  onProgress?: Progress
 }
 
 /** Batches of one job sent concurrently; small ones would otherwise wait for each other's round trip. */
@@ -32,42 +39,97 @@ const PARALLEL_CALLS = 4
 /** One call of a channel with one request per device sends a whole batch, so it gets more time. */
 const BATCH_TIME_FACTOR = 4
 const PARTIAL_MS = 1000
+/** How often a certificate that no key opens is tried again. */
+const SEALED_WAIT_SECONDS = 60
+/** For the statements before and after the calls of a probe. */
+const PROBE_MARGIN_SECONDS = 10
 
 /** Handles one job: claim, load, send, settle. Batches that it cannot finish are reclaimed when their lease expires. */
-export function createRunner(deps: RunnerDeps): (job: PushJob) => Promise<void> {
-  return async (job) => {
+export function createRunner(deps: RunnerDeps): (job: PushJob, onProgress?: Progress) => Promise<void> {
+  const recovery = { silence: createSilenceCounter(), pauses: deps.pauses ?? recoveryPauses }
+  return async (job, onProgress) => {
     const claimed = await claimJob(deps.db, job, { channel: deps.channel, process: deps.worker })
-    if (claimed.batches.length > 0) await runBatches(deps, claimed)
+    if (claimed.batches.length > 0) await runBatches({ ...deps, ...recovery, onProgress }, claimed)
   }
 }
 
-async function runBatches(deps: RunnerDeps, claimed: ClaimedJob): Promise<void> {
+type RunDeps = RunnerDeps & RecoveryDeps
+
+async function runBatches(deps: RunDeps, claimed: ClaimedJob): Promise<void> {
   const { batches } = claimed
   const leases = keepLeases(deps.db, batches, claimed.requestedAt, isWriting)
   try {
-    const attempts = await attemptsOf(deps, batches)
+    let attempts = await attemptsOf(deps, batches)
+    let breakerOpenFor: number | undefined
+    let noteVendor = async () => {}
     const certificate = await retrying(() => deps.certificates.byId(batches[0]!.certificateId ?? 0))
     if ('problem' in certificate) {
-      for (const attempt of attempts) setRemaining(attempt, { kind: 'rejected', reason: certificate.problem })
+      const { problem: reason, sealedId } = certificate
+      // Postgres does not know when the right key is configured, so nothing would wake the batch.
+      const result =
+        sealedId === undefined
+          ? ({ kind: 'rejected', reason } as const)
+          : ({ kind: 'unsent', reason, wait: SEALED_WAIT_SECONDS } as const)
+      for (const attempt of attempts) setRemaining(attempt, result)
     } else if (certificate.stored.state === 'closed') {
-      const { channel, lastError } = certificate.stored
-      const reason = ownReasons.certificate_closed(publicName(channel), lastError)
-      for (const attempt of attempts) setRemaining(attempt, { kind: 'misconfigured', reason })
+      const { stored } = certificate
+      const reason = ownReasons.certificate_closed(publicName(stored.channel), stored)
+      for (const attempt of attempts) setRemaining(attempt, { kind: 'unsent', reason })
     } else {
-      await loadTargets(deps, attempts, certificate)
-      await askGovernor(deps.db, attempts, certificate, deps.metrics)
-      await sendAttempts(deps, attempts, certificate, leases, claimed)
-      await returnUnused(deps.db, attempts, certificate).catch((error) =>
+      const permission = await askBreaker(
+        deps,
+        attempts,
+        certificate,
+        sendSeconds(deps, attempts[0]!, certificate),
+      )
+      const { sendable, putOff } = permission
+      breakerOpenFor = permission.openFor
+      // At once: a probe may take a minute.
+      if (putOff.length > 0) await settleAttempts(deps, putOff, breakerOpenFor)
+      attempts = sendable
+      if (sendable.length > 0) {
+        await loadTargets(deps, sendable, certificate)
+        await askGovernor(deps.db, sendable, certificate, deps.metrics)
+        await sendAttempts(deps, sendable, certificate, leases, claimed)
+      }
+      // Calls that were given up here tell nothing about the vendor.
+      const sent = deps.stopping?.aborted
+        ? []
+        : sendable.filter(({ batch }) => !leases.signalOf(batch).aborted)
+      await confirmRefusals(deps, sendable, certificate)
+      noteVendor = () => noteAnswers(deps, sent, certificate, permission)
+      await returnUnused(deps.db, sendable, certificate).catch((error) =>
         deps.log.warn(
           { err: error, certificateId: certificate.stored.id },
           'unused quota could not be returned',
         ),
       )
     }
-    await settleAttempts(deps, attempts, 'stored' in certificate ? certificate.stored.version : undefined)
+    if (attempts.length > 0) await settleAttempts(deps, attempts, breakerOpenFor)
+    // After the settle: an error must not lose results, which would be sent again.
+    await noteVendor().catch((error) =>
+      deps.log.error(
+        { err: error, certificateId: batches[0]!.certificateId },
+        'the breaker could not be written',
+      ),
+    )
+    if ('stored' in certificate)
+      await uncountUnsent(deps.db, attempts, certificate).catch((error) =>
+        deps.log.warn(
+          { err: error, certificateId: certificate.stored.id },
+          'the daily count of devices that were not sent to could not be corrected',
+        ),
+      )
   } finally {
     leases.end()
   }
+}
+
+/** How long the calls of a batch may take. */
+function sendSeconds({ timeoutMs }: RunDeps, { batch }: Attempt, { adapter }: ReadCertificate): number {
+  const calls = Math.ceil(batch.recipients.length / adapter.tokensPerCall)
+  const perCall = timeoutMs * (adapter.onePerDevice ? BATCH_TIME_FACTOR : 1)
+  return (Math.ceil(calls / PARALLEL_CALLS) * perCall) / 1000 + PROBE_MARGIN_SECONDS
 }
 
 async function attemptsOf(deps: RunnerDeps, batches: ClaimedBatch[]): Promise<Attempt[]> {
@@ -98,6 +160,7 @@ async function sendAttempts(
     timeoutMs: deps.timeoutMs * (adapter.onePerDevice ? BATCH_TIME_FACTOR : 1),
     stopping: deps.stopping,
     onCalled: (seconds: number) => deps.metrics?.called(adapter.name, seconds),
+    onProgress: () => deps.onProgress?.('calling'),
   }
   const credential = { id: stored.id, version: stored.version, adapter, settings }
   await deps.transports.use(credential, async (transport) => {
@@ -117,6 +180,7 @@ async function sendAttempts(
       await stop?.()
     })
   })
+  deps.onProgress?.('working')
 }
 
 /** After a crash, recipients accepted since the last of these writes are sent to again. */

@@ -12,6 +12,8 @@ export type SendLimits = {
   /** Aborts when the process must end: calls in flight are given up and no further one is made. */
   stopping?: AbortSignal
   onCalled?(seconds: number): void
+  /** Called before each call and at each result. */
+  onProgress?(): void
 }
 
 /**
@@ -40,7 +42,8 @@ export async function sendBatch(
     }
     const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
     const began = performance.now()
-    await sendCall(attempt, call, payload, transport, limit.signal)
+    limits.onProgress?.()
+    await sendCall(attempt, call, payload, transport, limit.signal, limits.onProgress)
     limit.release()
     limits.onCalled?.((performance.now() - began) / 1000)
   })
@@ -53,6 +56,7 @@ async function sendCall(
   payload: unknown,
   transport: Transport<unknown>,
   signal: AbortSignal,
+  onProgress?: () => void,
 ): Promise<void> {
   const report = (at: number, outcome: Outcome) => {
     // Too late: after the abort the recipients are `unavailable`.
@@ -61,6 +65,7 @@ async function sendCall(
     if (index === undefined || results.has(index))
       throw new Error('a recipient was reported twice or out of range')
     results.set(index, outcome)
+    onProgress?.()
   }
   let reason: Reason = ownReasons.no_result
   try {

@@ -1,7 +1,6 @@
 import { foldAttempt, sortResults } from '@herald/domain'
 import type { CertificateCache } from '@herald/plan'
 import { type Attempt, unsettledResults } from './attempt.ts'
-import { closeMisconfigured } from './close-misconfigured.ts'
 import { noPlan, planNext } from './plan-next.ts'
 import { settlementOf } from './settlement.ts'
 import { tallyResults } from './tally.ts'
@@ -14,18 +13,17 @@ export type SettleDeps = WriteDeps & {
 
 /**
  * Writes the results of all recipients of a job: counters, dead tokens, retries and fallbacks to the next channel.
- * `certificateVersion` is the version of the certificate with which they were sent.
+ * `breakerOpenFor` is how long the breaker of the certificate has been open, in seconds.
  */
 export async function settleAttempts(
   deps: SettleDeps,
   attempts: Attempt[],
-  certificateVersion: number | undefined,
+  breakerOpenFor?: number,
 ): Promise<void> {
-  await closeMisconfigured(deps, attempts, certificateVersion)
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
     deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
-    return sortResults(results, troubleOf(attempt))
+    return sortResults(results, { ...troubleOf(attempt), breakerOpenFor })
   })
   const plans = await planNext(deps, attempts, sorted)
   const settlements = attempts.map((attempt, i) => {
@@ -45,5 +43,5 @@ export async function settleAccepted(deps: SettleDeps, attempt: Attempt): Promis
 }
 
 function troubleOf({ batch }: Attempt) {
-  return { troubledFor: batch.troubledFor, now: Date.now(), jitter: Math.random() }
+  return { troubledFor: batch.troubledFor, troubles: batch.troubles, now: Date.now(), jitter: Math.random() }
 }

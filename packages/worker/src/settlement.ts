@@ -15,7 +15,7 @@ export function settlementOf(
     id: batch.id,
     version: batch.version,
     state,
-    troubled: sorted.troubled || (batch.troubledFor > 0 && fold.pending > 0),
+    troubles: troublesAfter(batch, sorted, fold),
     clearInbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
     // If the vendor gives no time, a token registered again since the claim is kept.
     retire: sorted.gone.flatMap(({ index, since }) => {
@@ -27,4 +27,10 @@ export function settlementOf(
     answered: sorted.answered,
     gone: sorted.gone.length,
   }
+}
+
+/** An attempt without a call, such as one that the governor deferred, keeps the number. */
+function troublesAfter(batch: Attempt['batch'], { troubled }: SortedResults, { pending }: Fold): number {
+  if (troubled) return batch.troubles + 1
+  return batch.troubledFor > 0 && pending > 0 ? Math.max(1, batch.troubles) : 0
 }

@@ -6,7 +6,7 @@ export type Tally = Map<string, { kind: string; code: string; count: number }>
 export function tallyResults(results: ReadonlyMap<number, RecipientResult>): Tally {
   const tally: Tally = new Map()
   for (const result of results.values()) {
-    if (!('reason' in result)) continue
+    if (!('reason' in result) || result.kind === 'unsent') continue
     const { kind } = result
     const { code } = result.reason
     const key = `${kind} ${code}`

@@ -1,4 +1,5 @@
-import type { ChannelAdapter, Transport, TransportDeps } from '@herald/channels'
+import type { ChannelAdapter, CheckResult, Transport, TransportDeps } from '@herald/channels'
+import { askVendor } from '@herald/program'
 
 /** A certificate with the data from which its transport is opened. */
 export type Credential = { id: number; version: number; adapter: ChannelAdapter; settings: unknown }
@@ -6,6 +7,10 @@ export type Credential = { id: number; version: number; adapter: ChannelAdapter;
 export type Transports = {
   /** Runs `work` with the transport of this version of the certificate; an older one is closed after its last use. */
   use<T>(credential: Credential, work: (transport: Transport<unknown>) => Promise<T>): Promise<T>
+  /** Asks the vendor whether it accepts the credentials, over a transport of its own. */
+  check(credential: Credential): Promise<CheckResult>
+  /** The next use opens a new transport: connections that the vendor refused are not used again. */
+  renew(certificateId: number): void
   close(): Promise<void>
 }
 
@@ -62,6 +67,13 @@ export function createTransports(
         entry.users--
         closeIfIdle(entry)
       }
+    },
+    check: ({ id, adapter, settings }) => askVendor(adapter, settings, depsOf(id)),
+    renew(certificateId) {
+      const entry = entries.get(certificateId)
+      if (!entry) return
+      entries.delete(certificateId)
+      retire(entry)
     },
     async close() {
       clearInterval(sweep)

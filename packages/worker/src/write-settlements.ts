@@ -8,6 +8,7 @@ import {
   settleUntilKnown,
 } from '@herald/db/tasks'
 import type { Attempt } from './attempt.ts'
+import { loseLease } from './lease.ts'
 import type { WorkerMetrics } from './metrics.ts'
 
 export type WriteDeps = {
@@ -54,6 +55,8 @@ async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settl
         'the lease was lost before the outcomes were written',
       )
       deps.metrics?.leaseLost(channel)
+      // After a partial settle the rest is still being sent, and another worker sends it too.
+      loseLease(batch)
       return
     }
     batch.version = settlement.version + 1

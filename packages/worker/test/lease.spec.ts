@@ -1,7 +1,7 @@
 import type { Database } from '@herald/db/store'
 import type { ClaimedBatch } from '@herald/db/tasks'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { keepLeases, type Leases } from '../src/lease.ts'
+import { keepLeases, type Leases, loseLease } from '../src/lease.ts'
 
 const batch = () => ({ taskId: 1, id: 2, version: 1 }) as ClaimedBatch
 
@@ -65,5 +65,35 @@ describe('keepLeases', () => {
     await jest.advanceTimersByTimeAsync(8_000)
     expect(leases.signalOf(lost).aborted).toBe(true)
     expect(leases.signalOf(writing).aborted).toBe(false)
+  })
+
+  it('aborts 25 s after the last renewal, not at the next round', async () => {
+    jest.useFakeTimers()
+    const one = batch()
+    let renewals = 0
+    leases = keepLeases(
+      databaseThat(() => (++renewals === 1 ? Promise.resolve([[1, 2]]) : new Promise(() => {}))),
+      [one],
+      performance.now(),
+      () => false,
+    )
+    const signal = leases.signalOf(one)
+    // The round after 8 s renews it, the one after 16 s gets no reply.
+    await jest.advanceTimersByTimeAsync(32_999)
+    expect(signal.aborted).toBe(false)
+    await jest.advanceTimersByTimeAsync(1)
+    expect([signal.aborted, renewals]).toEqual([true, 2])
+  })
+
+  it('aborts a batch at once when a settle found it lost', () => {
+    const [lost, kept] = [batch(), { ...batch(), id: 3 } as ClaimedBatch]
+    leases = keepLeases(
+      databaseThat(async () => []),
+      [lost, kept],
+      performance.now(),
+      () => false,
+    )
+    loseLease(lost)
+    expect([leases.signalOf(lost).aborted, leases.signalOf(kept).aborted]).toEqual([true, false])
   })
 })

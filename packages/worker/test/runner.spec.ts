@@ -1,9 +1,9 @@
-import type { ChannelAdapter, Transport } from '@herald/channels'
-import { saveCertificate } from '@herald/db/certificates'
+import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
+import { governorOf, saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
-import { claimBatches } from '@herald/db/tasks'
+import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
@@ -43,13 +43,13 @@ afterAll(async () => {
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 /** A worker of a channel with one request per device, whose vendor is `send`. */
-function workerWith(send: Transport<unknown>['send']) {
+function workerWith(send: Transport<unknown>['send'], limits: Partial<Limits> = {}) {
   const adapter: ChannelAdapter = {
     name: 'apns',
     tokensPerCall: 1000,
     onePerDevice: true,
     readSettings: () => ({}),
-    limits: () => ({ timeZone: 'UTC' }),
+    limits: () => ({ timeZone: 'UTC', ...limits }),
     defaultClass: () => 'marketing',
     mapPayload: () => ({}),
     checkToken: () => undefined,
@@ -65,7 +65,7 @@ function workerWith(send: Transport<unknown>['send']) {
     channel: 'apns',
     worker: 'w',
     timeoutMs: 60_000,
-    log: { warn: () => {}, error: () => {} },
+    log: { info: () => {}, warn: () => {}, error: () => {} },
   })
 }
 
@@ -109,6 +109,59 @@ describe('a batch with one request per device', () => {
     answer.resolve()
     await running
     expect(await counted(taskId)).toEqual({ sent: 2, status: 'ss', state: 'settled' })
+  })
+})
+
+describe('a vendor that drops messages above a number per device and day', () => {
+  it('is not sent more; the reason is in the failures, and what it did not take is not counted', async () => {
+    const recipients = [await addDevice('capped'), await addDevice('refused-once')]
+    const sent: string[][] = []
+    let refusing = true
+    const run = workerWith(
+      async (_payload, targets, { report }) => {
+        sent.push(targets.map(({ token }) => token))
+        for (const [index, { token }] of targets.entries())
+          report(
+            index,
+            token === 'refused-once' && refusing
+              ? { kind: 'rejected', reason: { code: 'apns.no', text: 'no' } }
+              : { kind: 'accepted' },
+          )
+      },
+      { perDevicePerDay: 1 },
+    )
+    await run((await release(recipients)).job)
+    refusing = false
+    const second = await release(recipients)
+    await run(second.job)
+    expect(sent).toEqual([['capped', 'refused-once'], ['refused-once']])
+    expect(await counted(second.taskId)).toEqual({ sent: 1, status: 'fs', state: 'settled' })
+    expect(await taskFailures(db, { appId: app }, second.taskId)).toMatchObject([
+      { code: 'herald.device_daily_limit', count: 1 },
+    ])
+    const third = await release(recipients)
+    await run(third.job)
+    expect(sent).toHaveLength(2)
+  })
+})
+
+describe('the usage of a day', () => {
+  it('counts devices that the vendor took, not attempts', async () => {
+    const { job } = await release([
+      await addDevice('taken'),
+      await addDevice('rejected'),
+      await addDevice('later'),
+    ])
+    const run = workerWith(
+      async (_payload, _targets, { report }) => {
+        report(0, { kind: 'accepted' })
+        report(1, { kind: 'rejected', reason: { code: 'apns.no', text: 'no' } })
+        report(2, { kind: 'unavailable', reason: { code: 'apns.down', text: 'down' } })
+      },
+      { devicesPerSecond: 1000 },
+    )
+    await run(job)
+    expect(await governorOf(db, app)).toMatchObject([{ used: 1 }])
   })
 })
 

@@ -48,6 +48,25 @@ describe('transports', () => {
     expect(closed).toEqual(['1 v1'])
   })
 
+  it('opens another after `renew`, and closes the former after its last use', async () => {
+    await transports.use(credential(1), async () => {
+      transports.renew(1)
+      expect(closed).toEqual([])
+      await transports.use(credential(1), async () => {})
+    })
+    expect(opened).toBe(2)
+    expect(closed).toEqual(['1 v1'])
+    transports.renew(2)
+  })
+
+  it('checks over a transport of its own', async () => {
+    await transports.use(credential(1), async () => {
+      expect(await transports.check(credential(1))).toEqual({ ok: true })
+    })
+    expect(opened).toBe(2)
+    expect(closed).toEqual(['1 v1'])
+  })
+
   it('closes those that were not used for an hour', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const busy = transports.use(credential(1), () => promise)

@@ -1,16 +1,27 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Environment, environmentNumber, environmentOf, type VendorChannel } from '@herald/domain'
+import {
+  type Environment,
+  environmentNumber,
+  environmentOf,
+  pickRegion,
+  regionOfExtra,
+  usualRegion,
+  type VendorChannel,
+} from '@herald/domain'
 import type { Certificate } from '../generated/client.ts'
 import type { Database } from '../store/database.ts'
 import { SealBroken, type Sealer } from '../store/seal.ts'
 import { run } from '../store/statement.ts'
 import { isClearTextNeeded } from '../store/upgrade-window.ts'
+import { reopenedEntry } from './certificate-state.ts'
 
 export type CertificateState = 'open' | 'closed' | 'suspect'
 
 /** A certificate with its secrets in plain text. Never log it. */
 export type StoredCertificate = NewCertificate & {
   id: number
+  /** Undefined for vendors without regions. */
+  region?: string
   /** Rises with every save. Transports opened for an older version must be closed. */
   version: number
   state: CertificateState
@@ -18,9 +29,21 @@ export type StoredCertificate = NewCertificate & {
   lastError?: string
   /** Unix ms. */
   lastErrorAt?: number
+  /** When the vendor first refused it without accepting a request since, Unix ms. */
+  refusedAt?: number
+  /** Of a closed one: when it was closed and when it is checked next, Unix ms, and how often it was. */
+  closedAt?: number
+  probeAt?: number
+  probes: number
+  /** Why and when the last check failed that a person asked for; unset by one that succeeds and by a save. */
+  checkError?: string
+  checkErrorAt?: number
+  /** None of the keys opens its secrets, which are empty here: a key is missing in the settings, or it must be saved again. */
+  sealBroken?: true
 }
 
-export type NewCertificate = CertificatePlace & {
+/** `extra.region` determines the region. */
+export type NewCertificate = Omit<CertificatePlace, 'region'> & {
   name: string
   appId: string
   appKey: string
@@ -31,18 +54,29 @@ export type NewCertificate = CertificatePlace & {
   expiresAt?: number
 }
 
-/** One record per application, channel and environment. */
-export type CertificatePlace = { application: string; channel: VendorChannel; environment: Environment }
+/** One record per application, channel, environment and region. */
+export type CertificatePlace = {
+  application: string
+  channel: VendorChannel
+  environment: Environment
+  /** Unset: the only record of the environment, or that of the vendor's usual region. */
+  region?: string
+}
+
+/** What identifies the row. `region` is empty for the usual one. */
+type RowPlace = Pick<Certificate, 'appId' | 'channel' | 'environment' | 'region'>
 
 type Secrets = { app_secret: string; certificate: string; extra: Record<string, unknown> }
 
-/** A text that changes with every change of the application or its certificates. Costs a hundredth of reading them. */
+/** A text that changes with every change of the application, its certificates, their breakers and holds. Costs a hundredth of reading them. */
 export async function certificatesStamp(db: Database, application: string): Promise<string> {
   const [row] = await run<[stamp: string]>(
     db.pool,
     'certificates-stamp',
     `SELECT concat_ws(',', (SELECT xmin FROM application WHERE id = $1),
-       (SELECT string_agg(id || ':' || xmin, ',' ORDER BY id) FROM certificate WHERE app_id = $1))`,
+       (SELECT string_agg(concat_ws(':', c.id, c.xmin, r.xmin, (SELECT string_agg(h.xmin::text, '+' ORDER BY h.scope)
+          FROM certificate_hold h WHERE h.certificate_id = c.id)), ',' ORDER BY c.id)
+        FROM certificate c LEFT JOIN breaker r ON r.certificate_id = c.id WHERE c.app_id = $1))`,
     [application],
   )
   return row![0]
@@ -55,9 +89,9 @@ export async function certificatesOf(
 ): Promise<StoredCertificate[]> {
   const rows = await db.prisma.certificate.findMany({
     where: { appId: application },
-    orderBy: [{ channel: 'asc' }, { environment: 'desc' }],
+    orderBy: [{ channel: 'asc' }, { environment: 'desc' }, { region: 'asc' }],
   })
-  return rows.map((row) => unseal(row, sealer))
+  return rows.map((row) => unsealOrBroken(row, sealer))
 }
 
 /** Without a check of the application: for the pipeline, whose batches have the id of their certificate. */
@@ -67,7 +101,7 @@ export async function certificateById(
   id: number,
 ): Promise<StoredCertificate | undefined> {
   const row = await db.prisma.certificate.findUnique({ where: { id: BigInt(id) } })
-  return row ? unseal(row, sealer) : undefined
+  return row ? unsealOrBroken(row, sealer) : undefined
 }
 
 export async function certificateAt(
@@ -75,8 +109,24 @@ export async function certificateAt(
   sealer: Sealer,
   place: CertificatePlace,
 ): Promise<StoredCertificate | undefined> {
-  const row = await db.prisma.certificate.findUnique({ where: { appId_channel_environment: keyOf(place) } })
-  return row ? unseal(row, sealer) : undefined
+  const found = await recordAt(db, sealer, place)
+  if (found?.sealBroken) throw new SealBroken()
+  return found
+}
+
+async function recordAt(
+  db: Database,
+  sealer: Sealer,
+  place: CertificatePlace,
+): Promise<StoredCertificate | undefined> {
+  const { appId, channel, environment } = rowPlaceOf(place)
+  const rows = await db.prisma.certificate.findMany({ where: { appId, channel, environment } })
+  const byRegion = new Map(
+    rows.map((row) => unsealOrBroken(row, sealer)).map((stored) => [stored.region, stored]),
+  )
+  return place.region === undefined
+    ? pickRegion(place.channel, byRegion, undefined)
+    : byRegion.get(place.region)
 }
 
 /**
@@ -87,31 +137,40 @@ export async function saveCertificate(
   db: Database,
   sealer: Sealer,
   certificate: NewCertificate,
-): Promise<StoredCertificate> {
+  actor = 'herald',
+): Promise<StoredCertificate & { wasClosed: boolean }> {
   const secrets: Secrets = {
     app_secret: certificate.appSecret,
     certificate: certificate.certificate,
     extra: certificate.extra,
   }
+  const place = rowPlaceOf({
+    ...certificate,
+    region: regionOfExtra(certificate.channel, certificate.extra),
+  })
+  await storeFormerRegion(db, sealer, place)
+  // Programs of the release before need it to save a certificate; it allows one region only.
+  if (place.region !== '') await db.pool.query('DROP INDEX IF EXISTS certificate_one')
   const fields = {
     name: certificate.name,
     vendorAppId: certificate.appId,
     vendorAppKey: certificate.appKey,
-    sealed: sealer.seal(JSON.stringify(secrets), boundTo(certificate)),
+    sealed: sealer.seal(JSON.stringify(secrets), boundTo(place)),
     expiresAt: certificate.expiresAt === undefined ? null : new Date(certificate.expiresAt),
   }
   const callbackKey = randomBytes(16).toString('base64url')
   const newKey = {
-    ...hiddenKey(callbackKey, certificate, sealer),
+    ...hiddenKey(callbackKey, place, sealer),
     ...((await isClearTextNeeded(db.pool)) && { callbackKey }),
   }
   const known = await db.prisma.certificate.findUnique({
-    where: { appId_channel_environment: keyOf(certificate) },
+    where: { appId_channel_environment_region: place },
   })
+  const wasClosed = known?.state === 'closed'
   const upsert = db.prisma.certificate.upsert({
-    where: { appId_channel_environment: keyOf(certificate) },
+    where: { appId_channel_environment_region: place },
     create: {
-      ...keyOf(certificate),
+      ...place,
       ...fields,
       ...newKey,
     },
@@ -122,60 +181,59 @@ export async function saveCertificate(
       state: 'open',
       lastError: null,
       lastErrorAt: null,
+      refusedAt: null,
+      closedAt: null,
+      probeAt: null,
+      probes: 0,
+      checkError: null,
+      checkErrorAt: null,
       updatedAt: new Date(),
     },
   })
   // An access token of the former secret would hide that the new secret is wrong. Answers about tokens are forgotten too.
   const [row] = await db.prisma.$transaction([
     upsert,
-    db.prisma.vendorSession.deleteMany({ where: { certificate: keyOf(certificate) } }),
-    db.prisma.tokenWindow.deleteMany({ where: { certificate: keyOf(certificate) } }),
+    db.prisma.vendorSession.deleteMany({ where: { certificate: place } }),
+    db.prisma.tokenWindow.deleteMany({ where: { certificate: place } }),
+    db.prisma.breaker.deleteMany({ where: { certificate: place } }),
+    db.prisma.certificateHold.deleteMany({ where: { certificate: place } }),
+    ...(known && wasClosed ? [db.prisma.audit.create({ data: reopenedEntry(known, actor) })] : []),
   ])
-  return unseal(row, sealer)
-}
-
-export async function removeCertificate(db: Database, place: CertificatePlace): Promise<boolean> {
-  const { count } = await db.prisma.certificate.deleteMany({ where: keyOf(place) })
-  return count > 0
+  return { ...unseal(row, sealer), wasClosed }
 }
 
 /**
- * Stops sending with this certificate, with the vendor's reason. With `version`, a certificate that was saved since stays open,
- * because the reason concerned the old credentials. Returns whether it was open.
+ * Stores the region of a record that was saved before records had one: its row is that of the usual region, and the record to be
+ * saved there would replace it. Until then readers take the region from `extra`, so programs of the release before can still open it.
  */
-export async function closeCertificate(
+async function storeFormerRegion(db: Database, sealer: Sealer, place: RowPlace): Promise<void> {
+  const row = await db.prisma.certificate.findUnique({
+    where: { appId_channel_environment_region: { ...place, region: '' } },
+  })
+  const stored = row && unsealOrBroken(row, sealer)
+  if (!stored || stored.sealBroken) return
+  const actual = rowPlaceOf(stored)
+  if (actual.region === '') return
+  await db.prisma.certificate.updateMany({
+    where: { id: row.id, version: row.version, region: '' },
+    data: {
+      region: actual.region,
+      sealed: sealer.seal(sealer.open(row.sealed, boundTo(row)), boundTo(actual)),
+      ...(row.callbackKey === null && hiddenKey(stored.callbackKey, actual, sealer)),
+    },
+  })
+}
+
+/** Returns the region of the removed record, if there was one. */
+export async function removeCertificate(
   db: Database,
-  id: number,
-  reason: string,
-  version?: number,
-): Promise<boolean> {
-  const { rowCount } = await db.pool.query(
-    // A closed one keeps its last_error_at: by it the feeder knows which batches were released since it was closed.
-    `UPDATE certificate SET state = 'closed', last_error = $2, last_error_at = now()
-     WHERE id = $1 AND state <> 'closed' AND ($3::int IS NULL OR version = $3)`,
-    [id, reason, version ?? null],
-  )
-  return rowCount === 1
-}
-
-/** Raises the version too, so that transports which remember the refusal are opened again. */
-export async function reopenCertificate(db: Database, id: number): Promise<boolean> {
-  const { rowCount } = await db.pool.query(
-    // Answers about tokens before the fix must not make the certificate suspect.
-    `WITH forgotten AS (DELETE FROM token_window WHERE certificate_id = $1)
-     UPDATE certificate SET state = 'open', last_error = NULL, last_error_at = NULL, version = version + 1
-     WHERE id = $1 AND state <> 'open'`,
-    [id],
-  )
-  return rowCount === 1
-}
-
-/** Stores a vendor's error without closing the certificate. */
-export async function recordCertificateError(db: Database, id: number, reason: string): Promise<void> {
-  await db.pool.query('UPDATE certificate SET last_error = $2, last_error_at = now() WHERE id = $1', [
-    id,
-    reason,
-  ])
+  sealer: Sealer,
+  place: CertificatePlace,
+): Promise<Pick<StoredCertificate, 'region'> | undefined> {
+  const found = await recordAt(db, sealer, place)
+  if (!found) return undefined
+  const { count } = await db.prisma.certificate.deleteMany({ where: { id: BigInt(found.id) } })
+  return count > 0 ? { region: found.region } : undefined
 }
 
 /** Replaces callback keys in clear text, of the release before, by a hash and a sealed copy; returns how many. */
@@ -184,12 +242,12 @@ export async function hideCallbackKeys(db: Database, sealer: Sealer): Promise<nu
   for (const { id, callbackKey, ...row } of rows)
     await db.prisma.certificate.updateMany({
       where: { id, callbackKey },
-      data: { ...hiddenKey(callbackKey!, placeOf(row), sealer), callbackKey: null },
+      data: { ...hiddenKey(callbackKey!, row, sealer), callbackKey: null },
     })
   return rows.length
 }
 
-function hiddenKey(callbackKey: string, place: CertificatePlace, sealer: Sealer) {
+function hiddenKey(callbackKey: string, place: RowPlace, sealer: Sealer) {
   return {
     callbackKeyHash: createHash('sha256').update(callbackKey).digest() as Buffer<ArrayBuffer>,
     callbackKeySealed: sealer.seal(callbackKey, `callback-key/${pathOf(place)}`),
@@ -197,7 +255,7 @@ function hiddenKey(callbackKey: string, place: CertificatePlace, sealer: Sealer)
 }
 
 function callbackKeyOf(row: Certificate, sealer: Sealer): string {
-  return row.callbackKey ?? sealer.open(row.callbackKeySealed!, `callback-key/${pathOf(placeOf(row))}`)
+  return row.callbackKey ?? sealer.open(row.callbackKeySealed!, `callback-key/${pathOf(row)}`)
 }
 
 function canOpenKey(row: Certificate, sealer: Sealer): boolean {
@@ -210,36 +268,47 @@ function canOpenKey(row: Certificate, sealer: Sealer): boolean {
   }
 }
 
-function keyOf(place: CertificatePlace) {
+function rowPlaceOf({ application, channel, environment, region }: CertificatePlace): RowPlace {
   return {
-    appId: place.application,
-    channel: place.channel as string,
-    environment: environmentNumber(place.environment),
+    appId: application,
+    channel: channel as string,
+    environment: environmentNumber(environment),
+    region: region === undefined || region === usualRegion(channel) ? '' : region,
   }
 }
 
-/** A sealed value that is copied to another application's or channel's row does not open. */
-function boundTo(place: CertificatePlace): string {
+/** A sealed value that is copied to another application's, channel's or region's row does not open. */
+function boundTo(place: RowPlace): string {
   return `certificate/${pathOf(place)}`
 }
 
-function pathOf(place: CertificatePlace): string {
-  return `${place.application}/${place.channel}/${place.environment}`
-}
-
-function placeOf(row: Pick<Certificate, 'appId' | 'channel' | 'environment'>): CertificatePlace {
-  return {
-    application: row.appId,
-    channel: row.channel as VendorChannel,
-    environment: environmentOf(row.environment),
-  }
+/** Without the usual region: rows of the release before, which knew none, must still open. */
+function pathOf({ appId, channel, environment, region }: RowPlace): string {
+  return `${appId}/${channel}/${environmentOf(environment)}${region && `/${region}`}`
 }
 
 function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
-  const place = placeOf(row)
-  const secrets = JSON.parse(sealer.open(row.sealed, boundTo(place))) as Secrets
+  const secrets = JSON.parse(sealer.open(row.sealed, boundTo(row))) as Secrets
+  return storedOf(row, secrets, callbackKeyOf(row, sealer))
+}
+
+/** One certificate that cannot be opened must not stop the others of its application. */
+function unsealOrBroken(row: Certificate, sealer: Sealer): StoredCertificate {
+  try {
+    return unseal(row, sealer)
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error
+    return { ...storedOf(row, { app_secret: '', certificate: '', extra: {} }, ''), sealBroken: true }
+  }
+}
+
+function storedOf(row: Certificate, secrets: Secrets, callbackKey: string): StoredCertificate {
+  const channel = row.channel as VendorChannel
   return {
-    ...place,
+    application: row.appId,
+    channel,
+    environment: environmentOf(row.environment),
+    region: row.region || regionOfExtra(channel, secrets.extra),
     id: Number(row.id),
     name: row.name,
     appId: row.vendorAppId,
@@ -249,9 +318,15 @@ function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
     extra: secrets.extra,
     version: row.version,
     state: row.state as CertificateState,
-    callbackKey: callbackKeyOf(row, sealer),
+    callbackKey,
     lastError: row.lastError ?? undefined,
     lastErrorAt: row.lastErrorAt?.getTime(),
+    refusedAt: row.refusedAt?.getTime(),
+    closedAt: row.state === 'closed' ? row.closedAt?.getTime() : undefined,
+    probeAt: row.state === 'closed' ? row.probeAt?.getTime() : undefined,
+    probes: row.probes,
+    checkError: row.checkError ?? undefined,
+    checkErrorAt: row.checkErrorAt?.getTime(),
     expiresAt: row.expiresAt?.getTime(),
   }
 }

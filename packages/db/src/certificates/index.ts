@@ -1,17 +1,38 @@
 export {
+  type Breaker,
+  breakersOf,
+  closeBreaker,
+  openBreaker,
+  type Probe,
+  postponeBreaker,
+  takeProbe,
+} from './breaker.ts'
+export {
+  closeCertificate,
+  endCheck,
+  forgetFailedCheck,
+  forgetRefusal,
+  postponeProbe,
+  type RecoveryPauses,
+  type Refusal,
+  recordFailedCheck,
+  reopenCertificate,
+  takeCheck,
+  takeProbes,
+} from './certificate-state.ts'
+export {
   type CertificatePlace,
   certificateAt,
   certificateById,
   certificatesOf,
   certificatesStamp,
-  closeCertificate,
   hideCallbackKeys,
   type NewCertificate,
-  recordCertificateError,
   removeCertificate,
-  reopenCertificate,
   type StoredCertificate,
   saveCertificate,
 } from './certificates.ts'
 export { governorOf, returnQuota, takePermits } from './governor.ts'
+export { clearHolds, holdsOf, type StoredHold, storeHold } from './holds.ts'
+export { type Health, shownHealth } from './shown-health.ts'
 export { taskMemory, vendorSession } from './vendor-sessions.ts'

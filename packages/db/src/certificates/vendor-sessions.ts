@@ -9,6 +9,9 @@ export type NewSession = { value: string; renewAt: number; expiresAt: number }
 const MINT_SECONDS = 20
 const POLL_MS = 100
 
+/** Where a session is stored: for one certificate, or for all certificates that know `key`. */
+export type SessionPlace = { certificateId?: number; key: string }
+
 /**
  * Returns a vendor's access token, which all processes share. Past `renewAt` one caller gets a new one with `mint` while the others
  * still use the old. If there is none, it has expired or it is `stale` (refused by the vendor), all callers wait for the new one.
@@ -16,37 +19,27 @@ const POLL_MS = 100
 export async function vendorSession(
   db: Database,
   sealer: Sealer,
-  certificateId: number,
-  key: string,
+  place: SessionPlace,
   mint: () => Promise<NewSession>,
   stale?: string,
 ): Promise<string> {
-  const boundTo = `session:${certificateId}:${key}`
+  const { statements, parameters, boundTo } = storageOf(place)
   for (;;) {
     const [row] = await run<[sealed: Buffer | null, usable: boolean, due: boolean]>(
       db.pool,
-      'session-read',
-      `SELECT sealed, coalesce(expires_at > now(), false), coalesce(renew_at <= now(), true) FROM vendor_session
-       WHERE certificate_id = $1 AND key = $2`,
-      [certificateId, key],
+      ...statements.read,
+      parameters,
     )
     const current = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
     const usable = current !== undefined && current !== stale
     if (usable && !row![2]) return current
     // Only if the row is unchanged: another process may have stored a new one, and vendors limit their number (one rejects
     // a third one within twenty minutes).
-    const [claim] = await run<[until: string]>(
-      db.pool,
-      'session-claim',
-      `INSERT INTO vendor_session AS s (certificate_id, key, minting_until)
-       VALUES ($1, $2, now() + make_interval(secs => ${MINT_SECONDS}))
-       ON CONFLICT (certificate_id, key) DO UPDATE SET minting_until = excluded.minting_until
-         WHERE (s.minting_until IS NULL OR s.minting_until < now()) AND s.sealed IS NOT DISTINCT FROM $3
-       RETURNING minting_until::text`,
-      [certificateId, key, row?.[0] ?? null],
-    )
-    const minted =
-      claim && (await mintOne(db, sealer, { certificateId, key, until: claim[0] }, boundTo, mint))
+    const [claim] = await run<[until: string]>(db.pool, ...statements.claim, [
+      ...parameters,
+      row?.[0] ?? null,
+    ])
+    const minted = claim && (await mintOne(db, sealer, place, claim[0], mint))
     if (minted !== undefined) return minted
     if (usable) return current
     if (claim) continue
@@ -54,47 +47,84 @@ export async function vendorSession(
   }
 }
 
-type Claim = { certificateId: number; key: string; until: string }
-
 /** Returns undefined if it took so long that another process has taken over. */
 async function mintOne(
   db: Database,
   sealer: Sealer,
-  { certificateId, key, until }: Claim,
-  boundTo: string,
+  place: SessionPlace,
+  until: string,
   mint: () => Promise<NewSession>,
 ): Promise<string | undefined> {
+  const { statements, parameters, boundTo } = storageOf(place)
   try {
     const { value, renewAt, expiresAt } = await mint()
     // The times are by this process's clock and are stored relative to the database's.
     const now = Date.now()
-    const stored = await run(
-      db.pool,
-      'session-store',
-      `UPDATE vendor_session SET sealed = $3, renew_at = now() + make_interval(secs => $4),
-         expires_at = now() + make_interval(secs => $5), minting_until = NULL
-       WHERE certificate_id = $1 AND key = $2 AND minting_until = $6::timestamptz RETURNING true`,
-      [
-        certificateId,
-        key,
-        sealer.seal(value, boundTo),
-        (renewAt - now) / 1000,
-        (expiresAt - now) / 1000,
-        until,
-      ],
-    )
+    const stored = await run(db.pool, ...statements.store, [
+      ...parameters,
+      until,
+      sealer.seal(value, boundTo),
+      (renewAt - now) / 1000,
+      (expiresAt - now) / 1000,
+    ])
     return stored.length > 0 ? value : undefined
   } catch (error) {
-    await run(
-      db.pool,
-      'session-give-up',
-      `UPDATE vendor_session SET minting_until = NULL
-       WHERE certificate_id = $1 AND key = $2 AND minting_until = $3::timestamptz`,
-      [certificateId, key, until],
-    )
+    await run(db.pool, ...statements.giveUp, [...parameters, until])
     throw error
   }
 }
+
+function storageOf({ certificateId, key }: SessionPlace) {
+  return certificateId === undefined
+    ? { statements: sharedStatements, parameters: [key], boundTo: `shared-session:${key}` }
+    : {
+        statements: ownStatements,
+        parameters: [certificateId, key],
+        boundTo: `session:${certificateId}:${key}`,
+      }
+}
+
+type Named = [name: string, sql: string]
+
+/** `columns` identify a row; their values are the first parameters of each statement. */
+function statementsFor(prefix: string, table: string, columns: readonly string[], cleanUp = '') {
+  const names = columns.join(', ')
+  const values = columns.map((_, at) => `$${at + 1}`).join(', ')
+  const isRow = columns.map((column, at) => `${column} = $${at + 1}`).join(' AND ')
+  const next = (at: number) => `$${columns.length + at}`
+  const read: Named = [
+    `${prefix}-read`,
+    `SELECT sealed, coalesce(expires_at > now(), false), coalesce(renew_at <= now(), true) FROM ${table} WHERE ${isRow}`,
+  ]
+  const claim: Named = [
+    `${prefix}-claim`,
+    `INSERT INTO ${table} AS s (${names}, minting_until)
+     VALUES (${values}, now() + make_interval(secs => ${MINT_SECONDS}))
+     ON CONFLICT (${names}) DO UPDATE SET minting_until = excluded.minting_until
+       WHERE (s.minting_until IS NULL OR s.minting_until < now()) AND s.sealed IS NOT DISTINCT FROM ${next(1)}
+     RETURNING minting_until::text`,
+  ]
+  const store: Named = [
+    `${prefix}-store`,
+    `${cleanUp} UPDATE ${table} SET sealed = ${next(2)}, renew_at = now() + make_interval(secs => ${next(3)}),
+       expires_at = now() + make_interval(secs => ${next(4)}), minting_until = NULL
+     WHERE ${isRow} AND minting_until = ${next(1)}::timestamptz RETURNING true`,
+  ]
+  const giveUp: Named = [
+    `${prefix}-give-up`,
+    `UPDATE ${table} SET minting_until = NULL WHERE ${isRow} AND minting_until = ${next(1)}::timestamptz`,
+  ]
+  return { read, claim, store, giveUp }
+}
+
+const ownStatements = statementsFor('session', 'vendor_session', ['certificate_id', 'key'])
+// Nothing else removes these rows: they belong to no certificate.
+const sharedStatements = statementsFor(
+  'shared-session',
+  'shared_session',
+  ['key'],
+  `WITH old AS (DELETE FROM shared_session WHERE key <> $1 AND minting_until IS NULL AND expires_at < now() - interval '1 day')`,
+)
 
 /** Returns a value that is made once per task and certificate. Concurrent callers wait for it. */
 export async function taskMemory(

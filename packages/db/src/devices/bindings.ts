@@ -17,6 +17,8 @@ export type NewBinding = {
   token: string
   environment: Environment
   bundleId?: string
+  /** Unset: the vendor's usual one. */
+  region?: string
   platform?: Platform
 }
 
@@ -61,10 +63,19 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
     [appId, channel, token, deviceId],
   )
   await client.query(
-    `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id) VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, region) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (device_id, channel) DO UPDATE
-     SET environment = excluded.environment, bundle_id = excluded.bundle_id, token = excluded.token, registered_at = now()`,
-    [deviceId, channel, appId, environmentNumber(binding.environment), token, binding.bundleId ?? null],
+     SET environment = excluded.environment, bundle_id = excluded.bundle_id, region = excluded.region, token = excluded.token,
+       registered_at = now()`,
+    [
+      deviceId,
+      channel,
+      appId,
+      environmentNumber(binding.environment),
+      token,
+      binding.bundleId ?? null,
+      binding.region ?? null,
+    ],
   )
   // A new token is a new installation, whose icon has no badge.
   if (absoluteBadge && own?.token !== token)

@@ -296,6 +296,7 @@ export type DeviceDetails = Device & {
     environment: Environment
     token: string
     bundleId: string | null
+    region: string | null
     registeredAt: Date
   }[]
   createdAt: Date
@@ -351,6 +352,7 @@ export async function listDevices(
       environment: environmentOf(binding.environment),
       token: binding.token,
       bundleId: binding.bundle_id,
+      region: binding.region,
       registeredAt: new Date(binding.registered_at),
     })),
   }))
@@ -361,5 +363,6 @@ type BindingJson = {
   environment: number
   token: string
   bundle_id: string | null
+  region: string | null
   registered_at: string
 }

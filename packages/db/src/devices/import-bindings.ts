@@ -3,7 +3,14 @@ import type { Runner } from '../store/statement.ts'
 import { column, joined } from '../store/text-columns.ts'
 import { retireSql } from './retired-tokens.ts'
 
-export type ImportBinding = { channel: VendorChannel; token: string; environment: 0 | 1; bundleId?: string }
+export type ImportBinding = {
+  channel: VendorChannel
+  token: string
+  environment: 0 | 1
+  bundleId?: string
+  /** Unset: the vendor's usual one. */
+  region?: string
+}
 
 type Line = { id: number; known: boolean; bindings: ImportBinding[] }
 type Bound = ImportBinding & { deviceId: number }
@@ -58,7 +65,11 @@ function compare(wanted: Bound[], present: Present[]) {
     else if (owner.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
     else {
       kept.add(keyOf(row))
-      if (owner.environment !== row.environment || (owner.bundleId ?? null) !== row.bundleId)
+      if (
+        owner.environment !== row.environment ||
+        (owner.bundleId ?? null) !== row.bundleId ||
+        (owner.region ?? null) !== row.region
+      )
         renewed.push(owner)
     }
   }
@@ -68,10 +79,10 @@ function compare(wanted: Bound[], present: Present[]) {
 async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
   await runner.query({
     name: 'import-bindings',
-    text: `INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id)
-      SELECT device_id::bigint, channel, $1, token, environment::smallint, bundle_id
-      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
-        AS line (device_id, channel, token, environment, bundle_id)`,
+    text: `INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id, region)
+      SELECT device_id::bigint, channel, $1, token, environment::smallint, bundle_id, region
+      FROM unnest(${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)}, ${column(7)})
+        AS line (device_id, channel, token, environment, bundle_id, region)`,
     values: [
       appId,
       joined(rows, (row) => row.deviceId),
@@ -79,20 +90,24 @@ async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Pro
       joined(rows, (row) => row.token),
       joined(rows, (row) => row.environment),
       joined(rows, (row) => row.bundleId),
+      joined(rows, (row) => row.region),
     ],
   })
 }
 
 async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
   await runner.query(
-    `UPDATE binding b SET environment = line.environment::smallint, bundle_id = line.bundle_id, registered_at = now()
-     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}) AS line (device_id, channel, environment, bundle_id)
+    `UPDATE binding b SET environment = line.environment::smallint, bundle_id = line.bundle_id, region = line.region,
+       registered_at = now()
+     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}, ${column(5)})
+       AS line (device_id, channel, environment, bundle_id, region)
      WHERE b.device_id = line.device_id AND b.channel = line.channel`,
     [
       rows.map((row) => row.deviceId),
       joined(rows, (row) => row.channel),
       joined(rows, (row) => row.environment),
       joined(rows, (row) => row.bundleId),
+      joined(rows, (row) => row.region),
     ],
   )
 }
@@ -111,6 +126,7 @@ type Present = {
   token: string
   environment: number
   bundleId: string | null
+  region: string | null
 }
 
 /** Locks the bindings that have one of the new tokens, and those that the known devices have on these channels. */
@@ -122,7 +138,7 @@ async function lockBindings(
 ): Promise<Present[]> {
   const { rows } = await runner.query<Present>({
     name: 'import-lock-bindings',
-    text: `SELECT device_id AS "deviceId", channel, token, environment, bundle_id AS "bundleId" FROM binding
+    text: `SELECT device_id AS "deviceId", channel, token, environment, bundle_id AS "bundleId", region FROM binding
       WHERE (device_id, channel) IN (
         SELECT b.device_id, b.channel FROM unnest(${column(2)}, ${column(3)}) AS line (channel, token)
           JOIN binding b ON b.app_id = $1 AND b.channel = line.channel AND b.token = line.token

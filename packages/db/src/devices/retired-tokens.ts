@@ -1,4 +1,4 @@
-import { cardOf, vendorChannels } from '@herald/domain'
+import { cardOf, usualRegion, vendorChannels } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
@@ -7,14 +7,19 @@ import { run } from '../store/statement.ts'
  * `gone` is a step with the deleted rows. Sorted, because statements that lock several rows in different orders deadlock.
  */
 export function retireSql(gone: string, reason: "'gone'" | '$4' | 'reason'): string {
-  return `INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, registered_at, reason)
-  SELECT app_id, channel, token, device_id, environment, bundle_id, registered_at, ${reason} FROM ${gone}
+  return `INSERT INTO retired_token (app_id, channel, token, device_id, environment, bundle_id, region, registered_at, reason)
+  SELECT app_id, channel, token, device_id, environment, bundle_id, region, registered_at, ${reason} FROM ${gone}
   ORDER BY app_id, channel, token
   ON CONFLICT (app_id, channel, token) DO UPDATE SET device_id = excluded.device_id, environment = excluded.environment,
-    bundle_id = excluded.bundle_id, registered_at = excluded.registered_at, retired_at = now(), reason = excluded.reason`
+    bundle_id = excluded.bundle_id, region = excluded.region, registered_at = excluded.registered_at, retired_at = now(), reason = excluded.reason`
 }
 
 const environmentBound = vendorChannels.filter((channel) => cardOf(channel).environmentBound)
+const usualRegions = JSON.stringify(
+  Object.fromEntries(vendorChannels.map((channel) => [channel, usualRegion(channel)])),
+)
+/** The region of a token as certificates have it: empty for the usual one. */
+const regionSql = `coalesce(nullif(r.region, $3::jsonb ->> r.channel), '')`
 
 export const GUARD_WINDOW = `interval '10 minutes'`
 
@@ -40,22 +45,25 @@ export async function markSuspect(db: Database, certificateId: number): Promise<
          last_error = CASE WHEN state = 'closed' THEN last_error ELSE
            'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends' END,
          last_error_at = CASE WHEN state = 'closed' THEN last_error_at ELSE now() END
-       WHERE id = $1 RETURNING id, app_id, channel, environment
+       WHERE id = $1 RETURNING id, app_id, channel, environment, region
      ), retired AS MATERIALIZED (
        SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel
        WHERE r.reason = 'gone' AND r.retired_at > now() - ${GUARD_WINDOW}
          AND (r.environment = c.environment OR c.environment = 1 AND c.channel <> ALL($2::text[]) AND NOT EXISTS (
            SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = r.environment))
+         AND (${regionSql} = c.region OR NOT EXISTS (
+           SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = c.environment
+             AND o.region = ${regionSql}))
          AND EXISTS (SELECT 1 FROM device d WHERE d.id = r.device_id)
        ORDER BY r.device_id FOR UPDATE OF r
      ), restored AS (
-       INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, registered_at)
-       SELECT device_id, channel, app_id, environment, token, bundle_id, registered_at FROM retired ORDER BY device_id
+       INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, region, registered_at)
+       SELECT device_id, channel, app_id, environment, token, bundle_id, region, registered_at FROM retired ORDER BY device_id
        ON CONFLICT DO NOTHING RETURNING app_id, channel, token
      )
      DELETE FROM retired_token r USING restored b WHERE r.app_id = b.app_id AND r.channel = b.channel AND r.token = b.token
      RETURNING r.device_id`,
-    [certificateId, environmentBound],
+    [certificateId, environmentBound, usualRegions],
   )
   return rows.length
 }

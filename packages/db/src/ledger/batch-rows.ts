@@ -72,6 +72,10 @@ export type ReleasedBatch = {
   node: string | null
   lane: Lane
   size: number
+  /** Leases in a row that ended without a settle. */
+  lost: number
+  /** Unix ms by the database's clock. */
+  releasedAt: number
 }
 
 export const releasedBatch = fields<ReleasedBatch>({
@@ -82,4 +86,6 @@ export const releasedBatch = fields<ReleasedBatch>({
   node: 'b.node',
   lane: 'b.lane',
   size: 'b.size',
+  lost: 'b.lost',
+  releasedAt: '(extract(epoch FROM b.released_at) * 1000)::float8',
 })

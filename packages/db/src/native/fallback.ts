@@ -4,7 +4,7 @@ import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
 import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
-import { type PlannedTask, tasksById } from '../tasks/planning.ts'
+import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
 /** Recipients of a task that did not acknowledge in time, grouped by `sent` and `tried`. */

@@ -2,7 +2,7 @@ import type { Channel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
-import { type PlannedTask, tasksById } from '../tasks/planning.ts'
+import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
 import { type NativeSettlement, settleNative } from './settle-native.ts'
 
 /** A native batch whose gateway has ended; it is settled with this version. */

@@ -107,6 +107,8 @@ export async function readBacklog(runner: Runner): Promise<Backlog> {
 /** Certificates and governors of all applications, and the size of the database. */
 export type SystemStats = {
   certificates: { channel: Channel; state: string; count: number; expiresIn: number | null }[]
+  /** Open breakers, and holds that have not ended; every channel with a certificate has a row. */
+  troubles: { channel: Channel; breakers: number; rejected: number; quota: number }[]
   governor: {
     channel: Channel
     messageClass: MessageClass
@@ -123,6 +125,12 @@ const certificateStats = fields<SystemStats['certificates'][number]>({
   count: 'count(*)::int',
   expiresIn: 'extract(epoch FROM min(expires_at) - now())::float8',
 })
+const troubleStats = fields<SystemStats['troubles'][number]>({
+  channel: 'c.channel',
+  breakers: 'count(DISTINCT r.certificate_id)::int',
+  rejected: `count(*) FILTER (WHERE h.kind = 'rejected')::int`,
+  quota: `count(*) FILTER (WHERE h.kind = 'quota')::int`,
+})
 const governorStats = fields<SystemStats['governor'][number]>({
   channel: 'c.channel',
   messageClass: 'g.class',
@@ -134,10 +142,13 @@ const governorStats = fields<SystemStats['governor'][number]>({
 
 export async function readSystemStats(runner: Runner): Promise<SystemStats> {
   const certificates = `SELECT ${certificateStats.sql} FROM certificate GROUP BY 1, 2`
+  const troubles = `SELECT ${troubleStats.sql} FROM certificate c LEFT JOIN breaker r ON r.certificate_id = c.id
+    LEFT JOIN certificate_hold h ON h.certificate_id = c.id AND h.until > now() GROUP BY 1`
   const governor = `SELECT ${governorStats.sql} FROM governor g JOIN certificate c ON c.id = g.certificate_id GROUP BY 1, 2`
   const bytes = 'SELECT pg_database_size(current_database())'
   return {
     certificates: (await run(runner, 'stats-certificates', certificates, [])).map(certificateStats.read),
+    troubles: (await run(runner, 'stats-troubles', troubles, [])).map(troubleStats.read),
     governor: (await run(runner, 'stats-governor', governor, [])).map(governorStats.read),
     databaseBytes: (await run<[number]>(runner, 'database-size', bytes, []))[0]![0],
   }

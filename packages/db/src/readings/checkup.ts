@@ -1,6 +1,8 @@
 import { performance } from 'node:perf_hooks'
-import { type Environment, environmentOf, type VendorChannel } from '@herald/domain'
+import { type Environment, environmentOf, type ShownHealth, type VendorChannel } from '@herald/domain'
 import type { CertificateState } from '../certificates/certificates.ts'
+import type { StoredHold } from '../certificates/holds.ts'
+import { shownHealth } from '../certificates/shown-health.ts'
 import type { Database } from '../store/database.ts'
 import { sealedColumns } from '../store/reseal.ts'
 import { SealBroken, type Sealer } from '../store/seal.ts'
@@ -46,24 +48,56 @@ export type CertificateHealth = {
   application: string
   channel: VendorChannel
   environment: Environment
+  /** Unset: the vendor's usual one. */
+  region?: string
   state: CertificateState
   lastError: string | null
+  /** Of a closed one. */
+  closedAt: Date | null
+  probeAt: Date | null
   expiresAt: Date | null
+  health: ShownHealth
 }
 
 /** Returns all certificates of all applications, without their secrets. */
 export async function certificateHealth(db: Database): Promise<CertificateHealth[]> {
   const rows = await db.prisma.certificate.findMany({
-    select: { appId: true, channel: true, environment: true, state: true, lastError: true, expiresAt: true },
+    include: { breaker: true, holds: { orderBy: { scope: 'asc' } } },
+    omit: { sealed: true, callbackKey: true, callbackKeySealed: true },
     orderBy: [{ appId: 'asc' }, { channel: 'asc' }, { environment: 'desc' }],
   })
+  const now = Date.now()
   return rows.map((row) => ({
     application: row.appId,
     channel: row.channel as VendorChannel,
     environment: environmentOf(row.environment),
+    region: row.region || undefined,
     state: row.state as CertificateState,
     lastError: row.lastError,
+    closedAt: row.closedAt,
+    probeAt: row.probeAt,
     expiresAt: row.expiresAt,
+    health: shownHealth(
+      {
+        checkError: row.checkError ?? undefined,
+        checkErrorAt: row.checkErrorAt?.getTime(),
+        breaker: row.breaker
+          ? {
+              ...row.breaker,
+              openedAt: row.breaker.openedAt.getTime(),
+              retryAt: row.breaker.retryAt.getTime(),
+            }
+          : undefined,
+        holds: row.holds.map((hold) => ({
+          ...hold,
+          kind: hold.kind as StoredHold['kind'],
+          firstAt: hold.firstAt.getTime(),
+          lastAt: hold.lastAt.getTime(),
+          until: hold.until.getTime(),
+        })),
+      },
+      now,
+    ),
   }))
 }
 

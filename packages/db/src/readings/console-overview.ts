@@ -41,12 +41,20 @@ type CertificateView = {
   appId: string
   channel: Channel
   environment: Environment
+  /** Null: the vendor's usual one. */
+  region: string | null
   name: string
   state: CertificateState
   reason: string | null
   expiresAt: number | null
   /** The governor's bucket was in debt within the last ten seconds: more waits than the limits allow. */
   throttled: boolean
+  /** Set while the vendor does not answer. */
+  silentSince: number | null
+  retryAt: number | null
+  silence: string | null
+  /** The parts that the vendor refuses at present. */
+  held: string[]
 }
 
 const HOUR_MS = 3_600_000
@@ -55,6 +63,8 @@ const MAX_BATCHES = 10_000
 /** Maximum number of connections whose application is looked up. */
 const MAX_CONNECTIONS = 20_000
 const MAX_TASKS = 10_000
+/** Maximum number of refused parts listed per certificate. */
+const MAX_HOLDS = 10
 const RECENT_MS = 600_000
 
 /**
@@ -269,19 +279,24 @@ const certificateView = fields<CertificateView>({
   appId: 'c.app_id',
   channel: 'c.channel',
   environment: `CASE c.environment WHEN 1 THEN 'production' ELSE 'development' END`,
+  region: `nullif(c.region, '')`,
   name: 'c.name',
   state: 'c.state',
   reason: 'c.last_error',
   expiresAt: '(extract(epoch FROM c.expires_at) * 1000)::bigint',
   throttled: `EXISTS (SELECT 1 FROM governor g WHERE g.certificate_id = c.id AND (g.requests < 0 OR g.devices < 0)
          AND g.refilled_at > now() - interval '10 seconds')`,
+  silentSince: '(extract(epoch FROM r.opened_at) * 1000)::bigint',
+  retryAt: '(extract(epoch FROM r.retry_at) * 1000)::bigint',
+  silence: 'r.text',
+  held: `ARRAY(SELECT h.scope FROM certificate_hold h WHERE h.certificate_id = c.id AND h.until > now() ORDER BY h.scope LIMIT ${MAX_HOLDS})`,
 })
 
 async function certificates(read: Reader): Promise<CertificateView[]> {
   const rows = await read.query(
     'certificates',
-    `SELECT ${certificateView.sql} FROM certificate c WHERE ${read.inApp('c.app_id')}
-     ORDER BY c.app_id, c.channel, c.environment DESC`,
+    `SELECT ${certificateView.sql} FROM certificate c LEFT JOIN breaker r ON r.certificate_id = c.id WHERE ${read.inApp('c.app_id')}
+     ORDER BY c.app_id, c.channel, c.environment DESC, c.region`,
   )
   return rows.map(certificateView.read)
 }

@@ -22,6 +22,8 @@ export type ClaimedBatch = {
   remaining: number
   /** Seconds since the vendor began to throttle or be unavailable for this batch; 0 if it does not. */
   troubledFor: number
+  /** Attempts in a row that were throttled or not answered. */
+  troubles: number
   /** Unix ms by the database's clock. */
   plannedAt: number
   claimedAt: number
@@ -51,6 +53,7 @@ const claimed = fields<ClaimedBatch>({
   tried: 'b.tried',
   remaining: 'extract(epoch FROM b.deadline - now())::float8',
   troubledFor: 'coalesce(extract(epoch FROM now() - b.trouble_since), 0)::float8',
+  troubles: 'b.troubles',
   plannedAt: '(extract(epoch FROM b.planned_at) * 1000)::float8',
   claimedAt: '(extract(epoch FROM now()) * 1000)::float8',
 })
@@ -100,9 +103,14 @@ export async function renewLeases(
   const rows = await run<[number, number]>(
     db.pool,
     'renew',
-    `UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
-     FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS l (task_id, id, version)
-     WHERE b.task_id = l.task_id AND b.id = l.id AND b.version = l.version AND b.state = 'sending' AND b.lease_until > now()
+    // Locked in the order of settle, so that the two do not deadlock.
+    `WITH l AS MATERIALIZED (
+       SELECT b.task_id, b.id, b.version FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS k (task_id, id, version)
+       JOIN batch b ON b.task_id = k.task_id AND b.id = k.id AND b.version = k.version
+       WHERE b.state = 'sending' AND b.lease_until > now() ORDER BY 1, 2 FOR NO KEY UPDATE OF b
+     )
+     UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
+     FROM l WHERE b.task_id = l.task_id AND b.id = l.id AND b.version = l.version AND b.state = 'sending' AND b.lease_until > now()
      RETURNING b.task_id, b.id`,
     [leased.map((l) => l.taskId), leased.map((l) => l.id), leased.map((l) => l.version), seconds],
   )
@@ -116,6 +124,7 @@ export function batchName(taskId: number, id: number): string {
 export type CurrentToken = {
   token: string
   environment: number
+  region?: string
   bundleId: string | null
   /** Set if the device got another user after `since`: when (Unix ms). */
   movedAt?: number
@@ -134,15 +143,15 @@ export async function tokensOf(
   since: number,
 ): Promise<Map<number, CurrentToken>> {
   const { separatesHarmony = false } = cardOf(channel)
-  const [ids, tokens, environments, bundles, moves, platforms] = await runColumns(
+  const [ids, tokens, environments, regions, bundles, moves, platforms] = await runColumns(
     runner,
     'tokens',
-    ['id', 'token', 'environment', 'bundle_id', 'moved_at', 'platform'],
+    ['id', 'token', 'environment', 'region', 'bundle_id', 'moved_at', 'platform'],
     `FROM (
-       SELECT device_id AS id, token, environment, bundle_id, NULL::float8 AS moved_at, NULL::text AS platform
+       SELECT device_id AS id, token, environment, region, bundle_id, NULL::float8 AS moved_at, NULL::text AS platform
        FROM binding WHERE device_id = ANY($1::bigint[]) AND channel = $2
        UNION ALL
-       SELECT id, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
+       SELECT id, NULL, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
          platform
        FROM device WHERE id = ANY($1::bigint[]) AND (moved_at > to_timestamp($3::float8 / 1000) OR $4::boolean AND platform = 'harmony')
      ) found`,
@@ -151,8 +160,13 @@ export async function tokensOf(
   const current = new Map<number, CurrentToken>()
   ids.forEach((id, i) => {
     if (tokens[i] === '') return
-    const environment = Number(environments[i])
-    current.set(Number(id), { token: tokens[i]!, environment, bundleId: bundles[i] || null, harmony: false })
+    current.set(Number(id), {
+      token: tokens[i]!,
+      environment: Number(environments[i]),
+      region: regions[i] || undefined,
+      bundleId: bundles[i] || null,
+      harmony: false,
+    })
   })
   // In a second loop, because Postgres may return the parts of a union in any order.
   ids.forEach((id, i) => {

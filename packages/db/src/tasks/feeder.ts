@@ -1,4 +1,4 @@
-import type { Lane } from '@herald/domain'
+import { type Lane, PATIENCE_SECONDS } from '@herald/domain'
 import { type ReleasedBatch, releasedBatch } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
@@ -6,31 +6,46 @@ import { run } from '../store/statement.ts'
 /** Batches are released per certificate, or per gateway node for the native channel. */
 export type Destination = { certificateId: number } | { node: string }
 
+/** How much may be in flight at one destination. */
+export type Window = { recipients: number; batches: number }
+
 /**
- * Returns the destinations with due batches. The recursive query jumps in the index from one certificate to the next instead of
+ * The step next_certificate of a recursive query: jumps in the index from one certificate with ready batches to the next instead of
  * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried.
- * A closed certificate is included while it has batches that were not released since it was closed: their recipients must get the
- * chance to move to another channel. So is a certificate that was removed.
+ */
+export const certificatesWithReady = `next_certificate AS (
+       (SELECT certificate_id AS id FROM batch WHERE state = 'ready' AND certificate_id IS NOT NULL ORDER BY certificate_id LIMIT 1)
+       UNION ALL
+       SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > n.id
+               ORDER BY certificate_id LIMIT 1) FROM next_certificate n WHERE n.id IS NOT NULL
+     )`
+
+const patience = `interval '${PATIENCE_SECONDS} seconds'`
+
+/**
+ * Returns the destinations with due batches. The state of a certificate does not matter: the batches of one that is closed or was
+ * removed are released too, so that their recipients can move to another channel; those without one become due at infinity and
+ * cost nothing here. While a breaker is open its certificate is included for a probe, and after the patience also between probes.
  */
 export async function readyDestinations(db: Database): Promise<Destination[]> {
   const rows = await run<[number]>(
     db.pool,
     'ready-certificates',
-    `WITH RECURSIVE next_certificate AS (
-       (SELECT certificate_id AS id FROM batch WHERE state = 'ready' AND certificate_id IS NOT NULL ORDER BY certificate_id LIMIT 1)
-       UNION ALL
-       SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > n.id
-               ORDER BY certificate_id LIMIT 1) FROM next_certificate n WHERE n.id IS NOT NULL
-     )
+    `WITH RECURSIVE ${certificatesWithReady}
      SELECT n.id FROM next_certificate n CROSS JOIN LATERAL (
        SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
          SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
            AND not_before <= now() ORDER BY not_before LIMIT 1
        ) b LIMIT 1
-     ) due LEFT JOIN certificate c ON c.id = n.id
-     WHERE c.state IS DISTINCT FROM 'closed' OR EXISTS (
-       SELECT 1 FROM batch b WHERE b.state = 'ready' AND b.certificate_id = c.id
-         AND (b.released_at IS NULL OR b.released_at < c.last_error_at))`,
+     ) due LEFT JOIN breaker r ON r.certificate_id = n.id
+     WHERE r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}
+     UNION
+     SELECT r.certificate_id FROM breaker r CROSS JOIN LATERAL (
+       SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
+         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = r.certificate_id AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' LIMIT 1
+       ) b LIMIT 1
+     ) waiting WHERE r.retry_at <= now()`,
     [],
   )
   const nodes = await run<[string]>(
@@ -47,51 +62,71 @@ export async function readyDestinations(db: Database): Promise<Destination[]> {
 }
 
 /**
- * Releases due batches of one destination, four of the high lane for one of the normal lane, until `window` recipients are in
- * flight there. Rows that another feeder is releasing are skipped.
+ * Releases due batches of one destination, four of the high lane for one of the normal lane, until `window` is in flight there.
+ * Rows that another feeder is releasing are skipped.
  */
-export async function releaseReady(db: Database, to: Destination, window: number): Promise<ReleasedBatch[]> {
+export async function releaseReady(db: Database, to: Destination, window: Window): Promise<ReleasedBatch[]> {
   const isVendor = 'certificateId' in to
   const rows = await run(
     db.pool,
     isVendor ? 'release-certificate' : 'release-node',
     isVendor ? releaseOfCertificate : releaseOfNode,
-    [isVendor ? to.certificateId : to.node, window],
+    [isVendor ? to.certificateId : to.node, window.recipients, window.batches],
   )
   return rows.map(releasedBatch.read)
 }
 
+// While a breaker is open, nothing is released until its time, then one batch if none is in flight: the worker that gets it moves the
+// time ahead. After the patience the others are released between probes, to be offered to other channels without a call.
 const releaseOfCertificate = releaseSql(
   'certificate_id = $1 AND node IS NULL',
-  `AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = $1 AND c.state = 'closed' AND released_at >= c.last_error_at)`,
+  `(SELECT CASE WHEN retry_at <= now() THEN 'probe' WHEN opened_at > now() - ${patience} THEN 'rest' END
+    FROM breaker WHERE certificate_id = $1)`,
 )
-const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', '')
+const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', 'NULL::text')
 
-// free: recipients that may still be released: the window less those of the released and sending batches.
-// high, normal: the first due batches of each lane, locked. `unless` leaves out batches of a closed certificate that were already
-//   released since it was closed.
+// in_flight: recipients and batches that were released or are being sent.
+// free: how much may still be released.
+// high, normal: the first due batches of each lane, locked; waiting: batches that wait for the certificate, for a probe.
 // ordered: merges the lanes: the nth high batch has turn n, the nth normal batch has turn 4n.
-// picked: batches in that order while recipients are free; the last one may exceed the window.
+// picked: batches in that order while the window is free; the last one may exceed its recipients.
 // Conditions are equalities on one state at a time. `IS NOT DISTINCT FROM` or a list of states would not use the index and read
 // every open batch for each certificate.
-function releaseSql(destination: string, unless: string): string {
-  const inFlight = (state: string) =>
-    `(SELECT coalesce(sum(size), 0) FROM batch WHERE ${destination} AND state = '${state}')`
+function releaseSql(destination: string, breaker: string): string {
+  const inFlight = (state: string) => `SELECT size FROM batch WHERE ${destination} AND state = '${state}'`
   const first = (lane: Lane) =>
     `SELECT task_id, id, size, not_before FROM batch
        WHERE state = 'ready' AND ${destination} AND lane = '${lane}'
-         AND not_before <= now() AND (SELECT recipients FROM free) > 0 ${unless}
+         AND not_before <= now() AND (SELECT recipients > 0 AND batches > 0 FROM free)
        ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED`
-  return `WITH free AS MATERIALIZED (
-       SELECT $2::bigint - ${inFlight('released')} - ${inFlight('sending')} AS recipients
-     ), high AS MATERIALIZED (${first('high')}), normal AS MATERIALIZED (${first('normal')}), ordered AS (
+  const waiting = (lane: Lane) =>
+    `SELECT task_id, id, size FROM batch
+       WHERE state = 'ready' AND ${destination} AND lane = '${lane}'
+         AND not_before = 'infinity' AND (SELECT probe AND batches > 0 FROM free)
+       ORDER BY task_id, id LIMIT 1 FOR UPDATE SKIP LOCKED`
+  return `WITH in_flight AS MATERIALIZED (
+       SELECT coalesce(sum(size), 0) AS recipients, count(*) AS batches
+       FROM (${inFlight('released')} UNION ALL ${inFlight('sending')}) f
+     ), breaker_says AS MATERIALIZED (
+       SELECT ${breaker} AS word
+     ), free AS MATERIALIZED (
+       SELECT $2::bigint - f.recipients AS recipients,
+         CASE s.word WHEN 'rest' THEN 0 WHEN 'probe' THEN 1 ELSE $3::bigint END - f.batches AS batches,
+         s.word IS NOT DISTINCT FROM 'probe' AS probe
+       FROM in_flight f, breaker_says s
+     ), high AS MATERIALIZED (${first('high')}), normal AS MATERIALIZED (${first('normal')}
+     ), waiting_high AS MATERIALIZED (${waiting('high')}), waiting_normal AS MATERIALIZED (${waiting('normal')}
+     ), ordered AS (
        SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 1.0 AS turn FROM high
        UNION ALL
        SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 4.0 AS turn FROM normal
+       UNION ALL SELECT task_id, id, size, 10000 AS turn FROM waiting_high
+       UNION ALL SELECT task_id, id, size, 10000 AS turn FROM waiting_normal
      ), picked AS (
        SELECT task_id, id FROM (
-         SELECT task_id, id, sum(size) OVER (ORDER BY turn, task_id, id) - size AS before FROM ordered
-       ) s WHERE s.before < (SELECT recipients FROM free)
+         SELECT task_id, id, sum(size) OVER turns - size AS before, row_number() OVER turns AS place
+         FROM ordered WINDOW turns AS (ORDER BY turn, task_id, id)
+       ) s, free f WHERE s.before < f.recipients AND s.place <= f.batches
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked
      WHERE b.task_id = picked.task_id AND b.id = picked.id
@@ -124,8 +159,8 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
      ), queue AS MATERIALIZED (
        SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND b.state = 'paced' AND b.not_before <= now()
          AND EXISTS (SELECT 1 FROM bucket WHERE tokens > 0)
-         AND NOT EXISTS (SELECT 1 FROM certificate c WHERE c.id = b.certificate_id AND c.state = 'closed'
-           AND b.released_at >= c.last_error_at)
+         AND NOT EXISTS (SELECT 1 FROM breaker r WHERE r.certificate_id = b.certificate_id
+           AND r.retry_at > now() AND r.opened_at > now() - ${patience})
        ORDER BY b.not_before, b.id LIMIT 100 FOR UPDATE OF b SKIP LOCKED
      ), picked AS MATERIALIZED (
        SELECT q.id, q.size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket

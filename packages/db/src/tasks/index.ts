@@ -8,6 +8,7 @@ export {
 } from './accept.ts'
 export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
 export { assignBadges } from './badges.ts'
+export { beginTasks, type DueTasks, giveBackDue, type TaskToBegin, takeDueTasks } from './begin.ts'
 export {
   callbackKeys,
   devicesOfTokens,
@@ -18,25 +19,31 @@ export {
   storeCallbacks,
 } from './callbacks.ts'
 export { batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
+export { countDaily, uncountDaily } from './daily-counts.ts'
 export { findDueWork } from './due-work.ts'
-export { pacedTasks, readyDestinations, releasePaced, releaseReady } from './feeder.ts'
 export {
-  beginDueTask,
-  finishPlanning,
-  type PlannedTask,
-  PlanningFailed,
-  planPage,
-  tasksById,
-} from './planning.ts'
+  type Destination,
+  pacedTasks,
+  readyDestinations,
+  releasePaced,
+  releaseReady,
+  type Window,
+} from './feeder.ts'
+export { type PlannedTask, PlanningFailed, tasksById } from './planned-task.ts'
+export { expireUnplanned, finishPlanning, finishPlanningOf, type PlannedPage, planPage } from './planning.ts'
+export { putBackReleased } from './put-back.ts'
 export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'
 export { settleUntilKnown } from './settle-until-known.ts'
 export {
   alignPausedBatches,
+  type ChannelLane,
   cancelAccepted,
-  channelsWithUnclaimed,
+  type EndedBatches,
+  failLost,
   finishTasks,
+  lanesWithUnclaimed,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
@@ -51,3 +58,4 @@ export {
   taskDetails,
   taskFailures,
 } from './tasks.ts'
+export { certificatesToWake, pacedTasksToWake, wakeBatches, wakePaced } from './waking.ts'

@@ -15,11 +15,12 @@ export const nextBatchesSql = `${insertBatchesSql({
 
 // The first steps of both statements.
 // done: writes the batches whose version is the expected one. `sending` keeps the lease; `retry` puts the batch back with only
-//   its pending recipients as its size, because `size` counts towards the window of batches in flight.
+//   its pending recipients as its size, because `size` counts towards the window of batches in flight. Without `wait` it is due at
+//   infinity: the feeder's index condition then skips it at no cost, until its certificate can be used again (waking.ts).
 // current_window: counts the vendor's answers about tokens in the present minute, for the guard against mass retirement.
 const doneSql = `WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
-    troubled boolean, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
+    troubles int, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
     clear_inbox text, reasons jsonb, retire jsonb, answered bigint, gone bigint)
 ), done AS (
   UPDATE batch SET
@@ -27,9 +28,12 @@ const doneSql = `WITH input AS MATERIALIZED (
     size = CASE WHEN i.state = 'retry' THEN ${pendingSql('i.status')} ELSE batch.size END,
     version = batch.version + 1,
     state = CASE i.state WHEN 'sending' THEN batch.state WHEN 'settled' THEN 'settled' ELSE ${waitingStateSql('t')} END,
-    not_before = CASE WHEN i.state = 'retry' THEN now() + make_interval(secs => i.wait) ELSE batch.not_before END,
+    not_before = CASE WHEN i.state <> 'retry' THEN batch.not_before
+      WHEN i.wait IS NULL THEN 'infinity' ELSE now() + make_interval(secs => i.wait) END,
     trouble_since = CASE WHEN i.state = 'sending' THEN batch.trouble_since
-      WHEN i.troubled THEN coalesce(batch.trouble_since, now()) END,
+      WHEN i.troubles > 0 THEN coalesce(batch.trouble_since, now()) END,
+    troubles = CASE WHEN i.state = 'sending' THEN batch.troubles ELSE i.troubles END,
+    lost = 0,
     lease_until = CASE WHEN i.state = 'sending' THEN batch.lease_until END,
     worker = CASE WHEN i.state = 'sending' THEN batch.worker END
   FROM input i JOIN task t ON t.id = i.t
@@ -68,7 +72,7 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
   ORDER BY b.device_id FOR UPDATE OF b
 ), unbound AS (
   DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel
-  RETURNING b.app_id, b.channel, b.token, b.device_id, b.environment, b.bundle_id, b.registered_at
+  RETURNING b.app_id, b.channel, b.token, b.device_id, b.environment, b.bundle_id, b.region, b.registered_at
 ), retired AS (
   ${retireSql('unbound', "'gone'")} RETURNING 1
 ), next_batches AS (

@@ -12,12 +12,13 @@ export type Settlement = BatchKey &
     version: number
     /**
      * sending: some recipients are still being sent to; the lease continues and the version rises by one.
-     * retry: the pending ones are retried after `wait` seconds. settled: nothing is pending.
+     * retry: the pending ones are retried after `wait` seconds, or with Infinity when their certificate can be used again.
+     * settled: nothing is pending.
      */
     state: 'sending' | 'retry' | 'settled'
     wait?: number
-    /** The pending ones were throttled or the vendor is unavailable: starts `trouble_since`, or keeps it. */
-    troubled?: boolean
+    /** Attempts in a row that the vendor throttled or did not answer. Above 0 it starts `trouble_since`, or keeps it. */
+    troubles?: number
     /** Recipients whose copy in the inbox is no longer needed because the vendor accepted the message. */
     clearInbox?: number[]
     retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
@@ -44,13 +45,15 @@ export async function settleBatches(db: Database, settlements: readonly Settleme
     db.pool,
     plain ? 'settle-plain' : 'settle',
     plain ? plainSettleSql : settleSql,
-    [JSON.stringify(settlements.map(settleRow))],
+    [JSON.stringify([...settlements].sort(byKey).map(settleRow))],
   )
   return {
     settled: new Set(rows.map(([taskId, id]) => batchName(taskId, id))),
     suspect: rows.some(([, , suspect]) => suspect),
   }
 }
+
+const byKey = (a: BatchKey, b: BatchKey) => a.taskId - b.taskId || a.id - b.id
 
 /** No recipient left the channel: only the batch and its counters are written. */
 function isPlain(s: Settlement): boolean {
@@ -65,8 +68,8 @@ function settleRow(s: Settlement) {
     v: s.version,
     status: s.status,
     state: s.state,
-    wait: s.wait ?? 0,
-    troubled: s.troubled ?? false,
+    wait: s.wait === Infinity ? null : (s.wait ?? 0),
+    troubles: s.troubles ?? 0,
     sent: s.sent,
     failed: s.failed,
     moved: s.moved,

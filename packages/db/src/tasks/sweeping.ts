@@ -1,56 +1,74 @@
-import { type Channel, ownReasons } from '@herald/domain'
+import { type Channel, type Lane, ownReasons } from '@herald/domain'
 import { pendingSql, type ReleasedBatch, releasedBatch, waitingStateSql } from '../ledger/batch-rows.ts'
 import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
 import { inTransaction, run } from '../store/statement.ts'
 
+/** Released batches that wait in one queue; of the native channel, those of all gateways. */
+export type ChannelLane = { channel: Channel; lane: Lane }
+
 /**
- * Takes released batches that no worker claimed for `seconds`, to enqueue them again: their job was lost with the queue, or the
- * process crashed before it added the job. If the old job still exists, its claim finds nothing.
+ * Takes batches that were released before `before` (Unix ms by the database's clock) and are not claimed, to enqueue them again:
+ * their job was lost with the queue, or the process crashed before it added the job. If the old job still exists, its claim finds
+ * nothing.
  */
 export async function takeUnclaimed(
   db: Database,
-  channel: Channel,
-  seconds: number,
+  { channel, lane }: ChannelLane,
+  before: number,
   max: number,
 ): Promise<ReleasedBatch[]> {
   const rows = await run(
     db.pool,
     'unclaimed',
     `WITH lost AS MATERIALIZED (
-       SELECT task_id, id FROM batch WHERE state = 'released' AND channel = $1
-         AND released_at < now() - make_interval(secs => $2) ORDER BY released_at LIMIT $3 FOR UPDATE SKIP LOCKED
+       SELECT task_id, id FROM batch WHERE state = 'released' AND channel = $1 AND lane = $2
+         AND released_at < to_timestamp($3::float8 / 1000) ORDER BY released_at LIMIT $4 FOR UPDATE SKIP LOCKED
      )
      UPDATE batch b SET released_at = now() FROM lost WHERE b.task_id = lost.task_id AND b.id = lost.id
      RETURNING ${releasedBatch.sql}`,
-    [channel, seconds, max],
+    [channel, lane, before, max],
   )
   return rows.map(releasedBatch.read)
 }
 
-/** Returns the channels that have batches released more than `seconds` ago. */
-export async function channelsWithUnclaimed(db: Database, seconds: number): Promise<Channel[]> {
-  const rows = await run<[Channel]>(
+/** Returns the channels and lanes with batches released more than `seconds` ago, and the database's clock in Unix ms. */
+export async function lanesWithUnclaimed(
+  db: Database,
+  seconds: number,
+): Promise<(ChannelLane & { now: number })[]> {
+  const rows = await run<[Channel, Lane, number]>(
     db.pool,
-    'unclaimed-channels',
-    `SELECT DISTINCT channel FROM batch WHERE state = 'released' AND released_at < now() - make_interval(secs => $1)`,
+    'unclaimed-lanes',
+    `SELECT DISTINCT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM batch
+     WHERE state = 'released' AND released_at < now() - make_interval(secs => $1)`,
     [seconds],
   )
-  return rows.map(([channel]) => channel)
+  return rows.map(([channel, lane, now]) => ({ channel, lane, now }))
 }
 
-/** Puts batches whose lease has expired back. Their version rises, so that the old worker can no longer write. */
+/**
+ * Leases in a row that may end without a settle. A batch that crashes its worker, or that no worker can read, would otherwise be
+ * tried until it expires.
+ */
+const MAX_LOST = 10
+
+/**
+ * Puts batches whose lease has expired back. Their version rises, so that the old worker can no longer write. Those that reach
+ * MAX_LOST are left to `failLost`.
+ */
 export async function reclaimExpiredLeases(db: Database): Promise<number> {
   const rows = await run(
     db.pool,
     'reclaim-leases',
     `WITH expired AS MATERIALIZED (
-       SELECT b.task_id, b.id FROM batch b WHERE b.state = 'sending' AND b.lease_until < now()
+       SELECT b.task_id, b.id FROM batch b
+       WHERE b.state = 'sending' AND b.lease_until < now() AND b.lost < ${MAX_LOST - 1}
        ORDER BY b.lease_until LIMIT 1000 FOR UPDATE SKIP LOCKED
      )
-     UPDATE batch b SET version = b.version + 1, lease_until = NULL, worker = NULL, not_before = now(),
-       state = ${waitingStateSql('t')}
+     UPDATE batch b SET version = b.version + 1, lost = b.lost + 1, lease_until = NULL, worker = NULL,
+       not_before = now(), state = ${waitingStateSql('t')}
      FROM expired e JOIN task t ON t.id = e.task_id WHERE b.task_id = e.task_id AND b.id = e.id RETURNING b.id`,
     [],
   )
@@ -87,14 +105,23 @@ export async function alignPausedBatches(db: Database): Promise<number> {
 /** Batches that were settled together without being sent. */
 export type EndedBatches = {
   channel: Channel
-  fate: 'expired' | 'cancelled'
+  fate: 'expired' | 'cancelled' | 'failed'
   batches: number
   recipients: number
 }
 
 /** Settles a few hundred batches that are not being sent and have expired, or whose task is being cancelled. */
-export async function settleEnded(db: Database): Promise<EndedBatches[]> {
-  const rows = await run<[Channel, EndedBatches['fate'], number, number]>(db.pool, 'settle-ended', endSql, [])
+export function settleEnded(db: Database): Promise<EndedBatches[]> {
+  return end(db, 'settle-ended', settleEndedSql)
+}
+
+/** Settles batches whose lease expired without a settle for the last permitted time; their recipients have failed. */
+export function failLost(db: Database): Promise<EndedBatches[]> {
+  return end(db, 'fail-lost', failLostSql)
+}
+
+async function end(db: Database, name: string, sql: string): Promise<EndedBatches[]> {
+  const rows = await run<[Channel, EndedBatches['fate'], number, number]>(db.pool, name, sql, [])
   return rows.map(([channel, fate, batches, recipients]) => ({ channel, fate, batches, recipients }))
 }
 
@@ -109,8 +136,8 @@ const expiry = `'expired' AS fate, CASE
     ELSE ${reasonLiteral(ownReasons.expired_waiting)} END AS reason`
 
 // The status comes from the selects that lock the rows: the one in the snapshot of the UPDATE may be older than a concurrent settle.
-const endSql = `
-WITH waiting AS MATERIALIZED (
+const settleEndedSql = endSql(`
+waiting AS MATERIALIZED (
   SELECT b.task_id, b.id, b.status, ${expiry} FROM batch b
   WHERE b.state IN ('ready', 'paced', 'held') AND b.deadline <= now() LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
 ), released AS MATERIALIZED (
@@ -123,9 +150,21 @@ WITH waiting AS MATERIALIZED (
     AND b.deadline > now() LIMIT ${MAX_ENDED} FOR UPDATE OF b SKIP LOCKED
 ), due AS (
   SELECT * FROM waiting UNION ALL SELECT * FROM released UNION ALL SELECT * FROM cancelled
-), ended AS (
-  UPDATE batch b SET state = 'settled', version = b.version + 1,
-    status = replace(due.status, '.', CASE due.fate WHEN 'expired' THEN 'x' ELSE 'c' END)
+)`)
+
+const failLostSql = endSql(`
+due AS MATERIALIZED (
+  SELECT b.task_id, b.id, b.status, 'failed' AS fate, ${reasonLiteral(ownReasons.attempts_lost)} AS reason FROM batch b
+  WHERE b.state = 'sending' AND b.lease_until < now() AND b.lost >= ${MAX_LOST - 1}
+  ORDER BY b.lease_until LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
+)`)
+
+/** Settles the batches of the step `due`, which has their keys, status, fate and reason. */
+function endSql(due: string): string {
+  return `
+WITH ${due}, ended AS (
+  UPDATE batch b SET state = 'settled', version = b.version + 1, lease_until = NULL, worker = NULL,
+    status = replace(due.status, '.', CASE due.fate WHEN 'expired' THEN 'x' WHEN 'cancelled' THEN 'c' ELSE 'f' END)
   FROM due WHERE b.task_id = due.task_id AND b.id = due.id
   RETURNING b.task_id, b.id, b.channel, b.recipients, due.status, due.fate, due.reason,
     ${pendingSql('due.status')} AS pending
@@ -140,13 +179,15 @@ WITH waiting AS MATERIALIZED (
   ) g JOIN ended e ON e.task_id = g.task_id AND e.id = g.id ORDER BY 1, 2, 3, 4`)}
 ), counted AS (
   ${addCountersSql(
-    ['expired', 'cancelled'],
-    `SELECT task_id, channel, CASE fate WHEN 'expired' THEN pending ELSE 0 END AS expired,
+    ['failed', 'expired', 'cancelled'],
+    `SELECT task_id, channel, CASE fate WHEN 'failed' THEN pending ELSE 0 END AS failed,
+      CASE fate WHEN 'expired' THEN pending ELSE 0 END AS expired,
       CASE fate WHEN 'cancelled' THEN pending ELSE 0 END AS cancelled FROM ended`,
     after('failures'),
   )}
 )
 SELECT channel, fate, count(*)::int, sum(pending)::int FROM ended GROUP BY 1, 2`
+}
 
 const MAX_CHECKED = 1000
 

@@ -1,0 +1,21 @@
+import type { Destination, Window } from '@herald/db/tasks'
+
+/** In flight at one certificate or gateway, so that an urgent push does not wait behind a broadcast. */
+const MAX_RECIPIENTS = 20_000
+/**
+ * In flight at one certificate: about half a second of single pushes of a worker, which is what those of others wait for. Each
+ * round reads all of them.
+ */
+const CERTIFICATE_BATCHES = 400
+/** A gateway waits for acknowledgements, not for its turn, and serves only its own devices. */
+const GATEWAY_BATCHES = 5_000
+/** In flight at all certificates: bounds what a push waits for, and the memory of the queue, with thousands of busy applications. */
+const ALL_RECIPIENTS = 400_000
+const ALL_BATCHES = 2_000
+
+/** How much may be in flight at a destination while `busy` destinations have batches to release; at least one batch. */
+export function windowOf(to: Destination, busy: number): Window {
+  const recipients = Math.min(MAX_RECIPIENTS, Math.max(1, Math.floor(ALL_RECIPIENTS / busy)))
+  if ('node' in to) return { recipients, batches: GATEWAY_BATCHES }
+  return { recipients, batches: Math.min(CERTIFICATE_BATCHES, Math.max(1, Math.floor(ALL_BATCHES / busy))) }
+}

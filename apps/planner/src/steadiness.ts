@@ -1,0 +1,52 @@
+/**
+ * Longer than the pause of a worker between two attempts to settle. After an outage of Postgres longer than a lease all leases
+ * have expired; reclaiming them before the workers have reconnected would send everything in flight again.
+ */
+const STEADY_MS = 10_000
+/** Longest time between two answered checks of a planner that is connected. */
+const GAP_MS = 2_000
+/** In a shorter gap no lease expires: a worker renews every 8 of 30 seconds. */
+const LEASE_GAP_MS = 20_000
+/** Short gaps that follow each other for this long mean a slow server, not an outage: reclaiming must go on. */
+const SLOW_MS = 60_000
+
+export type Steadiness = {
+  /** Postgres answered a check. */
+  answered(): void
+  /** A statement failed because Postgres was not there. */
+  disconnected(): void
+  /** Whether workers have had time to write their results after an outage that this process may not have seen. */
+  isSteady(): boolean
+}
+
+/** A process that has just started does not know how long Postgres was away, nor does one whose checks got no answer. */
+export function createSteadiness(now: () => number = () => performance.now()): Steadiness {
+  let outageAt = now()
+  let answeredAt = now()
+  let gapAt = Number.NEGATIVE_INFINITY
+  let firstGapAt = Number.NEGATIVE_INFINITY
+
+  function noteGap(): void {
+    const at = now()
+    const gap = at - answeredAt
+    if (gap <= GAP_MS) return
+    if (gap >= LEASE_GAP_MS) outageAt = at
+    if (at - gapAt > STEADY_MS) firstGapAt = at
+    gapAt = at
+  }
+
+  return {
+    answered() {
+      noteGap()
+      answeredAt = now()
+    },
+    disconnected() {
+      outageAt = now()
+    },
+    isSteady() {
+      noteGap()
+      const at = now()
+      return at - outageAt > STEADY_MS && (at - gapAt > STEADY_MS || at - firstGapAt > SLOW_MS)
+    },
+  }
+}

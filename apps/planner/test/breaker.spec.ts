@@ -1,0 +1,60 @@
+import { until } from '@herald/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Harness, startHarness } from './harness.ts'
+
+describe('a vendor that stops answering for a while', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await startHarness({
+      pauses: { probe: [0.2], check: 0.2, breaker: { first: 0.2, max: 1 } },
+    })
+    await harness.startPlanner()
+    await harness.startWorkers(['meizu'])
+  })
+  afterAll(() => harness.stop())
+
+  it('is probed, and everything is sent when it answers again, also what waits without a time', async () => {
+    const app = await harness.addApplication('outage')
+    // Each task is tried anew: the first opens the breaker, the others wait behind it.
+    await harness.addDevices(app, [
+      { tokens: { meizu: `a:${'unavailable,'.repeat(5)}accepted` }, alias: 'first' },
+      { tokens: { meizu: 'b:accepted' }, alias: 'second' },
+    ])
+    const to = (alias: string) => ({ audience: { kind: 'alias' as const, aliases: [alias] } })
+    const first = await harness.notify(app, to('first'))
+    const breakers = async () => (await harness.db.pool.query('SELECT failures FROM breaker')).rows
+    await until(async () => (await breakers()).length === 1, { what: 'the breaker' })
+    const second = await harness.notify(app, to('second'))
+    await harness.db.pool.query(
+      `UPDATE batch SET not_before = 'infinity' WHERE task_id = $1 AND state = 'ready'`,
+      [second],
+    )
+    for (const task of [first, second]) {
+      await harness.finished(task, 60)
+      expect(await harness.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
+    }
+    expect(await breakers()).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
+  }, 90_000)
+
+  it('has its closed certificate checked and opened again by the planner', async () => {
+    const app = await harness.addApplication('wave', { check: 'ask' })
+    await harness.addDevices(app, [{ tokens: { meizu: 'w:misconfigured,accepted' } }])
+    harness.stub.refuseChecks('meizu', true)
+    const task = await harness.notify(app)
+    const state = async () =>
+      (
+        await harness.db.pool.query(
+          `SELECT state, probes FROM certificate WHERE app_id = $1 AND channel = 'meizu'`,
+          [app],
+        )
+      ).rows[0] as { state: string; probes: number }
+    await until(async () => (await state()).probes >= 2, { what: 'two refused probes' })
+    expect((await state()).state).toBe('closed')
+    expect(await harness.counters(task)).toEqual({ meizu: { target: 1 } })
+    harness.stub.refuseChecks('meizu', false)
+    await harness.finished(task, 60)
+    expect(await harness.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
+    expect((await state()).state).toBe('open')
+  }, 90_000)
+})

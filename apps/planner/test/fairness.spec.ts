@@ -1,0 +1,190 @@
+import { pushQueue } from '@herald/queue'
+import type { StubEntry } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { feedRound } from '../src/feed-round.ts'
+import { sweepRound } from '../src/sweep-round.ts'
+import { type Harness, startHarness } from './harness.ts'
+
+let harness: Harness
+afterEach(() => harness.stop())
+
+const devices = (name: string, count: number, step = 'accepted') =>
+  Array.from({ length: count }, (_, i) => ({ alias: `${name}${i}`, tokens: { oppo: `${name}${i}:${step}` } }))
+const roundDeps = () => ({
+  db: harness.db,
+  queues: harness.queues,
+  onQueueFailure: () => {},
+  isSteady: () => true,
+  onEnded: () => {},
+})
+
+describe('an application that sends more than the workers take', () => {
+  it('lets the pushes and the broadcasts of another through', async () => {
+    harness = await startHarness()
+    const flood = await harness.addApplication('flood')
+    const other = await harness.addApplication('other')
+    await harness.addDevices(flood, devices('flood', 1))
+    await harness.addDevices(other, devices('other', 1000))
+    const FLOOD = 3000
+    await Promise.all(Array.from({ length: FLOOD }, () => harness.notify(flood)))
+    const broadcasts = [await harness.notify(other, { lane: 'normal' })]
+    const single = await harness.notify(other, { audience: { kind: 'alias', aliases: ['other0'] } })
+    await harness.startPlanner()
+    await harness.startWorkers(['oppo'])
+    for (const task of [...broadcasts, single]) await harness.finished(task, 120)
+    await until(
+      async () =>
+        (await harness.db.pool.query(`SELECT FROM batch WHERE state <> 'settled' LIMIT 1`)).rowCount === 0,
+      { seconds: 120, what: 'the end of the flood' },
+    )
+    // In the order in which the vendor got them.
+    const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
+    const placeOf = (task: number) => ledger.findIndex((entry) => entry.task === task)
+    const floodBefore = (place: number) =>
+      ledger.slice(0, place).filter(({ token }) => token.startsWith('flood')).length
+    expect(floodBefore(ledger.length)).toBe(FLOOD)
+    expect(floodBefore(placeOf(single))).toBeLessThan(FLOOD / 3)
+    for (const task of broadcasts) expect(floodBefore(placeOf(task))).toBeLessThan(FLOOD / 3)
+    expect(await harness.imbalances()).toEqual([])
+  }, 300_000)
+})
+
+describe('an application whose vendor does not answer', () => {
+  it('does not keep the slots from others, and its further batches wait without an attempt', async () => {
+    harness = await startHarness({ settings: { HERALD_SEND_TIMEOUT_SECONDS: '300' } })
+    const dark = await harness.addApplication('dark')
+    const other = await harness.addApplication('other')
+    await harness.addDevices(dark, devices('dark', 1, 'hang'))
+    await harness.addDevices(other, devices('other', 1))
+    const hanging: number[] = []
+    for (let n = 0; n < 20; n++) hanging.push(await harness.notify(dark))
+    await harness.startPlanner()
+    await harness.startWorkers(['oppo'])
+    const task = await harness.notify(other)
+    await until(async () => (await harness.counters(task)).oppo?.sent === 1, {
+      seconds: 120,
+      what: 'the push of the other application',
+    })
+    const batches = async () =>
+      (
+        await harness.db.pool.query<{ state: string; attempts: number }>(
+          'SELECT state, attempts FROM batch WHERE task_id = ANY($1)',
+          [hanging],
+        )
+      ).rows
+    await until(async () => (await batches()).some(({ state }) => state === 'ready'), {
+      seconds: 120,
+      what: 'batches that were put back',
+    })
+    const rows = await batches()
+    // As many jobs stall as there are slots; the certificate gets no more until one of them ends.
+    expect(rows.filter(({ state }) => state === 'sending')).toHaveLength(4)
+    expect(rows.filter(({ state, attempts }) => state !== 'sending' && attempts > 0)).toEqual([])
+    await harness.stub.close()
+  }, 300_000)
+})
+
+describe('a batch that no worker can read', () => {
+  it('stops its neighbours once, then fails alone with a reason', async () => {
+    harness = await startHarness()
+    const app = await harness.addApplication('poisoned')
+    await harness.addDevices(app, devices('p', 10))
+    const tasks = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        harness.notify(app, { audience: { kind: 'alias', aliases: [`p${i}`] } }),
+      ),
+    )
+    const poisoned = tasks[3]!
+    await harness.db.pool.query(
+      `UPDATE task SET audience = '{"kind":"user_id","userIds":["x"]}' WHERE id = $1`,
+      [poisoned],
+    )
+    await harness.startWorkers(['oppo'])
+    const states = async () =>
+      (
+        await harness.db.pool.query<{ task: number; state: string; lost: number; attempts: number }>(
+          'SELECT task_id AS task, state, lost, attempts FROM batch WHERE task_id = ANY($1)',
+          [tasks],
+        )
+      ).rows
+    /** Lets the leases of jobs that failed expire, and everything be released again. */
+    const cycle = async () => {
+      await until(async () => (await harness.queues.counts(pushQueue('oppo'))).active === 0)
+      await harness.db.pool.query(
+        `UPDATE batch SET lease_until = now() - interval '1 second' WHERE state = 'sending'`,
+      )
+      await sweepRound(roundDeps())
+      await feedRound(roundDeps())
+    }
+    await until(async () => (await states()).every(({ attempts }) => attempts === 1))
+    await cycle()
+    const neighbours = async () => (await states()).filter(({ task }) => task !== poisoned)
+    await until(async () => (await neighbours()).every(({ state }) => state === 'settled'))
+    expect((await neighbours()).every(({ attempts, lost }) => attempts <= 2 && lost === 0)).toBe(true)
+
+    const own = async () => (await states()).find(({ task }) => task === poisoned)!
+    for (let attempts = 2; attempts <= 10; attempts++) {
+      await until(async () => (await own()).attempts === attempts)
+      await cycle()
+    }
+    expect(await own()).toMatchObject({ state: 'settled', attempts: 10 })
+    expect(await harness.counters(poisoned)).toEqual({ oppo: { target: 1, failed: 1 } })
+    const { rows } = await harness.db.pool.query('SELECT reason FROM failure WHERE task_id = $1', [poisoned])
+    expect(rows).toEqual([{ reason: 'herald.attempts_lost' }])
+    expect(await harness.imbalances()).toEqual([])
+  }, 300_000)
+})
+
+describe('a job that the queue lost', () => {
+  it('is added again when it would have had its turn, while thousands wait', async () => {
+    harness = await startHarness()
+    const app = await harness.addApplication('lossy')
+    await harness.addDevices(app, devices('l', 1))
+    const JOBS = 2000
+    const tasks: number[] = []
+    for (let n = 0; n < JOBS / 50; n++)
+      tasks.push(...(await Promise.all(Array.from({ length: 50 }, () => harness.notify(app)))))
+    const queue = pushQueue('oppo')
+    // One job per task, released a second apart, the last one now.
+    await harness.queues.remove(queue)
+    const { rows } = await harness.db.pool.query<{ task: number; id: number; cert: string; at: number }>(
+      `UPDATE batch b SET state = 'released', released_at = now() - make_interval(secs => $2 - n)
+       FROM unnest($1::bigint[]) WITH ORDINALITY AS k (task_id, n) WHERE b.task_id = k.task_id
+       RETURNING b.task_id AS task, b.id, b.certificate_id::text AS cert,
+         extract(epoch FROM b.released_at)::float8 * 1000 AS at`,
+      [tasks, JOBS],
+    )
+    const inOrder = rows.sort((a, b) => a.at - b.at)
+    const lost = inOrder[5]!
+    for (const { task, id, cert, at } of inOrder)
+      if (task !== lost.task)
+        await harness.queues.add(
+          queue,
+          { certificateId: cert, batches: [{ taskId: task, id }] },
+          { releasedAt: at },
+        )
+    expect(await harness.queues.depth(queue)).toBe(JOBS - 1)
+
+    const handled: number[] = []
+    await sweepRound(roundDeps())
+    expect(await harness.queues.depth(queue)).toBe(JOBS - 1)
+
+    const stopped = Promise.withResolvers<void>()
+    const worker = harness.queues.work(queue, { concurrency: 1, onDead: () => {} }, async ({ batches }) => {
+      if (handled.length === 20) await stopped.promise
+      handled.push(batches[0]!.taskId)
+      await harness.db.pool.query(`UPDATE batch SET state = 'settled' WHERE task_id = $1`, [
+        batches[0]!.taskId,
+      ])
+    })
+    await until(() => handled.length === 20)
+    await sweepRound(roundDeps())
+    expect(await harness.queues.depth(queue)).toBe(JOBS - 1 - 21 + 1)
+    const [newest] = (await harness.queues.bullQueues([queue])[0]?.getJobs('waiting', 0, 0, false)) ?? []
+    expect(newest?.data).toMatchObject({ batches: [[lost.task, lost.id]] })
+    expect(handled).not.toContain(lost.task)
+    stopped.resolve()
+    await worker.drain()
+  }, 300_000)
+})

@@ -1,0 +1,21 @@
+import { describe, expect, it } from '@jest/globals'
+import { windowOf } from '../src/feed-window.ts'
+
+describe('the window of a certificate', () => {
+  const of = (busy: number) => windowOf({ certificateId: 1 }, busy)
+
+  it('is 20,000 recipients and 400 batches while few are busy', () => {
+    expect(of(1)).toEqual({ recipients: 20_000, batches: 400 })
+    expect(of(5)).toEqual({ recipients: 20_000, batches: 400 })
+  })
+
+  it('is a share of what may be in flight in all, at least one batch', () => {
+    expect(of(1000)).toEqual({ recipients: 400, batches: 2 })
+    expect(of(100_000)).toEqual({ recipients: 4, batches: 1 })
+    for (const busy of [1, 7, 50, 999, 1999]) expect(of(busy).batches * busy).toBeLessThanOrEqual(2_000)
+  })
+})
+
+it('a gateway serves only its own devices and shares recipients only', () => {
+  expect(windowOf({ node: 'a' }, 100)).toEqual({ recipients: 4_000, batches: 5_000 })
+})

@@ -1,0 +1,75 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { createSteadiness, type Steadiness } from '../src/steadiness.ts'
+
+let clock = 0
+let steadiness: Steadiness
+
+/** Lets time pass, with an answered check every 250 ms. */
+function pass(ms: number): void {
+  for (const end = clock + ms; clock < end; ) {
+    clock += 250
+    steadiness.answered()
+  }
+}
+/** Lets time pass without an answer, then one arrives. */
+function silence(ms: number): void {
+  clock += ms
+  steadiness.answered()
+}
+
+beforeEach(() => {
+  clock = 1_000_000
+  steadiness = createSteadiness(() => clock)
+})
+
+describe('a planner', () => {
+  it('is not steady for 10 s after its start', () => {
+    pass(10_000)
+    expect(steadiness.isSteady()).toBe(false)
+    pass(250)
+    expect(steadiness.isSteady()).toBe(true)
+  })
+
+  it.each([2_250, 40_000])(
+    'is not steady for 10 s after %i ms without an answer and without an error',
+    (ms) => {
+      pass(11_000)
+      silence(ms)
+      expect(steadiness.isSteady()).toBe(false)
+      pass(10_000)
+      expect(steadiness.isSteady()).toBe(false)
+      pass(250)
+      expect(steadiness.isSteady()).toBe(true)
+    },
+  )
+
+  it('is not steady while an answer is missing', () => {
+    pass(11_000)
+    clock += 2_000
+    expect(steadiness.isSteady()).toBe(true)
+    clock += 1
+    expect(steadiness.isSteady()).toBe(false)
+  })
+
+  it('is not steady for 10 s after a lost connection', () => {
+    pass(11_000)
+    steadiness.disconnected()
+    pass(10_000)
+    expect(steadiness.isSteady()).toBe(false)
+    pass(250)
+    expect(steadiness.isSteady()).toBe(true)
+  })
+
+  it('becomes steady again after a minute on a server that is slow to answer', () => {
+    pass(11_000)
+    const slow = (ms: number) => {
+      for (const end = clock + ms; clock < end; ) silence(3_000)
+    }
+    slow(60_000)
+    expect(steadiness.isSteady()).toBe(false)
+    slow(6_000)
+    expect(steadiness.isSteady()).toBe(true)
+    silence(20_000)
+    expect(steadiness.isSteady()).toBe(false)
+  })
+})

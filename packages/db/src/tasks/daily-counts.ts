@@ -1,0 +1,75 @@
+import type { VendorChannel } from '@herald/domain'
+import { idList } from '../ledger/batch-rows.ts'
+import type { Database } from '../store/database.ts'
+import { run } from '../store/statement.ts'
+import type { BatchKey } from './claim.ts'
+
+/** A claimed batch and the devices of it that are about to be sent to. */
+export type CountedBatch = BatchKey & { version: number; devices: readonly number[] }
+
+/**
+ * Counts one message of the day for each device before it is sent, for vendors that drop what exceeds `max` per device and day.
+ * Returns the devices that have had that many, by the position of their batch; they are not counted. A batch is counted once per
+ * day, so a repeated attempt returns no devices: what remains pending in it was counted before. One statement for all batches.
+ */
+export async function countDaily(
+  db: Database,
+  channel: VendorChannel,
+  batches: readonly CountedBatch[],
+  max: number,
+  timeZone: string,
+): Promise<Map<number, Set<number>>> {
+  const rows = await run<[at: number, device: number]>(db.pool, 'count-daily', countSql, [
+    batches.map(({ taskId }) => taskId),
+    batches.map(({ id }) => id),
+    batches.map(({ version }) => version),
+    batches.flatMap(({ devices }) => devices),
+    batches.flatMap(({ devices }, at) => devices.map(() => at + 1)),
+    channel,
+    max,
+    timeZone,
+  ])
+  const refused = new Map<number, Set<number>>()
+  for (const [at, device] of rows) {
+    const devices = refused.get(at - 1)
+    if (devices) devices.add(device)
+    else refused.set(at - 1, new Set([device]))
+  }
+  return refused
+}
+
+const countSql = `
+WITH today AS MATERIALIZED (SELECT (now() AT TIME ZONE $8)::date AS day),
+marked AS MATERIALIZED (
+  UPDATE batch b SET counted_on = today.day
+  FROM unnest($1::bigint[], $2::bigint[], $3::int[]) WITH ORDINALITY AS k (task_id, id, version, at), today
+  WHERE b.task_id = k.task_id AND b.id = k.id AND b.version = k.version AND b.counted_on IS DISTINCT FROM today.day
+  RETURNING k.at
+), wanted AS MATERIALIZED (
+  SELECT w.device, w.at, row_number() OVER (ORDER BY w.device, w.at) AS n
+  FROM unnest($4::bigint[], $5::int[]) AS w (device, at) WHERE w.at IN (SELECT at FROM marked)
+), refused AS MATERIALIZED (
+  SELECT count_daily(today.day, $6, ARRAY(SELECT device FROM wanted ORDER BY n), 1, $7) AS positions FROM today
+)
+SELECT w.at, w.device FROM wanted w WHERE w.n = ANY ((SELECT positions FROM refused)::int[])`
+
+/** Takes back the count of devices that the vendor did not take after all. */
+export async function uncountDaily(
+  db: Database,
+  channel: VendorChannel,
+  batches: readonly (BatchKey & { devices: readonly number[] })[],
+): Promise<void> {
+  await run(
+    db.pool,
+    'uncount-daily',
+    `SELECT count_daily(b.counted_on, $4, k.devices::bigint[], -1, 0)
+     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k (task_id, id, devices)
+     JOIN batch b ON b.task_id = k.task_id AND b.id = k.id WHERE b.counted_on IS NOT NULL`,
+    [
+      batches.map(({ taskId }) => taskId),
+      batches.map(({ id }) => id),
+      batches.map(({ devices }) => idList([...devices].sort((a, b) => a - b))),
+      channel,
+    ],
+  )
+}

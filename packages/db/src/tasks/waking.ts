@@ -1,0 +1,81 @@
+import type { Database } from '../store/database.ts'
+import { run } from '../store/statement.ts'
+import { certificatesWithReady } from './feeder.ts'
+
+/** Rows of one statement: a certificate may have hundreds of thousands. */
+const CHUNK = 5000
+
+const lanes = `(VALUES ('high'), ('normal')) AS l (lane)`
+
+/** Certificates that can be used (or were removed) and have batches that are due at infinity. Reads one row per certificate and lane. */
+export async function certificatesToWake(db: Database): Promise<number[]> {
+  const rows = await run<[number]>(
+    db.pool,
+    'certificates-to-wake',
+    `WITH RECURSIVE ${certificatesWithReady}
+     SELECT n.id FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id
+     WHERE n.id IS NOT NULL AND c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND EXISTS (
+       SELECT 1 FROM ${lanes} CROSS JOIN LATERAL (
+         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' LIMIT 1
+       ) b)`,
+    [],
+  )
+  return rows.map(([id]) => id)
+}
+
+/** Makes some batches of the certificate that are due at infinity due now. Returns how many; fewer than a chunk are the last. */
+export async function wakeBatches(
+  db: Database,
+  certificateId: number,
+): Promise<{ woken: number; more: boolean }> {
+  const rows = await run(
+    db.pool,
+    'wake-batches',
+    `WITH asleep AS MATERIALIZED (
+       SELECT b.task_id, b.id FROM ${lanes} CROSS JOIN LATERAL (
+         SELECT task_id, id FROM batch WHERE state = 'ready' AND certificate_id = $1 AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' ORDER BY task_id, id LIMIT ${CHUNK} FOR UPDATE SKIP LOCKED
+       ) b
+     )
+     UPDATE batch b SET not_before = now() FROM asleep a WHERE b.task_id = a.task_id AND b.id = a.id RETURNING b.id`,
+    [certificateId],
+  )
+  return { woken: rows.length, more: rows.length >= CHUNK }
+}
+
+/** Tasks with a speed limit that have batches due at infinity. */
+export async function pacedTasksToWake(db: Database): Promise<number[]> {
+  const rows = await run<[number]>(
+    db.pool,
+    'paced-tasks-to-wake',
+    `SELECT id FROM task t WHERE speed IS NOT NULL AND state IN ('planning', 'sending')
+       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND b.state = 'paced' AND b.not_before = 'infinity')`,
+    [],
+  )
+  return rows.map(([id]) => id)
+}
+
+/**
+ * Wakes batches of a task with a speed limit, among the CHUNK that follow batch `after`; their index is not by certificate. Returns
+ * the last batch looked at; undefined at the end.
+ */
+export async function wakePaced(db: Database, taskId: number, after: number): Promise<number | undefined> {
+  const [row] = await run<[seen: number, last: number | null]>(
+    db.pool,
+    'wake-paced',
+    `WITH page AS MATERIALIZED (
+       SELECT id, certificate_id FROM batch
+       WHERE task_id = $1 AND state = 'paced' AND not_before = 'infinity' AND id > $2 ORDER BY id LIMIT ${CHUNK}
+     ), woken AS (
+       UPDATE batch b SET not_before = now()
+       FROM page p LEFT JOIN certificate c ON c.id = p.certificate_id LEFT JOIN breaker r ON r.certificate_id = p.certificate_id
+       WHERE b.task_id = $1 AND b.id = p.id AND b.state = 'paced' AND b.not_before = 'infinity'
+         AND c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL
+     )
+     SELECT count(*)::int, max(id) FROM page`,
+    [taskId, after],
+  )
+  const [seen, last] = row!
+  return seen < CHUNK ? undefined : (last ?? undefined)
+}

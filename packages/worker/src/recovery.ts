@@ -1,0 +1,177 @@
+import {
+  closeBreaker,
+  closeCertificate,
+  endCheck,
+  forgetRefusal,
+  openBreaker,
+  postponeBreaker,
+  takeCheck,
+  takeProbe,
+} from '@herald/db/certificates'
+import { type Database, retrying } from '@herald/db/store'
+import {
+  breakerPause,
+  clip,
+  describeReason,
+  ownReasons,
+  PATIENCE_SECONDS,
+  publicName,
+  type Reason,
+  type RecoveryPauses,
+} from '@herald/domain'
+import type { CertificateCache, ReadCertificate } from '@herald/plan'
+import { type Attempt, setRemaining } from './attempt.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import type { Transports } from './transports.ts'
+import { evidenceOf, type SilenceCounter } from './vendor-silence.ts'
+
+export type RecoveryDeps = {
+  db: Database
+  certificates: CertificateCache
+  transports: Transports
+  pauses: RecoveryPauses
+  silence: SilenceCounter
+  log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+  metrics?: WorkerMetrics
+}
+
+/** What the breaker of the certificate allows; `openFor` (seconds) is undefined if it is not open. */
+export type Permission = { sendable: Attempt[]; putOff: Attempt[]; openFor?: number }
+
+/**
+ * While the breaker of a certificate is open, one batch at a time is sent, as a probe that may take `probeSeconds`. The other
+ * attempts get their result here. Costs a statement only while the breaker is open.
+ */
+export async function askBreaker(
+  deps: RecoveryDeps,
+  attempts: Attempt[],
+  { stored, breaker }: ReadCertificate,
+  probeSeconds: number,
+): Promise<Permission> {
+  const probe = breaker && (await retrying(() => takeProbe(deps.db, stored.id, probeSeconds)))
+  if (!breaker || !probe) return { sendable: attempts, putOff: [] }
+  const { mayProbe, openFor } = probe
+  const sendable = mayProbe ? attempts.slice(0, 1) : []
+  const putOff = attempts.slice(sendable.length)
+  const reason = ownReasons.vendor_silent(publicName(stored.channel), breaker)
+  for (const attempt of putOff)
+    setRemaining(
+      attempt,
+      // The wait hardly matters: the feeder releases the batch when the breaker allows it.
+      openFor < PATIENCE_SECONDS ? { kind: 'deferred', wait: 1 } : { kind: 'unsent', reason },
+    )
+  return { sendable, putOff, openFor }
+}
+
+/**
+ * Looks a second time when the vendor refused the credentials: refusals of good ones pass. The certificate is closed if no request
+ * of the job was accepted and a check on new connections is refused too. Otherwise the refused recipients become `unavailable`.
+ */
+export async function confirmRefusals(
+  deps: RecoveryDeps,
+  attempts: readonly Attempt[],
+  certificate: ReadCertificate,
+): Promise<void> {
+  const refused = attempts.flatMap(({ targets, results }) =>
+    targets.flatMap(({ index }) => {
+      const result = results.get(index)
+      return result?.kind === 'misconfigured' ? [{ results, index, reason: result.reason }] : []
+    }),
+  )
+  if (refused.length === 0) return
+  deps.transports.renew(certificate.stored.id)
+  const evidence = evidenceOf(attempts)
+  const isTrusted = evidence?.kind === 'answer' && evidence.trusted
+  if (!isTrusted && (await isRefusedAgain(deps, certificate, refused[0]!.reason))) return
+  for (const { results, index, reason } of refused) results.set(index, { kind: 'unavailable', reason })
+}
+
+/** An error must not lose the results of the job, which would be sent again; the next refusal is looked at again. */
+async function isRefusedAgain(...args: Parameters<typeof isRefused>): Promise<boolean> {
+  try {
+    return await isRefused(...args)
+  } catch (error) {
+    args[0].log.error(
+      { err: error, certificateId: args[1].stored.id },
+      'a refused certificate could not be checked',
+    )
+    return false
+  }
+}
+
+async function isRefused(deps: RecoveryDeps, certificate: ReadCertificate, reason: Reason): Promise<boolean> {
+  const { db, certificates, pauses } = deps
+  const { id, version, application, channel } = certificate.stored
+  if (!(await retrying(() => takeCheck(db, id, version)))) {
+    certificates.forget(application)
+    const now = await certificates.byId(id)
+    return 'stored' in now && now.stored.state === 'closed' && now.stored.version === version
+  }
+  const result = await deps.transports.check({ ...certificate, id, version })
+  if (result.ok || result.temporary) {
+    await retrying(() => endCheck(db, id, pauses.check))
+    deps.log.warn(
+      { certificateId: id, reason, check: result.ok ? 'accepted' : result.problem },
+      'the vendor refused the certificate, but a check did not confirm it',
+    )
+    return false
+  }
+  const refusal = { code: reason.code, text: clip(describeReason(reason)) }
+  const closed = await retrying(() => closeCertificate(db, id, refusal, { version, pauses }))
+  certificates.forget(application)
+  // False: it was saved since, and the refusal is about the older version.
+  if (!closed) return false
+  deps.metrics?.certificateClosed(channel)
+  deps.log.error(
+    { certificateId: id, ...refusal, check: result.problem },
+    'the vendor refused the certificate; its channel is disabled until a check succeeds',
+  )
+  return true
+}
+
+/** Opens or closes the breaker by what the calls of a job tell about the vendor. `sent` are the attempts that kept their lease. */
+export async function noteAnswers(
+  deps: RecoveryDeps,
+  sent: readonly Attempt[],
+  { stored }: ReadCertificate,
+  { sendable, openFor }: Permission,
+): Promise<void> {
+  const { db, pauses } = deps
+  const { id, application, channel } = stored
+  const address = `${channel} ${stored.environment} ${stored.region ?? ''}`
+  const evidence = evidenceOf(sent)
+  const isProbe = openFor !== undefined && sendable.length > 0
+  if (!evidence) {
+    if (!isProbe) return
+    // Without a call another batch may try at once; a vendor that asks to slow down gets a pause.
+    const wasCalled = sent.some(({ targets }) => targets.length > 0)
+    await retrying(() => postponeBreaker(db, id, wasCalled ? pauses.breaker.first : 0))
+    return
+  }
+  if (evidence.kind === 'answer') {
+    deps.silence.answered(id, address)
+    if (evidence.trusted && stored.refusedAt !== undefined) await retrying(() => forgetRefusal(db, id))
+    if (openFor === undefined || !(await retrying(() => closeBreaker(db, id)))) return
+    deps.certificates.forget(application)
+    deps.log.info({ certificateId: id, openFor }, 'the vendor answers again')
+    return
+  }
+  const mustOpen = deps.silence.silent(id, address)
+  if (!isProbe && !mustOpen) return
+  const { reason, retryAfter = 0 } = evidence.outcome
+  const opened = await retrying(() =>
+    openBreaker(db, {
+      certificateId: id,
+      code: reason.code,
+      text: clip(describeReason(reason)),
+      pauses: Array.from({ length: 6 }, (_, failures) =>
+        Math.max(retryAfter, breakerPause(pauses, failures, Math.random())),
+      ),
+      claimedAt: Math.min(...sent.map(({ batch }) => batch.claimedAt)),
+    }),
+  )
+  deps.certificates.forget(application)
+  if (!opened) return
+  deps.metrics?.breakerOpened(channel)
+  deps.log.warn({ certificateId: id, reason }, 'the vendor does not answer; its batches wait for a probe')
+}
