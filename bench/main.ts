@@ -10,6 +10,7 @@ import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureIdle } from './pipeline/idle.ts'
 import { measureImport } from './pipeline/import.ts'
 import { measureMixed } from './pipeline/mixed.ts'
+import { measureScheduled } from './pipeline/scheduled.ts'
 
 const quick = process.argv.includes('--quick')
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length)
@@ -18,6 +19,7 @@ const devices = quick ? 100_000 : 1_000_000
 const suites: Record<string, () => Promise<Metrics>> = {
   http2: () => measureHttp2({ quick }),
   accept: () => measureAccept(quick ? 5_000 : 30_000),
+  scheduled: () => measureScheduled(quick ? 10_000 : 100_000),
   native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
   idle: () => measureIdle(quick ? 15 : 60),

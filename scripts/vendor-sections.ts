@@ -19,9 +19,18 @@ function vendorsTable(): string {
     card.solePlatform ? '–' : card.inUps ? `${code(card.name)}, ${code('ups')}` : code(card.name),
     code(`message.${card.message.object}`),
     card.reportsReceipts ? 'yes' : 'no',
+    `${card.limits.perDevicePerDay ?? '–'}`,
   ])
   return table(
-    ['`provider`', 'vendor', 'channel', 'word in `ospush_sequence`', 'fields of a message', 'receipts'],
+    [
+      '`provider`',
+      'vendor',
+      'channel',
+      'word in `ospush_sequence`',
+      'fields of a message',
+      'receipts',
+      'marketing per device and day',
+    ],
     rows,
   )
 }

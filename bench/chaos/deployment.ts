@@ -7,8 +7,9 @@ import { vendorChannels } from '@herald/domain'
 import { callbackUrlOf } from '@herald/plan'
 import { keepDemoCredentials } from '@herald/standalone'
 import { until } from '@herald/testkit'
+import { type HostLinks, startHostLinks } from './host-links.ts'
 import { type NativeDevices, startNativeDevices } from './native-devices.ts'
-import { createTenant, deadTokens, type Tenant } from './population.ts'
+import { createFlooder, createTenant, deadTokens, type Flooder, type Tenant } from './population.ts'
 import { type DrillPostgres, startDrillPostgres } from './postgres-server.ts'
 import { type Processes, prepareProcesses, processesOf } from './processes.ts'
 import { type QueueServers, startQueueServers } from './queue-servers.ts'
@@ -32,7 +33,10 @@ export type Deployment = {
   queue: QueueServers
   vendors: Vendors
   processes: Processes
+  links: HostLinks
   tenant: Tenant
+  /** The application that floods. */
+  flooder: Flooder
   devices: NativeDevices
 }
 
@@ -57,6 +61,11 @@ export async function startDeployment(
   closing.push(vendors.stop)
   const processes = await prepareProcesses(processesOf(options.size), randomFrom(seed + 1))
   closing.push(processes.stop)
+  const links = await startHostLinks(
+    processes.list.map(({ name }) => name),
+    { databaseUrl: postgres.url, queueUrl: queue.url, queue: options.queue },
+  )
+  closing.push(links.stop)
   const db = openDatabase(postgres.url, { max: 12, name: 'chaos', onIdleError: () => {} })
   closing.push(db.close)
 
@@ -71,12 +80,9 @@ export async function startDeployment(
   }
   for (const channel of vendorChannels) await vendors.kill(channel, deadTokens(tenant.population, channel))
 
-  processes.start({
-    ...vendors.env,
-    DATABASE_URL: postgres.url,
-    QUEUE_URL: queue.url,
-    HERALD_SEND_TIMEOUT_SECONDS: String(options.sendTimeout),
-  })
+  const flooder = await createFlooder(db, sealer, credentials, tenant.population)
+
+  processes.start({ ...vendors.env, HERALD_SEND_TIMEOUT_SECONDS: String(options.sendTimeout) }, links.envOf)
   for (const base of processes.apis)
     await until(async () => (await fetch(`${base}/readyz`)).ok, { what: `the API at ${base}`, seconds: 120 })
   const { nativeTag, ids, pushTokens } = tenant.population
@@ -92,5 +98,5 @@ export async function startDeployment(
     seconds: 120,
     everyMs: 200,
   })
-  return { db, postgres, queue, vendors, processes, tenant, devices }
+  return { db, postgres, queue, vendors, processes, links, tenant, flooder, devices }
 }

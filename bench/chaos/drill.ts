@@ -2,17 +2,22 @@ import { sleep } from '@herald/async'
 import { vendorChannels } from '@herald/domain'
 import { percentile } from '../metric.ts'
 import { openCaller } from './caller.ts'
+import { untilAllOpen, watchCertificates } from './certificate-watch.ts'
 import { compare, countUnheard } from './compare.ts'
 import { type DeploymentOptions, startDeployment } from './deployment.ts'
+import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
+import { runFairness } from './fairness-run.ts'
 import { makeFault } from './faults.ts'
+import { createFlood } from './flood.ts'
 import { readHeraldRecords } from './herald-records.ts'
-import { startLoad } from './load.ts'
+import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
 import { randomFrom } from './random.ts'
 import { measureResources, type Resources, untilReleased } from './resources.ts'
 import { startSampling } from './sampling.ts'
-import { describeFault, type Fault, scheduleFaults } from './schedule.ts'
+import { describeFault, type Fault, type FaultKind, scheduleFaults } from './schedule.ts'
 import { untilAllEnded } from './until-all-ended.ts'
+import { createVendorFaults } from './vendor-faults.ts'
 import { readLedgers } from './vendors.ts'
 
 export type DrillOptions = DeploymentOptions & {
@@ -21,6 +26,10 @@ export type DrillOptions = DeploymentOptions & {
   every: number
   /** Devices per second that the load requests. */
   rate: number
+  /** Makes only faults of these kinds. */
+  only?: readonly FaultKind[]
+  /** Seconds of the flood after the load, during which fairness is measured; 0 to leave it out. */
+  fairness: number
 }
 
 export type DrillReport = {
@@ -29,6 +38,8 @@ export type DrillReport = {
   seconds: number
   endedAfter: number
   faults: Fault[]
+  /** Why kinds of faults were left out on this machine. */
+  leftOut: string[]
   restarts: number
   tasks: number
   deliveries: number
@@ -37,6 +48,9 @@ export type DrillReport = {
   duplicatesBound: number
   /** The parts of the bound. */
   bound: { lostResponses: number; inFlight: number; lateAcknowledgements: number }
+  fairness: Fairness | undefined
+  /** How often a certificate was closed and a breaker opened, and whether all are open again without a person. */
+  certificates: { closed: number; breakers: number; areOpen: boolean }
   lost: string[]
   unbalanced: string[]
   /** All other violations. */
@@ -49,6 +63,9 @@ export type DrillReport = {
 const SAMPLE_MS = 1000
 const END_SECONDS = 240
 const RELEASE_SECONDS = 90
+const OPEN_SECONDS = 60
+/** Pushes of one flood among other faults, so that the drill ends soon after its load. */
+const MAX_FLOOD = 3000
 
 /** Runs all processes under a mixed load and a schedule of faults, then compares Herald's records with all others. */
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
@@ -71,7 +88,27 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const caller = openCaller(processes.apis, tenant.appId, tenant.appSecret)
     closing.push(caller.close)
     let inFlight = 0
-    const targets = { ...deployment, allow: (devices: number) => (inFlight += devices) }
+    const flooderCaller = openCaller(processes.apis, deployment.flooder.appId, deployment.flooder.appSecret)
+    closing.push(flooderCaller.close)
+    const flooded: Accepted[] = []
+    const flood = createFlood({
+      caller: flooderCaller,
+      devices: deployment.flooder.devices,
+      accepted: flooded,
+      onBroken,
+    })
+    const targets = {
+      ...deployment,
+      allow: (devices: number) => (inFlight += devices),
+      vendorFaults: createVendorFaults(vendors),
+      onBroken,
+      flood(seconds: number) {
+        const until = performance.now() + seconds * 1000
+        return flood.run(() => performance.now() >= until, MAX_FLOOD)
+      },
+    }
+    const watch = watchCertificates(db)
+    closing.push(watch.stop)
     const load = startLoad({
       caller,
       db,
@@ -81,7 +118,15 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       onBroken,
     })
     closing.push(load.end)
-    const faults = scheduleFaults({ ...options, processes: processes.list, channels: vendorChannels })
+    const { whyNeverFull } = deployment.postgres
+    const leftOut = whyNeverFull === undefined ? [] : [`disk-full: ${whyNeverFull}`]
+    for (const sentence of leftOut) log(`left out: ${sentence}`)
+    const faults = scheduleFaults({
+      ...options,
+      processes: processes.list,
+      channels: vendorChannels,
+      canFillDisk: whyNeverFull === undefined,
+    })
     const began = performance.now()
     const sinceStart = () => (performance.now() - began) / 1000
     const faulting = faults.map(async (fault) => {
@@ -96,19 +141,46 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     log(`${loaded.toFixed(1)} s  ${load.accepted.length} tasks accepted, end of the load`)
     await Promise.all(faulting)
     await devices.connectAll()
-    await untilAllEnded(db, END_SECONDS).catch((error: Error) => onBroken(error.message))
+    await untilAllEnded(db, END_SECONDS, log).catch((error: Error) => onBroken(error.message))
     const endedAfter = sinceStart() - loaded
     log(`${sinceStart().toFixed(1)} s  all tasks have ended`)
+    const areOpen = await untilAllOpen(db, OPEN_SECONDS).then(
+      () => true,
+      (error: Error) => {
+        onBroken(error.message)
+        return false
+      },
+    )
+    const own: Accepted[] = []
+    const fairnessRun =
+      options.fairness > 0
+        ? await runFairness({
+            caller,
+            flood,
+            flooded,
+            db,
+            population,
+            random: randomFrom(seed + 4),
+            seconds: options.fairness,
+            accepted: own,
+            log: (sentence) => log(`${sinceStart().toFixed(1)} s  ${sentence}`),
+          })
+        : undefined
+    await untilAllEnded(db, END_SECONDS, log).catch((error: Error) => onBroken(error.message))
+    const accepted = [...load.accepted, ...flooded, ...own]
 
     const ledgers = await readLedgers(vendors)
     const shown = await devices.shown()
     const records = await readHeraldRecords(db, [...shown.keys()])
-    const findings = compare({ accepted: load.accepted, population, ledgers, shown, records })
-    // Its idle connections would keep descriptors of the APIs open.
-    await caller.close()
+    const findings = compare({ accepted, population, ledgers, shown, records })
+    const fairness = fairnessRun && fairnessOf(fairnessRun, ledgers)
+    if (fairness) broken.push(...findUnfairness(fairness))
+    // Their idle connections would keep descriptors of the APIs open.
+    await Promise.all([caller.close(), flooderCaller.close()])
     const { after, leaks } = await untilReleased(before, measure, RELEASE_SECONDS)
     log(`${sinceStart().toFixed(1)} s  resources measured`)
     await sampling.stop()
+    await watch.stop()
     await lostResponses.stop()
     const bound = {
       // Vendors and workers both count lost responses, and both miss some: a worker those of a killed process, a vendor those
@@ -125,13 +197,16 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       seconds: Math.round(loaded),
       endedAfter: Math.round(endedAfter),
       faults,
+      leftOut,
       restarts: [...processes.byName.values()].reduce((sum, process) => sum + process.restarts(), 0),
-      tasks: load.accepted.length,
+      tasks: accepted.length,
       deliveries: findings.deliveries,
       samples: sampling.count(),
       duplicates: findings.duplicates,
       duplicatesBound,
       bound,
+      fairness,
+      certificates: { ...watch.counts(), areOpen },
       lost: findings.lost,
       unbalanced: [...unbalanced, ...findings.wrong],
       broken: [...broken, ...leaks],

@@ -1,20 +1,23 @@
-import { retryWithBackoff, sleep, within } from '@herald/async'
-import type { Database } from '@herald/db/store'
-import type { VendorChannel } from '@herald/domain'
-import type { Faults } from '@herald/simulators'
+import { sleep, within } from '@herald/async'
 import type { Deployment } from './deployment.ts'
+import { lockTable, makeReadOnly, slowDisk } from './postgres-faults.ts'
 import { CONCURRENCY, type Processes } from './processes.ts'
-import type { Fault, Storm } from './schedule.ts'
+import type { Fault } from './schedule.ts'
 import type { Supervised } from './supervised.ts'
+import { stormFaults, type VendorFaults } from './vendor-faults.ts'
 
 export type FaultTargets = Deployment & {
   /** Adds devices that may get their push twice, because a worker cannot record that it was sent. */
   allow(devices: number): void
+  vendorFaults: VendorFaults
+  /** Sends pushes of the other application for `seconds`. */
+  flood(seconds: number): Promise<void>
+  onBroken(sentence: string): void
 }
 
 /** Makes one fault and resolves when it is over. */
 export async function makeFault(fault: Fault, targets: FaultTargets): Promise<void> {
-  const { processes, db, postgres, queue } = targets
+  const { processes, db, postgres, queue, vendorFaults } = targets
   switch (fault.kind) {
     case 'kill': {
       const victim = processOf(processes, fault.victim)
@@ -49,14 +52,26 @@ export async function makeFault(fault: Fault, targets: FaultTargets): Promise<vo
       return postgres.crash(fault.signal)
     case 'table-lock':
       return lockTable(db, fault.table, fault.seconds)
-    case 'slow-commits':
-      return slowCommits(db, fault.seconds)
+    case 'slow-disk':
+      return slowDisk(db, postgres.pid, fault.seconds)
+    case 'read-only':
+      return makeReadOnly(db, fault.seconds)
+    case 'disk-full':
+      return postgres.fillDisk(fault.seconds).catch((error: Error) => targets.onBroken(error.message))
+    case 'flood':
+      return targets.flood(fault.seconds)
+    case 'cut-host':
+      return cutHost(fault.victim, fault.seconds, targets)
     case 'cut-clients':
       processes.apiBalancer.cut()
       processes.gatewayBalancer.cut()
       return
     case 'storm':
-      return disturbVendors(targets, fault.storm, fault.channels, fault.share, fault.seconds)
+      return vendorFaults.disturb(fault.channels, stormFaults(fault.storm, fault.share), fault.seconds)
+    case 'vendor-refuses':
+      return vendorFaults.disturb([fault.channel], { refuseAuth: true }, fault.seconds)
+    case 'vendor-hangs':
+      return vendorFaults.disturb([fault.channel], { hang: 1 }, fault.seconds)
   }
 }
 
@@ -89,55 +104,24 @@ async function allowInFlight(name: string, { processes, db, allow }: FaultTarget
   }
 }
 
+/** What the host sent before the cut arrives within this time, claims among it. */
+const ARRIVAL_MS = 300
+
+/** A worker that is cut off still reaches its vendor, but cannot record what it sends. */
+async function cutHost(name: string, seconds: number, targets: FaultTargets): Promise<void> {
+  const { links } = targets
+  await links.cut(name)
+  try {
+    const counting = sleep(ARRIVAL_MS).then(() => allowInFlight(name, targets))
+    await Promise.all([sleep(seconds * 1000), counting])
+  } finally {
+    await links.restore(name)
+  }
+}
+
 async function jumpClock(victim: Supervised, seconds: number): Promise<void> {
   const pid = victim.pid()
   if (!victim.signal('SIGUSR2')) return
   await sleep(seconds * 1000)
   if (victim.pid() === pid) victim.signal('SIGUSR2')
-}
-
-async function lockTable(db: Database, table: string, seconds: number): Promise<void> {
-  const client = await db.pool.connect()
-  try {
-    await client.query(
-      `BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(${seconds}); COMMIT`,
-    )
-  } finally {
-    client.release(true)
-  }
-}
-
-/** Simulates a slow disk: Postgres waits 0.1 s before it flushes a commit. */
-async function slowCommits(db: Database, seconds: number): Promise<void> {
-  const set = async (delay: number, siblings: number) => {
-    await db.pool.query(`ALTER SYSTEM SET commit_delay = ${delay}`)
-    await db.pool.query(`ALTER SYSTEM SET commit_siblings = ${siblings}`)
-    await db.pool.query('SELECT pg_reload_conf()')
-  }
-  await set(100_000, 0)
-  await sleep(seconds * 1000)
-  // Repeated, because a crash of Postgres must not leave commits slow for the rest of the drill.
-  await retryWithBackoff(() => set(0, 5), { isTransient: () => true, firstMs: 200, maxMs: 200 })
-}
-
-const faultsOf: Record<Storm, (share: number) => Faults> = {
-  throttle: (share) => ({ throttle: share }),
-  unavailable: (share) => ({ unavailable: share }),
-  hang: (share) => ({ hang: share }),
-  cut: (share) => ({ cut: share }),
-  latency: (seconds) => ({ latencyMs: Math.round(seconds * 1000) }),
-  goaway: (requests) => ({ goawayAfter: requests }),
-  'expired-auth': () => ({ expireAuth: true }),
-}
-
-async function disturbVendors(
-  { vendors }: FaultTargets,
-  storm: Storm,
-  channels: readonly VendorChannel[],
-  share: number,
-  seconds: number,
-): Promise<void> {
-  await Promise.all(channels.map((channel) => vendors.setFaults(channel, faultsOf[storm](share))))
-  await sleep(seconds * 1000)
-  await Promise.all(channels.map((channel) => vendors.setFaults(channel, {})))
 }

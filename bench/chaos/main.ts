@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { runDrill } from './drill.ts'
 import { isGood, summaryOf, writeReport } from './report.ts'
-import { type QueueKind, queueKinds } from './schedule.ts'
+import { type FaultKind, faultKinds, type QueueKind, queueKinds } from './schedule.ts'
 
-const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 2500] [--devices 16000] [--timeout 6] [--small] [--report]`
+const usage = `usage: npm run chaos -- [--seconds 60] [--seed 1] [--queue ${queueKinds.join('|')}] [--every 4] [--rate 2500] [--devices 16000] [--timeout 6] [--fairness 20] [--only <fault>,…] [--small] [--report]`
 
 /** Returns the integer value of an option, or exits with an error. */
 function whole(name: string, text: string): number {
@@ -27,6 +27,8 @@ function readArgs() {
         rate: { type: 'string', default: '2500' },
         devices: { type: 'string', default: '16000' },
         timeout: { type: 'string', default: '6' },
+        fairness: { type: 'string', default: '20' },
+        only: { type: 'string' },
         small: { type: 'boolean', default: false },
         report: { type: 'boolean', default: false },
       },
@@ -34,6 +36,12 @@ function readArgs() {
   } catch (error) {
     return fail((error as Error).message)
   }
+}
+
+function readKinds(text: string | undefined): FaultKind[] | undefined {
+  const kinds = text?.split(',') as FaultKind[] | undefined
+  const unknown = kinds?.find((kind) => !faultKinds.includes(kind))
+  return unknown === undefined ? kinds : fail(`--only: ${unknown} is none of ${faultKinds.join(', ')}`)
 }
 
 const values = readArgs()
@@ -47,6 +55,8 @@ const report = await runDrill({
   rate: whole('rate', values.rate),
   devices: whole('devices', values.devices),
   sendTimeout: Math.max(1, whole('timeout', values.timeout)),
+  fairness: whole('fairness', values.fairness),
+  only: readKinds(values.only),
   size: values.small ? 'small' : 'full',
   log: (sentence) => console.log(sentence),
 })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { saveCertificate } from '@herald/db/certificates'
 import {
   type ImportDevice,
@@ -81,12 +82,49 @@ export async function createTenant(
   size: number,
 ): Promise<Tenant> {
   const { appId, appSecret } = credentials.application
-  const made = await createApplication(db, { appId, appSecret, name: 'Chaos', packageName })
+  await createWithCertificates(db, sealer, credentials, { appId, appSecret, name: 'Chaos' })
+  return { appId, appSecret, population: await populate(db, await openPushTokens(db, sealer), appId, size) }
+}
+
+/** An application that floods: its devices have numbers of the same population, above those of the tenant. */
+export type Flooder = { appId: string; appSecret: string; devices: readonly number[] }
+
+const FLOODED_DEVICES = 800
+
+/** Whether a push to the device can only go to one vendor, and does. */
+export function hasOneVendor(n: number): boolean {
+  const { alive, dead, native } = kindOf(n)
+  return alive.length === 1 && dead.length === 0 && !native
+}
+
+/** Creates another application with the same vendor accounts, and devices of one vendor each. */
+export async function createFlooder(
+  db: Database,
+  sealer: Sealer,
+  credentials: DemoCredentials,
+  population: Population,
+): Promise<Flooder> {
+  const flooder = { appId: 'flooder', appSecret: randomBytes(24).toString('hex') }
+  await createWithCertificates(db, sealer, credentials, { ...flooder, name: 'Flooder' })
+  const devices = Array.from({ length: 2 * FLOODED_DEVICES }, (_, i) => population.size + i)
+    .filter(hasOneVendor)
+    .slice(0, FLOODED_DEVICES)
+  await importDevices(db, await openPushTokens(db, sealer), flooder.appId, devices, [], population)
+  return { ...flooder, devices }
+}
+
+async function createWithCertificates(
+  db: Database,
+  sealer: Sealer,
+  credentials: DemoCredentials,
+  application: { appId: string; appSecret: string; name: string },
+): Promise<void> {
+  const made = await createApplication(db, { ...application, packageName })
   if (made === 'taken') throw new Error('the database is not new')
   for (const channel of vendorChannels) {
     const { extra, ...fields } = demoCertificate(channel, credentials)
     await saveCertificate(db, sealer, {
-      application: appId,
+      application: application.appId,
       channel,
       environment: 'production',
       name: channel,
@@ -94,7 +132,6 @@ export async function createTenant(
       extra: { ...extra, ...unlimited },
     })
   }
-  return { appId, appSecret, population: await populate(db, await openPushTokens(db, sealer), appId, size) }
 }
 
 async function populate(db: Database, tokens: PushTokens, appId: string, size: number): Promise<Population> {
@@ -119,8 +156,22 @@ async function populate(db: Database, tokens: PushTokens, appId: string, size: n
     ids: [],
     pushTokens: [],
   }
+  await importDevices(db, tokens, appId, numbers, owners, population)
+  await db.pool.query('VACUUM ANALYZE device, binding, device_tag')
+  return population
+}
+
+/** Registers the devices and adds their ids and push tokens to the population. */
+async function importDevices(
+  db: Database,
+  tokens: PushTokens,
+  appId: string,
+  numbers: readonly number[],
+  owners: readonly string[],
+  population: Population,
+): Promise<void> {
   const devices = openDeviceImport(db, tokens, appId)
-  for (let from = 0; from < size; from += 2000)
+  for (let from = 0; from < numbers.length; from += 2000)
     await devices.add(numbers.slice(from, from + 2000).map((n) => deviceOf(n, owners)))
   for (let after = 0, page = 1000; page === 1000; ) {
     const list = await listDevices(db, tokens, { appId }, {}, { after: BigInt(after), limit: 1000 })
@@ -132,8 +183,6 @@ async function populate(db: Database, tokens: PushTokens, appId: string, size: n
     }
     page = list.length
   }
-  await db.pool.query('VACUUM ANALYZE device, binding, device_tag')
-  return population
 }
 
 function deviceOf(n: number, owners: readonly string[]): ImportDevice {

@@ -46,7 +46,8 @@ export type Processes = {
   apiBalancer: Balancer
   gatewayBalancer: Balancer
   masterKey: Buffer
-  start(env: Record<string, string>): void
+  /** `envOf` adds settings of one process. */
+  start(env: Record<string, string>, envOf: (name: string) => Record<string, string>): void
   stop(): Promise<void>
 }
 
@@ -61,10 +62,12 @@ export async function prepareProcesses(list: readonly DrillProcess[], random: Ra
   const apiBalancer = await startBalancer(portsOf('api'), random)
   const gatewayBalancer = await startBalancer(portsOf('gateway'), random)
 
-  const programOf = ({ role, channels }: DrillProcess) => {
-    if (role === 'gateway') return 'apps/worker-native/src/main.ts'
-    if (role !== 'worker') return `apps/${role}/src/main.ts`
-    return channels.length > 1 ? 'bench/chaos/all-workers.ts' : `apps/worker-${channels[0]}/src/main.ts`
+  /** Planners and workers differ from those of `apps` only in the pauses after which they try a vendor again. */
+  const programOf = ({ role, channels }: DrillProcess): [file: string, ...args: string[]] => {
+    if (role === 'api') return ['apps/api/src/main.ts']
+    if (role === 'gateway') return ['apps/worker-native/src/main.ts']
+    if (role === 'planner') return ['bench/chaos/planner-program.ts']
+    return ['bench/chaos/workers-program.ts', ...channels]
   }
   const envOf = ({ name, role }: DrillProcess) => {
     const port = String(ports.get(name) ?? 0)
@@ -88,7 +91,7 @@ export async function prepareProcesses(list: readonly DrillProcess[], random: Ra
     apiBalancer,
     gatewayBalancer,
     masterKey,
-    start(env) {
+    start(env, ofProcess) {
       const shared = {
         HERALD_MASTER_KEY: masterKey.toString('hex'),
         HERALD_OPERATOR_KEY: randomBytes(16).toString('hex'),
@@ -101,7 +104,10 @@ export async function prepareProcesses(list: readonly DrillProcess[], random: Ra
         ...env,
       }
       for (const one of list)
-        byName.set(one.name, supervise(one.name, [programOf(one)], { ...shared, ...envOf(one) }))
+        byName.set(
+          one.name,
+          supervise(one.name, programOf(one), { ...shared, ...envOf(one), ...ofProcess(one.name) }),
+        )
     },
     /** SIGKILL is enough, because all tasks have ended; specs of the programs test the drain. */
     async stop() {

@@ -1,10 +1,12 @@
 import type { DrillReport } from './drill.ts'
+import type { Fairness } from './fairness.ts'
 import type { Fault } from './schedule.ts'
 
 /** The last line of the output. */
 export function summaryOf(report: DrillReport) {
   const { options, seconds, faults, tasks, deliveries, lost, unbalanced, duplicates, duplicatesBound } =
     report
+  const { fairness, certificates, leftOut } = report
   return {
     seconds,
     seed: options.seed,
@@ -16,6 +18,13 @@ export function summaryOf(report: DrillReport) {
     unbalanced: unbalanced.length,
     duplicates,
     duplicates_bound: duplicatesBound,
+    fairness: fairness && {
+      p95_ms: Math.round(fairness.p95),
+      broadcast_share: Number(fairness.broadcastShare.toFixed(2)),
+      judged: fairness.isJudged,
+    },
+    certificates_open: certificates.areOpen,
+    left_out: leftOut,
   }
 }
 
@@ -47,6 +56,8 @@ export function writeReport(report: DrillReport): string {
       'parts of the bound',
       `${figure(bound.lostResponses)} with a lost vendor response, ${figure(bound.inFlight)} in flight in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
     ],
+    ['certificates', describeCertificates(report)],
+    ['fairness', report.fairness ? describeFairness(report.fairness) : 'not measured'],
     [
       'API calls',
       `p50 ${latencies.p50} ms, p95 ${latencies.p95} ms, p99 ${latencies.p99} ms, retries included`,
@@ -71,12 +82,27 @@ export function writeReport(report: DrillReport): string {
     '',
     `Faults: ${countByKind(report)
       .map(([kind, count]) => `${count} × ${kind}`)
-      .join(', ')}.`,
+      .join(', ')}.${report.leftOut.map((sentence) => ` Left out: ${sentence}.`).join('')}`,
     '',
     ...[...report.lost, ...report.unbalanced, ...report.broken]
       .slice(0, 50)
       .map((sentence) => `- ${sentence}`),
   ].join('\n')
+}
+
+function describeCertificates({ certificates: { closed, breakers, areOpen } }: DrillReport): string {
+  return `closed ${closed} times, breaker opened ${breakers} times; ${areOpen ? 'all open again without a person' : 'not all open at the end'}`
+}
+
+function describeFairness(fairness: Fairness): string {
+  const { singles, p95, quietP95, broadcastShare, floodAccepted, floodDelivered, othersCpu } = fairness
+  const others = othersCpu === undefined ? 'unknown' : `${Math.round(othersCpu * 100)} %`
+  return [
+    `flood: ${figure(Math.round(floodAccepted))} pushes per second accepted, ${figure(Math.round(floodDelivered))} delivered`,
+    `${singles} single pushes of another application: p95 ${Math.round(p95)} ms from the call to the vendor (${Math.round(quietP95)} ms without the flood)`,
+    `its broadcasts: ${broadcastShare.toFixed(2)} of an equal share`,
+    `CPU time of other programs: ${others}${fairness.isJudged ? '' : ', so the limits do not apply'}`,
+  ].join('; ')
 }
 
 function beforeAfter(before: Record<string, number>, after: Record<string, number>): string {

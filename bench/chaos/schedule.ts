@@ -11,6 +11,14 @@ export type DrillProcess = {
   channels: VendorChannel[]
 }
 
+/** The values of `--only`. */
+export const faultKinds: readonly FaultKind[] = [
+  ...(['kill', 'terminate', 'freeze', 'freeze-past-lease', 'clock-jump', 'cut-host'] as const),
+  ...(['queue-crash', 'queue-flush', 'queue-freeze'] as const),
+  ...(['postgres-crash', 'table-lock', 'slow-disk', 'read-only', 'disk-full'] as const),
+  ...(['storm', 'vendor-refuses', 'vendor-hangs', 'flood', 'cut-clients'] as const),
+]
+
 export type Storm = 'throttle' | 'unavailable' | 'hang' | 'cut' | 'latency' | 'goaway' | 'expired-auth'
 
 type Kind =
@@ -20,17 +28,28 @@ type Kind =
   | { kind: 'queue-flush'; node: number }
   | { kind: 'postgres-crash'; signal: 'SIGKILL' | 'SIGQUIT' }
   | { kind: 'table-lock'; table: string; seconds: number }
-  | { kind: 'slow-commits'; seconds: number }
+  | { kind: 'slow-disk' | 'read-only' | 'disk-full' | 'flood'; seconds: number }
+  | { kind: 'cut-host'; victim: string; seconds: number }
+  | { kind: 'vendor-refuses' | 'vendor-hangs'; channel: VendorChannel; seconds: number }
   | { kind: 'storm'; storm: Storm; channels: VendorChannel[]; share: number; seconds: number }
   | { kind: 'cut-clients' }
 export type Fault = { at: number } & Kind
+export type FaultKind = Kind['kind']
 
 /** Seconds: a lease lasts 30, and the planner needs time to give the batches to another worker. */
 const PAST_LEASE = 34
 const hotTables = ['counter', 'batch', 'task', 'binding', 'inbox', 'receipt']
 
+/** Seconds: longer than the leases, and than the keepalives after which Postgres ends a silent session. */
+const MAX_CUT = 90
+const MAX_REFUSAL = 60
+const MAX_HANG = 30
+const READ_ONLY = 5
+
 type Choice = {
   random: Random
+  /** Duration of the load; a long fault takes at most a third of it. */
+  seconds: number
   processes: readonly DrillProcess[]
   channels: readonly VendorChannel[]
 }
@@ -44,6 +63,7 @@ const worker = ({ random, processes }: Choice) =>
     processes.filter(({ role }) => role === 'worker'),
   ).name
 const number = ({ random }: Choice, min: number, max: number) => between(random, min, max)
+const longest = ({ seconds }: Choice, max: number) => Math.max(2, Math.min(max, Math.floor(seconds / 3)))
 
 const kill: Draw = (choice) => ({ kind: 'kill', victim: victim(choice) })
 const terminate: Draw = (choice) => ({ kind: 'terminate', victim: victim(choice) })
@@ -71,7 +91,18 @@ const tableLock: Draw = (choice) => ({
   table: pick(choice.random, hotTables),
   seconds: number(choice, 1, 4),
 })
-const slowCommits: Draw = (choice) => ({ kind: 'slow-commits', seconds: number(choice, 2, 5) })
+const slowDisk: Draw = (choice) => ({ kind: 'slow-disk', seconds: number(choice, 2, 5) })
+const readOnly: Draw = (choice) => ({ kind: 'read-only', seconds: longest(choice, READ_ONLY) })
+const diskFull: Draw = (choice) => ({ kind: 'disk-full', seconds: number(choice, 2, 6) })
+const flood: Draw = (choice) => ({ kind: 'flood', seconds: number(choice, 2, 5) })
+const cutHost: Draw = (choice) => ({
+  kind: 'cut-host',
+  victim: victim(choice),
+  seconds: number(choice, 2, longest(choice, MAX_CUT)),
+})
+const vendorFault =
+  (kind: 'vendor-refuses' | 'vendor-hangs', max: number): Draw =>
+  (choice) => ({ kind, channel: pick(choice.random, choice.channels), seconds: longest(choice, max) })
 const cutClients: Draw = () => ({ kind: 'cut-clients' })
 
 const storm =
@@ -93,7 +124,9 @@ const smallShare = (random: Random) => 0.1 + random() / 4
 const onEveryQueue: readonly Draw[] = [
   ...Array<Draw>(6).fill(kill),
   ...[terminate, freeze, freeze, freezePastLease, clockJump],
-  ...[postgresCrash, tableLock, tableLock, slowCommits, cutClients],
+  ...[postgresCrash, tableLock, tableLock, slowDisk, cutClients],
+  ...[cutHost, cutHost, readOnly, diskFull, flood],
+  ...[vendorFault('vendor-refuses', MAX_REFUSAL), vendorFault('vendor-hangs', MAX_HANG)],
   storm('throttle', largeShare),
   storm('unavailable', largeShare),
   storm('hang', smallShare),
@@ -112,7 +145,7 @@ const onRedis = [queueFault('queue-crash'), queueFault('queue-crash'), queueFlus
 
 /**
  * Returns the faults of a run, which depend on the arguments only. Kinds are drawn in shuffled rounds, so that a long run has
- * all of them in the same proportion; a run too short for `freeze-past-lease` leaves it out.
+ * all of them in the same proportion; a run too short for `freeze-past-lease` leaves it out. `only` selects kinds.
  */
 export function scheduleFaults(options: {
   seed: number
@@ -121,16 +154,23 @@ export function scheduleFaults(options: {
   queue: QueueKind
   processes: readonly DrillProcess[]
   channels: readonly VendorChannel[]
+  only?: readonly FaultKind[]
+  /** False if the disk of Postgres cannot be filled on this machine. */
+  canFillDisk: boolean
 }): Fault[] {
-  const random = randomFrom(options.seed)
-  const choice = { random, processes: options.processes, channels: options.channels }
+  const { seed, seconds, every, queue, processes, channels, only, canFillDisk } = options
+  const random = randomFrom(seed)
+  const choice = { random, seconds, processes, channels }
+  // Another generator, because a kind is only known after drawing.
+  const kindOf = (draw: Draw) => draw({ ...choice, random: randomFrom(seed) }).kind
   // A queue in Postgres fails together with Postgres.
-  const all = [...onEveryQueue, ...(options.queue === 'postgres' ? [postgresCrash] : onRedis)].filter(
-    (draw) => draw !== freezePastLease || options.seconds >= 2 * PAST_LEASE,
-  )
+  const all = [...onEveryQueue, ...(queue === 'postgres' ? [postgresCrash] : onRedis)]
+    .filter((draw) => draw !== freezePastLease || seconds >= 2 * PAST_LEASE)
+    .filter((draw) => draw !== diskFull || canFillDisk)
+    .filter((draw) => only === undefined || only.includes(kindOf(draw)))
   const faults: Fault[] = []
   let round: Draw[] = []
-  for (let at = Math.min(2, options.every); at < options.seconds; at += options.every) {
+  for (let at = Math.min(2, every); at < seconds && all.length > 0; at += every) {
     if (round.length === 0) round = shuffle(random, all)
     faults.push({ ...round.pop()!(choice), at })
   }
@@ -159,8 +199,20 @@ export function describeFault(fault: Fault): string {
       return `${fault.signal} to Postgres`
     case 'table-lock':
       return `${fault.table} locked for ${fault.seconds} s`
-    case 'slow-commits':
-      return `every commit takes a tenth of a second longer for ${fault.seconds} s`
+    case 'slow-disk':
+      return `the disk of Postgres is slow for ${fault.seconds} s`
+    case 'read-only':
+      return `Postgres is read-only for ${fault.seconds} s`
+    case 'disk-full':
+      return `the disk of Postgres is full for ${fault.seconds} s`
+    case 'flood':
+      return `another application floods for ${fault.seconds} s`
+    case 'cut-host':
+      return `no packets between ${fault.victim} and the servers for ${fault.seconds} s`
+    case 'vendor-refuses':
+      return `${fault.channel} refuses all credentials for ${fault.seconds} s`
+    case 'vendor-hangs':
+      return `${fault.channel} does not answer for ${fault.seconds} s`
     case 'cut-clients':
       return 'every connection of callers and devices is cut'
     case 'storm':

@@ -1,13 +1,20 @@
 import type { Database } from '@herald/db/store'
 import { until } from '@herald/testkit'
 
-/** Waits until all tasks have ended and the inbox is empty; the error of a timeout describes what has not ended. */
-export async function untilAllEnded(db: Database, seconds: number): Promise<void> {
-  await until(() => hasAllEnded(db), { what: 'all tasks to end', seconds, everyMs: 500 }).catch(
-    async (error: Error) => {
+const REPORT_MS = 15_000
+
+/** Waits until all tasks have ended and the inbox is empty. From time to time, and in the error of a timeout, says what has not ended. */
+export async function untilAllEnded(
+  db: Database,
+  seconds: number,
+  log: (sentence: string) => void,
+): Promise<void> {
+  const reporting = setInterval(() => void describeOpen(db).then(log, () => {}), REPORT_MS)
+  await until(() => hasAllEnded(db), { what: 'all tasks to end', seconds, everyMs: 500 })
+    .catch(async (error: Error) => {
       throw new Error(`${error.message} ${await describeOpen(db)}`)
-    },
-  )
+    })
+    .finally(() => clearInterval(reporting))
 }
 
 const openSql = `SELECT count(*)::int AS tasks, min(id) AS first FROM task WHERE state NOT IN ('finished', 'cancelled')`
@@ -23,7 +30,7 @@ async function describeOpen(db: Database): Promise<string> {
   const { rows } = await db.pool.query(
     `SELECT o.*, t.state, t.paused, t.cancelling,
        (SELECT json_agg(DISTINCT jsonb_build_object('channel', channel, 'state', state, 'attempts', attempts,
-          'wait', round(extract(epoch FROM not_before - now())), 'troubled', now() - trouble_since)) FROM batch
+          'wait', round(extract(epoch FROM nullif(not_before, 'infinity') - now())), 'troubled', now() - trouble_since)) FROM batch
         WHERE task_id = o.first AND state <> 'settled') AS batches,
        (SELECT count(*)::int FROM inbox) AS inbox,
        (SELECT json_agg(DISTINCT state || ' ' || coalesce(last_error, '')) FROM certificate) AS certificates

@@ -7,9 +7,12 @@ import type { Faults } from '@herald/simulators'
 import { Agent, fetch } from 'undici'
 import type { ReceiptAddress, VendorsReady } from './vendors-process.ts'
 
-/** What a vendor accepted: tokens and number of pushes by task; `unheard` counts pushes whose response was lost. */
+/**
+ * What a vendor accepted: tokens and number of pushes by task, when it accepted the first and the last (Unix ms); `unheard`
+ * counts pushes whose response was lost.
+ */
 export type VendorLedger = {
-  tasks: Record<string, { accepted: number; tokens: string[] }>
+  tasks: Record<string, { accepted: number; tokens: string[]; firstAt: number; lastAt: number }>
   unheard: number
 }
 

@@ -8,6 +8,7 @@ const packages = [
   'http2',
   'embedded',
   'client',
+  'postgres',
   'db',
   'queue',
   'channels',
@@ -28,8 +29,9 @@ const mayImport: Record<string, string[]> = {
   http2: ['async'],
   embedded: ['async'],
   client: [],
-  db: ['async', 'domain'],
-  queue: ['async', 'domain'],
+  postgres: [],
+  db: ['async', 'domain', 'postgres'],
+  queue: ['async', 'domain', 'postgres'],
   channels: ['async', 'domain', 'http2'],
   plan: ['async', 'domain', 'db', 'queue', 'channels'],
   program: ['async', 'db', 'queue', 'plan', 'settings', 'telemetry', 'channels'],
@@ -48,7 +50,11 @@ const folderOrder: Record<string, string[]> = {
 const owners: [library: RegExp, name: string, workspaces: string[]][] = [
   [/^bullmq(\/|$)/, 'bullmq', ['packages/queue', 'packages/testkit']],
   [/^(prisma|@prisma\/.*)$/, 'Prisma', ['packages/db']],
-  [/^pg(\/|$)/, 'pg', ['packages/db', 'packages/queue', 'packages/embedded', 'packages/testkit', 'bench']],
+  [
+    /^pg(\/|$)/,
+    'pg',
+    ['packages/postgres', 'packages/db', 'packages/queue', 'packages/embedded', 'packages/testkit', 'bench'],
+  ],
 ]
 
 const environmentReaders = ['packages/settings', 'packages/testkit', 'bench']

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { poolSizes } from '@herald/db/store'
 import { publicName, vendorChannels } from '@herald/domain'
 import { readSettings } from '@herald/settings'
 import { metricNames } from '@herald/telemetry'
@@ -124,6 +125,26 @@ describe('deploy/kubernetes', () => {
         metadata.name,
         !autoscaled.includes(metadata.name),
       ])
+  })
+
+  it('starts as many programs as the page on sizing counts, and no more connections than it recommends', () => {
+    const most = new Map(
+      [...ofKind('ScaledObject'), ...ofKind('HorizontalPodAutoscaler')].map(({ spec }) => [
+        spec.scaleTargetRef.name,
+        spec.maxReplicaCount ?? spec.maxReplicas,
+      ]),
+    )
+    const started = ofKind('Deployment').reduce(
+      (sum, { metadata, spec }) => sum + (most.get(metadata.name) ?? spec.replicas),
+      0,
+    )
+    const page = readFileSync(join(root, 'docs/sizing.md'), 'utf8').replace(/\s+/g, ' ')
+    const [, programs, connections, recommended] =
+      /start up to (\d+) programs, which open up to (\d+) connections: set `max_connections` to ([\d,]+)/.exec(
+        page,
+      ) ?? []
+    expect([Number(programs), Number(connections)]).toEqual([started, started * poolSizes.program])
+    expect(Number(recommended?.replaceAll(',', ''))).toBeGreaterThan(Number(connections))
   })
 
   it('runs nothing as root, and drains before the kill', () => {

@@ -18,6 +18,6 @@ export async function audit(
   )
 }
 
-function actorOf(caller: Caller): string {
+export function actorOf(caller: Caller): string {
   return caller.role === 'none' ? 'nobody' : caller.actor
 }

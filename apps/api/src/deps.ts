@@ -14,6 +14,7 @@ import type { Passwords } from './auth/passwords.ts'
 import type { Sessions } from './auth/sessions.ts'
 import type { UploadCheck } from './certificates/upload-check.ts'
 import type { BodyBudget } from './http/body-budget.ts'
+import type { CallTurns } from './http/call-turns.ts'
 import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
 import type { CallbackHandler } from './receipts/callback-handler.ts'
@@ -50,6 +51,7 @@ export type ApiDeps = {
   /** All but `caller` are per address. `refused` and `failedLogin` count failures only. */
   limits: Record<'login' | 'register' | 'address' | 'caller' | 'refused' | 'failedLogin', TokenBuckets>
   bodies: Record<'callback' | 'anonymous', BodyBudget>
+  turns: CallTurns
   /** What admins of an application may do at once; their rate is not limited. */
   admission: {
     imports: Admission

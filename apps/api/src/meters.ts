@@ -10,6 +10,7 @@ export function createMeters(registry: Registry) {
   const planned = counter(registry, 'herald_recipients_planned_total')
   const unreachable = counter(registry, 'herald_recipients_unreachable_total')
   const received = counter(registry, 'herald_received_total')
+  const reopened = counter(registry, 'herald_certificates_reopened_total')
   const callbacks = counter(registry, 'herald_callbacks_total')
   return {
     answered: (path: string, status: number, seconds: number) => http.observe({ path, status }, seconds),
@@ -19,6 +20,7 @@ export function createMeters(registry: Registry) {
       if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
     },
     received: (channel: Channel, count: number) => received.inc({ channel: publicName(channel) }, count),
+    reopened: (channel: Channel) => reopened.inc({ channel: publicName(channel), by: 'person' }),
     /** For existing addresses only: callers must not be able to create labels. */
     calledBack: (channel: Channel, result: 'read' | 'refused') =>
       callbacks.inc({ channel: publicName(channel), result }),

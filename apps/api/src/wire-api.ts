@@ -15,6 +15,7 @@ import { createUploadCheck } from './certificates/upload-check.ts'
 import { createOverviewReader } from './console/overview.ts'
 import type { ApiDeps } from './deps.ts'
 import { createBodyBudget } from './http/body-budget.ts'
+import { createCallTurns } from './http/call-turns.ts'
 import { type AppOptions, createApp } from './http/create-app.ts'
 import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
@@ -104,6 +105,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
         log,
       }),
     },
+    turns: createCallTurns(),
     admission: {
       imports: createAdmission({ perApplication: 4, all: 8 }),
       // A body occupies about four times its size until its call ends.

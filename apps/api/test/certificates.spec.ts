@@ -40,7 +40,11 @@ const record = {
   app_id: '30000001',
   app_key: 'oppo-app-key',
   app_secret: 'the-master-secret-of-oppo',
-  extra: { client_app_secret: 'the-client-secret', channel_id: 'news' },
+  extra: {
+    client_app_secret: 'the-client-secret',
+    channel_id: 'news',
+    classes: { service: { category: 'IM' }, marketing: { category: 'MARKETING' } },
+  },
 }
 
 describe('a certificate', () => {
@@ -172,17 +176,29 @@ describe('a certificate', () => {
       )
       return rows[0]
     }
-    await closeCertificate(api.context.db, (await state()).id, 'refused')
+    await closeCertificate(api.context.db, (await state()).id, { code: 'test', text: 'refused' })
     verdict = { ok: false, problem: 'the sign is wrong', temporary: false }
-    expect((await check()).data).toEqual({ ok: false, problem: 'the sign is wrong', temporary: false })
+    expect((await check()).data).toEqual({
+      ok: false,
+      problem: 'the sign is wrong',
+      temporary: false,
+      simulator: false,
+      warnings: [],
+    })
     expect(await state()).toMatchObject({ state: 'closed', last_error: 'the sign is wrong' })
     verdict = new Error('socket hang up')
     expect((await check()).data).toMatchObject({ ok: false, temporary: true })
     expect(await state()).toMatchObject({ state: 'closed', last_error: 'the sign is wrong' })
     verdict = { ok: true }
-    expect((await check()).data).toEqual({ ok: true, problem: null, temporary: false })
+    expect((await check()).data).toEqual({
+      ok: true,
+      problem: null,
+      temporary: false,
+      simulator: false,
+      warnings: [],
+    })
     expect(await state()).toMatchObject({ state: 'open', last_error: null })
-    await closeCertificate(api.context.db, (await state()).id, 'refused')
+    await closeCertificate(api.context.db, (await state()).id, { code: 'test', text: 'refused' })
     await put(record)
     expect(await state()).toMatchObject({ state: 'open', last_error: null })
     expect((await api.call('/admin/push/certificate/check', { body: { provider: 8 } })).code).toBe(40401)
@@ -200,8 +216,10 @@ describe('a certificate', () => {
       [api.appId],
     )
     expect(rows.map(({ action }) => action)).toEqual([
+      'certificate.closed',
       'certificate.read',
       'certificate.remove',
+      'certificate.reopened',
       'certificate.save',
     ])
   })
@@ -303,5 +321,69 @@ describe('an uploaded file', () => {
     } finally {
       await slow.close()
     }
+  })
+})
+
+describe('certificates of several regions', () => {
+  const overseas = { ...record, name: 'OPPO overseas', app_key: 'overseas-key', extra: { region: 'intl' } }
+  const post = (path: string, body: object) => api.call(`/admin/push/certificate/${path}`, { body })
+  const listed = async (provider: number) =>
+    (await api.client.certificates())
+      .filter((entry) => entry.provider === provider && entry.environment === 1)
+      .map(({ region, name }) => [region, name])
+
+  it('are saved, read, checked and removed by region', async () => {
+    verdict = { ok: true }
+    expect((await put(record)).data).toMatchObject({ region: 'cn' })
+    const { data: saved } = await put(overseas)
+    expect(saved).toMatchObject({ provider: 6, environment: 1, region: 'intl' })
+    expect(await listed(6)).toEqual([
+      ['cn', 'OPPO live'],
+      ['intl', 'OPPO overseas'],
+    ])
+    // Receipts of the two must not be confused.
+    expect(saved.callback_url).not.toBe((await put(record)).data.callback_url)
+    expect((await get('provider=6')).data.app_key).toBe('oppo-app-key')
+    expect((await get('provider=6&region=cn')).data.app_key).toBe('oppo-app-key')
+    expect((await get('provider=6&region=intl')).data.app_key).toBe('overseas-key')
+    expect((await api.client.certificate(6, 1, 'intl')).app_key).toBe('overseas-key')
+
+    verdict = { ok: false, problem: 'refused', temporary: false }
+    expect(await api.client.checkCertificate(6, 1, 'intl')).toMatchObject({ ok: false })
+    const errors = (await api.client.certificates())
+      .filter(({ provider, environment }) => provider === 6 && environment === 1)
+      .map(({ check_error }) => check_error !== null)
+    expect(errors).toEqual([false, true])
+    verdict = { ok: true }
+
+    await api.client.removeCertificate(6, 1, 'intl')
+    expect(await listed(6)).toEqual([['cn', 'OPPO live']])
+    expect(await post('remove', { provider: 6, region: 'intl' })).toMatchObject({
+      code: 40401,
+      message: 'No production certificate for the region intl is saved for oppo.',
+    })
+    const { rows } = await api.context.db.pool.query(
+      `SELECT action, detail ->> 'region' AS region FROM audit WHERE app_id = $1 ORDER BY id DESC LIMIT 1`,
+      [api.appId],
+    )
+    expect(rows).toEqual([{ action: 'certificate.remove', region: 'intl' }])
+  })
+
+  it('are found without a region if there is one only', async () => {
+    await api.client.removeCertificate(6)
+    await put(overseas)
+    expect((await get('provider=6')).data.app_key).toBe('overseas-key')
+    expect((await get('provider=6&region=cn')).code).toBe(40401)
+    await api.client.removeCertificate(6)
+    expect(await listed(6)).toEqual([])
+    await put(record)
+  })
+
+  it.each([
+    { provider: 6, region: 'eu' },
+    { provider: 3, region: 'cn' },
+  ])('refuse %j', async (body) => {
+    for (const path of ['check', 'remove']) expect((await post(path, body)).code).toBe(40002)
+    expect((await get(`provider=${body.provider}&region=${body.region}`)).code).toBe(40002)
   })
 })

@@ -42,6 +42,18 @@ describe('the overview of a known database', () => {
        SELECT id, 'service', -5, 0, now() + interval '1 hour', current_date FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
       [api.appId],
     )
+    await sql(
+      `INSERT INTO breaker (certificate_id, failures, retry_at, code, text)
+       SELECT id, 1, now() + interval '1 hour', 'huawei.http', 'HTTP 503' FROM certificate WHERE app_id = $1 AND channel = 'huawei'`,
+      [api.appId],
+    )
+    await sql(
+      `INSERT INTO certificate_hold (certificate_id, scope, kind, code, text, until)
+       SELECT id, scope, 'rejected', 'huawei.1', 'not permitted', until FROM certificate,
+         (VALUES ('class service', now() + interval '1 hour'), ('class old', now() - interval '1 hour')) v (scope, until)
+       WHERE app_id = $1 AND channel = 'huawei'`,
+      [api.appId],
+    )
     const task = (name: string, app: string, ago: string, state: string, more = '') =>
       sql(
         `INSERT INTO task (id, app_id, request_id, state, audience, strategy, sequence, message, lane, ttl, paused)
@@ -138,6 +150,8 @@ describe('the overview of a known database', () => {
           reason: null,
           expires_at: null,
           throttled: true,
+          breaker: { since: expect.any(Number), retry_at: expect.any(Number), reason: 'HTTP 503' },
+          held: ['class service'],
         },
       ],
       sent_10m: 10,

@@ -136,6 +136,22 @@ describe('binding a vendor token', () => {
     expect(rows).toEqual([{ reason: 'moved' }])
   })
 
+  it('stores the region that the token tells, otherwise the one that the call names', async () => {
+    const { push_token } = (await as(null, '/push/register', { device_guid: 'region-phone' })).data
+    const region = async (provider: number, device_token: string, named?: string) => {
+      const { code, message } = await bind(null, { push_token, provider, device_token, region: named })
+      if (code !== 200) return message
+      const [device] = (await api.client.devices({ device_guid: 'region-phone' })).list
+      return device!.bindings.find((binding) => binding.provider === provider)!.region
+    }
+    expect(await region(2, 'huawei-overseas', 'intl')).toBe('intl')
+    expect(await region(2, 'huawei-overseas', 'cn')).toBe('cn')
+    expect(await region(2, 'huawei-overseas')).toBeNull()
+    expect(await region(6, `realme_IN_${'0a'.repeat(16)}`, 'cn')).toBe('intl')
+    expect(await region(6, `OPPO_CN_${'0a'.repeat(16)}`, 'intl')).toBeNull()
+    expect(await region(7, 'fcm:overseas', 'intl')).toBe('region is not used for FCM, which has no regions.')
+  })
+
   it('uses the given platform, otherwise ios for APNs and android for others', async () => {
     const apns = 'ab'.repeat(32)
     const platform = async (guid: string) =>

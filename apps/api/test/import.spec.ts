@@ -102,6 +102,22 @@ describe('an import', () => {
     expect(rows).toEqual([{ reason: 'replaced' }])
   })
 
+  it('stores the region of a token like a bind does', async () => {
+    const regions = async (bindings: object[]) => {
+      const { data } = await send(line({ device_guid: 'far', bindings }))
+      if (data.failed > 0) return data.errors[0].error as string
+      return Object.fromEntries((await device('far'))!.bindings.map((one) => [one.provider, one.region]))
+    }
+    const oppo = { provider: 6, device_token: `realme_IN_${'0a'.repeat(16)}` }
+    const huawei = { provider: 2, device_token: 'hw-far' }
+    expect(await regions([oppo, { ...huawei, region: 'intl' }])).toEqual({ 6: 'intl', 2: 'intl' })
+    expect(await regions([oppo, { ...huawei, region: 'cn' }])).toEqual({ 6: 'intl', 2: 'cn' })
+    expect(await regions([huawei])).toEqual({ 6: 'intl', 2: null })
+    expect(await regions([{ ...huawei, region: 'eu' }])).toMatch(
+      /bindings\[0\]\.region must be one of cn, intl/,
+    )
+  })
+
   it('moves tokens and users like a bind and a login do', async () => {
     const { user_id } = await api.client.createUser({ username: 'bert', password: 'password' })
     await send(

@@ -247,8 +247,8 @@ describe('message', () => {
       { type: 'image', attachmentUrl: 'https://a.example/x/Y.JPEG?size=1#f' },
     ],
     [{ attachment_url: 'http://a.example/film.mp4' }, { attachmentUrl: 'http://a.example/film.mp4' }],
-    [{ badge: '5' }, { badge: { kind: 'set', count: 5 } }],
-    [{ badge: '+5' }, { badge: { kind: 'add', count: 5 } }],
+    [{ badge: '5' }, { badge: { kind: 'set', count: 5 }, badgeNamed: true }],
+    [{ badge: '+5' }, { badge: { kind: 'add', count: 5 }, badgeNamed: true }],
     [{ badge: '999999999' }, { badge: { kind: 'set', count: 999999999 } }],
     [
       { show_begin_time: future, show_end_time: String(future + 5), title: 'x' },

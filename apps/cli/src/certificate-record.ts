@@ -8,6 +8,7 @@ import { providerNumber, type VendorField, vendors } from './vendor-fields.ts'
 export type Environment = 'production' | 'development'
 export type SetFlags = Record<string, string | undefined> & {
   environment: Environment
+  region?: string
   name?: string
   extra?: string
   check?: true
@@ -19,7 +20,10 @@ export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate
     provider: providerNumber(vendor),
     environment: flags.environment === 'development' ? 0 : 1,
     name: flags.name,
-    extra: flags.extra === undefined ? undefined : extraOf(flags.extra),
+    extra:
+      flags.extra === undefined && flags.region === undefined
+        ? undefined
+        : { ...extraOf(flags.extra ?? '{}'), ...(flags.region !== undefined && { region: flags.region }) },
   }
   const from: Partial<Record<VendorField['field'], string>> = {}
   for (const field of vendors[vendor].fields) {

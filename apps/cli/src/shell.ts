@@ -104,7 +104,7 @@ function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
 export async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
   // Loaded here because most commands only use HTTP and should not wait for Prisma.
   const { openDatabase } = await import('@herald/db/store')
-  const db = openDatabase(url, { max: 1, name: 'herald cli' })
+  const db = openDatabase(url, { max: 1, prepare: false, name: 'herald cli' })
   try {
     return await work(db)
   } finally {

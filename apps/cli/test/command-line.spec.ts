@@ -140,7 +140,82 @@ describe('certificates', () => {
     ])
     expect(JSON.stringify(list)).not.toContain('U2VjcmV0')
     const checked = await json('certificate', 'check', 'vivo', ...as)
-    expect(checked).toMatchObject({ code: 1, records: [{ vendor: 'vivo', ok: false }] })
+    expect(checked).toMatchObject({ code: 1, records: [{ vendor: 'vivo', ok: false, simulator: true }] })
+  })
+
+  it('are listed with what is the matter with them', async () => {
+    const { app_id, app_secret } = (await json('app', 'create', 'Troubled')).records[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    const app = ['--app-id', '1001', '--app-key', '2002']
+    const saved = await run('certificate', 'set', 'oppo', ...app, '--master-secret', 'wrong', ...as)
+    expect(saved.stdout).toMatch(/^warning: extra\.classes\.service\.category is not set/m)
+    await run('certificate', 'set', 'vivo', ...app, '--app-secret', 'wrong', ...as)
+    const checked = await run('certificate', 'check', 'vivo', ...as)
+    expect(checked.stdout).toMatch(/^bad {3}vivo, production \(answered by a simulator\): /)
+    const db = openDatabase(findRunning(join(dataDir, 'postgres'))!, { max: 1 })
+    try {
+      await db.pool.query(
+        `UPDATE certificate SET state = 'closed', last_error = 'wrong secret', closed_at = '2027-01-01 10:00Z',
+           probe_at = '2027-01-01 10:15Z', probes = 3 WHERE app_id = $1 AND channel = 'vivo'`,
+        [app_id],
+      )
+      await db.pool.query(
+        `INSERT INTO breaker (certificate_id, failures, opened_at, retry_at, code, text)
+         SELECT id, 1, '2027-01-01 10:00Z', '2027-01-01 10:01Z', 'oppo.http', 'HTTP 503' FROM certificate
+         WHERE app_id = $1 AND channel = 'oppo'`,
+        [app_id],
+      )
+      const { stdout } = await run('certificate', 'list', ...as)
+      expect(stdout).toMatch(/^oppo .* no answer /m)
+      expect(stdout).toMatch(/^oppo: OPPO has not answered since .*: .*HTTP 503\. One batch is tried at /m)
+      expect(stdout).toMatch(/^vivo .* closed /m)
+      expect(stdout).toContain(
+        'vivo: wrong secret (closed since 2027-01-01 10:00:00 UTC, 3 failed probes, checked again at 2027-01-01 10:15:00 UTC)\n',
+      )
+      expect(stdout).toMatch(
+        /^vivo: The last check, .*, failed: .*\(answered by a simulator, not by the vendor\)\.$/m,
+      )
+      const findings = (await json('doctor', '--no-vendors')).records[0].findings as { what: string }[]
+      const doctor = findings.map(({ what }) => what).filter((what) => what.includes(app_id))
+      expect(doctor).toEqual([
+        expect.stringContaining('OPPO has not answered since'),
+        expect.stringContaining(
+          'is closed: wrong secret (since 2027-01-01 10:00 UTC, checked again at 2027-01-01 10:15 UTC)',
+        ),
+        expect.stringContaining('The last check'),
+      ])
+    } finally {
+      await db.pool.query('DELETE FROM certificate WHERE app_id = $1', [app_id])
+      await db.close()
+    }
+  })
+
+  it('are set, checked, listed and removed by region', async () => {
+    const { app_id, app_secret } = (await json('app', 'create', 'Regions')).records[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    const set = (...more: string[]) =>
+      json('certificate', 'set', 'meizu', '--app-id', '1', '--app-secret', 'secret', ...more, ...as)
+    expect((await set()).records).toEqual([expect.objectContaining({ region: 'cn' })])
+    const overseas = await set('--region', 'intl', '--extra', '{"vip":true}', '--check')
+    expect(overseas.records).toEqual([
+      expect.objectContaining({ region: 'intl', check: expect.objectContaining({ ok: false }) }),
+    ])
+    const listed = async () =>
+      (await json('certificate', 'list', ...as)).records.map(({ region, extra }) => [region, extra])
+    expect(await listed()).toEqual([
+      ['cn', {}],
+      ['intl', { vip: true, region: 'intl' }],
+    ])
+    const checked = await json('certificate', 'check', 'meizu', '--region', 'intl', ...as)
+    expect(checked.records).toMatchObject([{ vendor: 'meizu', region: 'intl' }])
+    const all = await json('certificate', 'check', ...as)
+    expect(all.records.map(({ region }) => region)).toEqual(['cn', 'intl'])
+    expect(await run('certificate', 'remove', 'meizu', '--region', 'intl', ...as)).toMatchObject({
+      code: 0,
+      stdout: 'The production (intl) certificate of Meizu is removed.\n',
+    })
+    expect(await listed()).toEqual([['cn', {}]])
+    expect(await run('certificate', 'set', 'vivo', '--region', 'cn')).toMatchObject({ code: 2 })
   })
 
   it('are refused with the message of the API', async () => {

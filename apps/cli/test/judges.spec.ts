@@ -48,6 +48,7 @@ describe('doctor: Postgres', () => {
       [`warn 150 connections are allowed, but one of each program may open ${withQueue.connections}`],
     ],
     [{ connections: { max: 97, open: 5 } }, needsOf(true, true), []],
+    [{ connections: { max: 97, open: 5 } }, needsOf(false, false, 5), []],
     [{ connections: { max: 100, open: 95 } }, separate, ['fail 95 of 100 connections are in use']],
   ])('%j, %j', (facts, needs, expected) => {
     expect(bad(judgeServer({ ...healthy, ...facts }, needs))).toEqual(expected)
@@ -107,7 +108,10 @@ const certificate: CertificateHealth = {
   environment: 'production',
   state: 'open',
   lastError: null,
+  closedAt: null,
+  probeAt: null,
   expiresAt: null,
+  health: { breaker: null, holds: [], check_error: null, check_error_at: null },
 }
 
 describe('doctor: keys and certificates', () => {
@@ -125,7 +129,36 @@ describe('doctor: keys and certificates', () => {
     expect(judge({ state: 'closed', lastError: 'bad secret' })).toEqual([
       'fail flyme (production) of shop is closed: bad secret',
     ])
+    expect(
+      judge({ state: 'closed', lastError: 'bad secret', closedAt: inDays(-1), probeAt: inDays(0) }),
+    ).toEqual([
+      'fail flyme (production) of shop is closed: bad secret (since 2026-12-31 00:00 UTC, checked again at 2027-01-01 00:00 UTC)',
+    ])
     expect(worst(judgeCertificates([], now))).toBe('warn')
+  })
+
+  it('reports a silent vendor, refused parts and a failed check', () => {
+    const at = now / 1000
+    const health = {
+      breaker: { since: at - 3600, retry_at: at + 60, reason: 'HTTP 503' },
+      holds: [
+        {
+          scope: 'class service',
+          kind: 'rejected' as const,
+          reason: '67 category error',
+          since: at - 60,
+          until: at + 540,
+          active: true,
+        },
+      ],
+      check_error: 'the sign is wrong',
+      check_error_at: at,
+    }
+    expect(bad(judgeCertificates([{ ...certificate, health }], now))).toEqual([
+      'warn flyme (production) of shop: Meizu has not answered since 2026-12-31 23:00 UTC: HTTP 503. One batch is tried at 2027-01-01 00:01 UTC; the others wait.',
+      'warn flyme (production) of shop: Meizu has refused messages of class service since 2026-12-31 23:59 UTC: 67 category error. They are not sent until 2027-01-01 00:09 UTC; all others are.',
+      'warn flyme (production) of shop: The last check, at 2027-01-01 00:00 UTC, failed: the sign is wrong.',
+    ])
   })
 
   it('reports whether the master key decrypts the secrets', () => {

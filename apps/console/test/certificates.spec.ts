@@ -1,6 +1,6 @@
 import { providerOf, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { certificateOf, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
+import { certificateOf, isReplaced, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
 import { parseSearch } from '../src/pages/devices/search.ts'
 
 const formOf = (channel: string, kind?: string) =>
@@ -54,6 +54,17 @@ describe('a certificate form', () => {
       picture_url: true,
       channel_id: '7',
     })
+  })
+
+  it('replaces the record of the same environment and region', () => {
+    const saved = (region: string | null) => ({ provider: 6, environment: 1, region }) as const
+    const replaced = (region: string, chosen: string) =>
+      isReplaced(saved(region), formOf('oppo'), 1, { 'extra.region': chosen })
+    expect([replaced('cn', ''), replaced('cn', 'cn'), replaced('intl', 'intl')]).toEqual([true, true, true])
+    expect([replaced('cn', 'intl'), replaced('intl', '')]).toEqual([false, false])
+    const vivo = formOf('vivo')
+    expect(isReplaced({ ...saved(null), provider: vivo.provider }, vivo, 1, {})).toBe(true)
+    expect(isReplaced({ ...saved(null), provider: vivo.provider }, vivo, 0, {})).toBe(false)
   })
 
   it('ignores values of another vendor’s fields', () => {

@@ -14,6 +14,7 @@ const xiaomi = find((n) => kindOf(n).alive.join() === 'xiaomi' && !kindOf(n).nat
 const both = find((n) => kindOf(n).alive.join() === 'xiaomi' && kindOf(n).native)
 const population = { ids: numbers.map((n) => n + 1000) } as unknown as Population
 const task = 7
+const times = { firstAt: 10, lastAt: 20 }
 
 /** One task to two devices, one reached by its vendor, one by the native channel, without any violation. */
 function correct(request: Partial<NotifyRequest> = {}): Evidence {
@@ -37,7 +38,8 @@ function correct(request: Partial<NotifyRequest> = {}): Evidence {
       vendorChannels.map((channel): [VendorChannel, VendorLedger] => [
         channel,
         {
-          tasks: channel === 'xiaomi' ? { 7: { accepted: 1, tokens: [tokenOf(xiaomi, 'xiaomi')] } } : {},
+          tasks:
+            channel === 'xiaomi' ? { 7: { accepted: 1, tokens: [tokenOf(xiaomi, 'xiaomi')], ...times } } : {},
           unheard: 0,
         },
       ]),
@@ -61,9 +63,12 @@ function correct(request: Partial<NotifyRequest> = {}): Evidence {
   }
 }
 
-const acceptedTwice = { tasks: { 7: { accepted: 2, tokens: [tokenOf(xiaomi, 'xiaomi')] } }, unheard: 1 }
+const acceptedTwice = {
+  tasks: { 7: { accepted: 2, tokens: [tokenOf(xiaomi, 'xiaomi')], ...times } },
+  unheard: 1,
+}
 const acceptedBoth = {
-  tasks: { 7: { accepted: 2, tokens: [tokenOf(xiaomi, 'xiaomi'), tokenOf(both, 'xiaomi')] } },
+  tasks: { 7: { accepted: 2, tokens: [tokenOf(xiaomi, 'xiaomi'), tokenOf(both, 'xiaomi')], ...times } },
   unheard: 0,
 }
 

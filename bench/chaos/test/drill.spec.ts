@@ -20,6 +20,7 @@ describeWith('redis-server')('the chaos drill', () => {
         devices: 2000,
         size: 'small',
         sendTimeout: 60,
+        fairness: 0,
         log: () => {},
       })
       expect({ lost: report.lost, unbalanced: report.unbalanced, broken: report.broken }).toEqual({

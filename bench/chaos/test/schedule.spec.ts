@@ -1,9 +1,15 @@
 import { vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { processesOf } from '../processes.ts'
-import { describeFault, queueKinds, scheduleFaults } from '../schedule.ts'
+import { describeFault, faultKinds, queueKinds, scheduleFaults } from '../schedule.ts'
 
-const tenMinutes = { seconds: 600, every: 4, processes: processesOf('full'), channels: vendorChannels }
+const tenMinutes = {
+  seconds: 600,
+  every: 4,
+  processes: processesOf('full'),
+  channels: vendorChannels,
+  canFillDisk: true,
+}
 
 describe('the schedule of faults', () => {
   it('depends on the seed only', () => {
@@ -22,7 +28,8 @@ describe('the schedule of faults', () => {
     expect([...kinds].sort()).toEqual(
       [
         ...['kill', 'terminate', 'freeze', 'freeze-past-lease', 'clock-jump', 'postgres-crash', 'table-lock'],
-        ...['slow-commits', 'cut-clients', 'throttle', 'unavailable', 'hang', 'cut', 'latency', 'goaway'],
+        ...['slow-disk', 'read-only', 'disk-full', 'cut-host', 'flood', 'vendor-refuses', 'vendor-hangs'],
+        ...['cut-clients', 'throttle', 'unavailable', 'hang', 'cut', 'latency', 'goaway'],
         ...['expired-auth', ...ofQueue],
       ].sort(),
     )
@@ -38,7 +45,34 @@ describe('the schedule of faults', () => {
       ),
     )
     expect(victims).toEqual(new Set(processesOf('full').map(({ name }) => name)))
+    const cut = new Set(
+      [1, 2, 3, 4, 5, 6].flatMap((seed) =>
+        scheduleFaults({ ...tenMinutes, queue: 'redis', seed }).flatMap((fault) =>
+          fault.kind === 'cut-host' ? [fault.victim] : [],
+        ),
+      ),
+    )
+    expect(cut.size).toBeGreaterThan(10)
     const short = scheduleFaults({ ...tenMinutes, seconds: 60, every: 1, queue: 'redis', seed: 1 })
     expect(short.some(({ kind }) => kind === 'freeze-past-lease')).toBe(false)
+  })
+
+  it('makes only the wanted faults, and leaves out a full disk where it is impossible', () => {
+    const kindsOf = (options: Partial<Parameters<typeof scheduleFaults>[0]>) =>
+      new Set(scheduleFaults({ ...tenMinutes, queue: 'redis', seed: 1, ...options }).map(({ kind }) => kind))
+    expect(kindsOf({ only: ['read-only', 'disk-full'] })).toEqual(new Set(['read-only', 'disk-full']))
+    expect(kindsOf({ only: ['read-only', 'disk-full'], canFillDisk: false })).toEqual(new Set(['read-only']))
+    expect(kindsOf({ only: ['disk-full'], canFillDisk: false })).toEqual(new Set())
+    for (const kind of faultKinds) expect(kindsOf({ only: [kind] })).toEqual(new Set([kind]))
+  })
+
+  it('cuts a host off for longer than its leases, and no fault takes over a third of a short run', () => {
+    const cuts = (seconds: number) =>
+      scheduleFaults({ ...tenMinutes, seconds, every: 1, queue: 'redis', seed: 1, only: ['cut-host'] }).map(
+        (fault) => (fault.kind === 'cut-host' ? fault.seconds : 0),
+      )
+    expect(Math.max(...cuts(600))).toBeGreaterThan(80)
+    expect(Math.min(...cuts(600))).toBeLessThan(10)
+    expect(Math.max(...cuts(60))).toBe(20)
   })
 })

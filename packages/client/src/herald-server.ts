@@ -5,6 +5,7 @@ import type { Message, Notification, Setting } from './notification.ts'
 import type {
   AdminTokenRecord,
   ApplicationSettings,
+  CertificateCheck,
   CertificateRecord,
   CertificateView,
   DeviceView,
@@ -126,15 +127,19 @@ export class HeraldServer {
     return this.call('POST', '/push/task/failures', { task_id: taskId })
   }
 
-  certificate(provider: Provider, environment: Environment = 1): Promise<CertificateRecord> {
-    return this.call('GET', `/push/certificate?provider=${provider}&environment=${environment}`)
+  /** `region`: for vendors with regions; without it the only record of the environment, or that of the usual region. */
+  certificate(provider: Provider, environment: Environment = 1, region?: string): Promise<CertificateRecord> {
+    const inRegion = region === undefined ? '' : `&region=${encodeURIComponent(region)}`
+    return this.call('GET', `/push/certificate?provider=${provider}&environment=${environment}${inRegion}`)
   }
 
   putCertificate(certificate: NewCertificate): Promise<{
     provider: Provider
     environment: Environment
+    region: string | null
     expires_at: number | null
     callback_url: string | null
+    warnings: string[]
   }> {
     return this.call('PUT', '/admin/push/certificate', certificate)
   }
@@ -146,12 +151,13 @@ export class HeraldServer {
   checkCertificate(
     provider: Provider,
     environment: Environment = 1,
-  ): Promise<{ ok: boolean; problem: string | null; temporary: boolean }> {
-    return this.call('POST', '/admin/push/certificate/check', { provider, environment })
+    region?: string,
+  ): Promise<CertificateCheck> {
+    return this.call('POST', '/admin/push/certificate/check', { provider, environment, region })
   }
 
-  async removeCertificate(provider: Provider, environment: Environment = 1): Promise<void> {
-    await this.call('POST', '/admin/push/certificate/remove', { provider, environment })
+  async removeCertificate(provider: Provider, environment: Environment = 1, region?: string): Promise<void> {
+    await this.call('POST', '/admin/push/certificate/remove', { provider, environment, region })
   }
 
   createUser(user: {

@@ -7,6 +7,8 @@ export type {
   AdminTokenRecord,
   ApplicationSettings,
   ApplicationView,
+  CertificateCheck,
+  CertificateHold,
   CertificateRecord,
   CertificateView,
   DeviceView,

@@ -32,14 +32,51 @@ export type CertificateView = CertificateRecord & {
   provider: Provider
   channel: string
   environment: Environment
+  /** Null for vendors without regions. */
+  region: string | null
   extra: Record<string, unknown>
   state: 'open' | 'closed' | 'suspect'
   last_error: string | null
   last_error_at: number | null
+  /** When the vendor first refused the credentials, without accepting a request since. */
+  first_refused_at: number | null
+  closed_at: number | null
+  /** When Herald checks a closed certificate again; null: it does not. */
+  next_probe_at: number | null
+  /** Failed probes since it was closed. */
+  probes: number
+  /** Set while the vendor does not answer. */
+  breaker: { since: number; retry_at: number; reason: string } | null
+  /** Parts that the vendor refuses or whose quota is used up; all other messages are sent. */
+  holds: CertificateHold[]
+  /** Why the last check failed. */
+  check_error: string | null
+  check_error_at: number | null
   expires_at: number | null
   callback_url: string | null
   /** Used quota and remaining permits, by message class. */
   usage: { message_class: 'service' | 'marketing'; day: string; devices: number; permits: number }[]
+  /** What needs attention, in English. */
+  warnings: string[]
+}
+export type CertificateHold = {
+  /** The part, such as `class service` or `quota marketing`. */
+  scope: string
+  kind: 'rejected' | 'quota'
+  reason: string
+  since: number
+  until: number
+  /** False: it has ended within the last day. */
+  active: boolean
+}
+export type CertificateCheck = {
+  ok: boolean
+  problem: string | null
+  /** The vendor could not be reached; the certificate may be valid. */
+  temporary: boolean
+  /** A simulator answered in place of the vendor. */
+  simulator: boolean
+  /** Parts of an accepted certificate that the vendor refuses. */
   warnings: string[]
 }
 
@@ -88,6 +125,8 @@ export type Explanation = {
   code: string
   reason: string
   others: { channel: string; code: string; reason: string }[]
+  /** What the selected vendor does not carry of the message, refuses or leaves unanswered; in English. */
+  notes: string[]
 }
 
 /** Settings of an application. */
@@ -126,6 +165,7 @@ export type DeviceView = {
     environment: Environment
     device_token: string
     bundle_id: string | null
+    region: string | null
     registered_at: number
   }[]
   created_at: number
@@ -137,7 +177,13 @@ export type ImportedDevice = {
   platform: Platform
   alias?: string
   tags?: string[]
-  bindings?: { provider: Provider; device_token: string; environment?: Environment; bundle_id?: string }[]
+  bindings?: {
+    provider: Provider
+    device_token: string
+    environment?: Environment
+    bundle_id?: string
+    region?: string
+  }[]
 }
 export type ImportReport = {
   lines: number

@@ -5,15 +5,14 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
 import { PostgresProblem, type ServerUser } from './server-user.ts'
+import { unfinishedPrefix } from './unfinished.ts'
 
 /** The files of one server: data, password and log in one folder. */
 export type Cluster = { folder: string; dataDir: string; logFile: string; password: string }
@@ -32,7 +31,7 @@ export function inDataDir(dataDir: string, user: ServerUser | undefined) {
   return { path, spawn: { ...user, cwd: dataDir, env } }
 }
 
-/** Creates the cluster unless it exists. A folder left by a killed run is removed by the next one. */
+/** Creates the cluster unless it exists. */
 export function openCluster(options: {
   folder: string
   binaries: Binaries
@@ -45,10 +44,6 @@ export function openCluster(options: {
   const passwordFile = join(folder, 'password')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (user) chownSync(folder, user.uid, user.gid)
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith('data.new'))
-      rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
-  }
   if (!existsSync(dataDir)) {
     options.log('creating the database')
     writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 })
@@ -78,7 +73,7 @@ function createData(
   }: { folder: string; binaries: Binaries; user: ServerUser | undefined; durable: boolean },
   dataDir: string,
 ): void {
-  const work = mkdtempSync(join(folder, 'data.new'))
+  const work = mkdtempSync(join(folder, unfinishedPrefix))
   if (user) chownSync(work, user.uid, user.gid)
   const { path, spawn } = inDataDir(work, user)
   const args = [

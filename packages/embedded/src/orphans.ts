@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from '@herald/async'
 import { answersToSignals } from './process-lock.mjs'
-import { recordedPostmaster, serversOf } from './processes.ts'
+import { recordedPostmaster, serversOf, signal } from './processes.ts'
 import { PostgresProblem } from './server-user.ts'
 
 /**
@@ -33,16 +33,6 @@ export async function stopOrphans(dataDir: string, log: (sentence: string) => vo
   // server uses the data at this point, so the file is stale. A pid that does not exist is handled by Postgres itself.
   if (process.platform === 'linux' && postmaster !== undefined && answersToSignals(postmaster)) {
     rmSync(join(dataDir, 'postmaster.pid'), { force: true })
-  }
-}
-
-function signal(pids: number[], name: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, name)
-    } catch {
-      // It has ended already.
-    }
   }
 }
 

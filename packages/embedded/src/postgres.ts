@@ -10,6 +10,7 @@ import { processStart } from './process-lock.mjs'
 import { recordedPostmaster } from './processes.ts'
 import { launchServer } from './server-process.ts'
 import { PostgresProblem, serverUser } from './server-user.ts'
+import { removeUnfinished } from './unfinished.ts'
 
 export type PostgresOptions = {
   /** All files of this server; created when missing. One caller at a time. */
@@ -41,6 +42,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const { dir: folder, durable = true, settings, log = () => {} } = options
   const user = serverUser(dataDirOf(folder))
   const binaries = findBinaries(user)
+  await removeUnfinished(folder)
   const cluster = openCluster({ folder, binaries, user, durable, log })
   await stopOrphans(cluster.dataDir, log)
 
@@ -61,8 +63,9 @@ const isInUse = (error: unknown) =>
   error instanceof PostgresProblem &&
   /pre-existing shared memory|postmaster\.pid|could not bind|could not create any TCP/.test(error.message)
 
-/** Stops a server that a killed process left running in `dir`. */
+/** Stops a server, or its creation, that a killed process left running in `dir`. */
 export async function stopLeftBehind(dir: string): Promise<void> {
+  await removeUnfinished(dir)
   if (existsSync(dataDirOf(dir))) await stopOrphans(dataDirOf(dir), () => {})
 }
 

@@ -17,11 +17,26 @@ export function serversOf(dataDir: string): number[] {
     const pid = recordedPostmaster(dataDir)
     return pid !== undefined && processStart(pid) !== undefined ? [pid] : []
   }
-  const home = statSync(dataDir)
+  return processesIn(dataDir).filter((pid) => readText(`/proc/${pid}/comm`)?.trim() === 'postgres')
+}
+
+/** Running processes that have the directory as their working directory; on systems other than Linux none is found. */
+export function processesIn(dir: string): number[] {
+  if (process.platform !== 'linux') return []
+  const home = statSync(dir)
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => readText(`/proc/${pid}/comm`)?.trim() === 'postgres' && worksIn(pid, home))
+    .filter((name) => /^\d+$/.test(name) && worksIn(name, home))
     .map(Number)
+}
+
+export function signal(pids: number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch {
+      // It has ended already.
+    }
+  }
 }
 
 function worksIn(pid: string, home: { dev: number; ino: number }): boolean {

@@ -21,8 +21,9 @@ import {
   type PostgresOptions,
   processStart,
   startPostgres,
+  stopLeftBehind,
 } from '../src/index.ts'
-import { serversOf } from '../src/processes.ts'
+import { processesIn, serversOf } from '../src/processes.ts'
 
 let top: string
 let dir: string
@@ -128,19 +129,28 @@ describe('startPostgres', () => {
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   })
 
-  it('repairs an interrupted first start', async () => {
+  it('repairs an interrupted first start, whose initdb is still running', async () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
       stdio: 'ignore',
-      detached: true,
     })
-    while (!(existsSync(dir) && readdirSync(dir).some((name) => name.startsWith('data.new')))) await sleep(2)
-    // The whole group: initdb alone would go on writing to the folder.
-    process.kill(-child.pid!, 'SIGKILL')
+    const unfinished = () =>
+      existsSync(dir) ? readdirSync(dir).filter((name) => name.startsWith('data.new')) : []
+    while (!unfinished().some((name) => processesIn(join(dir, name)).length > 0)) await sleep(2)
     await killed(child)
     expect(existsSync(join(dir, 'data'))).toBe(false)
     const { url } = await start()
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
     expect(readdirSync(dir).sort()).toEqual(['data', 'password', 'postgres.log'])
+  })
+
+  it('removes an interrupted first start without starting, too', async () => {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
+      stdio: 'ignore',
+    })
+    while (!(existsSync(dir) && readdirSync(dir).some((name) => name.startsWith('data.new')))) await sleep(2)
+    await killed(child)
+    await stopLeftBehind(dir)
+    expect(readdirSync(dir)).toEqual(['password'])
   })
 
   it('reports a server that ends unexpectedly, but not one that was stopped', async () => {

@@ -1,31 +1,64 @@
 import { type Certificate, CertificateProblem, type ChannelAdapter } from '@herald/channels'
 import type { CertificatePlace } from '@herald/db/certificates'
-import { channelOfProvider, environmentOf, publicName, type VendorChannel } from '@herald/domain'
+import {
+  cardOf,
+  channelOfProvider,
+  environmentOf,
+  publicName,
+  regionProblem,
+  type VendorChannel,
+  vendorChannels,
+} from '@herald/domain'
 import { Failure } from '../codes.ts'
-import { environment, optional, provider } from '../input/fields.ts'
+import { environment, optional, provider, region } from '../input/fields.ts'
 import type { RouteContext } from '../route.ts'
 
 export const environmentNames = '0 = development, 1 = production; default 1.'
 
-/** The fields of a body that identify a certificate. */
+const withRegions = vendorChannels.flatMap((channel) => {
+  const { regions, title } = cardOf(channel)
+  return regions ? [title.en] : []
+})
+export const vendorsWithRegions = `${withRegions.slice(0, -1).join(', ')} and ${withRegions.at(-1)}`
+export const regionNotice = `For ${vendorsWithRegions}; default: the only record of the environment, or the one for cn.`
+
+/** The fields of a body that name provider and environment. */
 export const place = {
   provider,
   environment: optional(environment).describe(environmentNames),
 }
 
+/** The fields of a body that identify a certificate. */
+export const placeInRegion = { ...place, region: optional(region).describe(regionNotice) }
+
 export function placeOf(
   { appId }: RouteContext,
-  input: { provider: number; environment?: number },
+  input: { provider: number; environment?: number; region?: string },
 ): CertificatePlace {
+  const channel = channelOfProvider(input.provider)!
   return {
     application: appId,
-    channel: channelOfProvider(input.provider)!,
+    channel,
     environment: environmentOf(input.environment ?? 1),
+    region: checkRegion(channel, input.region),
   }
 }
 
-export function unconfigured({ channel, environment }: CertificatePlace): Failure {
-  return new Failure(40401, `No ${environment} certificate is saved for ${publicName(channel)}.`)
+/** Returns the region if the vendor has it. */
+export function checkRegion(channel: VendorChannel, region: string | undefined): string | undefined {
+  const problem = region === undefined ? undefined : regionProblem(channel, region)
+  if (problem) throw new Failure(40002, `region ${problem}.`)
+  return region
+}
+
+export function unconfigured({ channel, environment, region }: CertificatePlace): Failure {
+  const where = region === undefined ? '' : ` for the region ${region}`
+  return new Failure(40401, `No ${environment} certificate${where} is saved for ${publicName(channel)}.`)
+}
+
+/** What the audit records of a certificate's place. */
+export function auditedPlace({ channel, environment, region }: CertificatePlace) {
+  return { channel: publicName(channel), environment, ...(region !== undefined && { region }) }
 }
 
 export function adapterOf({ deps }: RouteContext, channel: VendorChannel): ChannelAdapter {

@@ -3,7 +3,7 @@ import { type Overview, readOverview, readSettledTotal } from '@herald/db/readin
 import type { Database } from '@herald/db/store'
 import { channels, environmentNumber, publicName } from '@herald/domain'
 import { z } from 'zod'
-import { nullableTimestamp, secondsOrNull } from '../output/fields.ts'
+import { nullableTimestamp, seconds, secondsOrNull, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
 
 const TOTALS_MS = 60_000
@@ -47,11 +47,17 @@ const overviewRecord = z.object({
           id: count,
           app_id: z.string(),
           environment: z.int(),
+          region: z.string().nullable().describe('Null: the vendor’s usual one.'),
           name: z.string(),
           state: z.enum(['open', 'closed', 'suspect']),
           reason: z.string().nullable(),
           expires_at: nullableTimestamp,
           throttled: z.boolean().describe('The backlog exceeds the rate limit.'),
+          breaker: z
+            .object({ since: timestamp, retry_at: timestamp, reason: z.string() })
+            .nullable()
+            .describe('Set while the vendor does not answer.'),
+          held: z.array(z.string()).describe('Parts that the vendor refuses at present.'),
         }),
       ),
       sent_10m: count.describe('Devices of tasks of the last ten minutes and of tasks in progress.'),
@@ -101,15 +107,20 @@ function shown(found: Overview): z.input<typeof overviewRecord> {
       return {
         channel: publicName(channel),
         certificates: certificates.map(
-          ({ id, appId, environment, name, state, reason, expiresAt, throttled }) => ({
+          ({ id, appId, environment, expiresAt, silentSince, retryAt, silence, ...rest }) => ({
             id,
             app_id: appId,
             environment: environmentNumber(environment),
-            name,
-            state,
-            reason,
+            name: rest.name,
+            state: rest.state,
+            reason: rest.reason,
             expires_at: secondsOrNull(expiresAt),
-            throttled,
+            throttled: rest.throttled,
+            breaker:
+              silentSince === null || retryAt === null
+                ? null
+                : { since: seconds(silentSince), retry_at: seconds(retryAt), reason: silence ?? '' },
+            held: rest.held,
           }),
         ),
         sent_10m: found.recent.get(channel)?.sent ?? 0,

@@ -5,7 +5,7 @@ import { ExpressAdapter } from '@bull-board/express'
 import { shareReads } from '@herald/async'
 import { gatewayNodes } from '@herald/db/native'
 import { vendorChannels } from '@herald/domain'
-import { nativeQueue, pushQueue, type QueueName } from '@herald/queue'
+import { nativeQueue, pushQueues, type QueueName } from '@herald/queue'
 import type { NextFunction, Request, Response } from 'express'
 import { Failure, statusOf } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -43,7 +43,7 @@ export function createQueueBoard(
   /** Shows the queues of the channels and of the live gateways. Their names are known; Redis is not searched. */
   async function showQueues(): Promise<void> {
     const nodes = await gatewayNodes(deps.db)
-    const names = [...vendorChannels.map(pushQueue), ...nodes.map(nativeQueue)]
+    const names = [...vendorChannels.flatMap(pushQueues), ...nodes.map(nativeQueue)]
     for (const name of shown.keys()) {
       if (names.includes(name)) continue
       shown.delete(name)

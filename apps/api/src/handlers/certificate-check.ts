@@ -1,15 +1,18 @@
-import type { ChannelAdapter } from '@herald/channels'
+import { isSimulated } from '@herald/channels/simulated'
 import {
   certificateAt,
-  recordCertificateError,
+  clearHolds,
+  closeBreaker,
+  forgetFailedCheck,
+  recordFailedCheck,
   reopenCertificate,
-  type StoredCertificate,
 } from '@herald/db/certificates'
+import { clip } from '@herald/domain'
+import { askVendor } from '@herald/program'
 import { z } from 'zod'
-import { adapterOf, place, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
-import { type RouteContext, route } from '../route.ts'
-
-const CHECK_MS = 20_000
+import { actorOf } from '../audit.ts'
+import { adapterOf, placeInRegion, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
+import { route } from '../route.ts'
 
 export const checkCertificate = route({
   method: 'post',
@@ -18,13 +21,16 @@ export const checkCertificate = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Check a certificate with the vendor',
-  description: 'If the vendor accepts it, a closed channel is opened again at once.',
+  description:
+    'If the vendor accepts it, a closed channel is opened again at once, and what the vendor refused before is forgotten. If not, the problem is one of the warnings of the list until a check succeeds or the certificate is saved. Sending is not affected.',
   example: { provider: 2 },
-  input: z.strictObject(place),
+  input: z.strictObject(placeInRegion),
   answer: z.object({
     ok: z.boolean(),
     problem: z.string().nullable(),
     temporary: z.boolean().describe('The vendor could not be reached; the certificate may be valid.'),
+    simulator: z.boolean().describe('A simulator answered in place of the vendor.'),
+    warnings: z.array(z.string()).describe('Parts of an accepted certificate that the vendor refuses.'),
   }),
   async handler(context, input) {
     const { deps } = context
@@ -32,25 +38,28 @@ export const checkCertificate = route({
     const adapter = adapterOf(context, where.channel)
     const stored = await certificateAt(deps.db, deps.sealer, where)
     if (!stored) throw unconfigured(where)
-    const result = await askVendor(context, adapter, stored)
+    const settings = readSettings(adapter, stored)
+    const transportDeps = deps.transportDeps(stored.id)
+    const [result, simulator] = await Promise.all([
+      askVendor(adapter, settings, transportDeps),
+      isSimulated(stored, transportDeps),
+    ])
     if (result.ok) {
-      await reopenCertificate(deps.db, stored.id)
+      if (await reopenCertificate(deps.db, stored.id, { actor: actorOf(context.caller) }))
+        deps.meters.reopened(stored.channel)
+      // The person has corrected what the vendor refused: what was remembered about it is no longer true.
+      await closeBreaker(deps.db, stored.id)
+      await clearHolds(deps.db, stored.id)
+      await forgetFailedCheck(deps.db, stored.id)
       deps.certificates.forget(context.appId)
-      return { ok: true, problem: null, temporary: false }
+      return { ok: true, problem: null, temporary: false, simulator, warnings: [...(result.warnings ?? [])] }
     }
-    if (!result.temporary) await recordCertificateError(deps.db, stored.id, result.problem)
-    return { ok: false, problem: result.problem, temporary: result.temporary }
+    const { problem, temporary } = result
+    await recordFailedCheck(deps.db, stored, {
+      problem: clip(simulator ? `${problem} (answered by a simulator, not by the vendor)` : problem),
+      refused: !temporary,
+    })
+    deps.certificates.forget(context.appId)
+    return { ok: false, problem, temporary, simulator, warnings: [] }
   },
 })
-
-async function askVendor({ deps }: RouteContext, adapter: ChannelAdapter, stored: StoredCertificate) {
-  const transport = adapter.open(readSettings(adapter, stored), deps.transportDeps(stored.id))
-  try {
-    return await transport.check(AbortSignal.timeout(CHECK_MS))
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    return { ok: false as const, problem: `The vendor could not be reached: ${reason}`, temporary: true }
-  } finally {
-    await transport.close()
-  }
-}

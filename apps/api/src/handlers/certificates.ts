@@ -5,20 +5,25 @@ import {
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
-import { cardOf, publicName, vendorChannels } from '@herald/domain'
+import { cardOf, vendorChannels } from '@herald/domain'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { actorOf, audit } from '../audit.ts'
 import {
   adapterOf,
+  auditedPlace,
   checkUpload,
   environmentNames,
   place,
+  placeInRegion,
   placeOf,
+  regionNotice,
   unconfigured,
+  vendorsWithRegions,
 } from '../certificates/place.ts'
 import { receiptUrlOf } from '../certificates/receipt-url.ts'
+import { warningsOfSaved } from '../certificates/warnings.ts'
 import { Failure } from '../codes.ts'
-import { integerText, optional, providerNames, required, text } from '../input/fields.ts'
+import { integerText, optional, providerNames, region, required, text } from '../input/fields.ts'
 import { dayOf, nullableTimestamp, secondsOrNull } from '../output/fields.ts'
 import { route } from '../route.ts'
 
@@ -37,6 +42,7 @@ export const readCertificate = route({
   input: z.strictObject({
     provider: required(integerText(1, vendorChannels.length)).describe(providerNames),
     environment: optional(integerText(0, 1)).describe(environmentNames),
+    region: optional(region).describe(regionNotice),
   }),
   answer: z.object({
     app_id: z.string(),
@@ -53,10 +59,7 @@ export const readCertificate = route({
     if (!stored) throw unconfigured(wanted)
     const { appId: app_id, appKey: app_key, appSecret: app_secret, certificate, name } = stored
     if (caller.role === 'admin') {
-      await audit(context, 'certificate.read', {
-        channel: publicName(wanted.channel),
-        environment: wanted.environment,
-      })
+      await audit(context, 'certificate.read', auditedPlace(stored))
       return { app_id, app_key, app_secret, certificate, name }
     }
     return { app_id, app_key, app_secret: clientSecret(stored), certificate: '', name }
@@ -77,8 +80,7 @@ export const putCertificate = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Save the certificate of a provider and environment',
-  description:
-    'One record per provider and environment. Saving opens a channel that was closed because the vendor refused its credentials.',
+  description: `One record per provider and environment, and per region for ${vendorsWithRegions}: \`extra.region\` \`cn\` (default) or \`intl\`. Saving replaces the record of the same place, and opens a channel that was closed because the vendor refused its credentials.`,
   input: z.strictObject({
     ...place,
     name: optional(text(128)),
@@ -98,8 +100,10 @@ export const putCertificate = route({
   answer: z.object({
     provider: z.int(),
     environment: z.int(),
+    region: z.string().nullable(),
     expires_at: nullableTimestamp,
     callback_url: z.string().nullable(),
+    warnings: z.array(z.string()).describe('What these settings will cause, in English.'),
   }),
   failures: [42901],
   async handler(context, input) {
@@ -118,18 +122,25 @@ export const putCertificate = route({
     const expiresAt = await checkUpload(context, adapter, { ...certificate, id: 0 })
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; upload a renewed one.`)
-    const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt })
+    const saved = await saveCertificate(
+      deps.db,
+      deps.sealer,
+      { ...certificate, expiresAt },
+      actorOf(context.caller),
+    )
+    if (saved.wasClosed) deps.meters.reopened(where.channel)
     deps.certificates.forget(context.appId)
     await audit(context, 'certificate.save', {
-      channel: publicName(where.channel),
-      environment: where.environment,
+      ...auditedPlace(saved),
       version: saved.version,
     })
     return {
       provider: input.provider,
       environment: input.environment ?? 1,
+      region: saved.region ?? null,
       expires_at: secondsOrNull(saved.expiresAt),
       callback_url: receiptUrlOf(deps, saved) ?? null,
+      warnings: await warningsOfSaved(deps, saved),
     }
   },
 })
@@ -149,16 +160,14 @@ export const dropCertificate = route({
   groupRefused: true,
   summary: 'Remove the certificate of a provider and environment',
   example: { provider: 2, environment: 0 },
-  input: z.strictObject(place),
+  input: z.strictObject(placeInRegion),
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, input) {
     const where = placeOf(context, input)
-    if (!(await removeCertificate(context.deps.db, where))) throw unconfigured(where)
+    const removed = await removeCertificate(context.deps.db, context.deps.sealer, where)
+    if (!removed) throw unconfigured(where)
     context.deps.certificates.forget(context.appId)
-    await audit(context, 'certificate.remove', {
-      channel: publicName(where.channel),
-      environment: where.environment,
-    })
+    await audit(context, 'certificate.remove', auditedPlace({ ...where, ...removed }))
     return { removed: true as const }
   },
 })

@@ -13,7 +13,7 @@ export const importDeviceStream = route({
   groupRefused: true,
   stream: true,
   summary: 'Import devices from an NDJSON stream',
-  description: `One JSON object per line, at most 64 KiB each: device_guid, user_id?, platform (ios, android, harmony), alias?, tags?, bindings? as a list of {provider, device_token, environment?, bundle_id?}. Known devices are updated: the given fields are replaced, bindings are added, everything else stays. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. If a device occurs in several lines, the last one wins. An import can be repeated safely.`,
+  description: `One JSON object per line, at most 64 KiB each: device_guid, user_id?, platform (ios, android, harmony), alias?, tags?, bindings? as a list of {provider, device_token, environment?, bundle_id?, region?}. Known devices are updated: the given fields are replaced, bindings are added, everything else stays. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. If a device occurs in several lines, the last one wins. An import can be repeated safely.`,
   example:
     '{"device_guid":"example-import","platform":"android","bindings":[{"provider":2,"device_token":"example-import-token"}]}',
   input: z.unknown(),

@@ -10,9 +10,10 @@ import {
   setBadge,
   unbind,
 } from '@herald/db/devices'
-import { channelOfProvider, environmentOf } from '@herald/domain'
+import { channelOfProvider, environmentOf, regionOfBinding } from '@herald/domain'
 import { z } from 'zod'
 import { audit } from '../audit.ts'
+import { checkRegion, vendorsWithRegions } from '../certificates/place.ts'
 import { Failure } from '../codes.ts'
 import {
   deviceGuid,
@@ -25,6 +26,7 @@ import {
   platform,
   provider,
   pushToken,
+  region,
   required,
 } from '../input/fields.ts'
 import { tokenProblem } from '../input/input-failure.ts'
@@ -128,6 +130,9 @@ export const bindToken = route({
       bundle_id: optional(name(255)).describe(
         `The topic, for ${topicVendors} certificates with several topics.`,
       ),
+      region: optional(region).describe(
+        `Region of the certificate that sends to the token, for ${vendorsWithRegions}; default: the only one with a certificate, or cn. Tokens that tell their region are not asked for it.`,
+      ),
     })
     .superRefine(({ provider, platform }, context) => {
       // Runs for a provider out of range too.
@@ -146,6 +151,7 @@ export const bindToken = route({
     const problem = deps.adapters[channel]?.checkToken(input.device_token)
     if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
     const device = await deviceOfHolder(context, input.push_token)
+    const named = checkRegion(channel, input.region)
     const environment = input.environment ?? 1
     await bind(deps.db, {
       appId,
@@ -154,6 +160,7 @@ export const bindToken = route({
       token: input.device_token,
       environment: environmentOf(environment),
       bundleId: input.bundle_id,
+      region: regionOfBinding(channel, deps.adapters[channel]?.regionOf?.(input.device_token), named),
       platform: input.platform,
     })
     return { provider: input.provider, environment }

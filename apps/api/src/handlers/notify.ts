@@ -68,6 +68,11 @@ export const explainPush = route({
     channel: z.string().nullable().describe('Null if no channel can reach the device.'),
     ...reasonFields,
     others: z.array(z.object({ channel: z.string(), ...reasonFields })),
+    notes: z
+      .array(z.string())
+      .describe(
+        'About the selected vendor, in English: what it does not carry of the message, what it refuses at present, and since when it does not answer.',
+      ),
   }),
   async handler(context, input, ext) {
     const { deps } = context
@@ -75,10 +80,11 @@ export const explainPush = route({
     const task = newTask(taskScopeOf(context), wanted, ext)
     await checkNow(context, task)
     const { deviceId } = await ownDevice(context, input.push_token)
-    const { channel, reason, others } = await explain(deps, task, deviceId)
+    const { channel, reason, others, notes } = await explain(deps, task, deviceId)
     return {
       ...shown(channel, reason),
       others: others.map((other) => shown(other.channel, other.reason)),
+      notes,
     }
   },
 })

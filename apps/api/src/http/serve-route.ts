@@ -35,6 +35,7 @@ export async function serveRoute(
     limitAddress(deps, route, address)
     limitCaller(deps, application.appId, caller, address)
   }
+  await deps.turns.enter(application.appId)
   const context: RouteContext = {
     deps,
     appId: application.appId,

@@ -1,4 +1,5 @@
 import { cards } from '@herald/channels/cards'
+import { regionNames } from '@herald/domain'
 import { z } from 'zod'
 import { dropBlank } from './blank.ts'
 
@@ -82,6 +83,7 @@ export function integerText(min: number, max: number) {
 export const providerNames = cards.map(({ provider, title }) => `${provider} ${title.en}`).join(', ')
 export const provider = required(integer(1, cards.length)).describe(providerNames)
 export const environment = integer(0, 1)
+export const region = z.enum(regionNames)
 export const platform = z.enum(['ios', 'android', 'harmony'])
 export const deviceGuid = name(255)
 export const pushToken = name(255)

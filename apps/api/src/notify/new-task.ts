@@ -44,6 +44,7 @@ function messageOf(fields: MessageFields, ext: string | undefined): Message {
     attachmentUrl: fields.attachment_url,
     bigText: fields.big_text,
     badge: badgeOf(fields.badge ?? '+1'),
+    ...(fields.badge !== undefined && { badgeNamed: true as const }),
     ext: fields.ext === undefined ? undefined : ext,
     showBegin: fields.show_begin_time,
     showEnd: fields.show_end_time,

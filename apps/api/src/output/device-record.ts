@@ -9,6 +9,7 @@ const binding = z.object({
   environment: z.int(),
   device_token: z.string(),
   bundle_id: z.string().nullable(),
+  region: z.string().nullable().describe('Null: the vendor’s usual one, or none.'),
   registered_at: timestamp,
 })
 
@@ -45,6 +46,7 @@ export function showOwnDevice(device: DeviceDetails): z.input<typeof ownDeviceRe
       environment: environmentNumber(bound.environment),
       device_token: bound.token,
       bundle_id: bound.bundleId,
+      region: bound.region,
       registered_at: seconds(bound.registeredAt),
     })),
     created_at: seconds(device.createdAt),

@@ -1,10 +1,19 @@
-import type { CertificateView, HeraldServer } from '@herald/client'
-import { channelOfPublicName, publicName, type VendorChannel, vendorChannels } from '@herald/domain'
+import type { CertificateCheck, CertificateView, HeraldServer } from '@herald/client'
+import {
+  type CertificateCondition,
+  cardOf,
+  channelOfPublicName,
+  conditionOf,
+  publicName,
+  regionNames,
+  type VendorChannel,
+  vendorChannels,
+} from '@herald/domain'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type Environment, recordOf, type SetFlags } from '../certificate-record.ts'
 import { examples } from '../examples.ts'
 import { CliFailure, SilentFailure } from '../failure.ts'
-import { table, timestamp } from '../format.ts'
+import { plural, table, timestamp } from '../format.ts'
 import type { Io } from '../io.ts'
 import { openShell } from '../shell.ts'
 import { providerNumber, vendors } from '../vendor-fields.ts'
@@ -14,6 +23,13 @@ const environment = () =>
     .choices(['production', 'development'])
     .default('production')
 
+const region = (names: readonly string[]) =>
+  new Option('--region <name>', 'region, for vendors with several (default: the usual one)').choices(names)
+
+type PlaceFlags = { environment: Environment; region?: string }
+
+const numberOf = (environment: Environment) => (environment === 'development' ? 0 : 1)
+
 export function addCertificateCommands(program: Command): void {
   const certificate = program.command('certificate').description('Vendor credentials')
   const set = certificate
@@ -22,6 +38,7 @@ export function addCertificateCommands(program: Command): void {
     .addHelpText('after', examples(`${vendors[vendorChannels[0]!].examples[0]} --check`))
   for (const vendor of vendorChannels) addSet(set, vendor)
   addCheck(certificate)
+  addRemove(certificate)
   certificate
     .command('list')
     .description('List the certificates of the application, with secrets masked')
@@ -44,6 +61,8 @@ function addSet(set: Command, vendor: VendorChannel): void {
     command.option(`--${flag} <${file ? 'file' : 'text'}>`, `${about} (${field})`)
     if (secret) command.option(`--${flag}-file <file>`, 'file that contains it')
   }
+  const { regions } = cardOf(vendor)
+  if (regions) command.addOption(region(regions))
   command
     .option('--name <text>', 'display name')
     .addOption(environment())
@@ -55,11 +74,14 @@ function addSet(set: Command, vendor: VendorChannel): void {
       const record = recordOf(vendor, flags)
       await asAdmin(async (server) => {
         const saved = await server.putCertificate(record)
-        const check = flags.check && (await server.checkCertificate(record.provider, record.environment))
+        const check =
+          flags.check &&
+          (await server.checkCertificate(record.provider, record.environment, saved.region ?? undefined))
         io.record({ ...saved, ...(check && { check }) })
-        io.say(`The ${flags.environment} certificate of ${title} is saved.`)
+        io.say(`The ${placeName(flags.environment, saved.region)} certificate of ${title} is saved.`)
         if (saved.expires_at) io.say(`It expires on ${timestamp(saved.expires_at)}.`)
         if (saved.callback_url) io.say(`Receipt URL: ${saved.callback_url}`)
+        for (const warning of saved.warnings) io.say(`${io.paint('yellow', 'warning')}: ${warning}`)
         if (check && !printCheck(io, title, check)) throw new SilentFailure()
       })
     })
@@ -71,30 +93,50 @@ function addCheck(certificate: Command): void {
     .description('Verify credentials with the vendors; success reopens a closed certificate')
     .addArgument(new Argument('[vendor]', 'default: all saved certificates').argParser(readVendor))
     .addOption(environment())
+    .addOption(region(regionNames))
     .addHelpText(
       'after',
       examples('certificate check', `certificate check ${vendorChannels[0]} --environment development`),
     )
-    .action(
-      async (vendor: VendorChannel | undefined, flags: { environment: Environment }, command: Command) => {
-        const { io, asAdmin } = openShell(command)
-        await asAdmin(async (server) => {
-          const certificates = vendor
-            ? [{ vendor, environment: flags.environment === 'development' ? (0 as const) : (1 as const) }]
-            : await savedCertificates(server)
-          if (certificates.length === 0) throw new CliFailure('There is no certificate to check.')
-          let ok = true
-          for (const { vendor, environment } of certificates) {
-            const check = await server.checkCertificate(providerNumber(vendor), environment)
-            io.record({ vendor, environment, ...check })
-            const title = `${vendors[vendor].title}, ${environment ? 'production' : 'development'}`
-            ok = printCheck(io, title, check) && ok
-          }
-          if (!ok) throw new SilentFailure()
-        })
-      },
-    )
+    .action(async (vendor: VendorChannel | undefined, flags: PlaceFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      await asAdmin(async (server) => {
+        const certificates = vendor ? [{ vendor, ...flags }] : await savedCertificates(server)
+        if (certificates.length === 0) throw new CliFailure('There is no certificate to check.')
+        let ok = true
+        for (const { vendor, environment, region } of certificates) {
+          const check = await server.checkCertificate(providerNumber(vendor), numberOf(environment), region)
+          io.record({ vendor, environment: numberOf(environment), region: region ?? null, ...check })
+          ok = printCheck(io, `${vendors[vendor].title}, ${placeName(environment, region)}`, check) && ok
+        }
+        if (!ok) throw new SilentFailure()
+      })
+    })
 }
+
+function addRemove(certificate: Command): void {
+  certificate
+    .command('remove')
+    .description(
+      'Remove the certificate of a vendor; its devices are then reached through their other channels',
+    )
+    .addArgument(new Argument('<vendor>').argParser(readVendor))
+    .addOption(environment())
+    .addOption(region(regionNames))
+    .addHelpText('after', examples(`certificate remove ${vendorChannels[0]} --environment development`))
+    .action(async (vendor: VendorChannel, flags: PlaceFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      await asAdmin((server) =>
+        server.removeCertificate(providerNumber(vendor), numberOf(flags.environment), flags.region),
+      )
+      io.record({ removed: true })
+      const name = placeName(flags.environment, flags.region)
+      io.say(`The ${name} certificate of ${vendors[vendor].title} is removed.`)
+    })
+}
+
+const placeName = (environment: Environment, region: string | null | undefined) =>
+  region ? `${environment} (${region})` : environment
 
 /** Accepts the channel name and the name in API responses. */
 function readVendor(name: string): VendorChannel {
@@ -103,36 +145,53 @@ function readVendor(name: string): VendorChannel {
   return vendor
 }
 
-async function savedCertificates(server: HeraldServer) {
+async function savedCertificates(server: HeraldServer): Promise<(PlaceFlags & { vendor: VendorChannel })[]> {
   const found = await server.certificates()
-  return found.map(({ channel, environment }) => ({
+  return found.map(({ channel, environment, region }) => ({
     vendor: channelOfPublicName(channel) as VendorChannel,
-    environment,
+    environment: environment ? 'production' : 'development',
+    region: region ?? undefined,
   }))
 }
 
-type Check = { ok: boolean; problem: string | null; temporary: boolean }
-
-function printCheck(io: Io, title: string, { ok, problem, temporary }: Check): boolean {
-  if (ok) io.say(`${io.paint('green', 'ok')}    ${title}`)
-  else if (temporary) io.say(`${io.paint('yellow', '?')}     ${title}: ${problem} (temporary; try again)`)
-  else io.say(`${io.paint('red', 'bad')}   ${title}: ${problem}`)
+function printCheck(io: Io, title: string, check: CertificateCheck): boolean {
+  const { ok, problem, temporary, simulator, warnings } = check
+  const name = simulator ? `${title} (answered by a simulator)` : title
+  if (ok) io.say(`${io.paint('green', 'ok')}    ${name}`)
+  else if (temporary) io.say(`${io.paint('yellow', '?')}     ${name}: ${problem} (temporary; try again)`)
+  else io.say(`${io.paint('red', 'bad')}   ${name}: ${problem}`)
+  for (const warning of warnings) io.say(`      ${io.paint('yellow', 'warning')}: ${warning}`)
   return ok
+}
+
+const conditions: Record<CertificateCondition, string> = {
+  sending: 'open',
+  partial: 'part refused',
+  silent: 'no answer',
+  suspect: 'suspect',
+  closed: 'closed',
 }
 
 function showList(io: Io, found: CertificateView[]): void {
   const rows = found.map((one) => [
     one.channel,
     one.environment ? 'production' : 'development',
+    one.region ?? '-',
     one.name || '-',
     one.app_id || '-',
-    one.state,
+    conditions[conditionOf(one)],
     one.expires_at ? timestamp(one.expires_at).slice(0, 10) : '-',
   ])
-  io.say(table(['channel', 'environment', 'name', 'app_id', 'state', 'expires'], rows))
+  io.say(table(['channel', 'environment', 'region', 'name', 'app_id', 'state', 'expires'], rows))
   for (const one of found) {
     if (one.callback_url) io.say(`${one.channel}: receipt URL ${one.callback_url}`)
-    if (one.last_error) io.say(`${io.paint('red', one.channel)}: ${one.last_error}`)
+    if (one.last_error) io.say(`${io.paint('red', one.channel)}: ${one.last_error}${closedText(one)}`)
     for (const warning of one.warnings) io.say(`${io.paint('yellow', one.channel)}: ${warning}`)
   }
+}
+
+function closedText({ closed_at, next_probe_at, probes }: CertificateView): string {
+  if (closed_at === null) return ''
+  const next = next_probe_at === null ? '' : `, checked again at ${timestamp(next_probe_at)}`
+  return ` (closed since ${timestamp(closed_at)}, ${plural(probes, 'failed probe')}${next})`
 }

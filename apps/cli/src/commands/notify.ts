@@ -98,6 +98,7 @@ function addExplain(program: Command): void {
         const route = await server.explain({ message, setting: settingOf(flags) }, token)
         io.record(route)
         io.say(`${route.channel ?? 'no channel'}: ${route.reason} (${route.code})`)
+        for (const note of route.notes) io.say(`${io.paint('yellow', 'note')}: ${note}`)
         if (route.others.length > 0)
           io.say(
             table(

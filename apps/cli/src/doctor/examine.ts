@@ -47,7 +47,7 @@ export async function examine(input: DoctorInput, report: (finding: Finding) => 
   let balance: Finding[] = []
   if (databaseUrl === undefined) report(noDatabase(dataDir))
   else {
-    const needs = needsOf(standalone, isPostgres(queueUrl))
+    const needs = needsOf(standalone, isPostgres(queueUrl), settings.databaseConnections)
     const masterKey = settings.masterKey ?? (standalone ? keptMasterKey(dataDir) : undefined)
     const sealer = masterKey && createSealer(masterKey, settings.otherMasterKeys)
     const found = await examineDatabase({ databaseUrl, sealer, needs }, all)

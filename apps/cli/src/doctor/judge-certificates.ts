@@ -1,5 +1,5 @@
 import type { CertificateHealth, SealHealth } from '@herald/db/readings'
-import { publicName } from '@herald/domain'
+import { cardOf, healthWarnings, publicName, utc } from '@herald/domain'
 import { HERALD } from '../examples.ts'
 import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
@@ -60,15 +60,24 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
 }
 
 function judgeOne(one: CertificateHealth, now: number): Finding[] {
-  const name = `${publicName(one.channel)} (${one.environment}) of ${one.application}`
-  const flags = `${one.channel} --environment ${one.environment} --app ${one.application} --secret-file …`
+  const place = one.region ? `${one.environment}, ${one.region}` : one.environment
+  const name = `${publicName(one.channel)} (${place}) of ${one.application}`
+  const region = one.region ? ` --region ${one.region}` : ''
+  const flags = `${one.channel} --environment ${one.environment}${region} --app ${one.application} --secret-file …`
   const findings: Finding[] = []
   if (one.state !== 'open')
     findings.push({
       area: 'certificates',
       state: 'fail',
-      what: `${name} is ${one.state}: ${one.lastError ?? 'unknown reason'}`,
+      what: `${name} is ${one.state}: ${one.lastError ?? 'unknown reason'}${closedText(one)}`,
       advice: `fix it at the vendor, then run ${HERALD} certificate check ${flags}`,
+    })
+  for (const warning of healthWarnings(cardOf(one.channel).title.en, one.health))
+    findings.push({
+      area: 'certificates',
+      state: 'warn',
+      what: `${name}: ${warning}`,
+      advice: `see ${HERALD} certificate list; when the cause is gone, run ${HERALD} certificate check ${flags}`,
     })
   if (one.expiresAt && one.expiresAt.getTime() - now < SOON_MS) {
     const day = one.expiresAt.toISOString().slice(0, 10)
@@ -81,4 +90,13 @@ function judgeOne(one: CertificateHealth, now: number): Finding[] {
     })
   }
   return findings
+}
+
+/** The next probe of a certificate that is not probed lies far ahead. */
+const FAR = Date.UTC(9000, 0)
+
+function closedText({ state, closedAt, probeAt }: CertificateHealth): string {
+  if (state !== 'closed' || !closedAt) return ''
+  const next = probeAt && probeAt.getTime() < FAR ? `, checked again at ${utc(probeAt.getTime() / 1000)}` : ''
+  return ` (since ${utc(closedAt.getTime() / 1000)}${next})`
 }

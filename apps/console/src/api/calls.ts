@@ -1,4 +1,5 @@
 import type {
+  CertificateCheck,
   CertificateView,
   DeviceView,
   Environment,
@@ -127,9 +128,9 @@ export const putCertificate = (appId: string, body: NewCertificate) =>
     body,
   })
 
-export type CertificateKey = { provider: Provider; environment: Environment }
+export type CertificateKey = { provider: Provider; environment: Environment; region?: string }
 export const checkCertificate = (appId: string, key: CertificateKey) =>
-  call<{ ok: boolean; problem: string | null; temporary: boolean }>('POST', '/admin/push/certificate/check', {
+  call<CertificateCheck>('POST', '/admin/push/certificate/check', {
     appId,
     body: key,
   })

@@ -17,12 +17,17 @@ export type ChannelCertificate = {
   id: number
   app_id: string
   environment: 0 | 1
+  /** Null: the vendor's usual one. */
+  region: string | null
   name: string
   state: 'open' | 'closed' | 'suspect'
   reason: string | null
   expires_at: number | null
   /** More batches are waiting than its rate limit allows to send. */
   throttled: boolean
+  breaker: { since: number; retry_at: number; reason: string } | null
+  /** Parts that the vendor refuses at present. */
+  held: string[]
 }
 export type ChannelHealth = {
   channel: string

@@ -8,7 +8,7 @@ import { ReasonText } from './reason-text.tsx'
 export function ExplanationView({ device, explanation }: { device: string; explanation: Explanation }) {
   const { t } = useTranslation()
   const { channel } = useLabels()
-  const { channel: chosen, code, reason, others } = explanation
+  const { channel: chosen, code, reason, others, notes } = explanation
   return (
     <div role="status">
       <Text size="sm" fw={600} className="breaks">
@@ -19,6 +19,11 @@ export function ExplanationView({ device, explanation }: { device: string; expla
       <Text size="sm" className="breaks">
         <ReasonText code={code} reason={reason} />
       </Text>
+      {notes.map((note) => (
+        <Text key={note} size="sm" className="breaks" data-from="api">
+          {note}
+        </Text>
+      ))}
       {others.length > 0 && (
         <>
           <Text size="xs" c="dimmed" mt="xs">

@@ -1,4 +1,4 @@
-import type { CertificateView } from '@herald/client'
+import type { CertificateCondition } from '@herald/domain'
 import type { ReactNode } from 'react'
 
 export type Tone = 'good' | 'busy' | 'waiting' | 'bad' | 'over'
@@ -23,10 +23,12 @@ export function taskTone(state: string): Tone {
   }
 }
 
-const certificateTones: Record<CertificateView['state'], Tone> = {
-  open: 'good',
-  closed: 'bad',
+const certificateTones: Record<CertificateCondition, Tone> = {
+  sending: 'good',
+  partial: 'waiting',
+  silent: 'bad',
   suspect: 'waiting',
+  closed: 'bad',
 }
 
-export const certificateTone = (state: CertificateView['state']): Tone => certificateTones[state]
+export const certificateTone = (condition: CertificateCondition): Tone => certificateTones[condition]

@@ -21,12 +21,16 @@ export function demoDevices(userId: bigint, simulated: readonly VendorChannel[])
   }
   for (const channel of simulated)
     for (const device of demos[channel].devices)
-      add(device).bindings.push({ channel, token: demoToken(channel, device.guid), environment: 1 })
+      add(device).bindings.push({
+        channel,
+        token: demoToken(channel, device.guid, device.platform),
+        environment: 1,
+      })
   add(native)
   return [...devices.values()]
 }
 
 /** The same token at every start, in the format of the vendor's real tokens. */
-export function demoToken(channel: VendorChannel, guid: string): string {
-  return demos[channel].token(createHash('sha256').update(`${channel}/${guid}`).digest())
+export function demoToken(channel: VendorChannel, guid: string, platform?: DemoDevice['platform']): string {
+  return demos[channel].token(createHash('sha256').update(`${channel}/${guid}`).digest(), platform)
 }

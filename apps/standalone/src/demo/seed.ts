@@ -113,7 +113,12 @@ export async function closeDemoCertificates(
   for (const channel of vendorChannels) {
     const known = await certificateAt(db, sealer, { application, channel, environment: 'production' })
     if (known && isDemoCertificate(known, channel, credentials))
-      await closeCertificate(db, known.id, 'The simulators are off (HERALD_SIMULATORS).')
+      await closeCertificate(
+        db,
+        known.id,
+        { code: 'herald.simulators_off', text: 'The simulators are off (HERALD_SIMULATORS).' },
+        { probed: false },
+      )
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CertificateView } from '@herald/client'
+import { cardOf, channelOfPublicName, conditionOf, healthWarnings, type VendorChannel } from '@herald/domain'
 import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -12,38 +13,43 @@ import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 import { CheckResult } from './check-result.tsx'
+import { HealthPanel } from './health-panel.tsx'
 
 export function CertificateCard({ certificate }: { certificate: CertificateView }) {
   const { t } = useTranslation()
-  const { channel, format } = useLabels()
+  const { channel } = useLabels()
   const appId = useAppId()
   const queries = useQueryClient()
   const [confirming, setConfirming] = useState(false)
-  const { provider, environment, state } = certificate
+  const { provider, environment } = certificate
+  const key = { provider, environment, region: certificate.region ?? undefined }
   const name = channel(certificate.channel)
+  const condition = conditionOf(certificate)
+  const warnings = otherWarnings(certificate)
+  const place = [t(`environment.${environment}`), certificate.region].filter(Boolean)
   const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
   const checking = useMutation({
-    mutationFn: () => checkCertificate(appId, { provider, environment }),
+    mutationFn: () => checkCertificate(appId, key),
     onSettled: reload,
   })
   const removing = useMutation({
-    mutationFn: () => removeCertificate(appId, { provider, environment }),
+    mutationFn: () => removeCertificate(appId, key),
     onSettled: async () => {
       setConfirming(false)
       await reload()
     },
   })
   return (
-    <Paper withBorder p="md" component="section" aria-label={`${name}, ${t(`environment.${environment}`)}`}>
+    <Paper withBorder p="md" component="section" aria-label={[name, ...place].join(', ')}>
       <Stack gap="xs" h="100%">
         <Group justify="space-between" wrap="nowrap" align="flex-start">
           <div>
             <Title order={2}>{name}</Title>
             <Text size="sm" c="dimmed" className="breaks">
-              {[certificate.name, t(`environment.${environment}`)].filter(Boolean).join(' · ')}
+              {[certificate.name, ...place].filter(Boolean).join(' · ')}
             </Text>
           </div>
-          <StatusBadge tone={certificateTone(state)}>{t(`certificateState.${state}`)}</StatusBadge>
+          <StatusBadge tone={certificateTone(condition)}>{t(`certificateState.${condition}`)}</StatusBadge>
         </Group>
         {certificate.app_id && (
           <div>
@@ -64,21 +70,19 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
             <CopyText value={certificate.callback_url} />
           </div>
         )}
-        {certificate.last_error && (
+        <HealthPanel certificate={certificate} />
+        {warnings.length > 0 && (
           <div>
             <Text size="xs" c="dimmed">
-              {t('certificates.lastError')} · {format.time(certificate.last_error_at)}
+              {t('certificates.warnings')}
             </Text>
-            <Text size="sm" className="breaks" data-from="api">
-              {certificate.last_error}
-            </Text>
+            {warnings.map((warning) => (
+              <Text key={warning} size="sm" className="breaks" data-from="api">
+                {warning}
+              </Text>
+            ))}
           </div>
         )}
-        {certificate.warnings.map((warning) => (
-          <Text key={warning} size="sm" data-from="api">
-            {warning}
-          </Text>
-        ))}
         {checking.data && <CheckResult name={name} result={checking.data} />}
         <ErrorAlert error={checking.error ?? removing.error} />
         <Group gap="xs" mt="auto">
@@ -102,6 +106,13 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
       />
     </Paper>
   )
+}
+
+/** Without those that the panel shows in the reader's language. */
+function otherWarnings(certificate: CertificateView): string[] {
+  const channel = channelOfPublicName(certificate.channel) as VendorChannel
+  const shown = new Set(healthWarnings(cardOf(channel).title.en, certificate))
+  return certificate.warnings.filter((warning) => !shown.has(warning))
 }
 
 function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {

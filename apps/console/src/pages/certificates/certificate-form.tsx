@@ -10,7 +10,7 @@ import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 import { FieldInput } from './field-input.tsx'
-import { certificateOf, isExtra, type VendorForm, vendorForms } from './vendor-forms.ts'
+import { certificateOf, isExtra, isRegion, isReplaced, type VendorForm, vendorForms } from './vendor-forms.ts'
 
 type Props = { existing: CertificateView[]; onClose(): void }
 
@@ -35,7 +35,7 @@ export function CertificateForm({ existing, onClose }: Props) {
   })
   const titleOf = ({ channel: id, kind }: VendorForm) =>
     kind ? `${channel(id)}: ${text(kind)}` : channel(id)
-  const replaces = existing.some((one) => one.provider === form.provider && one.environment === environment)
+  const replaces = existing.some((one) => isReplaced(one, form, environment, values))
   const set = (key: string) => (value: string) => setValues((before) => ({ ...before, [key]: value }))
   const inputOf = (field: CredentialField) => (
     <FieldInput
@@ -76,6 +76,7 @@ export function CertificateForm({ existing, onClose }: Props) {
               { value: '0', label: t('environment.0') },
             ]}
           />
+          {form.fields.filter(isRegion).map(inputOf)}
         </SimpleGrid>
         {replaces && (
           <Text size="sm" c="dimmed">
@@ -93,7 +94,7 @@ export function CertificateForm({ existing, onClose }: Props) {
           <summary>{t('certificates.extra')}</summary>
           <Stack gap="sm" mt="sm">
             <SimpleGrid cols={{ base: 1, xs: 2 }}>
-              {form.fields.filter(({ to }) => isExtra(to)).map(inputOf)}
+              {form.fields.filter((field) => isExtra(field.to) && !isRegion(field)).map(inputOf)}
             </SimpleGrid>
             <JsonInput
               label={t('certificates.extraJson')}

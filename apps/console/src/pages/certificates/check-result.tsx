@@ -1,22 +1,39 @@
+import type { CertificateCheck } from '@herald/client'
 import { Alert, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { SuccessAlert } from '../../components/success-alert.tsx'
 
-type Props = { name: string; result: { ok: boolean; problem: string | null; temporary: boolean } }
-
-export function CheckResult({ name, result }: Props) {
+export function CheckResult({ name, result }: { name: string; result: CertificateCheck }) {
   const { t } = useTranslation()
-  if (result.ok) return <SuccessAlert>{t('certificates.checkOk', { name })}</SuccessAlert>
+  const { ok, problem, temporary, simulator, warnings } = result
+  const details = (
+    <>
+      {[problem, ...warnings].map(
+        (text) =>
+          text && (
+            <Text key={text} size="sm" className="breaks" data-from="api">
+              {text}
+            </Text>
+          ),
+      )}
+      {simulator && <Text size="sm">{t('certificates.checkSimulator')}</Text>}
+    </>
+  )
+  if (ok)
+    return (
+      <SuccessAlert>
+        {t('certificates.checkOk', { name })}
+        {details}
+      </SuccessAlert>
+    )
   return (
     <Alert
       role="alert"
-      color={result.temporary ? 'yellow' : 'red'}
+      color={temporary ? 'yellow' : 'red'}
       variant="light"
-      title={t(result.temporary ? 'certificates.checkUnavailable' : 'certificates.checkRejected', { name })}
+      title={t(temporary ? 'certificates.checkUnavailable' : 'certificates.checkRejected', { name })}
     >
-      <Text size="sm" className="breaks" data-from="api">
-        {result.problem}
-      </Text>
+      {details}
     </Alert>
   )
 }

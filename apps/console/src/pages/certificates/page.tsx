@@ -16,7 +16,7 @@ import { CertificateDialog } from './certificate-dialog.tsx'
 
 export const page = requireApplication(CertificatesPage)
 
-const keyOf = ({ provider, environment }: CertificateView) => `${provider}/${environment}`
+const keyOf = ({ provider, environment, region }: CertificateView) => `${provider}/${environment}/${region}`
 
 function CertificatesPage() {
   const { t } = useTranslation()

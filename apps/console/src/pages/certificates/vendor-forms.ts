@@ -1,5 +1,5 @@
 import { type CredentialField, type CredentialForm, cards, type Text } from '@herald/channels/cards'
-import type { Environment, NewCertificate, Provider } from '@herald/client'
+import type { CertificateView, Environment, NewCertificate, Provider } from '@herald/client'
 import { publicName } from '@herald/domain'
 
 /** A vendor has one form per kind of credentials. */
@@ -21,6 +21,24 @@ export const vendorForms: readonly VendorForm[] = cards.flatMap(({ provider, nam
 
 const EXTRA = 'extra.'
 export const isExtra = (to: CredentialField['to']): to is `extra.${string}` => to.startsWith(EXTRA)
+
+/** The region is part of a record's place, so it is chosen next to the environment. */
+export const isRegion = ({ to }: CredentialField) => to === 'extra.region'
+
+/** Whether a record has the place that the form would save to. */
+export function isReplaced(
+  record: Pick<CertificateView, 'provider' | 'environment' | 'region'>,
+  form: VendorForm,
+  environment: Environment,
+  values: Readonly<Record<string, string>>,
+): boolean {
+  const region = form.fields.find(isRegion)
+  return (
+    record.provider === form.provider &&
+    record.environment === environment &&
+    record.region === (region ? values[region.to] || String(region.choices?.[0]) : null)
+  )
+}
 
 /** Returns the record to save. `extraJson` contains further keys of `extra`; the form's fields take precedence. */
 export function certificateOf(

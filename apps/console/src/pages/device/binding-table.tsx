@@ -26,7 +26,9 @@ export function BindingTable({ bindings }: Pick<DeviceView, 'bindings'>) {
         {bindings.map((binding) => (
           <Table.Tr key={binding.channel}>
             <Table.Td>{channel(binding.channel)}</Table.Td>
-            <Table.Td>{t(`environment.${binding.environment}`)}</Table.Td>
+            <Table.Td>
+              {[t(`environment.${binding.environment}`), binding.region].filter(Boolean).join(' · ')}
+            </Table.Td>
             <Table.Td>
               <CopyText value={binding.device_token} shown={shorten(binding.device_token, 8)} />
             </Table.Td>

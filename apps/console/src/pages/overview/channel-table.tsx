@@ -1,3 +1,4 @@
+import { conditionOf } from '@herald/domain'
 import { Button, Stack, Table, Text } from '@mantine/core'
 import { IconCertificate } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
@@ -69,15 +70,19 @@ function CertificateLine({ certificate, at }: { certificate: ChannelCertificate;
     appId === undefined && owner?.name,
     certificate.name,
     certificate.environment === 0 && t('environment.0'),
+    certificate.region,
   ]
     .filter(Boolean)
     .join(' · ')
   const expiry = expiryOf(certificate.expires_at, at)
+  const { breaker, held } = certificate
+  const condition = conditionOf({
+    ...certificate,
+    holds: held.map(() => ({ active: true })),
+  })
   return (
     <div>
-      <StatusBadge tone={certificateTone(certificate.state)}>
-        {t(`certificateState.${certificate.state}`)}
-      </StatusBadge>{' '}
+      <StatusBadge tone={certificateTone(condition)}>{t(`certificateState.${condition}`)}</StatusBadge>{' '}
       <Text span size="sm" className="breaks">
         {name}
       </Text>
@@ -94,6 +99,18 @@ function CertificateLine({ certificate, at }: { certificate: ChannelCertificate;
       {expiry.kind === 'soon' && (
         <Text size="xs" c="dimmed">
           {t('overview.expires', { when: format.day(certificate.expires_at ?? 0) })}
+        </Text>
+      )}
+      {breaker && (
+        <Text size="xs" c="dimmed" className="breaks">
+          {t('certificates.silentSince', { since: format.time(breaker.since) })}{' '}
+          {t('certificates.nextTry', { time: format.clock(breaker.retry_at) })}{' '}
+          <span data-from="api">{breaker.reason}</span>
+        </Text>
+      )}
+      {held.length > 0 && (
+        <Text size="xs" c="dimmed" className="breaks">
+          {t('overview.held')} <span data-from="api">{format.list(held)}</span>
         </Text>
       )}
       {certificate.reason && certificate.state !== 'open' && (

@@ -1,0 +1,86 @@
+import type { CertificateHold, CertificateView } from '@herald/client'
+import { conditionOf, partOf } from '@herald/domain'
+import { Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useLabels } from '../../i18n/labels.ts'
+
+/** Why a certificate does not send, or not all messages, and what happens next. */
+export function HealthPanel({ certificate }: { certificate: CertificateView }) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  const { breaker, holds, last_error, check_error } = certificate
+  const isClosed = conditionOf(certificate) === 'closed'
+  return (
+    <>
+      {isClosed && (
+        <Entry
+          title={t('certificates.closedSince', {
+            since: format.time(certificate.first_refused_at ?? certificate.closed_at),
+          })}
+          reason={last_error}
+        >
+          {certificate.next_probe_at === null
+            ? t('certificates.notProbed')
+            : t('certificates.nextProbe', {
+                time: format.time(certificate.next_probe_at),
+                n: certificate.probes,
+              })}
+        </Entry>
+      )}
+      {!isClosed && last_error && (
+        <Entry
+          title={`${t('certificates.lastError')} · ${format.time(certificate.last_error_at)}`}
+          reason={last_error}
+        />
+      )}
+      {breaker && (
+        <Entry
+          title={t('certificates.silentSince', { since: format.time(breaker.since) })}
+          reason={breaker.reason}
+        >
+          {t('certificates.nextTry', { time: format.time(breaker.retry_at) })}
+        </Entry>
+      )}
+      {holds.map((hold) => (
+        <HoldEntry key={hold.scope} hold={hold} />
+      ))}
+      {check_error && check_error !== last_error && (
+        <Entry
+          title={t('certificates.checkFailed', { time: format.time(certificate.check_error_at) })}
+          reason={check_error}
+        />
+      )}
+    </>
+  )
+}
+
+function HoldEntry({ hold }: { hold: CertificateHold }) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  const { kind, active, since, until, reason } = hold
+  const state = active ? kind : 'ended'
+  const times = { since: format.time(since), until: format.time(until) }
+  return (
+    <Entry title={t(`certificateHold.${state}`, times)} reason={`${partOf(hold)}: ${reason}`}>
+      {active && t(`certificateHold.${kind}Until`, times)}
+    </Entry>
+  )
+}
+
+/** `reason` is the vendor's text. */
+function Entry({ title, reason, children }: { title: string; reason: string | null; children?: ReactNode }) {
+  return (
+    <div>
+      <Text size="xs" c="dimmed">
+        {title}
+      </Text>
+      {reason && (
+        <Text size="sm" className="breaks" data-from="api">
+          {reason}
+        </Text>
+      )}
+      {children && <Text size="sm">{children}</Text>}
+    </div>
+  )
+}

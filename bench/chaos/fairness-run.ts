@@ -1,0 +1,119 @@
+import { sleep } from '@herald/async'
+import type { Database } from '@herald/db/store'
+import { until } from '@herald/testkit'
+import type { Caller } from './caller.ts'
+import { readCpuTicks, shareOfOthers } from './cpu-share.ts'
+import type { FairnessRun, Observed, TimedTask } from './fairness.ts'
+import { type Flood, singlePush } from './flood.ts'
+import type { Accepted } from './load.ts'
+import { hasOneVendor, type Population } from './population.ts'
+import { pick, type Random } from './random.ts'
+import { bodyOf, type NotifyRequest } from './requests.ts'
+import { untilAllEnded } from './until-all-ended.ts'
+
+const BROADCASTS = 3
+const SINGLES_PER_SECOND = 20
+/** A flood that is just beginning has no backlog yet. */
+const FLOOD_BEFORE_MS = 2000
+const MAX_FLOOD = 60_000
+const END_SECONDS = 240
+
+/** Sends broadcasts and single pushes of one application, first alone, then during the flood of another. */
+export async function runFairness(options: {
+  caller: Caller
+  flood: Flood
+  flooded: readonly Accepted[]
+  db: Database
+  population: Population
+  random: Random
+  /** Duration with the flood; half of it without. */
+  seconds: number
+  accepted: Accepted[]
+  log(sentence: string): void
+}): Promise<FairnessRun> {
+  const { flood, flooded, db, seconds, log } = options
+  log('single pushes and broadcasts, without a flood')
+  const quiet = await observe(options, 'quiet', Math.ceil(seconds / 2))
+  await untilAllEnded(db, END_SECONDS, log)
+
+  log('the same, during a flood of another application')
+  const before = { sent: flooded.length, cpu: readCpuTicks(), at: performance.now() }
+  let isOver = false
+  const flooding = flood.run(() => isOver, MAX_FLOOD)
+  await sleep(FLOOD_BEFORE_MS)
+  const busy = await observe(options, 'flooded', seconds).finally(() => {
+    isOver = true
+  })
+  await flooding
+  const cpu = readCpuTicks()
+  const elapsed = (performance.now() - before.at) / 1000
+  const sent = flooded.length - before.sent
+  const open = await countOpen(
+    db,
+    flooded.slice(before.sent).map(({ task }) => task),
+  )
+  return {
+    quiet,
+    flooded: busy,
+    floodAccepted: sent / elapsed,
+    floodDelivered: (sent - open) / elapsed,
+    othersCpu: before.cpu && cpu && shareOfOthers(before.cpu, cpu),
+  }
+}
+
+type Observing = Pick<
+  Parameters<typeof runFairness>[0],
+  'caller' | 'db' | 'population' | 'random' | 'accepted'
+>
+
+/** Sends single pushes for `seconds`, and until the broadcasts that were sent first have ended. */
+async function observe(options: Observing, name: string, seconds: number): Promise<Observed> {
+  const { caller, db, population, random, accepted } = options
+  const send = async (request: NotifyRequest): Promise<TimedTask> => {
+    const calledAt = Date.now()
+    const { task_id } = await caller.call('/push/notify', bodyOf(request))
+    const task = Number(task_id)
+    accepted.push({ task, request })
+    return { task, calledAt }
+  }
+  const toAll = (n: number): NotifyRequest => ({
+    requestId: `${name} broadcast ${n}`,
+    audience: 'all',
+    devices: population.numbers,
+    strategy: 'ospush_only',
+    copies: 1,
+  })
+  const began = performance.now()
+  const broadcasts = await Promise.all(Array.from({ length: BROADCASTS }, (_, n) => send(toAll(n))))
+  let broadcastsOpen = true
+  const ended = until(
+    async () =>
+      (await countOpen(
+        db,
+        broadcasts.map(({ task }) => task),
+      )) === 0,
+    {
+      what: 'the broadcasts to end',
+      seconds: END_SECONDS,
+      everyMs: 250,
+    },
+  ).finally(() => {
+    broadcastsOpen = false
+  })
+  const devices = population.numbers.filter(hasOneVendor)
+  const singles: Promise<TimedTask>[] = []
+  while (broadcastsOpen || performance.now() - began < seconds * 1000) {
+    singles.push(send(singlePush(`${name} ${singles.length}`, pick(random, devices))))
+    await sleep(1000 / SINGLES_PER_SECOND)
+  }
+  await ended
+  return { broadcasts, singles: await Promise.all(singles) }
+}
+
+async function countOpen(db: Database, tasks: readonly number[]): Promise<number> {
+  const { rows } = await db.pool.query<{ open: number }>(
+    `SELECT count(*)::int AS open FROM task WHERE id = ANY($1::bigint[]) AND state NOT IN ('finished', 'cancelled')`,
+    [tasks],
+  )
+  return rows[0]!.open
+}

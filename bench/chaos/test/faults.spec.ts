@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals'
+import { type FaultTargets, makeFault } from '../faults.ts'
+import { processesOf } from '../processes.ts'
+import { createVendorFaults } from '../vendor-faults.ts'
+
+/** A deployment that records what is done to it; its worker has 7 recipients in flight. */
+function targetsOf() {
+  const steps: string[] = []
+  let allowed = 0
+  const targets = {
+    processes: { list: processesOf('small') },
+    db: {
+      pool: {
+        query: async (text: string) => {
+          steps.push(/FROM batch/.test(text) ? 'count' : text)
+          return { rows: [{ devices: 7 }] }
+        },
+      },
+    },
+    links: {
+      cut: async (name: string) => void steps.push(`cut ${name}`),
+      restore: async (name: string) => void steps.push(`restore ${name}`),
+    },
+    postgres: { fillDisk: async () => Promise.reject(new Error('never full')) },
+    allow: (devices: number) => {
+      allowed += devices
+    },
+    onBroken: (sentence: string) => void steps.push(sentence),
+  } as unknown as FaultTargets
+  return { targets, steps, allowed: () => allowed }
+}
+
+describe('the faults of a drill', () => {
+  it('allow duplicates of what a worker had in flight when it was cut off', async () => {
+    const { targets, steps, allowed } = targetsOf()
+    await makeFault({ kind: 'cut-host', victim: 'workers-1', seconds: 0, at: 0 }, targets)
+    expect(steps).toEqual(['cut workers-1', 'count', 'restore workers-1'])
+    expect(allowed()).toBe(7)
+  })
+
+  it('allow none while Postgres refuses writes, and report a disk that was not full', async () => {
+    const { targets, steps, allowed } = targetsOf()
+    await makeFault({ kind: 'read-only', seconds: 0, at: 0 }, targets)
+    await makeFault({ kind: 'disk-full', seconds: 0, at: 0 }, targets)
+    expect(steps).toEqual([
+      'ALTER SYSTEM SET default_transaction_read_only = on',
+      'SELECT pg_reload_conf()',
+      'ALTER SYSTEM RESET default_transaction_read_only',
+      'SELECT pg_reload_conf()',
+      'never full',
+    ])
+    expect(allowed()).toBe(0)
+  })
+
+  it('of a vendor do not end each other', async () => {
+    const set: object[] = []
+    const { disturb } = createVendorFaults({ setFaults: async (_, faults) => void set.push(faults) })
+    const refusing = disturb(['oppo'], { refuseAuth: true }, 0.3)
+    await disturb(['oppo'], { throttle: 0.5 }, 0)
+    await refusing
+    expect(set).toEqual([{ refuseAuth: true }, { refuseAuth: true, throttle: 0.5 }, { refuseAuth: true }, {}])
+  })
+})

@@ -1,0 +1,38 @@
+import { sleep } from '@herald/async'
+import type { VendorChannel } from '@herald/domain'
+import type { Faults } from '@herald/simulators'
+import type { Storm } from './schedule.ts'
+import type { Vendors } from './vendors.ts'
+
+const faultsOf: Record<Storm, (share: number) => Faults> = {
+  throttle: (share) => ({ throttle: share }),
+  unavailable: (share) => ({ unavailable: share }),
+  hang: (share) => ({ hang: share }),
+  cut: (share) => ({ cut: share }),
+  latency: (seconds) => ({ latencyMs: Math.round(seconds * 1000) }),
+  goaway: (requests) => ({ goawayAfter: requests }),
+  'expired-auth': () => ({ expireAuth: true }),
+}
+
+export const stormFaults = (storm: Storm, share: number): Faults => faultsOf[storm](share)
+
+export type VendorFaults = {
+  /** Gives the vendors these faults, in addition to those that they have, for `seconds`. */
+  disturb(channels: readonly VendorChannel[], faults: Faults, seconds: number): Promise<void>
+}
+
+/** A simulator has one set of faults, so those that overlap in time are merged: the end of one must not end the others. */
+export function createVendorFaults({ setFaults }: Pick<Vendors, 'setFaults'>): VendorFaults {
+  const active = new Map<VendorChannel, Set<Faults>>()
+  const apply = (channel: VendorChannel) =>
+    setFaults(channel, Object.assign({}, ...(active.get(channel) ?? [])))
+  return {
+    async disturb(channels, faults, seconds) {
+      for (const channel of channels) active.set(channel, (active.get(channel) ?? new Set()).add(faults))
+      await Promise.all(channels.map(apply))
+      await sleep(seconds * 1000)
+      for (const channel of channels) active.get(channel)?.delete(faults)
+      await Promise.all(channels.map(apply))
+    },
+  }
+}
