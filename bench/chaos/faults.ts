@@ -18,6 +18,7 @@ export type FaultTargets = Deployment & {
 /** Makes one fault and resolves when it is over. */
 export async function makeFault(fault: Fault, targets: FaultTargets): Promise<void> {
   const { processes, db, postgres, queue, vendorFaults } = targets
+  const during = () => sleep('seconds' in fault ? fault.seconds * 1000 : 0)
   switch (fault.kind) {
     case 'kill': {
       const victim = processOf(processes, fault.victim)
@@ -55,9 +56,9 @@ export async function makeFault(fault: Fault, targets: FaultTargets): Promise<vo
     case 'slow-disk':
       return slowDisk(db, postgres.pid, fault.seconds)
     case 'read-only':
-      return makeReadOnly(db, fault.seconds)
+      return makeReadOnly(db, during)
     case 'disk-full':
-      return postgres.fillDisk(fault.seconds).catch((error: Error) => targets.onBroken(error.message))
+      return postgres.fillDisk(during).catch((error: Error) => targets.onBroken(error.message))
     case 'flood':
       return targets.flood(fault.seconds)
     case 'cut-host':
@@ -67,11 +68,11 @@ export async function makeFault(fault: Fault, targets: FaultTargets): Promise<vo
       processes.gatewayBalancer.cut()
       return
     case 'storm':
-      return vendorFaults.disturb(fault.channels, stormFaults(fault.storm, fault.share), fault.seconds)
+      return vendorFaults.disturb(fault.channels, stormFaults(fault.storm, fault.share), during)
     case 'vendor-refuses':
-      return vendorFaults.disturb([fault.channel], { refuseAuth: true }, fault.seconds)
+      return vendorFaults.disturb([fault.channel], { refuseAuth: true }, during)
     case 'vendor-hangs':
-      return vendorFaults.disturb([fault.channel], { hang: 1 }, fault.seconds)
+      return vendorFaults.disturb([fault.channel], { hang: 1 }, during)
   }
 }
 

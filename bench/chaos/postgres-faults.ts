@@ -13,9 +13,9 @@ export async function lockTable(db: Database, table: string, seconds: number): P
   }
 }
 
-/** Refuses all writes, as a primary that was demoted does. */
-export function makeReadOnly(db: Database, seconds: number): Promise<void> {
-  return withSettings(db, { default_transaction_read_only: 'on' }, () => sleep(seconds * 1000))
+/** Refuses all writes while `during` runs, as a primary that was demoted does. */
+export function makeReadOnly(db: Database, during: () => Promise<unknown>): Promise<void> {
+  return withSettings(db, { default_transaction_read_only: 'on' }, during)
 }
 
 const COMMIT_DELAY_US = '100000'
@@ -42,7 +42,7 @@ export function slowDisk(db: Database, pid: () => number, seconds: number): Prom
 async function withSettings(
   db: Database,
   settings: Readonly<Record<string, string>>,
-  during: () => Promise<void>,
+  during: () => Promise<unknown>,
 ): Promise<void> {
   const change = async (statement: (name: string) => string) => {
     for (const name of Object.keys(settings)) await db.pool.query(statement(name))

@@ -14,8 +14,8 @@ export type DrillPostgres = {
   crash(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void>
   /** Why the disk cannot be filled; undefined if it can. */
   whyNeverFull: string | undefined
-  /** Fills the disk of all tables for `seconds`. Fails if Postgres did not report 53100. */
-  fillDisk(seconds: number): Promise<void>
+  /** Fills the disk of all tables while `during` runs. Fails if Postgres did not report 53100. */
+  fillDisk(during: () => Promise<unknown>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -70,12 +70,12 @@ export async function startDrillPostgres(): Promise<DrillPostgres> {
         process.kill(running.pid, signal)
         running = await startPostgres({ ...options, port: running.port })
       }),
-    fillDisk: (seconds) =>
+    fillDisk: (during) =>
       next(async () => {
         if (!disk || whyNeverFull) throw new Error(whyNeverFull)
         disk.shrink()
         try {
-          await keepFull(running.url, seconds)
+          await keepFull(running.url, during)
         } finally {
           disk.grow()
           await removeFiller(running.url)
@@ -105,18 +105,25 @@ async function moveTables(url: string, path: string): Promise<void> {
 }
 
 /** Writes rows until there is no space, again and again; other sessions then get the same error. */
-async function keepFull(url: string, seconds: number): Promise<void> {
+async function keepFull(url: string, during: () => Promise<unknown>): Promise<void> {
   const client = await connectWritable(url)
   let refusals = 0
+  const fill = () =>
+    client
+      .query(`INSERT INTO drill_filler SELECT repeat('x', 900) FROM generate_series(1, 10000)`)
+      .catch((error: Error) => {
+        if (codeOf(error) !== DISK_FULL) throw error
+        refusals++
+      })
   try {
     await client.query('CREATE TABLE IF NOT EXISTS drill_filler (filler text)')
-    for (const until = performance.now() + seconds * 1000; performance.now() < until; await sleep(REFILL_MS))
-      await client
-        .query(`INSERT INTO drill_filler SELECT repeat('x', 900) FROM generate_series(1, 10000)`)
-        .catch((error: Error) => {
-          if (codeOf(error) !== DISK_FULL) throw error
-          refusals++
-        })
+    await fill()
+    let isOver = false
+    const over = during().finally(() => {
+      isOver = true
+    })
+    for (; !isOver; await sleep(REFILL_MS)) await fill()
+    await over
   } finally {
     await client.end().catch(() => {})
   }

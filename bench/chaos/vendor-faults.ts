@@ -1,4 +1,3 @@
-import { sleep } from '@herald/async'
 import type { VendorChannel } from '@herald/domain'
 import type { Faults } from '@herald/simulators'
 import type { Storm } from './schedule.ts'
@@ -17,8 +16,8 @@ const faultsOf: Record<Storm, (share: number) => Faults> = {
 export const stormFaults = (storm: Storm, share: number): Faults => faultsOf[storm](share)
 
 export type VendorFaults = {
-  /** Gives the vendors these faults, in addition to those that they have, for `seconds`. */
-  disturb(channels: readonly VendorChannel[], faults: Faults, seconds: number): Promise<void>
+  /** Gives the vendors these faults, in addition to those that they have, while `during` runs. */
+  disturb(channels: readonly VendorChannel[], faults: Faults, during: () => Promise<unknown>): Promise<void>
 }
 
 /** A simulator has one set of faults, so those that overlap in time are merged: the end of one must not end the others. */
@@ -27,10 +26,10 @@ export function createVendorFaults({ setFaults }: Pick<Vendors, 'setFaults'>): V
   const apply = (channel: VendorChannel) =>
     setFaults(channel, Object.assign({}, ...(active.get(channel) ?? [])))
   return {
-    async disturb(channels, faults, seconds) {
+    async disturb(channels, faults, during) {
       for (const channel of channels) active.set(channel, (active.get(channel) ?? new Set()).add(faults))
       await Promise.all(channels.map(apply))
-      await sleep(seconds * 1000)
+      await during()
       for (const channel of channels) active.get(channel)?.delete(faults)
       await Promise.all(channels.map(apply))
     },

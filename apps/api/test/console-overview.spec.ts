@@ -145,6 +145,7 @@ describe('the overview of a known database', () => {
           id: expect.any(Number),
           app_id: api.appId,
           environment: 1,
+          region: null,
           name: 'main',
           state: 'open',
           reason: null,

@@ -134,6 +134,11 @@ describe('doctor: keys and certificates', () => {
     ).toEqual([
       'fail flyme (production) of shop is closed: bad secret (since 2026-12-31 00:00 UTC, checked again at 2027-01-01 00:00 UTC)',
     ])
+    const [overseas] = judgeCertificates([{ ...certificate, region: 'intl', state: 'suspect' }], now)
+    expect(overseas).toMatchObject({
+      what: expect.stringContaining('flyme (production, intl) of shop'),
+      advice: expect.stringContaining('meizu --environment production --region intl --app shop'),
+    })
     expect(worst(judgeCertificates([], now))).toBe('warn')
   })
 

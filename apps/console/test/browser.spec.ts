@@ -261,7 +261,7 @@ describeWith('chromium')('the console in a browser', () => {
       message_class: 'service',
       ospush_sequence: ['oppo'],
     }
-    await herald.call('/push/notify', { audience: 'all', setting, message: { title: 'Refused' } })
+    await herald.call('/push/notify', { audience: 'all', setting, message: { title: 'Refused', body: 'x' } })
     const certificates = () =>
       herald.call<{ channel: string; holds: unknown[] }[]>('/admin/push/certificate/list')
     await until(

@@ -55,9 +55,7 @@ describe('the faults of a drill', () => {
   it('of a vendor do not end each other', async () => {
     const set: object[] = []
     const { disturb } = createVendorFaults({ setFaults: async (_, faults) => void set.push(faults) })
-    const refusing = disturb(['oppo'], { refuseAuth: true }, 0.3)
-    await disturb(['oppo'], { throttle: 0.5 }, 0)
-    await refusing
+    await disturb(['oppo'], { refuseAuth: true }, () => disturb(['oppo'], { throttle: 0.5 }, async () => {}))
     expect(set).toEqual([{ refuseAuth: true }, { refuseAuth: true, throttle: 0.5 }, { refuseAuth: true }, {}])
   })
 })

@@ -32,25 +32,18 @@ async function untilWriting(code: string | undefined): Promise<void> {
 
 describe('the Postgres of a drill', () => {
   it('is read-only for a while', async () => {
-    let isOver = false
-    const fault = makeReadOnly(db, 1).finally(() => {
-      isOver = true
-    })
-    await untilWriting('25006')
-    expect(isOver).toBe(false)
-    await fault
+    await makeReadOnly(db, () => untilWriting('25006'))
     await untilWriting(undefined)
   })
 
   it('has a full disk for a while, or says why it cannot have one', async () => {
-    const fault = postgres.fillDisk(3)
+    const fault = postgres.fillDisk(() => untilWriting('53100'))
     if (whyNoSmallDisk() !== undefined) {
       expect(postgres.whyNeverFull).toBe(whyNoSmallDisk())
       await expect(fault).rejects.toThrow(whyNoSmallDisk())
       return
     }
-    await untilWriting('53100')
-    // Ends while the disk is full, but starts again only when it is not: recovery needs space as well.
+    // Waits for the end of the full disk: recovery needs space as well.
     const crash = postgres.crash('SIGKILL')
     await fault
     await crash

@@ -162,6 +162,8 @@ describe('startPostgres', () => {
     process.kill(other.pid, 'SIGKILL')
     while (reports.length === 0) await sleep(5)
     expect(reports).toEqual([expect.stringContaining('SIGKILL')])
+    // The other processes of the killed server end a moment later.
+    await stopLeftBehind(dir)
   })
 
   it('refuses data of another PostgreSQL version', async () => {

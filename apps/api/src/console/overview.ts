@@ -111,6 +111,7 @@ function shown(found: Overview): z.input<typeof overviewRecord> {
             id,
             app_id: appId,
             environment: environmentNumber(environment),
+            region: rest.region,
             name: rest.name,
             state: rest.state,
             reason: rest.reason,
