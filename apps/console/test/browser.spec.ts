@@ -183,6 +183,54 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByRole('link', { name: 'Walked through' }).waitFor()
   })
 
+  step('shows what a vendor refuses, and that a simulator answered the check', async () => {
+    const setFaults = (channel: string, faults: object) =>
+      fetch(`${herald.demo.simulators[channel]}/_sim/faults`, {
+        method: 'POST',
+        body: JSON.stringify(faults),
+      })
+    await setFaults('oppo', { rules: ['category_required'] })
+    const setting = {
+      distribution_strategy: 'ospush_only',
+      message_class: 'service',
+      ospush_sequence: ['oppo'],
+    }
+    await herald.call('/push/notify', { audience: 'all', setting, message: { title: 'Refused', body: 'x' } })
+    const certificates = () =>
+      herald.call<{ channel: string; holds: unknown[] }[]>('/admin/push/certificate/list')
+    await until(
+      async () => (await certificates()).some(({ channel, holds }) => channel === 'oppo' && holds.length > 0),
+      { seconds: 60, what: 'the hold' },
+    )
+    await open('/certificates')
+    const oppo = page.getByRole('region', { name: 'OPPO, production' })
+    await oppo.getByText('part refused', { exact: true }).waitFor()
+    await oppo.getByText(/^class service: 67 /).waitFor()
+    await oppo.getByText(/^Such messages are not sent until .*; all others are\.$/).waitFor()
+    await oppo.getByText(/^extra\.classes\.service\.category is not set/).waitFor()
+    // The panel says it in the reader's language.
+    expect(await oppo.getByText(/^OPPO has refused messages/).count()).toBe(0)
+
+    await setFaults('honor', { refuseAuth: true })
+    const honor = page.getByRole('region', { name: 'Honor, production' })
+    await honor.getByRole('button', { name: 'Check now' }).click()
+    await honor.getByText('Honor rejects this certificate.').waitFor()
+    await honor.getByText('Answered by a simulator, not by the vendor.').waitFor()
+    await honor.getByText(/^Check failed at /).waitFor()
+    await honor.getByText('sending', { exact: true }).waitFor()
+    await setFaults('honor', {})
+    expect(await accessibilityProblems(page)).toEqual([])
+
+    await open('/')
+    await page.getByText('Refused parts: class service').waitFor()
+
+    await setFaults('oppo', {})
+    await open('/certificates')
+    await oppo.getByRole('button', { name: 'Check now' }).click()
+    await oppo.getByText('sending', { exact: true }).waitFor()
+    expect(await oppo.getByText(/^class service/).count()).toBe(0)
+  })
+
   step('shows why a push failed, and for which device', async () => {
     type Found = { list: { push_token: string; bindings: { device_token: string }[] }[] }
     const [device] = (await herald.call<Found>('/admin/device/list', { device_guid: 'demo-oppo' })).list
@@ -247,47 +295,6 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByText('demo-iphone would receive it through APNs.').waitFor()
     await button('Send test push').click()
     await page.getByText(/^Task \d+ accepted/).waitFor()
-  })
-
-  step('shows what a vendor refuses, and that a simulator answered the check', async () => {
-    const setFaults = (channel: string, faults: object) =>
-      fetch(`${herald.demo.simulators[channel]}/_sim/faults`, {
-        method: 'POST',
-        body: JSON.stringify(faults),
-      })
-    await setFaults('oppo', { rules: ['category_required'] })
-    const setting = {
-      distribution_strategy: 'ospush_only',
-      message_class: 'service',
-      ospush_sequence: ['oppo'],
-    }
-    await herald.call('/push/notify', { audience: 'all', setting, message: { title: 'Refused', body: 'x' } })
-    const certificates = () =>
-      herald.call<{ channel: string; holds: unknown[] }[]>('/admin/push/certificate/list')
-    await until(
-      async () => (await certificates()).some(({ channel, holds }) => channel === 'oppo' && holds.length > 0),
-      { seconds: 60, what: 'the hold' },
-    )
-    await open('/certificates')
-    const oppo = page.getByRole('region', { name: 'OPPO, production' })
-    await oppo.getByText('part refused').waitFor()
-    await oppo.getByText(/^class service: 67 /).waitFor()
-    await oppo.getByText(/^Such messages are not sent until .*; all others are\.$/).waitFor()
-    await oppo.getByText(/^extra\.classes\.service\.category is not set/).waitFor()
-    // The panel says it in the reader's language.
-    expect(await oppo.getByText(/^OPPO has refused messages/).count()).toBe(0)
-
-    await setFaults('honor', { refuseAuth: true })
-    const honor = page.getByRole('region', { name: 'Honor, production' })
-    await honor.getByRole('button', { name: 'Check now' }).click()
-    await honor.getByText('Honor rejects this certificate.').waitFor()
-    await honor.getByText('Answered by a simulator, not by the vendor.').waitFor()
-    await honor.getByText(/^Check failed at /).waitFor()
-    await honor.getByText('sending', { exact: true }).waitFor()
-    await setFaults('honor', {})
-
-    await open('/')
-    await page.getByText('Refused parts: class service').waitFor()
   })
 
   step('shows the operator the queues', async () => {
