@@ -20,8 +20,13 @@ const ENDED = 40902
 const MAX_LATENCIES = 100_000
 
 /** A caller of two APIs that retries with the same request id until it gets a response. */
-export function openCaller(bases: readonly string[], appId: string, appSecret: string): Caller {
-  const agent = new Agent({ connections: 64 })
+export function openCaller(
+  bases: readonly string[],
+  appId: string,
+  appSecret: string,
+  connections = 64,
+): Caller {
+  const agent = new Agent({ connections })
   const refusals = new Map<number, number>()
   const latencies: number[] = []
   let token: Promise<string> | undefined

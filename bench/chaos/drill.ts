@@ -8,7 +8,7 @@ import { type DeploymentOptions, startDeployment } from './deployment.ts'
 import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
 import { runFairness } from './fairness-run.ts'
 import { makeFault } from './faults.ts'
-import { createFlood } from './flood.ts'
+import { createFlood, FLOOD_CONNECTIONS } from './flood.ts'
 import { readHeraldRecords } from './herald-records.ts'
 import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
@@ -88,7 +88,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const caller = openCaller(processes.apis, tenant.appId, tenant.appSecret)
     closing.push(caller.close)
     let inFlight = 0
-    const flooderCaller = openCaller(processes.apis, deployment.flooder.appId, deployment.flooder.appSecret)
+    const flooderCaller = openCaller(
+      processes.apis,
+      deployment.flooder.appId,
+      deployment.flooder.appSecret,
+      FLOOD_CONNECTIONS,
+    )
     closing.push(flooderCaller.close)
     const flooded: Accepted[] = []
     const flood = createFlood({

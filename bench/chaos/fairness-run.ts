@@ -37,28 +37,25 @@ export async function runFairness(options: {
   await untilAllEnded(db, END_SECONDS, log)
 
   log('the same, during a flood of another application')
-  const before = { sent: flooded.length, cpu: readCpuTicks(), at: performance.now() }
+  const before = { accepted: flooded.length, sent: flood.sent(), cpu: readCpuTicks(), at: performance.now() }
   let isOver = false
   const flooding = flood.run(() => isOver, MAX_FLOOD)
   await sleep(FLOOD_BEFORE_MS)
   const busy = await observe(options, 'flooded', seconds).finally(() => {
     isOver = true
   })
-  await flooding
   const cpu = readCpuTicks()
   const elapsed = (performance.now() - before.at) / 1000
-  const sent = flooded.length - before.sent
-  const open = await countOpen(
-    db,
-    flooded.slice(before.sent).map(({ task }) => task),
-  )
-  return {
-    quiet,
-    flooded: busy,
-    floodAccepted: sent / elapsed,
-    floodDelivered: (sent - open) / elapsed,
+  const ofFlood = flooded.slice(before.accepted).map(({ task }) => task)
+  const perSecond = (pushes: number) => pushes / elapsed
+  const figures = {
+    floodSent: perSecond(flood.sent() - before.sent),
+    floodAccepted: perSecond(ofFlood.length),
+    floodDelivered: perSecond(ofFlood.length - (await countOpen(db, ofFlood))),
     othersCpu: before.cpu && cpu && shareOfOthers(before.cpu, cpu),
   }
+  await flooding
+  return { quiet, flooded: busy, ...figures }
 }
 
 type Observing = Pick<

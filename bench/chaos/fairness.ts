@@ -10,14 +10,15 @@ export type Observed = { singles: TimedTask[]; broadcasts: TimedTask[] }
 export type FairnessRun = {
   quiet: Observed
   flooded: Observed
-  /** Pushes of the flood per second that the API accepted, and that were finished by the end of the flood. */
+  /** Pushes of the flood per second: sent, accepted by the API, and finished by the end of the flood. */
+  floodSent: number
   floodAccepted: number
   floodDelivered: number
   /** Share of the machine's CPU time that programs other than the drill used during the flood; undefined if unknown. */
   othersCpu: number | undefined
 }
 
-export type Fairness = Pick<FairnessRun, 'floodAccepted' | 'floodDelivered' | 'othersCpu'> & {
+export type Fairness = Pick<FairnessRun, 'floodSent' | 'floodAccepted' | 'floodDelivered' | 'othersCpu'> & {
   /** Single pushes during the flood. */
   singles: number
   /** Milliseconds from the call to the vendor's acceptance, 95th percentile. */

@@ -43,7 +43,8 @@ export async function startDrillPostgres(): Promise<DrillPostgres> {
   }
   const removeFiles = () => {
     disk?.unmount()
-    rmSync(dir, { recursive: true, force: true })
+    // Postgres may still be ending.
+    rmSync(dir, { recursive: true, force: true, maxRetries: 20 })
   }
   // Postgres runs detached, so that Ctrl-C does not end it first; an interrupted drill must stop it.
   const end = () => {

@@ -26,6 +26,8 @@ const pods = [...ofKind('Deployment'), ...ofKind('Job')].map(({ metadata, spec }
   ports: (spec.template.spec.containers[0].ports ?? []) as { name: string; containerPort: number }[],
 }))
 
+type Trigger = { metadata: { query: string } }
+
 describe('deploy/kubernetes', () => {
   it('lists existing files, and every file of the base', () => {
     const listed = new Set<string>()
@@ -111,9 +113,13 @@ describe('deploy/kubernetes', () => {
     for (const { metadata, spec } of scaled) {
       expect(spec.scaleTargetRef.name).toBe(metadata.name)
       const channel = vendorChannels.find((one) => `worker-${one}` === metadata.name)!
-      const { query } = spec.triggers[0].metadata
-      expect(query).toContain(`channel="${publicName(channel)}"`)
-      expect(metricNames).toContain(/herald_\w+/.exec(query)?.[0])
+      const queries: string[] = spec.triggers.map(({ metadata: { query } }: Trigger) => query)
+      for (const query of queries) expect(query).toContain(`channel="${publicName(channel)}"`)
+      const metrics = queries.map((query) => /herald_\w+/.exec(query)?.[0])
+      expect(metrics).toEqual(['herald_queue_recipients', 'herald_queue_age_seconds'])
+      expect(metricNames).toEqual(expect.arrayContaining(metrics))
+      // The number of single pushes is read up to a limit of two workers; a minute's wait must ask for more.
+      expect(60 / Number(spec.triggers[1].metadata.threshold)).toBeGreaterThan(2)
       expect(spec.minReplicaCount).toBeGreaterThan(0)
     }
     // Every apply of a Deployment with replicas would undo the work of its autoscaler.

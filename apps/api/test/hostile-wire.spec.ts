@@ -226,12 +226,15 @@ describe('a public page', () => {
     await once(server, 'listening')
     const open = async () =>
       (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)).text()
-    const first = await open()
-    expect(built).toBe(1)
-    for (let i = 0; i < 100; i++) expect((await open()).length).toBe(first.length)
-    expect(built).toBe(1)
-    server.close()
-    server.closeAllConnections()
+    try {
+      const first = await open()
+      expect(built).toBe(1)
+      for (let i = 0; i < 100; i++) expect((await open()).length).toBe(first.length)
+      expect(built).toBe(1)
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
   })
 })
 

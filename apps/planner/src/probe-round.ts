@@ -34,9 +34,10 @@ async function probe(deps: ProbeDeps, id: number, probes: number): Promise<void>
       ? { ok: false, problem: certificate.problem.text, temporary: true }
       : await deps.check(certificate)
   if (result.ok && 'stored' in certificate) {
-    if (!(await reopenCertificate(deps.db, id, { onlyClosed: true }))) return
-    deps.certificates.forget(certificate.stored.application)
-    deps.onReopened(id, certificate.stored.channel)
+    const { application, channel, version } = certificate.stored
+    if (!(await reopenCertificate(deps.db, id, { onlyClosed: true, version }))) return
+    deps.certificates.forget(application)
+    deps.onReopened(id, channel)
   } else if (!result.ok) {
     const error = result.temporary ? undefined : clip(result.problem)
     await postponeProbe(deps.db, id, probePause(deps.pauses, probes + 1), error)

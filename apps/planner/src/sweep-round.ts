@@ -6,6 +6,7 @@ import {
   failLost,
   finishTasks,
   lanesWithUnclaimed,
+  leaseTime,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
@@ -38,7 +39,7 @@ export type SweepDeps = FeedDeps & {
 export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   const { db } = deps
   const counts = [
-    deps.isSteady() ? (await reclaimExpiredLeases(db)) + report(deps, await failLost(db)) : 0,
+    await reclaim(deps),
     await alignPausedBatches(db),
     report(deps, await settleEnded(db)),
     await cancelAccepted(db),
@@ -47,6 +48,12 @@ export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   for (const released of await lanesWithUnclaimed(db, LOST_QUEUE_SECONDS))
     counts.push(await enqueueAgain(deps, released))
   return counts.some((count) => count >= 200)
+}
+
+async function reclaim(deps: SweepDeps): Promise<number> {
+  const time = await leaseTime(deps.db)
+  if (!deps.isSteady()) return 0
+  return (await reclaimExpiredLeases(deps.db, time)) + report(deps, await failLost(deps.db, time))
 }
 
 function report(deps: SweepDeps, ended: EndedBatches[]): number {

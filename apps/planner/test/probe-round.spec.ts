@@ -122,6 +122,18 @@ describe('probing closed certificates', () => {
     await postponeProbe(harness.db, id, 3600)
   })
 
+  it('does not open a certificate that was saved and refused again meanwhile', async () => {
+    const { id } = await closed()
+    const { reports, ...rest } = deps(async () => {
+      await harness.db.pool.query('UPDATE certificate SET version = version + 1 WHERE id = $1', [id])
+      return { ok: true }
+    })
+    await probeRound(rest)
+    expect(reports.reopened).toEqual([])
+    expect((await rowOf(id)).state).toBe('closed')
+    await postponeProbe(harness.db, id, 3600)
+  })
+
   it('leaves a certificate alone that a person saved meanwhile, and one that must not be probed', async () => {
     const { app, id } = await closed()
     const { reports, ...rest } = deps(async () => {

@@ -98,6 +98,37 @@ it('a batch of a worker that died is ready again when its lease has expired', as
   await settleAll()
 })
 
+it('a statement that Postgres runs after an outage leaves the leases that expired in it to their workers', async () => {
+  const leased = async () => {
+    const task = await released('fcm', 0)
+    await db.pool.query(
+      `UPDATE batch SET state = 'sending', lease_until = now() + interval '20 seconds' WHERE task_id = $1`,
+      [task],
+    )
+    return task
+  }
+  const [sending, sendingOften] = [await leased(), await leased()]
+  await db.pool.query('UPDATE batch SET lost = 9 WHERE task_id = $1', [sendingOften])
+  const query = async (statement: { name: string; text: string }) => {
+    // The statement arrives when the leases have ended.
+    if (/^(reclaim-leases|fail-lost)$/.test(statement.name))
+      await db.pool.query(`UPDATE batch SET lease_until = clock_timestamp() WHERE state = 'sending'`)
+    return db.pool.query(statement)
+  }
+  const late = { ...db, pool: { query, connect: () => db.pool.connect() } } as unknown as Database
+  await sweepRound({ ...queuesOf().deps, db: late })
+  const states = async () =>
+    (
+      await db.pool.query('SELECT state FROM batch WHERE task_id = ANY($1) ORDER BY task_id', [
+        [sending, sendingOften],
+      ])
+    ).rows.map(({ state }) => state)
+  expect(await states()).toEqual(['sending', 'sending'])
+  await sweepRound(queuesOf().deps)
+  expect(await states()).toEqual(['ready', 'settled'])
+  await settleAll()
+})
+
 it('a batch whose tenth lease in a row ends without a settle fails, and the counters balance', async () => {
   const recipients = [1, 2, 3]
   const batches = [{ channel: 'fcm' as const, certificateId: 1, recipients, tried: [] }]

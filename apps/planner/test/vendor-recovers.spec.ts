@@ -119,8 +119,8 @@ describe('a vendor that refuses valid credentials for a while', () => {
     )
   const notify = (alias: string) => harness.notify(app, { audience: { kind: 'alias', aliases: [alias] } })
   const stateOf = async (channel: VendorChannel) => {
-    const { rows } = await harness.db.pool.query<{ state: string; breaker: boolean }>(
-      `SELECT c.state, b.certificate_id IS NOT NULL AS breaker
+    const { rows } = await harness.db.pool.query<{ state: string; suspected: boolean; breaker: boolean }>(
+      `SELECT c.state, c.refused_at IS NOT NULL AS suspected, b.certificate_id IS NOT NULL AS breaker
        FROM certificate c LEFT JOIN breaker b ON b.certificate_id = c.id WHERE c.app_id = $1 AND c.channel = $2`,
       [app, channel],
     )
@@ -147,8 +147,8 @@ describe('a vendor that refuses valid credentials for a while', () => {
     }
     await until(
       async () => {
-        const { state, breaker } = await stateOf(channel)
-        return state === 'open' && !breaker
+        const { state, suspected, breaker } = await stateOf(channel)
+        return state === 'open' && !suspected && !breaker
       },
       { ...LONG, what: `the certificate of ${channel} in its usual state` },
     )

@@ -158,7 +158,10 @@ describe('the standalone', () => {
     const prisma = join(dataDir, 'prisma')
     cpSync(join(import.meta.dirname, '../../../prisma'), prisma, { recursive: true })
     mkdirSync(join(prisma, 'migrations/29990101_later'))
-    writeFileSync(join(prisma, 'migrations/29990101_later/migration.sql'), 'SELECT 1')
+    writeFileSync(
+      join(prisma, 'migrations/29990101_later/migration.sql'),
+      `UPDATE compatible_since SET migration = '29990101_later'`,
+    )
     await migrate(database.url, { folder: prisma })
     expect(await refusal(start({ DATABASE_URL: database.url }))).toBe(
       'The database was written by a newer Herald: it has the migration 29990101_later, which this one does not know.',

@@ -1,10 +1,11 @@
 import { coalesce } from '@herald/async'
 import { type Acknowledgement, acknowledge } from '@herald/db/native'
 import type { Database } from '@herald/db/store'
+import type { Unrecorded } from './unrecorded.ts'
 import { writeUntil } from './write-until.ts'
 
 export type Acknowledgements = {
-  /** `isProven`: this gateway wrote the task to the device. */
+  /** Removes it from `unrecorded` in the end. `isProven`: this gateway wrote the task to the device. */
   record(acknowledgement: Acknowledgement, isProven: boolean): void
   flushed(): Promise<void>
 }
@@ -19,6 +20,7 @@ const MAX_KEPT_UNPROVEN = 100_000
  */
 export function recordAcknowledgements(deps: {
   db: Database
+  unrecorded: Unrecorded
   /** `count` acknowledgements were new. */
   onReceived(count: number): void
   onPostgresError(error: unknown): void
@@ -37,13 +39,15 @@ export function recordAcknowledgements(deps: {
         const write = async () => deps.onReceived(await acknowledge(deps.db, receipts))
         await writeUntil(deps.ending, write, deps.onPostgresError)
         kept -= receipts.length
+        for (const { deviceId, taskId } of receipts) deps.unrecorded.remove(deviceId, taskId)
       },
     })
     return {
       record(acknowledgement: Acknowledgement): void {
-        if (kept >= max) return
-        kept++
-        void group.add(acknowledgement)
+        if (kept < max) {
+          kept++
+          void group.add(acknowledgement)
+        } else deps.unrecorded.remove(acknowledgement.deviceId, acknowledgement.taskId)
       },
       flushed: group.flushed,
     }

@@ -5,7 +5,7 @@ import { type Lane, letters } from '@herald/domain'
 import type { PushJob } from '@herald/queue'
 import { claimJob } from '@herald/worker'
 import type { KnownTask, TaskCache } from './task-cache.ts'
-import { createWrittenBatches, uncounted, type WrittenBatch } from './written-batches.ts'
+import { createWrittenBatches, heardIn, uncounted, type WrittenBatch } from './written-batches.ts'
 
 export type Delivery = {
   /** Writes the batches of a job to the connections of this node; resolves when they are settled. */
@@ -28,6 +28,8 @@ export type DeliveryDeps = {
   settle(group: readonly WrittenBatch[]): Promise<ReadonlySet<WrittenBatch>>
   /** Records an acknowledgement that the settle of its batch did not count. */
   record(acknowledgement: Acknowledgement): void
+  /** The settle of its batch counted an acknowledgement. */
+  onCounted(taskId: number, deviceId: number): void
   /** `seconds` from the start of the task to the first write of a batch. */
   onFirstCall(lane: Lane, seconds: number): void
 }
@@ -110,6 +112,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     for (const entry of group) {
       const { taskId, appId } = entry.batch
       written.close(entry)
+      if (settled.has(entry)) for (const deviceId of heardIn(entry)) deps.onCounted(taskId, deviceId)
       for (const deviceId of uncounted(entry, settled.has(entry))) deps.record({ appId, taskId, deviceId })
       waiting.get(entry)?.()
       waiting.delete(entry)

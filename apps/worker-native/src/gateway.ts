@@ -12,6 +12,7 @@ import { createPresence } from './presence.ts'
 import { startReconciler } from './reconciler.ts'
 import { createSettler } from './settle-written.ts'
 import { createTaskCache } from './task-cache.ts'
+import { createUnrecorded } from './unrecorded.ts'
 import { createUpgrade } from './upgrade.ts'
 
 export type GatewayOptions = {
@@ -73,8 +74,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   })
 
   const tasks = createTaskCache(db)
+  const unrecorded = createUnrecorded()
   const acknowledgements = recordAcknowledgements({
     db,
+    unrecorded,
     onReceived: (count) => metrics.received(count),
     onPostgresError,
     ending: ending.signal,
@@ -86,12 +89,14 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     onAcknowledged(session, written, others) {
       const { appId, deviceId } = session
       metrics.acknowledged(written.length + others.length)
-      for (const taskId of written)
-        if (!delivery.takesAcknowledgement(taskId, deviceId))
-          acknowledgements.record({ appId, taskId, deviceId }, true)
-      for (const taskId of others)
-        if (!delivery.takesAcknowledgement(taskId, deviceId) && session.unprovenAcks++ < MAX_UNPROVEN_ACKS)
-          acknowledgements.record({ appId, taskId, deviceId }, false)
+      const take = (taskId: number, mayRecord: () => boolean, isProven: boolean) => {
+        unrecorded.add(deviceId, taskId)
+        if (delivery.takesAcknowledgement(taskId, deviceId)) return
+        if (mayRecord()) acknowledgements.record({ appId, taskId, deviceId }, isProven)
+        else unrecorded.remove(deviceId, taskId)
+      }
+      for (const taskId of written) take(taskId, () => true, true)
+      for (const taskId of others) take(taskId, () => session.unprovenAcks++ < MAX_UNPROVEN_ACKS, false)
     },
     onUnacknowledged: (deviceId, taskIds) => delivery.expectsNoMore(deviceId, taskIds),
     onWritable: (deviceId) => reconciler.wake(deviceId),
@@ -108,7 +113,8 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     certificates,
     node: lease.node,
     isConnected: (deviceId) => connections.sessions.has(deviceId),
-    wasWritten: connections.wasWritten,
+    wasWritten: (deviceId, taskId) =>
+      connections.wasWritten(deviceId, taskId) || unrecorded.has(deviceId, taskId),
     wake: (deviceId) => reconciler.wake(deviceId),
     ackSeconds,
     metrics,
@@ -122,6 +128,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     write,
     settle,
     record: (acknowledgement) => acknowledgements.record(acknowledgement, true),
+    onCounted: (taskId, deviceId) => unrecorded.remove(deviceId, taskId),
     onFirstCall: metrics.firstCall,
   })
   const inbox = createInboxDrain({
@@ -130,6 +137,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     mayWrite: lease.mayWrite,
     write,
     wasWritten: connections.wasWritten,
+    unrecorded,
     ackSeconds,
     onSent: metrics.sent,
   })

@@ -2,6 +2,7 @@ import { trimInboxes } from '@herald/db/ledger'
 import { sendFromInbox, type WaitingMessage, waitingInbox } from '@herald/db/native'
 import type { Database } from '@herald/db/store'
 import type { TaskCache } from './task-cache.ts'
+import type { Unrecorded } from './unrecorded.ts'
 
 export type InboxDrain = {
   /** Writes the waiting messages of these devices to their connections, oldest first. */
@@ -16,6 +17,7 @@ export type DrainDeps = {
   write(deviceId: number, taskId: number, frame: Buffer): boolean
   /** Whether the message was written to the current connection. */
   wasWritten(deviceId: number, taskId: number): boolean
+  unrecorded: Unrecorded
   ackSeconds: number
   /** `count` messages were counted as sent. */
   onSent(count: number): void
@@ -27,16 +29,18 @@ const MAX_MESSAGES = 1000
 /**
  * Forwards stored messages. A message that is not counted as sent is written and counted in one commit; if it was already
  * written to the current connection, because the commit failed or the planner settled its batch, it is only counted. A message
- * that was written to an earlier connection and not acknowledged is written again and not counted again.
+ * that was written to an earlier connection and not acknowledged is written again and not counted again. One whose
+ * acknowledgement is being recorded is left alone.
  */
 export function createInboxDrain(deps: DrainDeps): InboxDrain {
-  const { db, tasks } = deps
+  const { db, tasks, unrecorded } = deps
 
   async function send(messages: WaitingMessage[]): Promise<void> {
     const known = await tasks.of(messages.map(({ taskId }) => taskId))
     const write = ({ deviceId, taskId }: WaitingMessage) => {
       const frame = known.get(taskId)?.frame
-      return frame !== undefined && deps.mayWrite() && deps.write(deviceId, taskId, frame)
+      if (frame === undefined || !deps.mayWrite() || unrecorded.has(deviceId, taskId)) return false
+      return deps.write(deviceId, taskId, frame)
     }
     // One pass over all messages keeps those of each device in order.
     const writeAll = (locked: WaitingMessage[]) => {
@@ -50,18 +54,22 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
     else deps.onSent(await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll))
   }
 
+  async function drain(deviceIds: readonly number[]): Promise<void> {
+    let found = await waitingInbox(db, deviceIds)
+    if (found.full.length > 0) {
+      await trimInboxes(db, found.full)
+      found = await waitingInbox(db, deviceIds)
+    }
+    const due = found.waiting.filter(
+      ({ deviceId, taskId, sent }) =>
+        !unrecorded.has(deviceId, taskId) && (!sent || !deps.wasWritten(deviceId, taskId)),
+    )
+    for (let at = 0; at < due.length; at += MAX_MESSAGES) await send(due.slice(at, at + MAX_MESSAGES))
+  }
+
   return {
     async drain(deviceIds) {
-      if (deviceIds.length === 0 || !deps.mayWrite()) return
-      let found = await waitingInbox(db, deviceIds)
-      if (found.full.length > 0) {
-        await trimInboxes(db, found.full)
-        found = await waitingInbox(db, deviceIds)
-      }
-      const due = found.waiting.filter(
-        ({ deviceId, taskId, sent }) => !sent || !deps.wasWritten(deviceId, taskId),
-      )
-      for (let at = 0; at < due.length; at += MAX_MESSAGES) await send(due.slice(at, at + MAX_MESSAGES))
+      if (deviceIds.length > 0 && deps.mayWrite()) await unrecorded.keptDuring(() => drain(deviceIds))
     },
   }
 }

@@ -11,7 +11,7 @@ export type SettlerDeps = {
   certificates: CertificateCache
   node(): string
   isConnected(deviceId: number): boolean
-  /** Whether the message was written to the current connection and not acknowledged. */
+  /** Whether the message was written to the current connection, or its acknowledgement is not recorded yet. */
   wasWritten(deviceId: number, taskId: number): boolean
   /** The inbox of a connected device has a message. */
   wake(deviceId: number): void

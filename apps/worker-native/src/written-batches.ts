@@ -95,8 +95,12 @@ export function createWrittenBatches(): WrittenBatches {
 }
 
 /** Returns the devices whose acknowledgement the settle did not count: late ones, and all if another process settles the batch. */
-export function uncounted({ batch, results, late }: WrittenBatch, isSettled: boolean): number[] {
-  if (isSettled) return late
+export function uncounted(written: WrittenBatch, isSettled: boolean): number[] {
+  return isSettled ? written.late : [...heardIn(written), ...written.late]
+}
+
+/** Returns the devices that acknowledged before the settle. */
+export function heardIn({ batch, results }: WrittenBatch): number[] {
   const heard = [...results].filter(([, result]) => result === 'acknowledged')
-  return [...heard.map(([index]) => batch.recipients[index]!), ...late]
+  return heard.map(([index]) => batch.recipients[index]!)
 }

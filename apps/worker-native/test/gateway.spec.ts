@@ -155,6 +155,45 @@ describe('a gateway', () => {
     expect(connection.pushes()).toEqual([task])
   })
 
+  it('does not write a message again while its acknowledgement is being recorded', async () => {
+    const device = await harness.addDevice(app)
+    const connection = await open(url, device)
+    await until(() => harness.isOnline(device))
+    const tasks: number[] = []
+    for (let n = 0; n < 2; n++) {
+      const task = await harness.notify(app, [device])
+      tasks.push(task)
+      await connection.gets(task)
+      await harness.becomes(task, { native: { target: 1, sent: 1 } })
+    }
+    const [acknowledged, other] = tasks as [number, number]
+    const client = await harness.db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query(`SELECT FROM inbox WHERE task_id = ${acknowledged} FOR UPDATE`)
+      connection.ack(acknowledged)
+      await until(async () => {
+        const { rows } = await harness.db.pool.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        return rows.length > 0
+      })
+      // The other message is counted again by a read of the whole inbox.
+      await harness.db.pool.query(
+        `WITH unsent AS (UPDATE inbox SET sent_at = NULL WHERE task_id = ${other})
+         UPDATE counter SET sent = 0 WHERE task_id = ${other}`,
+      )
+      await harness.becomes(other, { native: { target: 1, sent: 1 } })
+    } finally {
+      await client.query('COMMIT')
+      client.release()
+    }
+    await harness.becomes(acknowledged, { native: { target: 1, sent: 1, received: 1 } })
+    const last = await harness.notify(app, [device])
+    await connection.gets(last)
+    expect(connection.pushes()).toEqual([acknowledged, other, last])
+  })
+
   it('delivers a message with ttl 0 to connected devices, and stores nothing', async () => {
     const [online, offline] = [await harness.addDevice(app), await harness.addDevice(app)]
     const connection = await open(url, online)

@@ -126,6 +126,35 @@ describe('the comparison at the end of a drill', () => {
     expect(compare(handedAt(60)).wrong).toEqual([expect.stringMatching(/10 ms after its acknowledgement/)])
   })
 
+  it('includes the devices of the flooding application', () => {
+    const evidence = correct()
+    const n = population.ids.length + xiaomi
+    const ids = Object.assign([...population.ids], { [n]: 5000 })
+    const flooded = {
+      task: 8,
+      request: { ...evidence.accepted[0]!.request, devices: [n], strategy: 'ospush_only' as const },
+    }
+    const counter = { ...evidence.records.counters.get(task)![0]!, task: 8 }
+    const all: Evidence = {
+      ...evidence,
+      accepted: [...evidence.accepted, flooded],
+      population: { ids } as unknown as Population,
+      records: {
+        ...evidence.records,
+        states: new Map([...evidence.records.states, [8, 'finished']]),
+        counters: new Map([...evidence.records.counters, [8, [counter]]]),
+      },
+    }
+    expect(compare(all)).toMatchObject({
+      lost: [expect.stringMatching(/device 5000 .*got nothing/)],
+      wrong: [expect.stringMatching(/task 8: xiaomi accepted 0/)],
+    })
+    const ledger = evidence.ledgers.get('xiaomi')!
+    const tasks = { ...ledger.tasks, 8: { accepted: 1, tokens: [tokenOf(n, 'xiaomi')], ...times } }
+    const ledgers = new Map(evidence.ledgers).set('xiaomi', { ...ledger, tasks })
+    expect(compare({ ...all, ledgers })).toMatchObject({ deliveries: 3, duplicates: 0, lost: [], wrong: [] })
+  })
+
   it('reports devices of the audience that are neither targets nor unreachable', () => {
     const evidence = correct({ strategy: 'ospush_only', devices: [xiaomi, xiaomi] })
     const counters = new Map([[task, evidence.records.counters.get(task)!.slice(0, 1)]])
@@ -161,7 +190,8 @@ describe('the resources after a drill', () => {
 
 it('counts the lost responses in the metrics of a worker', () => {
   const text = `# TYPE herald_outcomes_total counter
-herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="none"} 12
+herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="timeout"} 12
+herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="none"} 1000
 herald_outcomes_total{program="worker",channel="fcm",outcome="unavailable",code="http_503"} 400
 herald_outcomes_total{program="worker",channel="fcm",outcome="accepted",code="none"} 7000
 herald_outcomes_total{channel="fcm",outcome="unavailable",code="UNAVAILABLE"} 50

@@ -12,6 +12,7 @@ function run({ slow = 0, ms = 100, broadcastMs = 2000 } = {}) {
   const fairnessRun: FairnessRun = {
     quiet: { singles: singles(100), broadcasts: [{ task: 1, calledAt: 1000 }] },
     flooded: { singles: singles(200), broadcasts: [{ task: 2, calledAt: 1000 }] },
+    floodSent: 1800,
     floodAccepted: 900,
     floodDelivered: 400,
     othersCpu: 0,
@@ -49,6 +50,7 @@ describe('fairness during a flood', () => {
       // Twice as slow: exactly an equal share.
       broadcastShare: 1,
       isJudged: true,
+      floodSent: 1800,
       floodAccepted: 900,
       floodDelivered: 400,
       othersCpu: 0,

@@ -110,6 +110,10 @@ export type TransportDeps = {
 /** The outcome that messages of a part of the certificate (a class, a topic, a notification channel) get without a call. */
 export type HeldOutcome = Extract<Outcome, { kind: 'rejected' | 'quota' }>
 
+/**
+ * A scope is a kind of messages (`class service`, `topic com.example.app`), which are not sent, or `without` and a part (`without receipts`),
+ * without which messages are sent.
+ */
 export type Holds = {
   /** Reads memory only. Undefined if nothing is held or the hold has ended. */
   find(scope: string): HeldOutcome | undefined

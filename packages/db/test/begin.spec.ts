@@ -2,6 +2,8 @@ import type { Lane, Plan } from '@herald/domain'
 import { sampleMessage } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
+import type { Database } from '../src/store/index.ts'
+import { inTransaction } from '../src/store/statement.ts'
 import {
   acceptTasks,
   beginTasks,
@@ -80,6 +82,66 @@ describe('due tasks', () => {
     const due = await take(60)
     expect(idsOf(due?.tasks.filter(({ appId }) => appId !== 'flood'))).toEqual([...few, ...one].sort())
     expect(due?.tasks.filter(({ appId }) => appId === 'flood')).toHaveLength(20)
+  })
+
+  it('that found no place are not leased, and come first in the next turn', async () => {
+    const apps = Array.from({ length: 7 }, (_, n) => `app${n}`)
+    for (const app of apps) await schedule(app, 3)
+    const took: string[] = []
+    let after = ''
+    for (const max of [5, 5, 12]) {
+      const due = await takeDueTasks(db, { lane: 'normal', after, max, except: [] })
+      took.push(due!.tasks.map(({ appId }) => appId.at(-1)).join(''))
+      after = due!.after
+      await beginTasks(
+        db,
+        due!.tasks.map(({ taskId }) => ({ taskId, plan: empty })),
+      )
+      await giveBackDue(db, due!.lease)
+      const { rows } = await db.pool.query('SELECT app_id FROM begin_lease WHERE until > now()')
+      expect(rows).toEqual([])
+    }
+    expect([...took[0]!].sort().join('')).toBe('01234')
+    expect(took[1]).toMatch(/5.*6|6.*5/)
+    expect([...took[2]!].sort().join('')).toBe('0123456')
+  })
+
+  it('are found at the same cost however many there are, also if the statistics of Postgres know of none', async () => {
+    await db.pool.query('ALTER TABLE task SET (autovacuum_enabled = false)')
+    await db.pool.query('ANALYZE task')
+    const texts: string[] = []
+    const query = (statement: { text: string }) => {
+      texts.push(statement.text)
+      return db.pool.query(statement)
+    }
+    await takeDueTasks({ ...db, pool: { query } } as unknown as Database, {
+      lane: 'normal',
+      after: '',
+      max: 64,
+      except: [],
+    })
+    const blocksRead = () =>
+      inTransaction(db, async (runner) => {
+        await runner.query(`PREPARE due AS ${texts[0]}`)
+        const { rows } = await runner.query(
+          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE due ('normal', '', '{}', 64)`,
+        )
+        await runner.query('DEALLOCATE due')
+        const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+        return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+      })
+    const copy = (count: number) =>
+      db.pool.query(
+        `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
+         SELECT next_task_id(), 'many', 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100, now() - interval '1 hour'
+         FROM generate_series(1, $1)`,
+        [count],
+      )
+    await copy(100)
+    const few = await blocksRead()
+    await db.pool.query('DELETE FROM begin_lease')
+    await copy(20_000)
+    expect(await blocksRead()).toBeLessThan(few + 50)
   })
 
   it('are found behind many applications that have only future tasks, and before many due ones', async () => {

@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan, until } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { claimBatches, countDaily, uncountDaily } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
@@ -62,6 +62,38 @@ describe('messages per device and day', () => {
     await refusedOf(batches, 1)
     await uncountDaily(db, 'vivo', [{ ...batches[0]!, devices: [402] }])
     expect(await refusedOf(await claim([401, 402]), 1)).toEqual([[0, [401]]])
+  })
+
+  it('takes back the counts of several batches in the same order as others', async () => {
+    const [low, high] = [601, 100_601]
+    const batches = await claim([low, high], [high], [low])
+    await refusedOf(batches, 3)
+    const [both, ofHigh, ofLow] = batches
+    const statementsWaiting = (count: number) =>
+      until(
+        async () => {
+          const { rows } = await db.pool.query(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          )
+          return rows.length === count
+        },
+        { what: `${count} statements that wait` },
+      )
+    const other = await db.pool.connect()
+    const uncounts: Promise<void>[] = []
+    try {
+      await other.query('BEGIN')
+      await other.query('SELECT FROM daily_count WHERE block = $1 FOR UPDATE', [low >> 8])
+      for (const some of [[both!], [ofHigh!, ofLow!]]) {
+        uncounts.push(uncountDaily(db, 'vivo', some))
+        await statementsWaiting(uncounts.length)
+      }
+    } finally {
+      await other.query('COMMIT')
+      other.release()
+    }
+    await Promise.all(uncounts)
+    expect(await refusedOf(await claim([low, high]), 1)).toEqual([])
   })
 
   it('counts each channel apart', async () => {

@@ -7,6 +7,7 @@ import {
   certificatesToWake,
   pacedTasksToWake,
   readyDestinations,
+  releasePaced,
   releaseReady,
   settleEnded,
   wakeBatches,
@@ -19,6 +20,13 @@ const db = useDatabase()
 // Above those of real ones.
 let certificates = 10_000
 const ids = (size: number) => Array.from({ length: size }, (_, i) => i + 1)
+
+const openBreakerOf = (certificateId: number, retryIn: string) =>
+  db.pool.query(
+    `INSERT INTO breaker (certificate_id, opened_at, failures, retry_at, code, text)
+     VALUES ($1, now() - interval '1 hour', 1, now() + $2::interval, '', '')`,
+    [certificateId, retryIn],
+  )
 
 /** Adds ready batches of these sizes. */
 const ready = (certificateId: number, sizes: number[], lane: 'high' | 'normal' = 'normal') =>
@@ -178,6 +186,46 @@ describe('batches that wait for their certificate', () => {
       [taskId],
     )
     expect(rows).toEqual([{ channel: 'fcm' }])
+  })
+
+  it('of a task with a speed limit give one probe when their breaker allows it', async () => {
+    const app = await addApplication(db)
+    const id = await addCertificate(db, app, 'fcm')
+    const batch = { channel: 'fcm' as const, certificateId: id, recipients: [1], tried: [] }
+    const { taskId } = await acceptPlan(
+      db,
+      app,
+      { batches: [batch, { ...batch, recipients: [2] }] },
+      { released: false, speed: 10 },
+    )
+    await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
+    await openBreakerOf(id, '1 hour')
+    const wake = async () => {
+      expect(await wakePaced(db, taskId, 0)).toBeUndefined()
+      const { rows } = await db.pool.query(
+        `SELECT FROM batch WHERE task_id = $1 AND not_before <= now() AND state = 'paced'`,
+        [taskId],
+      )
+      return rows.length
+    }
+    expect(await wake()).toBe(0)
+    await db.pool.query('UPDATE breaker SET retry_at = now() WHERE certificate_id = $1', [id])
+    expect(await wake()).toBe(1)
+    // It waits for the speed limit: another would not be sent sooner.
+    expect(await wake()).toBe(1)
+    await db.pool.query('UPDATE task SET speed_tokens = 10 WHERE id = $1', [taskId])
+    expect(await releasePaced(db, taskId)).toHaveLength(1)
+  })
+
+  it('are not released for a probe that a closed certificate does not make', async () => {
+    const app = await addApplication(db)
+    const id = await addCertificate(db, app, 'fcm')
+    const { taskId } = await ready(id, [1])
+    await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
+    await openBreakerOf(id, '0')
+    expect(await readyDestinations(db)).toContainEqual({ certificateId: id })
+    await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [id])
+    expect(await readyDestinations(db)).not.toContainEqual({ certificateId: id })
   })
 })
 

@@ -221,6 +221,32 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS a_m ON a (n);
     ])
   })
 
+  it('runs a marked script while other processes wait for their turn', async () => {
+    write('1_first', 'CREATE TABLE a (n int)')
+    await migrated()
+    write(
+      '2_index',
+      `-- herald: outside a transaction
+SELECT pg_advisory_xact_lock(1);
+CREATE INDEX CONCURRENTLY a_n ON a (n);
+`,
+    )
+    const gate = new pg.Client(database.url)
+    await gate.connect()
+    await gate.query('SELECT pg_advisory_lock(1)')
+    const runs = Array.from({ length: 3 }, migrated)
+    // One runs the script, the others have asked for their turn. A build of an index waits for every statement that is older.
+    const asking = () =>
+      query(`SELECT FROM pg_stat_activity WHERE application_name = 'herald migrate' AND query LIKE '%advisory%'
+             AND datname = current_database()`)
+    await until(async () => (await asking()).length === 3)
+    await gate.end()
+    expect((await Promise.all(runs)).flat()).toEqual(['applying 1 migration'])
+    expect(await query(`SELECT indisvalid FROM pg_index WHERE indrelid = 'a'::regclass`)).toEqual([
+      { indisvalid: true },
+    ])
+  })
+
   it('splits only marked scripts', () => {
     expect(statementsOf('CREATE TABLE a (n int);\n-- herald: outside a transaction\n')).toBeUndefined()
     expect(

@@ -24,6 +24,7 @@ import {
   cancelTask,
   claimBatches,
   finishTasks,
+  leaseTime,
   reclaimExpiredLeases,
   recordReceipts,
   taskFailures,
@@ -210,7 +211,7 @@ describe('the settle of a native batch', () => {
     const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!], tried: [] }] }
     const { taskId, batchId } = await accept(plan)
     const [stale] = await claim(taskId, batchId!, -1)
-    expect(await reclaimExpiredLeases(db)).toBe(1)
+    expect(await reclaimExpiredLeases(db, await leaseTime(db))).toBe(1)
     const late = { taskId, id: batchId!, version: stale!.version, ...fold({ status: 's', sent: 1 }) }
     expect((await settleNative(db.pool, [late])).size).toBe(0)
     expect(await counters(taskId)).toEqual({ target: 1 })

@@ -61,6 +61,19 @@ describe('a settle', () => {
     expect([await sentOf(batch!), repeats]).toEqual([1, 1])
   })
 
+  it('that is still running when it is repeated is written and counted once', async () => {
+    const [batch] = await claim(1)
+    let attempts = 0
+    const settled = await settleUntilKnown(db, [sent(batch!)], async (open) => {
+      if (++attempts === 1) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      // The first attempt, whose connection is gone, commits while the second one waits for its locks.
+      await settleBatches(db, open)
+      return (await settleBatches(db, open)).settled
+    })
+    expect([...settled]).toEqual([`${batch!.taskId}/${batch!.id}`])
+    expect([await sentOf(batch!), attempts]).toEqual([1, 2])
+  })
+
   it('that cannot be written does not prevent the others', async () => {
     const batches = await claim(3)
     const settlements = batches.map(sent)

@@ -12,7 +12,7 @@ export type ShownHealth = {
 export type ShownBreaker = { since: number; retry_at: number; reason: string }
 
 export type ShownHold = {
-  /** `class service`, `topic com.example.app`, `quota marketing`. */
+  /** `class service`, `topic com.example.app`, `quota marketing`; `without receipts`: messages are sent without them. */
   scope: string
   kind: 'rejected' | 'quota'
   /** The vendor's words. */
@@ -42,6 +42,12 @@ function breakerWarning(vendor: string, { since, retry_at, reason }: ShownBreake
 function holdWarning(vendor: string, hold: ShownHold): string {
   const { since, until, active } = hold
   const reason = stop(hold.reason)
+  if (isLeftOut(hold)) {
+    const part = partOf(hold)
+    return active
+      ? `${vendor} has refused ${part} since ${utc(since)}: ${reason} Messages are sent without ${part} until ${utc(until)}.`
+      : `${vendor} has refused ${part}, first at ${utc(since)}: ${reason} The next message is sent with ${part} again.`
+  }
   const messages = messagesOf(hold)
   if (hold.kind === 'quota')
     return active
@@ -52,8 +58,11 @@ function holdWarning(vendor: string, hold: ShownHold): string {
     : `${vendor} has refused ${messages}, first at ${utc(since)}: ${reason} The next one is sent again.`
 }
 
-/** What a hold concerns, without the word `quota`. */
-export const partOf = ({ scope }: Pick<ShownHold, 'scope'>) => scope.replace(/^quota /, '')
+/** Whether messages are sent, without a part that the vendor refuses. */
+export const isLeftOut = ({ scope }: Pick<ShownHold, 'scope'>) => scope.startsWith('without ')
+
+/** What a hold concerns, without the words `quota` and `without`. */
+export const partOf = ({ scope }: Pick<ShownHold, 'scope'>) => scope.replace(/^(quota|without) /, '')
 
 function messagesOf(hold: ShownHold): string {
   const part = partOf(hold)

@@ -89,6 +89,18 @@ export type Fold = {
 /** Recipients with waits up to this many seconds are retried together, after the longest of their waits. */
 const SHORT_WAIT = 120
 
+/** The next routes of recipients. */
+export type NextPlan = Plan & {
+  /** Devices that have another channel, which does not send at present either. */
+  otherUnavailable?: ReadonlySet<number>
+}
+
+/**
+ * How often a recipient that waits for its channel is offered to another one that does not send either. Nothing wakes its batch when
+ * only the other channel is used again.
+ */
+const OFFER_SECONDS = 300
+
 /**
  * Turns the results of an attempt into one write. `plan` has the next routes of the recipients in `sorted.nextChannel`. A
  * recipient in none of its batches has no other channel: it waits for this one if `waitIfNone` is set, otherwise it gets an
@@ -97,7 +109,7 @@ const SHORT_WAIT = 120
 export function foldAttempt(
   batch: { recipients: readonly number[]; status: string },
   sorted: SortedResults,
-  plan: Plan,
+  plan: NextPlan,
 ): Fold {
   const status = batch.status.split('')
   const inbox = new Set(plan.inbox)
@@ -128,7 +140,8 @@ export function foldAttempt(
       status[index] = letters.moved
       fold.moved++
       note('moved', reason, device)
-    } else if (waitIfNone !== undefined) waits.push(waitIfNone)
+    } else if (waitIfNone !== undefined)
+      waits.push(plan.otherUnavailable?.has(device) ? Math.min(waitIfNone, OFFER_SECONDS) : waitIfNone)
     else {
       status[index] = letters.failed
       fold.failed++

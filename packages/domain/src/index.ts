@@ -2,6 +2,7 @@ export {
   type CertificateCondition,
   conditionOf,
   healthWarnings,
+  isLeftOut,
   partOf,
   type ShownBreaker,
   type ShownHealth,
@@ -31,6 +32,7 @@ export { parseExact, parseVerbatim, toJson } from './exact-json.ts'
 export {
   type Fold,
   foldAttempt,
+  type NextPlan,
   type RecipientResult,
   type SortedResults,
   sortResults,

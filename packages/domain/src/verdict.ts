@@ -62,9 +62,13 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
   }
 }
 
+/** Seconds between the few attempts of an unknown code: within two seconds they would all meet the same short fault. */
+const UNKNOWN_CODE_WAIT = 20
+
 /** With jitter, otherwise a whole broadcast would be retried at the same moment. */
-function minWait(outcome: { minWait?: number }, { jitter }: Trouble): number {
-  return (outcome.minWait ?? 0) * (1 + jitter / 2)
+function minWait(outcome: { minWait?: number; maxTries?: number }, { jitter }: Trouble): number {
+  const { minWait = outcome.maxTries === undefined ? 0 : UNKNOWN_CODE_WAIT } = outcome
+  return minWait * (1 + jitter / 2)
 }
 
 /** As long as the trouble has lasted, which doubles it each time: 1 s to 60 s, half of it jitter. */

@@ -27,6 +27,12 @@ describe('the warnings of a certificate', () => {
     expect(warningOf({ scope: 'pass-through messages' })[0]).toMatch(
       /^OPPO has refused pass-through messages since/,
     )
+    expect(warningOf({ scope: 'without receipts' })).toEqual([
+      'OPPO has refused receipts since 2027-01-01 10:02 UTC: 67 category error. Messages are sent without receipts until 2027-01-01 10:12 UTC.',
+    ])
+    expect(warningOf({ scope: 'without receipts', active: false })).toEqual([
+      'OPPO has refused receipts, first at 2027-01-01 10:02 UTC: 67 category error. The next message is sent with receipts again.',
+    ])
     expect(warningOf({ kind: 'quota', scope: 'quota system messages' })).toEqual([
       'The quota of OPPO for system messages has been used up since 2027-01-01 10:02 UTC: 67 category error. They wait until 2027-01-01 10:12 UTC; all others are sent.',
     ])

@@ -101,6 +101,16 @@ describe('a vendor’s reason and wait', () => {
 })
 
 describe('foldAttempt', () => {
+  it('offers a recipient that waits without a time again if its other channel does not send either', () => {
+    const waiting = sortResults(resultsOf({ kind: 'unsent', reason: why('closed') }), trouble)
+    const one = { recipients: [10], status: '.' }
+    expect(foldAttempt(one, waiting, emptyPlan)).toMatchObject({ pending: 1, wait: Infinity })
+    expect(foldAttempt(one, waiting, { ...emptyPlan, otherUnavailable: new Set([10]) })).toMatchObject({
+      pending: 1,
+      wait: 300,
+    })
+  })
+
   const batch = { recipients: [11, 12, 13, 14, 15], status: '.....' }
 
   it('puts failed recipients into the inbox, and lets those wait that can still be sent to', () => {
@@ -256,6 +266,6 @@ describe('a Retry-After of the vendor', () => {
 
 it('rejects after as many attempts as an unknown code allows', () => {
   const outcome = { kind: 'unavailable', reason: why('r'), maxTries: 3 } as const
-  expect(judge(outcome, { ...trouble, troubles: 1 })).toMatchObject({ do: 'retry' })
+  expect(judge(outcome, { ...trouble, troubles: 1, jitter: 0 })).toEqual({ do: 'retry', wait: 20 })
   expect(judge(outcome, { ...trouble, troubles: 2 })).toEqual({ do: 'nextChannel', reason: why('r') })
 })

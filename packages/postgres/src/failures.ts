@@ -54,12 +54,23 @@ const messages: [RegExp, Failure | 'permanent'][] = [
 /** Wrong password or role, unknown database: another attempt fails as well, although the error ends the session. */
 const wrongAddress = /^(28|3D)/
 
+/**
+ * Linux ends a connection whose packets get no reply with the error that the network reported last: EHOSTUNREACH, also if a statement
+ * was in progress.
+ */
+function isOfEstablished(error: Error): boolean {
+  const { syscall } = error as NodeJS.ErrnoException
+  return syscall === 'read' || syscall === 'write'
+}
+
 /** Undefined if a repetition would fail as well, or if the error does not come from Postgres or the network. */
 export function failureOf(error: unknown): Failure | undefined {
   if (!Error.isError(error)) return undefined
   const code = codeOf(error) ?? ''
   const known = failureOfCode.get(code)
-  if (known) return known
+  if (known) return isOfEstablished(error) ? 'lost' : known
+  // Its message may quote what a caller sent.
+  if (isDataError(error)) return undefined
   const described = messages.find(([pattern]) => pattern.test(messageOf(error)))?.[1]
   if (described) return described === 'permanent' ? undefined : described
   if (/^[0-9A-Z]{5}$/.test(code)) {
@@ -69,18 +80,20 @@ export function failureOf(error: unknown): Failure | undefined {
   // A pooler ends a session for reasons of its own, with codes of its own.
   const { severity } = error as { severity?: string }
   const endsSession = severity === 'FATAL' || severity === 'PANIC'
-  return endsSession && !isDataError(error) && !wrongAddress.test(code) ? 'lost' : undefined
+  return endsSession && !wrongAddress.test(code) ? 'lost' : undefined
 }
 
 type Wrapped = {
-  code?: string
+  /** Errors of other origin, e.g. our own answers, may have a number here. */
+  code?: unknown
   meta?: { driverAdapterError?: { cause?: { originalCode?: string; originalMessage?: string } } }
 }
 
 /** Prisma wraps the driver's error; the SQLSTATE is inside. */
 export function codeOf(error: unknown): string | undefined {
   const { code, meta } = error as Wrapped
-  return meta?.driverAdapterError?.cause?.originalCode ?? code
+  const own = typeof code === 'string' ? code : undefined
+  return meta?.driverAdapterError?.cause?.originalCode ?? own
 }
 
 function messageOf(error: Error): string {

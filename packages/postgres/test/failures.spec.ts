@@ -45,6 +45,8 @@ it.each<[string, Error, Failure | undefined]>([
   ['a wrong password', errorOf({ severity: 'FATAL', code: '28P01' }), undefined],
   ['an unknown database', errorOf({ severity: 'FATAL', code: '3D000' }), undefined],
   ['a refused connection', errorOf({ code: 'ECONNREFUSED' }), 'refused'],
+  ['an unreachable host', errorOf({ code: 'EHOSTUNREACH', syscall: 'connect' }), 'refused'],
+  ['a host that vanished during a statement', errorOf({ code: 'EHOSTUNREACH', syscall: 'read' }), 'lost'],
   ['a reset connection', errorOf({ code: 'ECONNRESET' }), 'lost'],
   [
     'a client whose connection broke before',
@@ -55,9 +57,15 @@ it.each<[string, Error, Failure | undefined]>([
   ['a pool without a free connection', errorOf({}, 'timeout exceeded when trying to connect'), 'busy'],
   ['a shutdown seen by Prisma', wrapped('57P01'), 'lost'],
   ['a pooler’s error seen by Prisma', wrapped('08P01', 'query_wait_timeout'), 'refused'],
+  [
+    'data that looks like an error of the driver',
+    errorOf({ code: '22P02' }, 'invalid input syntax for type bigint: "Connection terminated"'),
+    undefined,
+  ],
   ['a unique violation', errorOf({ code: '23505' }), undefined],
   ['an internal error', errorOf({ code: 'XX000', severity: 'ERROR' }), undefined],
   ['an error of ours', new TypeError('not a function'), undefined],
+  ['an answer of ours, whose code is a number', errorOf({ code: 40002 }), undefined],
 ])('%s', (_, error, failure) => {
   expect(failureOf(error)).toBe(failure)
 })

@@ -84,19 +84,17 @@ async function countPerDevice(
       if (devices.has(recipient.deviceId)) attempt.results.set(index, result)
     attempt.targets = attempt.targets.filter(({ index }) => !attempt.results.has(index))
   }
+  for (const attempt of attempts) attempt.counted = [...attempt.targets]
 }
 
 /** Takes back the counts of devices that left this channel without having been sent to. To be called after the settle. */
 export async function uncountUnsent(
   db: Database,
   attempts: Attempt[],
-  certificate: ReadCertificate,
+  { adapter }: ReadCertificate,
 ): Promise<void> {
-  const { adapter, settings } = certificate
-  const batches = attempts.flatMap(({ batch, targets, task }) => {
-    const { perDevicePerDay } = adapter.limits(settings, countedClass(task, certificate))
-    if (perDevicePerDay === undefined) return []
-    const devices = targets.flatMap(({ index, recipient }) =>
+  const batches = attempts.flatMap(({ batch, counted = [] }) => {
+    const devices = counted.flatMap(({ index, recipient }) =>
       isCounted(batch.status[index]) ? [] : [recipient.deviceId],
     )
     return devices.length > 0 ? [{ taskId: batch.taskId, id: batch.id, devices }] : []

@@ -9,6 +9,8 @@ export type Attempt = {
   results: Map<number, RecipientResult>
   /** Pending recipients to send to, with their index in the batch. */
   targets: { index: number; recipient: Recipient }[]
+  /** Those of `targets` that were counted for the day; the governor may have removed some of them from `targets` afterwards. */
+  counted?: readonly Attempt['targets'][number][]
 }
 
 export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId: number) => void): void {

@@ -1,6 +1,13 @@
 import { type Database, retrying } from '@herald/db/store'
 import { devicesById } from '@herald/db/tasks'
-import { type Plan, planDevices, type SortedResults, triedAfter } from '@herald/domain'
+import {
+  type NextPlan,
+  type Plan,
+  planDevices,
+  type RouteRules,
+  type SortedResults,
+  triedAfter,
+} from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
 
@@ -11,7 +18,7 @@ export async function planNext(
   deps: { db: Database; certificates: CertificateCache },
   attempts: Attempt[],
   sorted: SortedResults[],
-): Promise<Plan[]> {
+): Promise<NextPlan[]> {
   const ids = attempts.flatMap(({ batch }, i) =>
     sorted[i]!.nextChannel.map(({ index }) => batch.recipients[index]!),
   )
@@ -21,14 +28,49 @@ export async function planNext(
   )
   return Promise.all(
     attempts.map(async ({ batch, task }, i) => {
-      const wanted = sorted[i]!.nextChannel.map(({ index }) => batch.recipients[index]!).sort((a, b) => a - b)
-      if (wanted.length === 0) return noPlan
+      const { nextChannel } = sorted[i]!
+      if (nextChannel.length === 0) return noPlan
       const rules = rulesFor(task, await deps.certificates.of(batch.appId), triedAfter(batch))
-      return planDevices(
-        wanted.flatMap((id) => devices.get(id) ?? []),
+      const planOf = (some: typeof nextChannel, by: RouteRules) => {
+        const wanted = some.map(({ index }) => batch.recipients[index]!).sort((a, b) => a - b)
+        return planDevices(
+          wanted.flatMap((id) => devices.get(id) ?? []),
+          by,
+          task.speed,
+        )
+      }
+      const waiting = nextChannel.filter(mayWait)
+      const moved = planOf(waiting, withoutUnavailable(rules))
+      const routed = new Set(recipientsOf(moved))
+      const left = waiting.filter(({ index }) => !routed.has(batch.recipients[index]!))
+      const failed = planOf(
+        nextChannel.filter((one) => !mayWait(one)),
         rules,
-        task.speed,
       )
+      return {
+        batches: [...moved.batches, ...failed.batches],
+        inbox: [...moved.inbox, ...failed.inbox],
+        unreachable: moved.unreachable + failed.unreachable,
+        otherUnavailable: new Set(recipientsOf(planOf(left, rules))),
+      }
     }),
   )
+}
+
+const recipientsOf = ({ batches }: Plan) => batches.flatMap(({ recipients }) => recipients)
+
+const mayWait = ({ waitIfNone }: SortedResults['nextChannel'][number]) => waitIfNone !== undefined
+
+/**
+ * For recipients that can wait for their present channel. One that does not send either may be closed for months, and nobody comes
+ * back from it.
+ */
+function withoutUnavailable(rules: RouteRules): RouteRules {
+  return {
+    ...rules,
+    statusOf(...binding) {
+      const status = rules.statusOf(...binding)
+      return status.unavailable ? { unusable: status.unavailable } : status
+    },
+  }
 }

@@ -35,6 +35,9 @@ export type RecoveryDeps = {
   metrics?: WorkerMetrics
 }
 
+/** A vendor may ask for an absurd wait; without a limit nothing would be sent until an operator acts. */
+const MAX_ASKED_SECONDS = 3600
+
 /** What the breaker of the certificate allows; `openFor` (seconds) is undefined if it is not open. */
 export type Permission = { sendable: Attempt[]; putOff: Attempt[]; openFor?: number }
 
@@ -107,6 +110,8 @@ async function isRefused(deps: RecoveryDeps, certificate: ReadCertificate, reaso
     const now = await certificates.byId(id)
     return 'stored' in now && now.stored.state === 'closed' && now.stored.version === version
   }
+  // Otherwise requests accepted within a second would not see that there is a refusal to forget.
+  certificates.forget(application)
   const result = await deps.transports.check({ ...certificate, id, version })
   if (result.ok || result.temporary) {
     await retrying(() => endCheck(db, id, pauses.check))
@@ -119,7 +124,7 @@ async function isRefused(deps: RecoveryDeps, certificate: ReadCertificate, reaso
   const refusal = { code: reason.code, text: clip(describeReason(reason)) }
   const closed = await retrying(() => closeCertificate(db, id, refusal, { version, pauses }))
   certificates.forget(application)
-  // False: it was saved since, and the refusal is about the older version.
+  // False: it was saved or used with success since.
   if (!closed) return false
   deps.metrics?.certificateClosed(channel)
   deps.log.error(
@@ -158,14 +163,15 @@ export async function noteAnswers(
   }
   const mustOpen = deps.silence.silent(id, address)
   if (!isProbe && !mustOpen) return
-  const { reason, retryAfter = 0 } = evidence.outcome
+  const { reason } = evidence.outcome
+  const asked = Math.min(evidence.outcome.retryAfter ?? 0, MAX_ASKED_SECONDS)
   const opened = await retrying(() =>
     openBreaker(db, {
       certificateId: id,
       code: reason.code,
       text: clip(describeReason(reason)),
       pauses: Array.from({ length: 6 }, (_, failures) =>
-        Math.max(retryAfter, breakerPause(pauses, failures, Math.random())),
+        Math.max(asked, breakerPause(pauses, failures, Math.random())),
       ),
       claimedAt: Math.min(...sent.map(({ batch }) => batch.claimedAt)),
     }),

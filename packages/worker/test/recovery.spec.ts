@@ -1,4 +1,4 @@
-import type { ChannelAdapter, CheckResult, SendContext, Transport } from '@herald/channels'
+import type { ChannelAdapter, CheckResult, Limits, SendContext, Transport } from '@herald/channels'
 import { saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
@@ -37,6 +37,7 @@ type Vendor = {
   outcome?: Outcome
   send?: Transport<unknown>['send']
   check?: () => Promise<CheckResult>
+  limits?: Partial<Limits>
 }
 
 /** A tenant whose vendor is `vendor`, which the spec may change. */
@@ -56,7 +57,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
     tokensPerCall: 1000,
     onePerDevice: false,
     readSettings: () => ({}),
-    limits: () => ({ timeZone: 'UTC' }),
+    limits: () => ({ timeZone: 'UTC', ...vendor.limits }),
     defaultClass: () => 'marketing',
     mapPayload: () => ({}),
     checkToken: () => undefined,
@@ -99,9 +100,9 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       log: { info: () => {}, warn: () => {}, error: () => {} },
     })
     return {
-      /** With certificates as they are now: another process would see a change within a second. */
-      run(batch: { taskId: number; id: number } | { taskId: number; id: number }[]) {
-        certificates.forget(appId)
+      /** With certificates as they are now, unless `cached`: another process would see a change within a second. */
+      run(batch: { taskId: number; id: number } | { taskId: number; id: number }[], { cached = false } = {}) {
+        if (!cached) certificates.forget(appId)
         const batches = [batch].flat().map(({ taskId, id: batchId }) => ({ taskId, id: batchId }))
         return run({ certificateId: String(id), batches })
       },
@@ -216,8 +217,23 @@ describe('a certificate whose requests are refused', () => {
     expect(a.seen).toMatchObject({ checks: 1, opened: 2, closed: 2 })
 
     vendor.outcome = { kind: 'accepted' }
-    await worker.run(await a.batch())
+    await worker.run(await a.batch(), { cached: true })
     expect(await a.row()).toMatchObject({ state: 'open', refused_at: null, probe_at: null })
+  })
+
+  it('stays open when a request is accepted before the check ends', async () => {
+    const answer = Promise.withResolvers<CheckResult>()
+    const vendor: Vendor = { outcome: refused, check: () => answer.promise }
+    const a = await tenant(vendor)
+    const batch = await a.batch()
+    const running = a.worker().run(batch)
+    await until(() => a.seen.checks === 1, { what: 'the check' })
+    vendor.outcome = { kind: 'accepted' }
+    await a.worker().run(await a.batch())
+    answer.resolve({ ok: false, problem: 'revoked', temporary: false })
+    await running
+    expect(await a.row()).toMatchObject({ state: 'open', refused_at: null })
+    expect(await batchRow(batch)).toMatchObject({ state: 'ready', waits: false })
   })
 
   it('is not even checked when another request of the same job was accepted', async () => {
@@ -232,6 +248,27 @@ describe('a certificate whose requests are refused', () => {
     expect(states.map(({ state }) => state).sort()).toEqual(['ready', 'settled'])
     expect(a.seen.checks).toBe(0)
     expect((await a.row()).state).toBe('open')
+  })
+
+  it('keeps its batches while the other channel of their devices is closed too, and gives them to it later', async () => {
+    const a = await tenant({ outcome: refused }, ['fcm', 'xiaomi'])
+    await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE app_id = $1`, [a.appId])
+    const batch = await a.batch()
+    const channels = async () =>
+      (await db.pool.query('SELECT channel FROM batch WHERE task_id = $1 ORDER BY 1', [batch.taskId])).rows
+    await a.worker().run(batch)
+    // Due at a time: nothing wakes it when only the other channel is opened.
+    expect(await batchRow(batch)).toMatchObject({ state: 'ready', waits: false })
+    expect(await a.isFed()).toBe(false)
+    expect(await channels()).toEqual([{ channel: 'fcm' }])
+
+    await db.pool.query(`UPDATE certificate SET state = 'open' WHERE app_id = $1 AND channel = 'xiaomi'`, [
+      a.appId,
+    ])
+    await db.pool.query('UPDATE batch SET not_before = now() WHERE task_id = $1', [batch.taskId])
+    await a.worker().run(await a.release())
+    expect(await batchRow(batch)).toMatchObject({ state: 'settled' })
+    expect(await channels()).toEqual([{ channel: 'fcm' }, { channel: 'xiaomi' }])
   })
 
   it('is checked by one worker at a time', async () => {
@@ -338,6 +375,14 @@ describe('a vendor that does not answer', () => {
       expect(await a.isFed()).toBe(false)
     }
     expect(a.seen.sends).toBe(3)
+  })
+
+  it('is probed within hours, whatever wait it asks for', async () => {
+    const a = await tenant({ outcome: { ...silent, retryAfter: 999_999_999 } })
+    const worker = a.worker()
+    for (let job = 0; job < 3; job++) await worker.run(await a.batch())
+    const { opened_at, retry_at } = (await a.breaker())!
+    expect(retry_at.getTime() - opened_at.getTime()).toBeLessThanOrEqual(2 * 3600_000)
   })
 
   it('does not count the failures of batches that were claimed before the breaker was opened', async () => {
@@ -448,4 +493,18 @@ it('rejects a message after three calls with a code that no table contains', asy
   const { rows } = await db.pool.query('SELECT failed FROM counter WHERE task_id = $1', [batch.taskId])
   expect(rows).toEqual([{ failed: 1 }])
   expect(a.seen.sends).toBe(3)
+})
+
+it('does not count a message of the day for a device that moves on because the quota is used up', async () => {
+  const vendor: Vendor = { outcome: { kind: 'accepted' }, limits: { perDevicePerDay: 1, dailyQuota: 0 } }
+  const a = await tenant(vendor, ['fcm', 'xiaomi'])
+  const batch = await a.batch()
+  await a.worker().run(batch)
+  expect(await batchRow(batch)).toMatchObject({ state: 'settled' })
+  const { rows } = await db.pool.query(
+    `SELECT get_byte(c.counts, (b.recipients[1] & 255)::int) AS messages FROM batch b
+     JOIN daily_count c ON c.channel = 'fcm' AND c.block = b.recipients[1] >> 8 WHERE b.task_id = $1 AND b.channel = 'fcm'`,
+    [batch.taskId],
+  )
+  expect(rows).toEqual([{ messages: 0 }])
 })

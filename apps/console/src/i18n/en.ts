@@ -130,6 +130,8 @@ export const en = {
     rejectedUntil: 'Such messages are not sent until {{until}}; all others are.',
     quota: 'Quota of a part used up since {{since}}',
     quotaUntil: 'Such messages wait until {{until}}; all others are sent.',
+    leftOut: 'Part refused since {{since}}',
+    leftOutUntil: 'Messages are sent without it until {{until}}.',
     ended: 'Part refused from {{since}} to {{until}}',
   },
   send: {

@@ -129,6 +129,8 @@ export const zh: Dictionary = {
     rejectedUntil: '此类消息在 {{until}} 之前不发送，其他消息照常发送。',
     quota: '自 {{since}} 起，部分消息的配额已用完',
     quotaUntil: '此类消息等到 {{until}} 再发送，其他消息照常发送。',
+    leftOut: '自 {{since}} 起，消息的一部分内容被拒绝',
+    leftOutUntil: '在 {{until}} 之前，消息不带该内容发送。',
     ended: '{{since}} 至 {{until}} 部分消息被拒绝',
   },
   send: {

@@ -9,7 +9,7 @@ import {
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
-import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
 import { classifyAuth, classifySend, refusesCredentials } from './classify.ts'
 import type { HonorPayload } from './payload.ts'
 import type { HonorSettings } from './settings.ts'
@@ -26,12 +26,16 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
     async send(payload, recipients, { signal, report }) {
       // A token listed twice would be notified twice.
       const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-      const sendPart = async (tokens: readonly string[]): Promise<void> => {
+      const reportToken = (token: string, outcome: Outcome) => {
+        for (const index of byToken.get(token)!) report(index, outcome)
+      }
+      /** Returns the outcome of a request that is too large for one token. */
+      const sendPart = async (tokens: readonly string[]): Promise<Outcome | undefined> => {
         const outcomeOf = await outcomesOf(payload, tokens, signal)
-        if (tokens.length > 1 && wasTooLarge(outcomeOf(tokens[0]!)))
-          for (const half of halvesOf(tokens)) await sendPart(half)
-        else
-          for (const token of tokens) for (const index of byToken.get(token)!) report(index, outcomeOf(token))
+        const first = outcomeOf(tokens[0]!)
+        if (tokens.length > 1 && wasTooLarge(first)) return sendHalves(tokens, sendPart, reportToken)
+        for (const token of tokens) reportToken(token, outcomeOf(token))
+        return wasTooLarge(first) ? first : undefined
       }
       await sendPart([...byToken.keys()])
     },

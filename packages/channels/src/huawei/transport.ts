@@ -9,9 +9,9 @@ import {
 } from '../channel.ts'
 import { callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
-import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
 import { type ApiVersion, hostsOf, openV2, openV3 } from './api-versions.ts'
 import { classifySend, type RefusedPart, type SendResult } from './classify.ts'
 import type { HuaweiPayload } from './payload.ts'
@@ -83,24 +83,27 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
       await sendPart(api, withoutHeld(api, body), tokens.slice(from, from + max), reportToken, signal)
   }
 
-  /** Sends once more, to the tokens concerned, without a part that Huawei refused: it accepted nothing for them. */
+  /**
+   * Sends once more, to the tokens concerned, without a part that Huawei refused: it accepted nothing for them. Returns the outcome of a
+   * request that is too large for one token.
+   */
   async function sendPart<Body>(
     api: ApiVersion<Body>,
     body: Body,
     tokens: readonly string[],
     report: (token: string, outcome: Outcome) => void,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<Outcome | undefined> {
     const { outcomeOf, refused } = await post(api, body, tokens, signal)
-    if (tokens.length > 1 && wasTooLarge(outcomeOf(tokens[0]!))) {
-      for (const half of halvesOf(tokens)) await sendPart(api, body, half, report, signal)
-      return
-    }
+    const first = outcomeOf(tokens[0]!)
+    if (tokens.length > 1 && wasTooLarge(first))
+      return sendHalves(tokens, (half) => sendPart(api, body, half, report, signal), report)
     const concerned = refused ? tokens.filter(refused.concerns) : []
     if (refused && concerned.length > 0) hold(refused.part, outcomeOf(concerned[0]!))
     const reduced = refused && concerned.length > 0 ? api.reductions[refused.part](body) : undefined
     for (const token of tokens) if (!reduced || !refused?.concerns(token)) report(token, outcomeOf(token))
-    if (reduced) await sendPart(api, reduced, concerned, report, signal)
+    if (reduced) return sendPart(api, reduced, concerned, report, signal)
+    return wasTooLarge(first) ? first : undefined
   }
 
   /** A refused permission or receipt address concerns further messages too: they are sent without it at once, in all processes. */
@@ -153,7 +156,11 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
 }
 
 /** Readable, because operators see them as warnings of the certificate. */
-const holdScopes = { high: 'level HIGH', receipts: 'receipts', test: 'test messages' } as const
+const holdScopes = {
+  high: 'without level HIGH',
+  receipts: 'without receipts',
+  test: 'test messages',
+} as const
 
 /** A permission or receipt address that the operator has corrected is noticed after this time. */
 const holdMs = 600_000
@@ -178,9 +185,10 @@ function splitByVersion(recipients: readonly Recipient[], hasV3: boolean) {
   return { toV2, toV3, unreachable }
 }
 
-/** A refused token or message shows that the credentials are valid. */
-function showsValidCredentials({ kind }: Outcome): boolean {
-  return kind === 'accepted' || kind === 'gone' || kind === 'rejected'
+/** A token or message that Huawei refused shows that the credentials are valid; a gateway that refused the request does not. */
+function showsValidCredentials(outcome: Outcome): boolean {
+  const { kind } = outcome
+  return kind === 'accepted' || ((kind === 'gone' || kind === 'rejected') && !isRefusedOrUnanswered(outcome))
 }
 
 /** Huawei itself refuses the credentials or the access token made with them. */

@@ -6,7 +6,7 @@ import { joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { shanghaiDate } from '../shared/shanghai-time.ts'
-import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
 import {
   classify,
   isRefusedForTarget,
@@ -82,20 +82,19 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     }
   }
 
+  /** Returns the outcome of a request that is too large for one token. */
   async function push(
     draft: Draft,
     tokens: readonly string[],
     signal: AbortSignal,
     report: Report,
-  ): Promise<void> {
+  ): Promise<Outcome | undefined> {
     const { payload, picture, parts } = draft
     const fields = { messageJson: messageJson(payload, picture, parts), pushIds: tokens.join() }
     const path = `/${payload.pushType}/pushByPushId`
     const reply = await call('POST', path, fields, signal).catch(outcomeOfError)
-    if (tokens.length > 1 && isSmallerTried(reply)) {
-      for (const half of halvesOf(tokens)) await push(draft, half, signal, report)
-      return
-    }
+    if (tokens.length > 1 && isSmallerTried(reply))
+      return sendHalves(tokens, (half) => push(draft, half, signal, report), report)
     if (isReply(reply) && mayRefuseField(reply) && parts.length > 0)
       return push(reduce(draft, reply), tokens, signal, report)
     if (isReply(reply) && reply.code === '200') holdLeftOut(draft)
@@ -103,6 +102,7 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     tokens.forEach((token, i) => {
       report(token, outcomes[i]!)
     })
+    return !isReply(reply) && wasTooLarge(reply) ? reply : undefined
   }
 
   function reduce({ payload, picture, parts }: Draft, reply: MeizuReply): Draft {
@@ -115,7 +115,8 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   /** The message was accepted without this part, so the next ones leave it out. A picture is refused for its task only. */
   function holdLeftOut({ leftOut }: Draft): void {
     if (!leftOut || leftOut.part === 'picture') return
-    deps.holds.add(leftOut.part, { kind: 'rejected', reason: leftOut.reason }, deps.now() + refusalHoldMs)
+    const { part, reason } = leftOut
+    deps.holds.add(`without ${part}`, { kind: 'rejected', reason }, deps.now() + refusalHoldMs)
   }
 
   function partsOf(payload: MeizuPayload, picture: string): OptionalPart[] {
@@ -124,7 +125,7 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
       'timed display': payload.timedDisplay !== undefined,
       receipts: payload.receipts !== undefined,
     }
-    return optionalParts.filter((part) => has[part] && !deps.holds.find(part))
+    return optionalParts.filter((part) => has[part] && !deps.holds.find(`without ${part}`))
   }
 
   async function send(

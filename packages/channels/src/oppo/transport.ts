@@ -5,7 +5,13 @@ import { callWithAccessToken, sessionKey } from '../shared/access-token.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { CallRefused, failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
+import {
+  CallRefused,
+  concernsAll,
+  failedCheck,
+  isRefusedOrUnanswered,
+  outcomeOfError,
+} from '../shared/outcome.ts'
 import { halvesOf } from '../shared/too-large.ts'
 import { authForm, readAuth } from './auth.ts'
 import {
@@ -170,7 +176,8 @@ export function openTransport(settings: OppoSettings, deps: TransportDeps): Tran
             continue
           }
           // What concerns every request, or is too large for one device, would be the same for the rest.
-          if (cause === 'too-large' || concernsAll.has(outcome.kind)) stoppedAt.set(host, outcome)
+          if (cause === 'too-large' || cause === 'expired' || concernsAll(outcome))
+            stoppedAt.set(host, outcome)
         }
         if (!('whole' in result) || result.whole.outcome.kind === 'accepted') holdAddOn(part, payload)
         const again = new Map<AddOn, { outcome: Outcome; indexes: number[] }>()
@@ -223,17 +230,9 @@ const messageWithoutTarget = JSON.stringify({
 
 /** Refusals of these fields are held: the message does not show which of them OPPO would accept. */
 const addOnScopes: readonly [AddOn, string][] = [
-  ['level', 'notify level'],
-  ['add-ons', 'picture, badge and notify level'],
+  ['level', 'without notify level'],
+  ['add-ons', 'without picture, badge and notify level'],
 ]
-
-/** Kinds of outcomes that every other request would get too. */
-const concernsAll: ReadonlySet<Outcome['kind']> = new Set([
-  'misconfigured',
-  'throttled',
-  'unavailable',
-  'quota',
-])
 
 function resultOf(result: SendResult, token: string): CodeResult {
   return 'whole' in result ? result.whole : result.resultOf(token)

@@ -5,8 +5,8 @@ export const refusalHoldMs = 600_000
 
 /** What a refusal concerns: `quota` holds all messages with the same scope until the quota's end, `rejected` for ten minutes. */
 type Scopes<Payload> = {
-  /** The class under which the vendor counts the message. */
-  quota(payload: Payload): string
+  /** The class under which the vendor counts the message. With a refusal: the class whose quota is used up by the vendor's words. */
+  quota(payload: Payload, refusal?: HeldOutcome): string
   /**
    * The scope that an outcome refuses (`class service`, `topic com.example.app`, `channel 123`), if it is not about this one device or
    * message. Returns undefined for all other outcomes.
@@ -29,8 +29,7 @@ export function holdRefusals<Payload>(
   return {
     ...transport,
     async send(payload, recipients, context) {
-      const quotaScope = `quota ${scopes.quota(payload)}`
-      const quota = holds.find(quotaScope)
+      const quota = holds.find(`quota ${scopes.quota(payload)}`)
       const open: number[] = []
       recipients.forEach((recipient, index) => {
         const held = quota ?? firstHeld(scopes.of?.(payload, recipient) ?? [])
@@ -49,7 +48,8 @@ export function holdRefusals<Payload>(
       await transport.send(payload, called, {
         signal: context.signal,
         report(at, outcome) {
-          if (outcome.kind === 'quota') hold(quotaScope, outcome, outcome.until)
+          if (outcome.kind === 'quota')
+            hold(`quota ${scopes.quota(payload, outcome)}`, outcome, outcome.until)
           else if (outcome.kind === 'rejected')
             hold(scopes.refused?.(outcome, payload, called[at]!), outcome, now() + refusalHoldMs)
           context.report(open[at]!, outcome)

@@ -91,6 +91,15 @@ const failures = {
 }
 
 /**
+ * Whether every other request would get the same outcome. A code that no table contains may concern one request: if the rest of a batch
+ * got it without a call, the rest would be rejected after three attempts without ever having been sent.
+ */
+export function concernsAll(outcome: Outcome): boolean {
+  if (outcome.kind === 'unavailable') return outcome.maxTries === undefined
+  return outcome.kind === 'misconfigured' || outcome.kind === 'throttled' || outcome.kind === 'quota'
+}
+
+/**
  * For checks that make a call which must fail for another reason: whether the vendor refused the credentials, or the reply has no
  * code of the vendor. Any other code shows that it accepted them.
  */

@@ -14,3 +14,20 @@ export function halvesOf<T>(list: readonly T[]): [T[], T[]] {
   const middle = Math.ceil(list.length / 2)
   return [list.slice(0, middle), list.slice(middle)]
 }
+
+/**
+ * For a request that was too large with all items: sends to each half. `send` returns the outcome if the request is too large for the
+ * smallest number of items; then it is the message that is too large, and the rest gets this outcome without a call.
+ */
+export async function sendHalves<T>(
+  list: readonly T[],
+  send: (half: readonly T[]) => Promise<Outcome | undefined>,
+  report: (item: T, outcome: Outcome) => void,
+): Promise<Outcome | undefined> {
+  let refusal: Outcome | undefined
+  for (const half of halvesOf(list)) {
+    if (refusal) for (const item of half) report(item, refusal)
+    else refusal = await send(half)
+  }
+  return refusal
+}

@@ -77,9 +77,16 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   }
 }
 
-/** Each classification has its own daily quota, and so do test messages. */
-export function quotaClass({ notice }: VivoPayload): string {
-  const counted = countedAs(notice)
+/** Codes of a used-up quota, or of a closed hour, that name the classification. */
+const quotaCodes: Readonly<Record<string, 0 | 1>> = { 'vivo.10070': 0, 'vivo.10071': 0, 'vivo.10073': 1 }
+
+/**
+ * Each classification has its own daily quota, and so do test messages. vivo treats a system message as operational if its content is:
+ * the refusal of such a message must not hold other system messages until midnight or the morning.
+ */
+export function quotaClass({ notice }: VivoPayload, refusal?: HeldOutcome): string {
+  const own = countedAs(notice)
+  const counted = own === undefined ? own : (quotaCodes[refusal?.reason.code ?? ''] ?? own)
   const name = counted === undefined ? notice.category : counted === 1 ? 'system' : 'operational'
   return notice.pushMode === 1 ? `${name} test messages` : `${name} messages`
 }
@@ -111,7 +118,7 @@ export function scopesOf({ notice, named }: VivoPayload): string[] {
   return scopes
 }
 
-/** Parts of a message without which it is still useful, by the scope under which their refusal is held. */
+/** Parts of a message without which it is still useful. */
 export type OptionalPart = 'badge' | 'receipts'
 
 export function without(part: OptionalPart, payload: VivoPayload): VivoPayload {

@@ -3,8 +3,8 @@ import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
-import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
-import { halvesOf, wasTooLarge } from '../shared/too-large.ts'
+import { CallRefused, concernsAll, failedCheck, outcomeOfError } from '../shared/outcome.ts'
+import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
 import { openCalls } from './calls.ts'
 import {
   classifyList,
@@ -28,7 +28,7 @@ const singlesAtOnce = 16
  */
 const maxSingles = 4
 /** The scope under which a used-up quota of list payloads is held. */
-const listPayloads = 'quota list payloads'
+const listPayloads = 'without list payloads'
 /** Maximum number of stored payloads whose id is cached in this process; any other costs a query. */
 const maxCachedIds = 200
 
@@ -54,7 +54,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
 
   function withoutHeld(payload: VivoPayload): VivoPayload {
     let rest = payload
-    for (const part of optionalParts) if (deps.holds.find(part)) rest = without(part, rest)
+    for (const part of optionalParts) if (deps.holds.find(`without ${part}`)) rest = without(part, rest)
     return rest
   }
 
@@ -69,7 +69,11 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     const again = await call(without(part, payload))
     const refusal = outcomeOfResult(reply, deps.now())
     if (again.result === 0 && 'reason' in refusal)
-      deps.holds.add(part, { kind: 'rejected', reason: refusal.reason }, deps.now() + refusalHoldMs)
+      deps.holds.add(
+        `without ${part}`,
+        { kind: 'rejected', reason: refusal.reason },
+        deps.now() + refusalHoldMs,
+      )
     return again
   }
 
@@ -94,7 +98,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     let forAll: Outcome | undefined
     await eachConcurrently(tokens, singlesAtOnce, async (token) => {
       const outcome = forAll ?? (await sendOne(payload, token, signal))
-      if (concernsAll(outcome)) forAll = outcome
+      if (concernsAll(outcome) || (outcome.kind === 'rejected' && isRefusedForAll(outcome))) forAll = outcome
       report(token, outcome)
     })
   }
@@ -145,29 +149,31 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     return classifyList(reply, tokens, deps.now())
   }
 
+  /** Returns the outcome of a list that is too large and cannot be halved. */
   async function sendList(
     payload: VivoPayload,
     tokens: readonly string[],
     signal: AbortSignal,
     report: Report,
-  ): Promise<void> {
+  ): Promise<Outcome | undefined> {
     try {
       const outcomes = await pushList(payload, tokens, signal)
       tokens.forEach((token, i) => {
         report(token, outcomes[i]!)
       })
+      return undefined
     } catch (error) {
       // vivo refuses lists of one.
-      if (error instanceof ListTooLarge && tokens.length >= 4) {
-        for (const half of halvesOf(tokens)) await sendList(payload, half, signal, report)
-        return
-      }
+      if (error instanceof ListTooLarge && tokens.length >= 4)
+        return sendHalves(tokens, (half) => sendList(payload, half, signal, report), report)
       const outcome = outcomeOfError(error)
       if (error instanceof SaveRefused && error.result === listQuotaUsedUp && outcome.kind === 'quota') {
         deps.holds.add(listPayloads, outcome, outcome.until)
-        return sendEach(payload, tokens, signal, report)
+        await sendEach(payload, tokens, signal, report)
+        return undefined
       }
       for (const token of tokens) report(token, outcome)
+      return wasTooLarge(outcome) ? outcome : undefined
     }
   }
 
@@ -185,9 +191,8 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     const payload = withoutHeld(given)
     const isStored = cachedIds.has(listKey(payload))
     const one = tokens.length < 2 || (tokens.length <= maxSingles && !isStored)
-    return one || deps.holds.find(listPayloads)
-      ? sendEach(payload, tokens, signal, reportToken)
-      : sendList(payload, tokens, signal, reportToken)
+    if (one || deps.holds.find(listPayloads)) await sendEach(payload, tokens, signal, reportToken)
+    else await sendList(payload, tokens, signal, reportToken)
   }
 
   async function check(signal: AbortSignal): Promise<CheckResult> {
@@ -200,11 +205,6 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
   }
 
   return { send, check, close: calls.close }
-}
-
-function concernsAll(outcome: Outcome): boolean {
-  if (outcome.kind === 'rejected') return isRefusedForAll(outcome)
-  return outcome.kind === 'misconfigured' || outcome.kind === 'quota' || outcome.kind === 'throttled'
 }
 
 const optionalParts: readonly OptionalPart[] = ['receipts', 'badge']

@@ -102,7 +102,8 @@ function soundOf(sound: string | undefined, packageName: string): Record<string,
   if (!sound) return {}
   if (/^(none|silent)$/i.test(sound.trim())) return silently
   if (/^[a-z][a-z0-9+.-]*:/i.test(sound)) return { 'extra.sound_uri': sound }
-  const name = sound.replace(/\.[a-z0-9]{1,5}$/i, '')
+  // Other vendors want the folder.
+  const name = sound.replace(/^\/?raw\//, '').replace(/\.[a-z0-9]{1,5}$/i, '')
   return { 'extra.sound_uri': `android.resource://${packageName}/raw/${name}` }
 }
 

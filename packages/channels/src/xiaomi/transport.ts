@@ -3,7 +3,7 @@ import type { CheckResult, Transport, TransportDeps } from '../channel.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
+import { concernsAll, failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
 import { halvesOf } from '../shared/too-large.ts'
 import { classifyCheck, classifySend, type SendResult } from './classify.ts'
 import { withoutReceipts, type XiaomiPayload } from './payload.ts'
@@ -74,7 +74,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
         parts.push({ ...part, tokens: second }, { ...part, tokens: first })
       } else {
         // What concerns every request, or is too large for one token, would be the same for the rest.
-        if (cause === 'too-large' || concernsAll.has(whole.kind)) stopped = whole
+        if (cause === 'too-large' || concernsAll(whole)) stopped = whole
         for (const token of tokens) report(token, whole)
       }
     }
@@ -139,15 +139,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
 }
 
 /** Xiaomi refused the receipt address. Messages without it arrive, and only their receipts are missing. */
-const receiptScope = 'receipts'
-
-/** Kinds of outcomes that every other request would get too. */
-const concernsAll: ReadonlySet<Outcome['kind']> = new Set([
-  'misconfigured',
-  'throttled',
-  'unavailable',
-  'quota',
-])
+const receiptScope = 'without receipts'
 
 const malformed: Outcome = {
   kind: 'rejected',

@@ -122,6 +122,9 @@ describe('honor transport', () => {
     expect(new Set(await send(tokens))).toEqual(new Set(['accepted']))
     expect(simulator.ledger(7001)).toEqual({ accepted: 8, distinct: 8, duplicates: 0 })
     simulator.setFaults({ maxBodyBytes: 300 })
+    const before = simulator.requests()
     expect(new Set(await send(tokens))).toEqual(new Set(['rejected']))
+    // 8, 4, 2 and 1 tokens: what is too large for one is too large for the others.
+    expect(simulator.requests() - before).toBe(4)
   })
 })

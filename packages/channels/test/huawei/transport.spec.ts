@@ -153,7 +153,7 @@ describe('huawei transport', () => {
       expect((android.notification ?? android)[field]).toBe('HIGH')
       const levels = sends.map(({ body }) => /"(?:urgency|importance)":"(\w+)"/.exec(body)?.[1])
       expect(levels).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
-      expect(one.deps.holds.find('level HIGH')).toMatchObject({
+      expect(one.deps.holds.find('without level HIGH')).toMatchObject({
         kind: 'rejected',
         reason: { code: 'huawei.80300011' },
       })
@@ -190,7 +190,7 @@ describe('huawei transport', () => {
         [version, false],
         [version, false],
       ])
-      expect(one.deps.holds.find('receipts')).toMatchObject({ reason: { code: 'huawei.80300013' } })
+      expect(one.deps.holds.find('without receipts')).toMatchObject({ reason: { code: 'huawei.80300013' } })
     },
   )
 
@@ -245,7 +245,10 @@ describe('huawei transport', () => {
     expect(new Set(await send(one, recipients))).toEqual(new Set(['accepted']))
     expect(simulator.ledger(7001)).toEqual({ accepted: 8, distinct: 8, duplicates: 0 })
     simulator.setFaults({ maxBodyBytes: 300 })
+    const before = simulator.requests()
     expect(new Set(await send(one, recipients))).toEqual(new Set(['rejected']))
+    // 8, 4, 2 and 1 tokens: what is too large for one is too large for the others.
+    expect(simulator.requests() - before).toBe(4)
   })
 
   it('rejects test messages without a call when their daily limit is used up, until midnight in China', async () => {
@@ -341,15 +344,18 @@ describe('huawei transport', () => {
     )
   })
 
-  it.each([{ htmlForbidden: 1 }, { reply: { status: 401 } }, { reply: { status: 403 } }, { unavailable: 1 }])(
-    'checks without a result when a gateway replies: %j',
-    async (faults) => {
-      await start()
-      const { transport } = open({ certificate: account.json })
-      simulator.setFaults(faults)
-      expect(await check(transport)).toMatchObject({ ok: false, temporary: true })
-    },
-  )
+  it.each([
+    { htmlForbidden: 1 },
+    { reply: { status: 401 } },
+    { reply: { status: 403 } },
+    { reply: { status: 413, path: '/v' } },
+    { unavailable: 1 },
+  ])('checks without a result when a gateway replies: %j', async (faults) => {
+    await start()
+    const { transport } = open({ certificate: account.json })
+    simulator.setFaults(faults)
+    expect(await check(transport)).toMatchObject({ ok: false, temporary: true })
+  })
 
   it('finds the credentials valid if one of two versions accepts its own, and warns of the other', async () => {
     await start()

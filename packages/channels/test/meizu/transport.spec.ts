@@ -193,8 +193,8 @@ describe('the Meizu transport', () => {
         { kind: 'accepted' },
       ])
       const code = rules.length > 0 ? 'flyme.500' : 'flyme.1005'
-      expect(deps.holds.find('receipts')).toMatchObject({ kind: 'rejected', reason: { code } })
-      expect(deps.holds.find('timed display')).toBeUndefined()
+      expect(deps.holds.find('without receipts')).toMatchObject({ kind: 'rejected', reason: { code } })
+      expect(deps.holds.find('without timed display')).toBeUndefined()
       const before = simulator.requests()
       await outcomesOf(transport, payloadOf(message, 7002, { callbackUrl }), tokens(2))
       expect(simulator.requests() - before).toBe(1)
@@ -213,8 +213,8 @@ describe('the Meizu transport', () => {
       advanceInfo: { notifyKey: expect.any(String) },
       extra: { callback: callbackUrl },
     })
-    expect(deps.holds.find('timed display')).toBeDefined()
-    expect(deps.holds.find('receipts')).toBeUndefined()
+    expect(deps.holds.find('without timed display')).toBeDefined()
+    expect(deps.holds.find('without receipts')).toBeUndefined()
   })
 
   it('sends without a picture that Meizu hosts but refuses, and tries it for the next task', async () => {
@@ -238,7 +238,7 @@ describe('the Meizu transport', () => {
     const payload = payloadOf({}, 7001, { callbackUrl })
     expect(await outcomesOf(transport, payload, tokens(1))).toMatchObject([{ kind: 'rejected' }])
     expect(calls).toHaveLength(2)
-    expect(deps.holds.find('receipts')).toBeUndefined()
+    expect(deps.holds.find('without receipts')).toBeUndefined()
   })
 
   it('halves a call that is too large, and sends to each device once', async () => {
@@ -249,9 +249,12 @@ describe('the Meizu transport', () => {
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']))
     expect(simulator.ledger(7001)).toEqual({ accepted: 100, distinct: 100, duplicates: 0 })
     simulator.setFaults({ maxBodyBytes: 10 })
-    expect(await outcomesOf(transport, payloadOf(), tokens(3))).toEqual(
-      tokens(3).map(() => ({ kind: 'rejected', reason: { code: 'flyme.http_413', text: 'HTTP 413' } })),
+    const before = simulator.requests()
+    expect(await outcomesOf(transport, payloadOf(), tokens(100))).toEqual(
+      tokens(100).map(() => ({ kind: 'rejected', reason: { code: 'flyme.http_413', text: 'HTTP 413' } })),
     )
+    // 100, 50, 25, 13, 7, 4, 2 and 1 tokens: what is too large for one is too large for the others.
+    expect(simulator.requests() - before).toBe(8)
   })
 
   it('sends texts of emoji to a Meizu that counts UTF-16 units', async () => {

@@ -103,6 +103,20 @@ describe('oppo, request sizes', () => {
     expect(new Set(kinds(await send({ tokens, message })))).toEqual(new Set(['throttled']))
     expect(calls()).toBe(2)
   })
+
+  it('sends the other parts of a large batch when one gets an unknown code', async () => {
+    simulator.setFaults({
+      reply: {
+        status: 200,
+        body: { code: 10_007, message: 'Business error' },
+        path: '/server/v1/message',
+        every: 2,
+      },
+    })
+    const counts = Map.groupBy(kinds(await send({ tokens, message })), (kind) => kind)
+    expect(new Set(counts.keys())).toEqual(new Set(['accepted', 'unavailable']))
+    expect(counts.get('accepted')!.length).toBeGreaterThan(counts.get('unavailable')!.length / 2)
+  })
 })
 
 describe('oppo, permissions', () => {
@@ -133,7 +147,7 @@ describe('oppo, permissions', () => {
   it('sends without the notify level that OPPO refuses, and later without asking', async () => {
     simulator.setFaults({ rules: ['no_strong_reminder'] })
     expect(kinds(await send())).toEqual(['accepted', 'accepted'])
-    expect(deps.holds.find('notify level')).toMatchObject({ reason: { code: 'oppo.67' } })
+    expect(deps.holds.find('without notify level')).toMatchObject({ reason: { code: 'oppo.67' } })
     expect(calls()).toBe(3)
     expect(kinds(await send())).toEqual(['accepted', 'accepted'])
     expect(calls()).toBe(1)
@@ -149,14 +163,16 @@ describe('oppo, permissions', () => {
     }
     for (let i = 0; i < 2; i++) expect(kinds(await send({ message }))).toEqual(['accepted', 'accepted'])
     expect(calls()).toBe(5)
-    expect(deps.holds.find('picture, badge and notify level')).toBeUndefined()
+    expect(deps.holds.find('without picture, badge and notify level')).toBeUndefined()
   })
 
   it('sends the plain message where OPPO permits no add-ons', async () => {
     simulator.setFaults({ rules: ['no_add_ons'] })
     const extra = { classes: { service: { category: 'IM' } }, badge: true }
     expect(kinds(await send({ extra }))).toEqual(['accepted', 'accepted'])
-    expect(deps.holds.find('picture, badge and notify level')).toMatchObject({ reason: { code: 'oppo.27' } })
+    expect(deps.holds.find('without picture, badge and notify level')).toMatchObject({
+      reason: { code: 'oppo.27' },
+    })
   })
 
   it('holds the daily quota of a category', async () => {

@@ -159,7 +159,7 @@ describe('the vivo transport', () => {
     simulator.setFaults({ rules: ['no_badge'] })
     const payload = payloadOf(7001, { badge: { kind: 'add', count: 1 }, badgeNamed: true })
     expect(kindsOf(await outcomesOf(transport, payload, tokens(count)))).toEqual(['accepted'])
-    expect(deps.holds.find('badge')).toMatchObject({ reason: { code: 'vivo.10999' } })
+    expect(deps.holds.find('without badge')).toMatchObject({ reason: { code: 'vivo.10999' } })
     asked.length = 0
     await outcomesOf(transport, payload, tokens(1))
     expect(asked).toHaveLength(1)
@@ -188,7 +188,7 @@ describe('the vivo transport', () => {
       if (isUnsupported(payload)) throw new Error(payload.unsupported)
       expect(kindsOf(await outcomesOf(transport, payload, tokens(1)))).toEqual(['accepted'])
       expect(bodies.map(({ extra }) => extra !== undefined)).toEqual([true, false])
-      expect(deps.holds.find('receipts')).toMatchObject({
+      expect(deps.holds.find('without receipts')).toMatchObject({
         kind: 'rejected',
         reason: { code: `vivo.${code}` },
       })
@@ -208,8 +208,11 @@ describe('the vivo transport', () => {
     expect(kindsOf(await outcomesOf(transport, payload, all))).toEqual(['accepted'])
     expect(simulator.ledger(7001)).toEqual({ accepted: 205, distinct: 205, duplicates: 0 })
     simulator.setFaults({ maxBodyBytes: 10 })
+    const before = simulator.requests()
     const outcomes = await outcomesOf(transport, payload, tokens(8))
     expect(kindsOf(outcomes)).toEqual(['rejected'])
+    // 8, 4 and 2 tokens: what is too large for the shortest list is too large for the others.
+    expect(simulator.requests() - before).toBe(3)
     expect(outcomes[0]).toMatchObject({ reason: { code: 'vivo.http_413' } })
   })
 
@@ -291,11 +294,36 @@ describe('the vivo transport', () => {
     expect(new Set(asked)).toEqual(new Set(['/message/send']))
   })
 
+  it.each([10070, 10071])(
+    'does not hold system messages when vivo counts one of them as operational (%i)',
+    async (result) => {
+      await start()
+      const { transport, deps } = await open()
+      simulator.forceResult(result)
+      expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(1)))).toEqual(['quota'])
+      expect(deps.holds.find('quota operational messages')).toMatchObject({ kind: 'quota' })
+      simulator.forceResult(undefined)
+      asked.length = 0
+      const marketing = payloadOf(7002, {}, { messageClass: 'marketing' })
+      expect(kindsOf(await outcomesOf(transport, marketing, tokens(1)))).toEqual(['quota'])
+      expect(asked).toEqual([])
+      expect(kindsOf(await outcomesOf(transport, payloadOf(7003), tokens(1)))).toEqual(['accepted'])
+    },
+  )
+
   it('stops sending one by one at the first outcome for the whole application', async () => {
     await start({ listPayloadsPerDay: 0, messagesPerSecond: 0 })
     const { transport } = await open()
     expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(100)))).toEqual(['throttled'])
     expect(asked.filter((path) => path === '/message/send').length).toBeLessThanOrEqual(16)
+  })
+
+  it('asks for few new tokens when all of them are refused while it sends one by one', async () => {
+    await start({ listPayloadsPerDay: 0 })
+    const { transport } = await open()
+    simulator.setFaults({ reply: { status: 401, body: '', path: '/message/send' } })
+    expect(kindsOf(await outcomesOf(transport, payloadOf(), tokens(100)))).toEqual(['unavailable'])
+    expect(asked.filter((path) => path === '/message/auth').length).toBeLessThanOrEqual(17)
   })
 
   it('sends once to a token that is in a call twice, and reports both', async () => {

@@ -117,6 +117,11 @@ const cases: Case[] = [
     fields: { 'extra.sound_uri': 'android.resource://com.example.app/raw/ding' },
   },
   {
+    name: 'a sound with its folder',
+    message: { android: { sound: '/raw/ding.mp3' } },
+    fields: { 'extra.sound_uri': 'android.resource://com.example.app/raw/ding' },
+  },
+  {
     name: 'silence',
     message: { android: { sound: 'none' } },
     fields: { notify_type: '6' },

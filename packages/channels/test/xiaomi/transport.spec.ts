@@ -130,6 +130,17 @@ describe('xiaomi transport', () => {
     expect(bodies).toHaveLength(2)
   })
 
+  it('sends the other half when one gets an unknown code', async () => {
+    answer = (targets) =>
+      targets.length > 2 ? noTargets : targets.includes('A') ? { code: 99_999 } : { code: 0 }
+    expect(kinds(await send(['A', 'B', 'C', 'D']))).toEqual([
+      'unavailable',
+      'unavailable',
+      'accepted',
+      'accepted',
+    ])
+  })
+
   it.each([10025, 65037, 65038])('sends without receipts when %i refuses their address', async (code) => {
     answer = (_, fields) => (fields.has('extra.callback') ? { code } : { code: 0 })
     const deps = depsHere()
@@ -138,7 +149,7 @@ describe('xiaomi transport', () => {
       fields: { title: 't', 'extra.callback': 'https://a.example/cb', 'extra.callback.type': '243' },
     }
     expect(kinds(await send(['A', 'B'], { deps, sent }))).toEqual(['accepted', 'accepted'])
-    expect(deps.holds.find('receipts')).toMatchObject({ reason: { code: `xiaomi.${code}` } })
+    expect(deps.holds.find('without receipts')).toMatchObject({ reason: { code: `xiaomi.${code}` } })
     expect(kinds(await send(['A', 'B'], { deps, sent }))).toEqual(['accepted', 'accepted'])
     expect(bodies.map((body) => body.includes('extra.callback'))).toEqual([true, false, false])
   })

@@ -41,8 +41,9 @@ const columns = `app_id AS "appId", channel, environment, region, refused_at AS 
   last_error_at AS "lastErrorAt", last_error AS "lastError", probes`
 
 /**
- * Stops sending with this certificate, with the vendor's reason. Unless `probed` is false it is checked from time to time. With `version`, a certificate that was
- * saved since stays open, because the reason concerned the old credentials. Returns whether it was open.
+ * Stops sending with this certificate, with the vendor's reason. Unless `probed` is false it is checked from time to time. With
+ * `version`, which the refusal of a request concerns, it stays open if it was saved since, or if a request was accepted since
+ * (forgetRefusal). Returns whether it was closed by this call.
  */
 export async function closeCertificate(
   db: Database,
@@ -58,7 +59,7 @@ export async function closeCertificate(
     const { rows } = await runner.query<Row>(
       `UPDATE certificate SET state = 'closed', last_error = $2, last_error_at = now(), refused_at = coalesce(refused_at, now()),
          closed_at = now(), probes = 0, probe_at = coalesce(now() + make_interval(secs => $4), '${NEVER}')
-       WHERE id = $1 AND state <> 'closed' AND ($3::int IS NULL OR version = $3) RETURNING ${columns}`,
+       WHERE id = $1 AND state <> 'closed' AND ($3::int IS NULL OR version = $3 AND refused_at IS NOT NULL) RETURNING ${columns}`,
       [id, text, version ?? null, probed ? probePause(pauses, 0) : null],
     )
     if (!rows[0]) return false
@@ -70,18 +71,23 @@ export async function closeCertificate(
 
 /**
  * Sends with this certificate again. Raises the version, so that transports which remember the refusal are opened again. With
- * `onlyClosed` a suspect one stays as it is. Returns whether it was not open.
+ * `onlyClosed` a suspect one stays as it is. With `version`, one that was saved since stays as it is: other credentials were
+ * accepted. Returns whether it was opened by this call.
  */
 export async function reopenCertificate(
   db: Database,
   id: number,
-  { actor = 'herald', onlyClosed = false }: { actor?: string; onlyClosed?: boolean } = {},
+  {
+    actor = 'herald',
+    onlyClosed = false,
+    version,
+  }: { actor?: string; onlyClosed?: boolean; version?: number } = {},
 ): Promise<boolean> {
   return inTransaction(db, async (runner) => {
     const { rows } = await runner.query<Row & { state: string }>(
       `SELECT state, ${columns} FROM certificate
-       WHERE id = $1 AND (state = 'closed' OR state <> 'open' AND NOT $2::boolean) FOR UPDATE`,
-      [id, onlyClosed],
+       WHERE id = $1 AND (state = 'closed' OR state <> 'open' AND NOT $2::boolean) AND ($3::int IS NULL OR version = $3) FOR UPDATE`,
+      [id, onlyClosed, version ?? null],
     )
     const before = rows[0]
     if (!before) return false

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { sleep } from '@herald/async'
 import { connectSession } from '@herald/postgres'
 import pg from 'pg'
 import { applyWithPrisma } from './migrate-engine.ts'
@@ -14,6 +15,8 @@ const prismaFolder = join(import.meta.dirname, '../../../../prisma')
 
 /** Must differ from the advisory locks of other programs in the same database. */
 const lockKey = 7_164_120_901
+const LOCK_WAIT_MS = 300_000
+const LOCK_PAUSE_MS = 200
 
 /**
  * Migrates a database to the schema of this code. Several processes may call it at once. If one is killed half-way, the next
@@ -109,15 +112,16 @@ async function requireVersion(client: pg.Client): Promise<void> {
     throw new MigrationError(`Herald needs PostgreSQL 14 or newer, and this server is version ${major}.`)
 }
 
+/**
+ * Asks again and again instead of waiting in one statement, which would keep its snapshot: CREATE INDEX CONCURRENTLY of the process
+ * that has the lock waits for all older snapshots, so the two would deadlock.
+ */
 async function lock(client: pg.Client): Promise<void> {
-  await client.query(`SET lock_timeout = '5min'`)
-  try {
-    await client.query('SELECT pg_advisory_lock($1)', [lockKey])
-  } catch (error) {
-    if ((error as pg.DatabaseError).code !== '55P03') throw error
-    throw new MigrationError('Another process has been migrating this database for more than five minutes.')
+  for (const end = performance.now() + LOCK_WAIT_MS; performance.now() < end; await sleep(LOCK_PAUSE_MS)) {
+    const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS locked', [lockKey])
+    if (rows[0].locked) return
   }
-  await client.query('SET lock_timeout = 0')
+  throw new MigrationError('Another process has been migrating this database for more than five minutes.')
 }
 
 async function compare(client: pg.Client, migrations: readonly Migration[]) {

@@ -66,7 +66,9 @@ const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t
 
 // walk: the next applications with waiting tasks, one descent of the index task_turn each. oldest: those of the tasks that are due
 // first, in case that none of the applications in `walk` has a due task. Both are limited, so the cost does not depend on how many
-// tasks wait or how many applications have some.
+// tasks wait or how many applications have some. candidates: not with EXISTS, for which Postgres may read all due tasks and join them.
+// If there are fewer places than applications with due tasks, the next turn begins with the first that got none. Every application that
+// is leased gets a task: without one it would wait for the end of the lease.
 const takeDueSql = `
 WITH RECURSIVE walk AS (
   (SELECT t.app_id, 1 AS nth FROM task t WHERE ${waiting} AND t.app_id > $2 ORDER BY t.app_id LIMIT 1)
@@ -83,9 +85,9 @@ WITH RECURSIVE walk AS (
     SELECT app_id, nth FROM walk UNION ALL SELECT app_id, ${MAX_LOOKED_AT} + 1 FROM oldest
   ) a GROUP BY app_id
 ), candidates AS MATERIALIZED (
-  SELECT c.app_id FROM apps c
-  WHERE EXISTS (SELECT 1 FROM task t WHERE ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now())
-    AND NOT EXISTS (SELECT 1 FROM begin_lease l WHERE l.app_id = c.app_id AND l.lane = $1 AND l.until > now())
+  SELECT c.app_id, c.nth FROM apps c
+  CROSS JOIN LATERAL (SELECT FROM task t WHERE ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now() LIMIT 1) due
+  WHERE NOT EXISTS (SELECT 1 FROM begin_lease l WHERE l.app_id = c.app_id AND l.lane = $1 AND l.until > now())
   ORDER BY c.nth LIMIT $4
 ), leased AS (
   INSERT INTO begin_lease AS l (app_id, lane, until)
@@ -95,15 +97,16 @@ WITH RECURSIVE walk AS (
 )
 SELECT ${Object.keys(taskColumns)
   .map((name) => `t."${name}"`)
-  .join(', ')}, leased.until::text, (SELECT w.app_id FROM walk w WHERE w.nth = ${MAX_LOOKED_AT})
+  .join(', ')}, leased.until::text, (
+    SELECT CASE WHEN count(*) < $4 THEN (SELECT w.app_id FROM walk w WHERE w.nth = ${MAX_LOOKED_AT})
+      ELSE max(c.app_id) FILTER (WHERE c.nth <= ${MAX_LOOKED_AT}) END FROM candidates c)
 FROM leased CROSS JOIN LATERAL (
   SELECT ${Object.entries(taskColumns)
     .map(([name, sql]) => `${sql} AS "${name}"`)
     .join(', ')}
   FROM task t WHERE ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
-  ORDER BY t.begin_at LIMIT (SELECT ceil($4::float8 / count(*))::bigint FROM leased)
-) t
-LIMIT $4`
+  ORDER BY t.begin_at LIMIT (SELECT $4 / NULLIF(count(*), 0) FROM leased)
+) t`
 
 /** Other planners may take the due tasks of these applications again. */
 export async function giveBackDue(db: Database, { lane, appIds, until }: DueTasks['lease']): Promise<void> {

@@ -1,5 +1,4 @@
 import type { VendorChannel } from '@herald/domain'
-import { idList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 import type { BatchKey } from './claim.ts'
@@ -53,7 +52,10 @@ marked AS MATERIALIZED (
 )
 SELECT w.at, w.device FROM wanted w WHERE w.n = ANY ((SELECT positions FROM refused)::int[])`
 
-/** Takes back the count of devices that the vendor did not take after all. */
+/**
+ * Takes back the count of devices that the vendor did not take after all. One call of count_daily per day for all batches: one per
+ * batch would lock the blocks in another order than other processes do.
+ */
 export async function uncountDaily(
   db: Database,
   channel: VendorChannel,
@@ -62,13 +64,17 @@ export async function uncountDaily(
   await run(
     db.pool,
     'uncount-daily',
-    `SELECT count_daily(b.counted_on, $4, k.devices::bigint[], -1, 0)
-     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k (task_id, id, devices)
-     JOIN batch b ON b.task_id = k.task_id AND b.id = k.id WHERE b.counted_on IS NOT NULL`,
+    `SELECT count_daily(day, $5, devices, -1, 0) FROM (
+       SELECT b.counted_on AS day, array_agg(w.device ORDER BY w.device) AS devices
+       FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k (task_id, id, at)
+       JOIN batch b ON b.task_id = k.task_id AND b.id = k.id JOIN unnest($3::bigint[], $4::int[]) AS w (device, at) ON w.at = k.at
+       WHERE b.counted_on IS NOT NULL GROUP BY 1 ORDER BY 1
+     ) counted`,
     [
       batches.map(({ taskId }) => taskId),
       batches.map(({ id }) => id),
-      batches.map(({ devices }) => idList([...devices].sort((a, b) => a - b))),
+      batches.flatMap(({ devices }) => devices),
+      batches.flatMap(({ devices }, at) => devices.map(() => at + 1)),
       channel,
     ],
   )

@@ -26,6 +26,8 @@ const patience = `interval '${PATIENCE_SECONDS} seconds'`
  * Returns the destinations with due batches. The state of a certificate does not matter: the batches of one that is closed or was
  * removed are released too, so that their recipients can move to another channel; those without one become due at infinity and
  * cost nothing here. While a breaker is open its certificate is included for a probe, and after the patience also between probes.
+ * A certificate that was closed while its breaker was being opened has both: workers do not probe it, so its waiting batches would be
+ * released and put back without end.
  */
 export async function readyDestinations(db: Database): Promise<Destination[]> {
   const rows = await run<[number]>(
@@ -40,7 +42,7 @@ export async function readyDestinations(db: Database): Promise<Destination[]> {
      ) due LEFT JOIN breaker r ON r.certificate_id = n.id
      WHERE r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}
      UNION
-     SELECT r.certificate_id FROM breaker r CROSS JOIN LATERAL (
+     SELECT r.certificate_id FROM breaker r JOIN certificate c ON c.id = r.certificate_id AND c.state <> 'closed' CROSS JOIN LATERAL (
        SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
          SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = r.certificate_id AND node IS NULL AND lane = l.lane
            AND not_before = 'infinity' LIMIT 1

@@ -44,6 +44,7 @@ export {
   failLost,
   finishTasks,
   lanesWithUnclaimed,
+  leaseTime,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,

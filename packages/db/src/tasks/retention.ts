@@ -20,8 +20,9 @@ export async function applyRetention(db: Database, days: number, at?: number): P
   try {
     const now = at ?? (await databaseTime(db))
     await ensurePartitions(db, now)
-    const droppedDays = await dropEndedDays(db, lead, now - days * DAY_MS)
-    return { droppedDays, rows: await deleteAged(db, days, now) }
+    // First, because dropping a day fails while a reader has it open.
+    const rows = await deleteAged(db, lead, days, now)
+    return { droppedDays: await dropEndedDays(db, lead, now - days * DAY_MS), rows }
   } finally {
     // If it cannot be released, it ends by itself.
     await lead.release().catch(() => {})
@@ -39,8 +40,10 @@ async function dropEndedDays(db: Database, lead: Lead, before: number): Promise<
       [from, to, before / 1000],
     )
     if (alive.rowCount) continue
-    for (const table of ['counter', 'failure', 'task_memory', 'slice', 'task'] as const)
-      await deleteInChunks(db, lead, table, from, to)
+    for (const table of ['counter', 'failure', 'task_memory', 'slice', 'task']) {
+      const column = table === 'task' ? 'id' : 'task_id'
+      await deleteInChunks(db, lead, table, `${column} >= $1 AND ${column} < $2`, [from, to])
+    }
     // Last, because days are found by their partitions: if a delete fails, the next run continues with this day.
     await dropPartitions(db, day)
     dropped++
@@ -48,40 +51,37 @@ async function dropEndedDays(db: Database, lead: Lead, before: number): Promise<
   return dropped
 }
 
-/** One statement for the millions of rows of a busy day would exceed the time limit. */
+/** Tables that one statement per table could not clear within the time limit of a statement. */
 async function deleteInChunks(
   db: Database,
   lead: Lead,
-  table: 'counter' | 'failure' | 'task_memory' | 'slice' | 'task',
-  from: number,
-  to: number,
-): Promise<void> {
-  const column = table === 'task' ? 'id' : 'task_id'
-  for (let left = true; left; ) {
+  table: string,
+  condition: string,
+  values: unknown[],
+): Promise<number> {
+  for (let deleted = 0; ; ) {
     const { rowCount } = await db.pool.query(
-      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-         SELECT ctid FROM ${table} WHERE ${column} >= $1 AND ${column} < $2 LIMIT ${CHUNK}))`,
-      [from, to],
+      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${CHUNK}))`,
+      values,
     )
     // Not `rowCount < CHUNK`: a row that is changed at the same time is skipped.
-    left = rowCount !== 0
+    if (!rowCount) return deleted
+    deleted += rowCount
     await lead.take(LEAD_SECONDS)
   }
 }
 
-async function deleteAged(db: Database, days: number, now: number): Promise<number> {
-  const aged: [text: string, days: number][] = [
-    ['DELETE FROM retired_token WHERE retired_at < $1', 30],
-    ['DELETE FROM token_window WHERE minute < $1', 1],
-    ['DELETE FROM certificate_hold WHERE until < $1', 1],
-    ['DELETE FROM login_failure WHERE window_start < $1', 1],
-    ['DELETE FROM daily_count WHERE day < $1', 2],
-    ['DELETE FROM audit WHERE at < $1', Math.max(days, 365)],
+async function deleteAged(db: Database, lead: Lead, days: number, now: number): Promise<number> {
+  const aged: [table: string, column: string, days: number][] = [
+    ['retired_token', 'retired_at', 30],
+    ['token_window', 'minute', 1],
+    ['certificate_hold', 'until', 1],
+    ['login_failure', 'window_start', 1],
+    ['daily_count', 'day', 2],
+    ['audit', 'at', Math.max(days, 365)],
   ]
   let rows = 0
-  for (const [text, kept] of aged) {
-    const { rowCount } = await db.pool.query(text, [new Date(now - kept * DAY_MS)])
-    rows += rowCount ?? 0
-  }
+  for (const [table, column, kept] of aged)
+    rows += await deleteInChunks(db, lead, table, `${column} < $1`, [new Date(now - kept * DAY_MS)])
   return rows
 }

@@ -35,6 +35,9 @@ export function settleUntilKnown<S extends Mark>(
       if (attempt > 0) add(await committed(db, group.filter(isOpen)))
       const left = group.filter(isOpen)
       if (left.length > 0) add(await settle(left))
+      // The attempt before may still have been running: it then made this one wait, and find the next version.
+      const still = group.filter(isOpen)
+      if (attempt > 0 && still.length > 0) add(await committed(db, still))
     }
     try {
       await retryWithBackoff(settleOpen, {

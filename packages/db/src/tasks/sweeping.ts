@@ -54,23 +54,30 @@ export async function lanesWithUnclaimed(
  */
 const MAX_LOST = 10
 
+/** The clock of Postgres, for `reclaimExpiredLeases` and `failLost`. */
+export async function leaseTime(db: Database): Promise<string> {
+  const [row] = await run<[string]>(db.pool, 'lease-time', 'SELECT now()::text', [])
+  return row![0]
+}
+
 /**
- * Puts batches whose lease has expired back. Their version rises, so that the old worker can no longer write. Those that reach
- * MAX_LOST are left to `failLost`.
+ * Puts batches whose lease had expired at `time` back. Their version rises, so that the old worker can no longer write. Those that
+ * reach MAX_LOST are left to `failLost`. By the time of an earlier answer, not by that of the statement: one that Postgres runs late,
+ * after an outage in which all leases expired, would take the batches of all workers.
  */
-export async function reclaimExpiredLeases(db: Database): Promise<number> {
+export async function reclaimExpiredLeases(db: Database, time: string): Promise<number> {
   const rows = await run(
     db.pool,
     'reclaim-leases',
     `WITH expired AS MATERIALIZED (
        SELECT b.task_id, b.id FROM batch b
-       WHERE b.state = 'sending' AND b.lease_until < now() AND b.lost < ${MAX_LOST - 1}
+       WHERE b.state = 'sending' AND b.lease_until < $1::timestamptz AND b.lost < ${MAX_LOST - 1}
        ORDER BY b.lease_until LIMIT 1000 FOR UPDATE SKIP LOCKED
      )
      UPDATE batch b SET version = b.version + 1, lost = b.lost + 1, lease_until = NULL, worker = NULL,
        not_before = now(), state = ${waitingStateSql('t')}
      FROM expired e JOIN task t ON t.id = e.task_id WHERE b.task_id = e.task_id AND b.id = e.id RETURNING b.id`,
-    [],
+    [time],
   )
   return rows.length
 }
@@ -112,16 +119,16 @@ export type EndedBatches = {
 
 /** Settles a few hundred batches that are not being sent and have expired, or whose task is being cancelled. */
 export function settleEnded(db: Database): Promise<EndedBatches[]> {
-  return end(db, 'settle-ended', settleEndedSql)
+  return end(db, 'settle-ended', settleEndedSql, [])
 }
 
-/** Settles batches whose lease expired without a settle for the last permitted time; their recipients have failed. */
-export function failLost(db: Database): Promise<EndedBatches[]> {
-  return end(db, 'fail-lost', failLostSql)
+/** Settles batches whose lease had expired at `time` without a settle for the last permitted time; their recipients have failed. */
+export function failLost(db: Database, time: string): Promise<EndedBatches[]> {
+  return end(db, 'fail-lost', failLostSql, [time])
 }
 
-async function end(db: Database, name: string, sql: string): Promise<EndedBatches[]> {
-  const rows = await run<[Channel, EndedBatches['fate'], number, number]>(db.pool, name, sql, [])
+async function end(db: Database, name: string, sql: string, values: string[]): Promise<EndedBatches[]> {
+  const rows = await run<[Channel, EndedBatches['fate'], number, number]>(db.pool, name, sql, values)
   return rows.map(([channel, fate, batches, recipients]) => ({ channel, fate, batches, recipients }))
 }
 
@@ -155,7 +162,7 @@ waiting AS MATERIALIZED (
 const failLostSql = endSql(`
 due AS MATERIALIZED (
   SELECT b.task_id, b.id, b.status, 'failed' AS fate, ${reasonLiteral(ownReasons.attempts_lost)} AS reason FROM batch b
-  WHERE b.state = 'sending' AND b.lease_until < now() AND b.lost >= ${MAX_LOST - 1}
+  WHERE b.state = 'sending' AND b.lease_until < $1::timestamptz AND b.lost >= ${MAX_LOST - 1}
   ORDER BY b.lease_until LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
 )`)
 

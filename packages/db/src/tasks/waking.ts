@@ -57,21 +57,26 @@ export async function pacedTasksToWake(db: Database): Promise<number[]> {
 }
 
 /**
- * Wakes batches of a task with a speed limit, among the CHUNK that follow batch `after`; their index is not by certificate. Returns
- * the last batch looked at; undefined at the end.
+ * Wakes batches of a task with a speed limit, among the CHUNK that follow batch `after`; their index is not by certificate. Of a
+ * certificate whose breaker allows a probe it wakes one: the feeder takes probes only from batches without a speed limit, and there may
+ * be no other. Returns the last batch looked at; undefined at the end.
  */
 export async function wakePaced(db: Database, taskId: number, after: number): Promise<number | undefined> {
   const [row] = await run<[seen: number, last: number | null]>(
     db.pool,
     'wake-paced',
     `WITH page AS MATERIALIZED (
-       SELECT id, certificate_id FROM batch
-       WHERE task_id = $1 AND state = 'paced' AND not_before = 'infinity' AND id > $2 ORDER BY id LIMIT ${CHUNK}
+       SELECT id, certificate_id, row_number() OVER (PARTITION BY certificate_id ORDER BY id) = 1 AS is_first FROM (
+         SELECT id, certificate_id FROM batch
+         WHERE task_id = $1 AND state = 'paced' AND not_before = 'infinity' AND id > $2 ORDER BY id LIMIT ${CHUNK}
+       ) b
      ), woken AS (
        UPDATE batch b SET not_before = now()
        FROM page p LEFT JOIN certificate c ON c.id = p.certificate_id LEFT JOIN breaker r ON r.certificate_id = p.certificate_id
        WHERE b.task_id = $1 AND b.id = p.id AND b.state = 'paced' AND b.not_before = 'infinity'
-         AND c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL
+         AND c.state IS DISTINCT FROM 'closed' AND (r.certificate_id IS NULL OR p.is_first AND r.retry_at <= now() AND NOT EXISTS (
+           SELECT 1 FROM batch d WHERE d.task_id = $1 AND d.state = 'paced' AND d.not_before <= now()
+             AND d.certificate_id = p.certificate_id))
      )
      SELECT count(*)::int, max(id) FROM page`,
     [taskId, after],

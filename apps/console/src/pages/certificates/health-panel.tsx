@@ -1,5 +1,5 @@
 import type { CertificateHold, CertificateView } from '@herald/client'
-import { conditionOf, partOf } from '@herald/domain'
+import { conditionOf, isLeftOut, partOf } from '@herald/domain'
 import { Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -58,7 +58,8 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
 function HoldEntry({ hold }: { hold: CertificateHold }) {
   const { t } = useTranslation()
   const { format } = useLabels()
-  const { kind, active, since, until, reason } = hold
+  const { active, since, until, reason } = hold
+  const kind = isLeftOut(hold) ? 'leftOut' : hold.kind
   const state = active ? kind : 'ended'
   const times = { since: format.time(since), until: format.time(until) }
   return (
