@@ -12,6 +12,7 @@ import { createFlood, FLOOD_CONNECTIONS } from './flood.ts'
 import { readHeraldRecords } from './herald-records.ts'
 import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
+import { withPriority } from './priority.ts'
 import { randomFrom } from './random.ts'
 import { measureResources, type Resources, untilReleased } from './resources.ts'
 import { startSampling } from './sampling.ts'
@@ -159,17 +160,19 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const own: Accepted[] = []
     const fairnessRun =
       options.fairness > 0
-        ? await runFairness({
-            caller,
-            flood,
-            flooded,
-            db,
-            population,
-            random: randomFrom(seed + 4),
-            seconds: options.fairness,
-            accepted: own,
-            log: (sentence) => log(`${sinceStart().toFixed(1)} s  ${sentence}`),
-          })
+        ? await withPriority([process.pid, vendors.pid], () =>
+            runFairness({
+              caller,
+              flood,
+              flooded,
+              db,
+              population,
+              random: randomFrom(seed + 4),
+              seconds: options.fairness,
+              accepted: own,
+              log: (sentence) => log(`${sinceStart().toFixed(1)} s  ${sentence}`),
+            }),
+          )
         : undefined
     await untilAllEnded(db, END_SECONDS, log).catch((error: Error) => onBroken(error.message))
     const accepted = [...load.accepted, ...flooded, ...own]

@@ -71,7 +71,7 @@ async function observe(options: Observing, name: string, seconds: number): Promi
     const { task_id } = await caller.call('/push/notify', bodyOf(request))
     const task = Number(task_id)
     accepted.push({ task, request })
-    return { task, calledAt }
+    return { task, calledAt, acceptedAt: Date.now() }
   }
   const toAll = (n: number): NotifyRequest => ({
     requestId: `${name} broadcast ${n}`,

@@ -2,8 +2,8 @@ import type { VendorChannel } from '@herald/domain'
 import { percentile } from '../metric.ts'
 import type { VendorLedger } from './vendors.ts'
 
-/** A task and when its first call was sent, Unix ms. */
-export type TimedTask = { task: number; calledAt: number }
+/** A task, when its first call was sent and when a call was answered with 200, Unix ms. */
+export type TimedTask = { task: number; calledAt: number; acceptedAt: number }
 export type Observed = { singles: TimedTask[]; broadcasts: TimedTask[] }
 
 /** What was sent without and during a flood. */
@@ -24,6 +24,8 @@ export type Fairness = Pick<FairnessRun, 'floodSent' | 'floodAccepted' | 'floodD
   /** Milliseconds from the call to the vendor's acceptance, 95th percentile. */
   p95: number
   quietP95: number
+  /** Of these, from the call to the response. */
+  acceptP95: number
   /** Speed of the broadcasts during the flood, relative to an equal share: half of their speed without a flood. */
   broadcastShare: number
   /** Whether the limits apply: the machine was quiet. */
@@ -57,6 +59,10 @@ export function fairnessOf(
     singles: flooded.singles.length,
     p95: p95(flooded.singles),
     quietP95: p95(quiet.singles),
+    acceptP95: percentile(
+      flooded.singles.map(({ calledAt, acceptedAt }) => acceptedAt - calledAt),
+      0.95,
+    ),
     broadcastShare: (2 * duration(quiet.broadcasts)) / duration(flooded.broadcasts),
     isJudged: rest.othersCpu !== undefined && rest.othersCpu <= MAX_OTHERS_CPU,
   }

@@ -95,12 +95,21 @@ function describeCertificates({ certificates: { closed, breakers, areOpen } }: D
 }
 
 function describeFairness(fairness: Fairness): string {
-  const { singles, p95, quietP95, broadcastShare, floodSent, floodAccepted, floodDelivered, othersCpu } =
-    fairness
+  const {
+    singles,
+    p95,
+    quietP95,
+    acceptP95,
+    broadcastShare,
+    floodSent,
+    floodAccepted,
+    floodDelivered,
+    othersCpu,
+  } = fairness
   const others = othersCpu === undefined ? 'unknown' : `${Math.round(othersCpu * 100)} %`
   return [
     `flood: ${figure(Math.round(floodSent))} pushes per second sent, ${figure(Math.round(floodAccepted))} accepted, ${figure(Math.round(floodDelivered))} delivered`,
-    `${singles} single pushes of another application: p95 ${Math.round(p95)} ms from the call to the vendor (${Math.round(quietP95)} ms without the flood)`,
+    `${singles} single pushes of another application: p95 ${Math.round(p95)} ms from the call to the vendor (${Math.round(quietP95)} ms without the flood), ${Math.round(acceptP95)} ms to the response`,
     `its broadcasts: ${broadcastShare.toFixed(2)} of an equal share`,
     `CPU time of other programs: ${others}${fairness.isJudged ? '' : ', so the limits do not apply'}`,
   ].join('; ')

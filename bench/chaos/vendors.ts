@@ -17,6 +17,7 @@ export type VendorLedger = {
 }
 
 export type Vendors = {
+  pid: number
   /** Settings that direct Herald's programs to the vendors. */
   env: Record<string, string>
   setFaults(channel: VendorChannel, faults: Faults): Promise<void>
@@ -44,6 +45,7 @@ export async function startVendors(dir: string, onEnd: (sentence: string) => voi
   }
   return {
     env,
+    pid: child.pid!,
     setFaults: async (channel, faults) => void (await call(channel, 'faults', faults)),
     kill: async (channel, tokens) =>
       void (await call(channel, 'dead', { tokens, since: Date.now() - 3_600_000 })),

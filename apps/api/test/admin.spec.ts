@@ -264,7 +264,7 @@ describe('the audit', () => {
       {
         actor: 'admin',
         action: 'certificate.read',
-        detail: { channel: 'huawei', environment: expect.anything(), address: '127.0.0.1' },
+        detail: { channel: 'huawei', environment: expect.anything(), region: 'cn', address: '127.0.0.1' },
       },
     ])
   })

@@ -106,7 +106,7 @@ describe('doctor', () => {
     expect(said('keys')).toEqual(['fail HERALD_MASTER_KEY does not decrypt 2 of 2 stored secrets'])
     const failed = said('vendors').filter((line) => line.startsWith('fail'))
     expect(failed).toEqual([expect.stringMatching(/^fail xiaomi 127\.0\.0\.1:\d+: .*ECONNREFUSED/)])
-    expect(said('vendors')).toHaveLength(14)
+    expect(said('vendors')).toHaveLength(16)
   })
 })
 

@@ -8,10 +8,11 @@ const accepted = (firstAt: number, lastAt = firstAt) => ({ accepted: 1, tokens: 
 
 /** Twenty single pushes each, and one broadcast by two vendors; `slow` of the pushes during the flood take `ms`. */
 function run({ slow = 0, ms = 100, broadcastMs = 2000 } = {}) {
-  const singles = (from: number) => Array.from({ length: 20 }, (_, n) => ({ task: from + n, calledAt: 1000 }))
+  const singles = (from: number) =>
+    Array.from({ length: 20 }, (_, n) => ({ task: from + n, calledAt: 1000, acceptedAt: 1030 }))
   const fairnessRun: FairnessRun = {
-    quiet: { singles: singles(100), broadcasts: [{ task: 1, calledAt: 1000 }] },
-    flooded: { singles: singles(200), broadcasts: [{ task: 2, calledAt: 1000 }] },
+    quiet: { singles: singles(100), broadcasts: [{ task: 1, calledAt: 1000, acceptedAt: 1030 }] },
+    flooded: { singles: singles(200), broadcasts: [{ task: 2, calledAt: 1000, acceptedAt: 1030 }] },
     floodSent: 1800,
     floodAccepted: 900,
     floodDelivered: 400,
@@ -47,6 +48,7 @@ describe('fairness during a flood', () => {
       singles: 20,
       p95: 100,
       quietP95: 50,
+      acceptP95: 30,
       // Twice as slow: exactly an equal share.
       broadcastShare: 1,
       isJudged: true,

@@ -1,6 +1,7 @@
 import {
   closeBreaker,
   closeCertificate,
+  countAnswers,
   endCheck,
   forgetRefusal,
   openBreaker,
@@ -161,7 +162,7 @@ export async function noteAnswers(
     deps.log.info({ certificateId: id, openFor }, 'the vendor answers again')
     return
   }
-  const mustOpen = deps.silence.silent(id, address)
+  const mustOpen = deps.silence.silent(id, address, await retrying(() => countAnswers(db, id)))
   if (!isProbe && !mustOpen) return
   const { reason } = evidence.outcome
   const asked = Math.min(evidence.outcome.retryAfter ?? 0, MAX_ASKED_SECONDS)

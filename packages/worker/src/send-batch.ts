@@ -1,6 +1,7 @@
 import { eachConcurrently } from '@herald/async'
 import type { Transport } from '@herald/channels'
-import { type Outcome, ownReasons, type Reason } from '@herald/domain'
+import { type Outcome, ownReasons, type RecipientResult } from '@herald/domain'
+import { SharedStateUnavailable } from '@herald/program'
 import { type Attempt, setRemaining } from './attempt.ts'
 import { limitCall } from './call-limit.ts'
 
@@ -67,7 +68,7 @@ async function sendCall(
     results.set(index, outcome)
     onProgress?.()
   }
-  let reason: Reason = ownReasons.no_result
+  let result: RecipientResult = { kind: 'unavailable', reason: ownReasons.no_result }
   try {
     signal.throwIfAborted()
     await Promise.race([
@@ -79,11 +80,12 @@ async function sendCall(
       rejectOnAbort(signal),
     ])
   } catch (error) {
-    reason = signal.aborted
-      ? ownReasons.vendor_timeout('no answer within the time limit')
-      : ownReasons.call_failed(messageOf(error))
+    if (signal.aborted)
+      result = { kind: 'unavailable', reason: ownReasons.vendor_timeout('no answer within the time limit') }
+    else if (error instanceof SharedStateUnavailable) result = { kind: 'deferred', wait: 1 }
+    else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
-  for (const { index } of call) if (!results.has(index)) results.set(index, { kind: 'unavailable', reason })
+  for (const { index } of call) if (!results.has(index)) results.set(index, result)
 }
 
 /** A transport that ignores its signal must not block the worker. */

@@ -48,25 +48,31 @@ export function evidenceOf(attempts: readonly Attempt[]): Evidence | undefined {
 /** Counts jobs in a row without an answer, in this process, by certificate and by address of the vendor. */
 export type SilenceCounter = {
   answered(certificateId: number, address: string): void
-  /** Returns whether the breaker of the certificate is to be opened. */
-  silent(certificateId: number, address: string): boolean
+  /**
+   * Returns whether the breaker of the certificate is to be opened. `answers` is the number of answers that all processes got with
+   * the certificate: if it rises, the vendor answers others, and this process has lost its network. Its failures must not stop them.
+   */
+  silent(certificateId: number, address: string, answers: number): boolean
 }
 
 export function createSilenceCounter(): SilenceCounter {
-  const certificates = new Map<number, number>()
+  const certificates = new Map<number, { jobs: number; answers: number }>()
   const addresses = new Map<string, number>()
   return {
     answered(certificateId, address) {
       certificates.delete(certificateId)
       addresses.delete(address)
     },
-    silent(certificateId, address) {
-      const ofCertificate = (certificates.get(certificateId) ?? 0) + 1
+    silent(certificateId, address, answers) {
+      const before = certificates.get(certificateId)
+      const othersAnswered = before !== undefined && answers > before.answers
+      if (othersAnswered) addresses.delete(address)
+      const jobs = othersAnswered ? 1 : (before?.jobs ?? 0) + 1
       const ofAddress = addresses.get(address) ?? 0
       if (certificates.size >= MAX_CERTIFICATES) certificates.clear()
-      certificates.set(certificateId, ofCertificate)
+      certificates.set(certificateId, { jobs, answers })
       addresses.set(address, ofAddress + 1)
-      return ofCertificate >= MAX_SILENT || ofAddress >= MAX_SILENT_OF_ADDRESS
+      return jobs >= MAX_SILENT || ofAddress >= MAX_SILENT_OF_ADDRESS
     },
   }
 }

@@ -305,6 +305,23 @@ describe('a vendor that does not answer', () => {
     expect(await a.release()).toEqual([])
   })
 
+  it('opens no breaker while it answers another worker: the silent one has lost its network', async () => {
+    const vendor: Vendor = {}
+    const a = await tenant(vendor)
+    const cutOff = a.worker()
+    const healthy = a.worker()
+    for (let round = 0; round < 4; round++) {
+      vendor.outcome = silent
+      await cutOff.run(await a.batch())
+      vendor.outcome = { kind: 'accepted' }
+      await healthy.run(await a.batch())
+    }
+    expect(await a.breaker()).toBeUndefined()
+    vendor.outcome = silent
+    for (let job = 0; job < 3; job++) await healthy.run(await a.batch())
+    expect(await a.breaker()).toBeDefined()
+  })
+
   it('does not open the breaker when it throttles, or answers with an unknown code', async () => {
     const vendor: Vendor = {}
     const a = await tenant(vendor)

@@ -1,4 +1,5 @@
 import type { Transport } from '@herald/channels'
+import { SharedStateUnavailable } from '@herald/program'
 import { describe, expect, it } from '@jest/globals'
 import type { Attempt } from '../src/attempt.ts'
 import { sendBatch } from '../src/send-batch.ts'
@@ -38,6 +39,19 @@ describe('sendBatch', () => {
       'deferred',
       'deferred',
     ])
+  })
+
+  it('defers the recipients of a call that could not read what the processes share', async () => {
+    const attempt = attemptOf(1)
+    const failing = { ...hanging, send: () => Promise.reject(new SharedStateUnavailable('Postgres is away')) }
+    await sendBatch(
+      attempt,
+      {},
+      failing,
+      { tokensPerCall: 1, parallelCalls: 1, timeoutMs: 60_000 },
+      () => never,
+    )
+    expect([...attempt.results.values()]).toEqual([{ kind: 'deferred', wait: 1 }])
   })
 
   it('makes no further call once the lease is lost', async () => {

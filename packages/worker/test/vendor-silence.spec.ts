@@ -46,15 +46,28 @@ describe('what the calls of a job tell about the vendor', () => {
 describe('counting jobs without an answer', () => {
   it('opens at the third in a row of a certificate', () => {
     const counter = createSilenceCounter()
-    expect([1, 2, 3, 4].map(() => counter.silent(1, 'a'))).toEqual([false, false, true, true])
+    expect([1, 2, 3, 4].map(() => counter.silent(1, 'a', 0))).toEqual([false, false, true, true])
+  })
+
+  it('starts again when other processes got answers: then this one has lost its network', () => {
+    const counter = createSilenceCounter()
+    const answers = [5, 5, 6, 6, 7, 7, 7]
+    expect(answers.map((count) => counter.silent(1, 'a', count))).toEqual([...Array(6).fill(false), true])
+  })
+
+  it('starts again at the address too when other processes got answers', () => {
+    const counter = createSilenceCounter()
+    for (const id of [1, 2, 3, 4, 5]) counter.silent(id, 'a', 0)
+    expect(counter.silent(1, 'a', 1)).toBe(false)
+    expect(counter.silent(6, 'a', 0)).toBe(false)
   })
 
   it('opens at the first of a certificate when the last five of its address had no answer', () => {
     const counter = createSilenceCounter()
-    expect([1, 2, 3, 4, 5].map((id) => counter.silent(id, 'a'))).toEqual(Array(5).fill(false))
-    expect(counter.silent(6, 'another')).toBe(false)
-    expect(counter.silent(7, 'a')).toBe(true)
+    expect([1, 2, 3, 4, 5].map((id) => counter.silent(id, 'a', 0))).toEqual(Array(5).fill(false))
+    expect(counter.silent(6, 'another', 0)).toBe(false)
+    expect(counter.silent(7, 'a', 0)).toBe(true)
     counter.answered(8, 'a')
-    expect(counter.silent(9, 'a')).toBe(false)
+    expect(counter.silent(9, 'a', 0)).toBe(false)
   })
 })

@@ -22,6 +22,17 @@ export async function breakersOf(db: Database, application: string): Promise<Map
   )
 }
 
+/** Returns how many answers about tokens all processes got with a certificate since yesterday. */
+export async function countAnswers(db: Database, certificateId: number): Promise<number> {
+  const [row] = await run<[number]>(
+    db.pool,
+    'count-answers',
+    'SELECT coalesce(sum(answered), 0)::float8 FROM token_window WHERE certificate_id = $1',
+    [certificateId],
+  )
+  return row![0]
+}
+
 export type Silence = {
   certificateId: number
   code: string

@@ -2,6 +2,7 @@ export {
   type Breaker,
   breakersOf,
   closeBreaker,
+  countAnswers,
   openBreaker,
   type Probe,
   postponeBreaker,
