@@ -86,8 +86,9 @@ describe('a slow client', () => {
     const wired = await wireApi(api.context, { overrides: { sessions: api.deps.sessions } })
     const server = createServer({ connectionsCheckingInterval: 20 }, wired.app)
     tuneServer(server)
-    expect(server.requestTimeout).toBe(60_000)
+    expect([server.requestTimeout, server.headersTimeout]).toEqual([60_000, 30_000])
     server.requestTimeout = 300
+    server.headersTimeout = 300
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo

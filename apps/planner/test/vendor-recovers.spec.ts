@@ -108,6 +108,20 @@ describe('a vendor that refuses valid credentials for a while', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
+  /** All vendors at once: each has its own simulator, certificate and devices, and most of the time is waiting. */
+  function eachVendor(
+    name: string,
+    channels: readonly VendorChannel[],
+    test: (channel: VendorChannel) => Promise<void>,
+  ): void {
+    it(name, async () => {
+      const results = await Promise.allSettled(channels.map(test))
+      const failures = results.flatMap((result, i) =>
+        result.status === 'rejected' ? [`${channels[i]}: ${(result.reason as Error).message}`] : [],
+      )
+      expect(failures).toEqual([])
+    }, 180_000)
+  }
   const addDevices = (channel: VendorChannel, alias: string, from: number, count: number) =>
     harness.addDevices(
       app,
@@ -155,8 +169,9 @@ describe('a vendor that refuses valid credentials for a while', () => {
     expect(await harness.imbalances()).toEqual([])
   }
 
-  it.each(vendorChannels)(
-    'delivers everything without anybody’s help when %s accepts them again',
+  eachVendor(
+    'delivers everything without anybody’s help when the vendor accepts them again',
+    vendorChannels,
     async (channel) => {
       const { simulator } = vendors[channel]
       await expectDelivered(channel, [await notify(channel)], DEVICES)
@@ -179,11 +194,11 @@ describe('a vendor that refuses valid credentials for a while', () => {
         'certificate.reopened by herald',
       ])
     },
-    180_000,
   )
 
-  it.each(['apns', 'fcm'] as const)(
-    'one request in a thousand: %s is not closed and every device is reached',
+  eachVendor(
+    'one request in a thousand: the channel is not closed and every device is reached',
+    ['apns', 'fcm'],
     async (channel) => {
       const { simulator } = vendors[channel]
       const alias = `${channel} many`
@@ -195,11 +210,11 @@ describe('a vendor that refuses valid credentials for a while', () => {
       expect(simulator.requests() - requests).toBeGreaterThan(2000)
       expect(await historyOf(channel)).toEqual(before)
     },
-    180_000,
   )
 
-  it.each(vendorChannels)(
-    'one request in seven: %s is not closed and every push arrives',
+  eachVendor(
+    'one request in seven: the channel is not closed and every push arrives',
+    vendorChannels,
     async (channel) => {
       const { simulator } = vendors[channel]
       const alias = `${channel} single`
@@ -213,11 +228,11 @@ describe('a vendor that refuses valid credentials for a while', () => {
       expect(simulator.requests() - requests).toBeGreaterThan(PUSHES)
       expect(await historyOf(channel)).toEqual(before)
     },
-    180_000,
   )
 
-  it.each(vendorChannels)(
-    'a page of a gateway closes nothing: %s is used again by itself',
+  eachVendor(
+    'a page of a gateway closes nothing: the channel is used again by itself',
+    vendorChannels,
     async (channel) => {
       const { simulator } = vendors[channel]
       const before = await historyOf(channel)
@@ -231,6 +246,5 @@ describe('a vendor that refuses valid credentials for a while', () => {
       await expectDelivered(channel, tasks, DEVICES)
       expect(await historyOf(channel)).toEqual(before)
     },
-    180_000,
   )
 })

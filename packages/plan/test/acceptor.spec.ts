@@ -168,25 +168,24 @@ describe('an acceptor', () => {
 
   it('commits the request of an application with the next group, however many of another wait', async () => {
     const groups: string[][] = []
-    const commits: PromiseWithResolvers<void>[] = []
+    const commits = Array.from({ length: 1000 }, () => Promise.withResolvers<void>())
     const query = async (statement: { name: string; text: string; values?: unknown[] }) => {
       if (statement.name === 'accept') {
         groups.push(JSON.parse(String(statement.values?.[0])).map(({ app_id }: { app_id: string }) => app_id))
-        await (commits[groups.length - 1] ??= Promise.withResolvers()).promise
+        await commits[groups.length - 1]!.promise
       }
       return db.pool.query(statement)
     }
-    const mayCommit = (group: number) => (commits[group] ??= Promise.withResolvers()).resolve()
     const acceptor = open({ ...db, pool: { query } } as unknown as Database)
     const other = await addApplication('patient')
     const flood = Array.from({ length: 1000 }, () => acceptor.accept(task()))
     // As many groups as may be in progress.
     await until(() => groups.length === 3)
     const request = acceptor.accept(task({ appId: other }))
-    mayCommit(0)
+    commits[0]!.resolve()
     await until(() => groups.length === 4)
     expect(groups[3]).toContain(other)
-    for (let group = 1; group < 1000; group++) mayCommit(group)
+    for (const commit of commits) commit.resolve()
     await Promise.all([request, ...flood])
     expect(groups.length).toBeGreaterThan(10)
     await acceptor.close()

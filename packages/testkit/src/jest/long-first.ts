@@ -5,8 +5,9 @@ type Test = { path: string }
 /** Specs that take minutes although they are small, because they wait for leases, servers and browsers. */
 const long = [
   'bench/chaos/test/drill',
+  'apps/planner/test/vendor-recovers',
   'packages/queue/test/outages',
-  'apps/console/test/walk',
+  'apps/console/test/browser',
   'apps/standalone/test/standalone',
   'apps/api/test/hostile-flood',
   'apps/planner/test/adversity',
