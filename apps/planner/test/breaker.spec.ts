@@ -15,7 +15,7 @@ describe('a vendor that stops answering for a while', () => {
 
   it('is probed, and everything is sent when it answers again, also what waits without a time', async () => {
     const app = await harness.addApplication('outage')
-    // Each task is tried anew: the first opens the breaker, the others wait behind it.
+    // Each task has its own batch: the first opens the breaker, the others wait behind it.
     await harness.addDevices(app, [
       { tokens: { meizu: `a:${'unavailable,'.repeat(5)}accepted` }, alias: 'first' },
       { tokens: { meizu: 'b:accepted' }, alias: 'second' },

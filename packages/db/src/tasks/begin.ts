@@ -9,6 +9,7 @@ import {
 } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
+import { applicationsInTurnSql } from './application-turns.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns, taskFields } from './planned-task.ts'
 
 /** A broadcast is planned in this many slices, so at most this many planners work on it at once. */
@@ -70,13 +71,7 @@ const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t
 // If there are fewer places than applications with due tasks, the next turn begins with the first that got none. Every application that
 // is leased gets a task: without one it would wait for the end of the lease.
 const takeDueSql = `
-WITH RECURSIVE walk AS (
-  (SELECT t.app_id, 1 AS nth FROM task t WHERE ${waiting} AND t.app_id > $2 ORDER BY t.app_id LIMIT 1)
-  UNION ALL
-  SELECT n.app_id, w.nth + 1 FROM walk w CROSS JOIN LATERAL (
-    SELECT t.app_id FROM task t WHERE ${waiting} AND t.app_id > w.app_id ORDER BY t.app_id LIMIT 1
-  ) n WHERE w.nth < ${MAX_LOOKED_AT}
-), oldest AS (
+WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest AS (
   SELECT t.app_id FROM task t
   WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
   ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}

@@ -11,6 +11,7 @@ import { addCountersSql, after } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { isTransient } from '../store/errors.ts'
 import { fields, run } from '../store/statement.ts'
+import { applicationsInTurnSql } from './application-turns.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns } from './planned-task.ts'
 
 const MAX_WIDTH = 4_194_304
@@ -77,13 +78,7 @@ const inPlanning = `t.state = 'planning' AND t.lane = $1 AND NOT t.cancelling AN
 // descent of the index task_turn, however many broadcasts it has. chosen: one of its oldest broadcasts at random, so that none waits
 // for the end of another, and its first free slice. The lease is not flushed to disk: the page's commit alone must survive a crash.
 const leaseSliceSql = `
-WITH RECURSIVE apps AS (
-  (SELECT t.app_id, 1 AS nth FROM task t WHERE ${inPlanning} AND t.app_id > $2 ORDER BY t.app_id LIMIT 1)
-  UNION ALL
-  SELECT n.app_id, a.nth + 1 FROM apps a CROSS JOIN LATERAL (
-    SELECT t.app_id FROM task t WHERE ${inPlanning} AND t.app_id > a.app_id ORDER BY t.app_id LIMIT 1
-  ) n WHERE a.nth < ${MAX_LOOKED_AT}
-), chosen AS MATERIALIZED (
+WITH RECURSIVE ${applicationsInTurnSql('apps', inPlanning, MAX_LOOKED_AT)}, chosen AS MATERIALIZED (
   SELECT s.task_id, s.no FROM apps a
   CROSS JOIN LATERAL (
     SELECT o.id FROM (
