@@ -17,5 +17,5 @@ export default {
   },
   testMatch: ['<rootDir>/{packages,apps,scripts,bench}/**/*.spec.ts'],
   modulePathIgnorePatterns: ['<rootDir>/.herald', '<rootDir>/apps/console/dist'],
-  testTimeout: 60_000,
+  testTimeout: 240_000,
 }

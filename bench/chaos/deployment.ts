@@ -93,10 +93,19 @@ export async function startDeployment(
     seed: seed + 2,
   })
   closing.push(devices.stop)
-  await until(async () => (await devices.online()) >= native.length * 0.95, {
+  const gateways = () =>
+    processes.list.flatMap(({ name, role }) =>
+      role === 'gateway' ? (processes.byName.get(name)?.output() ?? '') : [],
+    )
+  await until(async () => (await devices.online()) === native.length, {
     what: 'the devices to connect',
     seconds: 120,
     everyMs: 200,
+  }).catch((error) => {
+    throw new Error(`${error.message} The gateways wrote: ${gateways().join('').slice(-2000)}`, {
+      cause: error,
+    })
   })
+  await devices.startUnrest()
   return { db, postgres, queue, vendors, processes, links, tenant, flooder, devices }
 }

@@ -3,6 +3,7 @@ import { randomFrom } from './random.ts'
 
 export type DevicesRequest =
   | { ask: 'start'; url: string; devices: { id: number; pushToken: string }[]; seed: number }
+  | { ask: 'start-unrest' }
   | { ask: 'connect-all' }
   | { ask: 'online' }
   | { ask: 'shown' }
@@ -20,7 +21,8 @@ process.on('message', (request: DevicesRequest) => {
   if (request.ask === 'start') {
     const { url, devices, seed } = request
     simulated = startDevices({ url, devices, random: randomFrom(seed), unrest: UNREST, deaths: 0 })
-  } else if (request.ask === 'connect-all') simulated?.connectAll()
+  } else if (request.ask === 'start-unrest') simulated?.startUnrest()
+  else if (request.ask === 'connect-all') simulated?.connectAll()
   const response: DevicesResponse = {
     online: simulated?.online() ?? 0,
     shown: request.ask === 'shown' ? (simulated?.devices ?? []).map(({ id, shown }) => [id, [...shown]]) : [],

@@ -3,6 +3,8 @@ import type { DevicesRequest, DevicesResponse } from './native-devices-process.t
 
 export type NativeDevices = {
   online(): Promise<number>
+  /** From now on the devices change their state at random. */
+  startUnrest(): Promise<void>
   /** Connects all devices and keeps them connected. */
   connectAll(): Promise<void>
   /** How often each device showed each task, by device and task. */
@@ -19,6 +21,7 @@ export async function startNativeDevices(
   await ask({ ask: 'start', ...start })
   return {
     online: async () => (await ask({ ask: 'online' })).online,
+    startUnrest: async () => void (await ask({ ask: 'start-unrest' })),
     connectAll: async () => void (await ask({ ask: 'connect-all' })),
     shown: async () =>
       new Map((await ask({ ask: 'shown' })).shown.map(([device, tasks]) => [device, new Map(tasks)])),

@@ -13,6 +13,8 @@ export type SimulatedDevices = {
   devices: SimulatedDevice[]
   /** Connects all devices that are not dead and keeps them connected. */
   connectAll(): void
+  /** From now on the devices change their state at random. */
+  startUnrest(): void
   online(): number
   stop(): void
 }
@@ -38,25 +40,29 @@ export function startDevices(options: {
 
   let mayDie = Math.floor(all.length * options.deaths)
   let changes = 0
-  const timer = setInterval(() => {
+  let timer: NodeJS.Timeout | undefined
+  const change = () => {
     changes += (all.length * options.unrest * EVERY_MS) / 1000
     for (; changes >= 1; changes--) {
       const one = all[Math.floor(random() * all.length)]!
-      const change = random()
+      const kind = random()
       if (one.device.dead || one.isAway()) continue
-      if (change < 0.35) one.move()
-      else if (change < 0.65) one.goOffline(200 + random() * 6000)
-      else if (change < 0.85) one.loseConnection()
-      else if (change < 0.95) one.freeze(1000 + random() * 5000)
+      if (kind < 0.35) one.move()
+      else if (kind < 0.65) one.goOffline(200 + random() * 6000)
+      else if (kind < 0.85) one.loseConnection()
+      else if (kind < 0.95) one.freeze(1000 + random() * 5000)
       else if (mayDie > 0) {
         mayDie--
         one.die()
       }
     }
-  }, EVERY_MS)
+  }
 
   return {
     devices: all.map(({ device }) => device),
+    startUnrest() {
+      timer ??= setInterval(change, EVERY_MS)
+    },
     online: () => all.filter((one) => one.isOnline()).length,
     connectAll() {
       clearInterval(timer)

@@ -20,7 +20,8 @@ import { addDevices, createDrillApplication } from './population.ts'
 
 export type NativeDrillOptions = {
   devices: number
-  seconds: number
+  /** Two in a second. */
+  broadcasts: number
   seed: number
   /** Without a database, a Postgres is started for the run and crashes once. */
   databaseUrl?: string
@@ -87,6 +88,7 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     unrest: 0.15,
     deaths: 0.05,
   })
+  simulated.startUnrest()
 
   const broken: string[] = []
   const sampling = startSampling(db, SAMPLE_MS, broken)
@@ -116,9 +118,8 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
   try {
     await until(() => simulated.online() > options.devices * 0.7, {
       what: 'the devices to connect',
-      seconds: 60,
+      seconds: 180,
     })
-    const began = Date.now()
     const faults: { at: number; make(): Promise<void> }[] = [
       { at: 0.2, make: () => endGateway('SIGKILL') },
       { at: 0.4, make: () => endGateway('SIGTERM') },
@@ -126,9 +127,8 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
       { at: 0.8, make: () => endGateway('SIGKILL') },
     ]
     const faulting: Promise<void>[] = []
-    for (let n = 0; Date.now() - began < options.seconds * 1000; n++) {
-      if (faults[0] && Date.now() - began > faults[0].at * options.seconds * 1000)
-        faulting.push(faults.shift()!.make())
+    for (let n = 0; n < options.broadcasts; n++) {
+      if (faults[0] && n > faults[0].at * options.broadcasts) faulting.push(faults.shift()!.make())
       const strategy = strategies[n % strategies.length]!
       tasks.push({ id: await accept(taskOf(appId, strategy), n), strategy })
       await sleep(300 + random() * 400)
@@ -139,11 +139,13 @@ export async function runNativeDrill(options: NativeDrillOptions): Promise<Nativ
     const living = simulated.devices.filter(({ dead }) => !dead)
     await until(() => simulated.online() === living.length, {
       what: 'the living devices to connect',
-      seconds: 60,
+      seconds: 180,
     })
-    await until(() => hasAllEnded(db, living), { what: 'all tasks to end', seconds: 60, everyMs: 100 }).catch(
-      (error) => broken.push(error.message),
-    )
+    await until(() => hasAllEnded(db, living), {
+      what: 'all tasks to end',
+      seconds: 180,
+      everyMs: 100,
+    }).catch((error) => broken.push(error.message))
     const ledger = (await (await fetch(`${stub.url}/ledger`)).json()) as StubEntry[]
     const ids = seeds.map(({ id }) => id)
     const { shown, twice, wrong } = compare(
@@ -191,10 +193,10 @@ async function hasAllEnded(db: Database, living: SimulatedDevice[]): Promise<boo
 if (import.meta.main) {
   const [queue, ...numbers] = process.argv.slice(2)
   if (queue !== 'redis' && queue !== 'postgres')
-    throw new Error('usage: drill.ts redis|postgres [devices] [seconds] [seed]')
-  const [devices = 2000, seconds = 60, seed = 1] = numbers.map(Number)
+    throw new Error('usage: drill.ts redis|postgres [devices] [broadcasts] [seed]')
+  const [devices = 2000, broadcasts = 120, seed = 1] = numbers.map(Number)
   const redis = queue === 'redis' ? await testRedis() : undefined
-  const report = await runNativeDrill({ devices, seconds, seed, queueUrl: redis?.url, log: console.log })
+  const report = await runNativeDrill({ devices, broadcasts, seed, queueUrl: redis?.url, log: console.log })
   await redis?.stop()
   for (const sentence of report.broken.slice(0, 20)) console.log(sentence)
   console.log(JSON.stringify({ ...report, broken: report.broken.length }))

@@ -35,7 +35,7 @@ describe('a vendor that stops answering for a while', () => {
     }
     expect(await breakers()).toEqual([])
     expect(await harness.imbalances()).toEqual([])
-  }, 90_000)
+  })
 
   it('has its closed certificate checked and opened again by the planner', async () => {
     const app = await harness.addApplication('wave', { check: 'ask' })
@@ -56,5 +56,5 @@ describe('a vendor that stops answering for a while', () => {
     await harness.finished(task, 60)
     expect(await harness.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
     expect((await state()).state).toBe('open')
-  }, 90_000)
+  })
 })

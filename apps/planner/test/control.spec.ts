@@ -198,5 +198,5 @@ describe('a broadcast in progress', () => {
     await harness.finished(broadcast, 60)
     expect(await harness.counters(broadcast)).toEqual({ oppo: { target: 60_001, sent: 60_001 } })
     expect(await harness.imbalances()).toEqual([])
-  }, 120_000)
+  })
 })

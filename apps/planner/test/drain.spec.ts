@@ -48,5 +48,5 @@ describe('SIGTERM while a vendor hangs', () => {
       { channel: 'xiaomi', state: 'ready' },
     ])
     expect(await harness.imbalances()).toEqual([])
-  }, 120_000)
+  })
 })

@@ -92,7 +92,7 @@ describe('explain and delivery', () => {
       { numRuns: 60, endOnFailure: true },
     )
     expect(await harness.imbalances()).toEqual([])
-  }, 120_000)
+  })
 
   /** Returns the public name of the channel of each device; null without a channel. */
   async function assigned(taskId: number, ids: number[]): Promise<(string | null)[]> {

@@ -10,7 +10,7 @@ beforeAll(async () => {
   harness = await startHarness()
   app = await harness.addApplication('measured', { limits: { devicesPerSecond: 1000, dailyQuota: 5 } })
   await harness.startPlanner()
-}, 60_000)
+})
 afterAll(() => harness.stop())
 
 /** The sum of the samples whose labels include these. */

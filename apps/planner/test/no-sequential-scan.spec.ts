@@ -53,7 +53,7 @@ describe('the pipeline on 200,000 rows of each large table', () => {
         userId: i,
       })),
     )
-  }, 120_000)
+  })
   afterAll(() => harness.stop())
 
   it('reads every large table through its indexes', async () => {
@@ -105,7 +105,7 @@ describe('the pipeline on 200,000 rows of each large table', () => {
     expect(Object.fromEntries(watched.map((table) => [table, after[table]! - before[table]!]))).toEqual(
       Object.fromEntries(watched.map((table) => [table, 0])),
     )
-  }, 120_000)
+  })
 
   /** Returns the number of sequential scans per table, without those of empty partitions, which cost nothing. */
   async function scans(): Promise<Record<string, number>> {

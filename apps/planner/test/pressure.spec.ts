@@ -8,7 +8,7 @@ beforeAll(async () => {
   harness = await startHarness()
   await harness.startPlanner()
   await harness.startWorkers(['oppo', 'xiaomi'])
-}, 60_000)
+})
 afterAll(() => harness.stop())
 
 const many = (count: number, channel: 'oppo' | 'xiaomi', step: string) =>
@@ -36,7 +36,7 @@ describe('more pushes than the limit allows', () => {
     expect(sent).toBeGreaterThan(0)
     expect(expired).toBeGreaterThan(0)
     expect(await harness.imbalances()).toEqual([])
-  }, 90_000)
+  })
 })
 
 describe('a vendor that is down', () => {
@@ -55,5 +55,5 @@ describe('a vendor that is down', () => {
       expect(['planning', 'sending']).toContain(await harness.stateOf(task))
     }
     expect(await harness.imbalances()).toEqual([])
-  }, 90_000)
+  })
 })

@@ -62,7 +62,6 @@ describe('a planner whose connection goes silent', () => {
       expect(await harness.imbalances()).toEqual([])
       expect(await open(broadcast)).toBe(0)
     },
-    60_000,
   )
 
   it('with the commit of due tasks holds up no other task, and each begins once', async () => {
@@ -88,7 +87,7 @@ describe('a planner whose connection goes silent', () => {
     await proxy.close()
     expect(await hanging).toBeInstanceOf(Error)
     expect(await harness.imbalances()).toEqual([])
-  }, 60_000)
+  })
 
   /** Number of slices of the task that are not planned to their end. */
   const open = async (task: number) =>

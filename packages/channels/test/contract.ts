@@ -89,7 +89,7 @@ export function describeContract<Settings, Payload>(
       const deps = sampleDeps({
         urls: sampleUrls(over.urls ?? bench.urls),
         ca: bench.ca,
-        timeoutMs: over.timeoutMs ?? 5000,
+        timeoutMs: over.timeoutMs ?? 60_000,
       })
       const transport = adapter.open(settings, deps)
       opened.push(transport)

@@ -288,7 +288,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
       await transport.close()
     }
     expect(redirected).toBe(0)
-  }, 120_000)
+  })
 
   it('it reports accepted or gone only if the vendor said so', async () => {
     const transport = open({ minted: true })
@@ -302,7 +302,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
         }
       }
     await transport.close()
-  }, 60_000)
+  })
 
   if (!vendor.http2)
     it('it does not read replies that are larger than any of the vendor’s', async () => {
@@ -337,5 +337,5 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
       await transport.close()
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
-  }, 60_000)
+  })
 })

@@ -61,7 +61,7 @@ export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & {
   const deps: TransportDeps = {
     urls: sampleUrls(),
     now: Date.now,
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
     async session(key, mint, stale) {
       const stored = sessions.get(key)
       if (stored && stored.value !== stale && deps.now() < stored.renewAt) return stored.value

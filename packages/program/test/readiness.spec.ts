@@ -79,7 +79,7 @@ describeWith('redis-server')('readiness of programs', () => {
   const closings: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (let close = closings.pop(); close; close = closings.pop()) await close()
-  }, 90_000)
+  })
 
   it('is lost while a dependency is down and comes back with it, while the process stays alive', async () => {
     const database = await testDatabase()
@@ -119,5 +119,5 @@ describeWith('redis-server')('readiness of programs', () => {
     await proxy.open()
     await becomes(ports.http, 200)
     await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'queue', { seconds: 30 })
-  }, 150_000)
+  })
 })

@@ -55,7 +55,7 @@ export function startProcess(command: string, args: string[], options: StartOpti
     pid: child.pid ?? 0,
     output: () => output,
     exited,
-    async prints(pattern, seconds = 30) {
+    async prints(pattern, seconds = 120) {
       const match = await until(() => pattern.exec(output) ?? (ended ? 'ended' : undefined), {
         seconds,
         what: `${pattern}`,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { what = 'the condition', seconds = 15, everyMs = 20 } = {},
+  { what = 'the condition', seconds = 60, everyMs = 20 } = {},
 ): Promise<Exclude<T, false | undefined | null>> {
   const end = Date.now() + seconds * 1000
   for (let problem: unknown; ; await sleep(everyMs)) {

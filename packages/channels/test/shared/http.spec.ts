@@ -23,7 +23,7 @@ async function listen(server: Server): Promise<number> {
 const serve = async (listener: RequestListener) => `http://127.0.0.1:${await listen(createServer(listener))}`
 
 function open(options: Partial<HttpClientOptions> = {}): HttpClient {
-  const client = openHttpClient({ timeoutMs: 5000, ...options })
+  const client = openHttpClient({ timeoutMs: 60_000, ...options })
   closing.push(() => client.close())
   return client
 }
