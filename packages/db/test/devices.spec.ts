@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { bind } from '../src/devices/bindings.ts'
-import { openDeviceImport } from '../src/devices/device-import.ts'
+import { openDeviceWriter } from '../src/devices/device-writer.ts'
 import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices/devices.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import type { Database } from '../src/store/database.ts'
@@ -130,9 +130,9 @@ describe('claiming a device', () => {
 
 describe('searching devices', () => {
   it('uses no sequential scan', async () => {
-    const add = openDeviceImport(db, pushTokens, 'big').add
+    const { write } = openDeviceWriter(db, pushTokens, 'big', { expectNew: true })
     for (let batch = 0; batch < 4; batch++)
-      await add(
+      await write(
         Array.from({ length: 5000 }, (_, i) => {
           const n = batch * 5000 + i
           return {

@@ -22,19 +22,28 @@ async function addDevice(guid: string, platform: string | null, movedAgo: number
   return rows[0]!.id
 }
 
-it('returns the current tokens, which devices run HarmonyOS and which changed their user', async () => {
+it('returns the current tokens, which devices run HarmonyOS, which are disabled and which changed their user', async () => {
   const android = await addDevice('android', 'android', 3600, 'com.example')
   const harmony = await addDevice('harmony', 'harmony', 3600)
   const moved = await addDevice('moved', null, 60)
   const both = await addDevice('both', 'harmony', 60)
   const bare = await addDevice('bare', 'harmony', 3600)
   await db.pool.query('DELETE FROM binding WHERE device_id = $1', [bare])
+  const disabled = await addDevice('disabled', 'android', 3600)
+  await db.pool.query('UPDATE device SET enabled = false WHERE id = $1', [disabled])
   const since = Date.now() - 600_000
 
-  const found = await tokensOf(db.pool, 'huawei', [both, android, moved, harmony, bare], since)
+  const found = await tokensOf(db.pool, 'huawei', [both, android, moved, harmony, bare, disabled], since)
   expect(Object.fromEntries(found)).toEqual({
-    [android]: { token: 'token-android', environment: 0, bundleId: 'com.example', harmony: false },
-    [harmony]: { token: 'token-harmony', environment: 0, bundleId: null, harmony: true },
+    [android]: {
+      token: 'token-android',
+      environment: 0,
+      bundleId: 'com.example',
+      harmony: false,
+      disabled: false,
+    },
+    [harmony]: { token: 'token-harmony', environment: 0, bundleId: null, harmony: true, disabled: false },
+    [disabled]: { token: 'token-disabled', environment: 0, bundleId: null, harmony: false, disabled: true },
     [moved]: expect.objectContaining({ token: 'token-moved', harmony: false }),
     [both]: expect.objectContaining({ token: 'token-both', harmony: true }),
   })

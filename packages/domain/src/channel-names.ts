@@ -22,6 +22,13 @@ export function channelOfProvider(provider: number): VendorChannel | undefined {
   return byProvider.get(provider)
 }
 
+/** Returns the number of a provider that is given by its number or by a name of its channel. */
+export function providerNamed(value: unknown): number | undefined {
+  if (typeof value === 'number') return byProvider.has(value) ? value : undefined
+  const found = vendorChannels.find((channel) => channel === value || publicName(channel) === value)
+  return found && providerOf(found)
+}
+
 /** The channel's name in API responses, counters, message objects and callback paths. */
 export function publicName(channel: Channel): string {
   return channel === 'native' ? 'nativepush' : (cardOf(channel).publicName ?? channel)

@@ -11,6 +11,10 @@ export type RecipientResult =
   | Outcome
   /** The device got another user after it was planned. */
   | { kind: 'ownerChanged' }
+  /** The device was removed after it was planned. */
+  | { kind: 'removed' }
+  /** The device was disabled after it was planned. */
+  | { kind: 'disabled' }
   /** The governor asks to wait `wait` seconds. The vendor is not in trouble, so PATIENCE_SECONDS does not run. */
   | { kind: 'deferred'; wait: number }
   /** The device acknowledged on the native channel before this channel sent. */
@@ -25,6 +29,8 @@ export type RecipientResult =
 export type SortedResults = {
   sent: number[]
   ownerChanged: number[]
+  removed: number[]
+  disabled: number[]
   acknowledged: number[]
   nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
   retry: { index: number; wait: number }[]
@@ -38,6 +44,8 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
   const sorted: SortedResults = {
     sent: [],
     ownerChanged: [],
+    removed: [],
+    disabled: [],
     acknowledged: [],
     nextChannel: [],
     retry: [],
@@ -46,7 +54,12 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
     troubled: false,
   }
   for (const [index, result] of results) {
-    if (result.kind === 'ownerChanged' || result.kind === 'acknowledged') {
+    if (
+      result.kind === 'ownerChanged' ||
+      result.kind === 'removed' ||
+      result.kind === 'disabled' ||
+      result.kind === 'acknowledged'
+    ) {
       sorted[result.kind].push(index)
       continue
     }
@@ -119,7 +132,7 @@ export function foldAttempt(
     sent: sorted.sent.length,
     failed: 0,
     moved: 0,
-    expired: sorted.ownerChanged.length,
+    expired: sorted.ownerChanged.length + sorted.removed.length + sorted.disabled.length,
     cancelled: sorted.acknowledged.length,
   }
   const { note, reasons } = groupReasons()
@@ -128,6 +141,14 @@ export function foldAttempt(
   for (const index of sorted.ownerChanged) {
     status[index] = letters.expired
     note('expired', ownReasons.owner_changed, batch.recipients[index]!)
+  }
+  for (const index of sorted.removed) {
+    status[index] = letters.expired
+    note('expired', ownReasons.device_removed)
+  }
+  for (const index of sorted.disabled) {
+    status[index] = letters.expired
+    note('expired', ownReasons.device_disabled, batch.recipients[index]!)
   }
   for (const index of sorted.acknowledged) {
     status[index] = letters.cancelled

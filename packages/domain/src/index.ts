@@ -19,6 +19,7 @@ export {
   type Environment,
   environmentNumber,
   environmentOf,
+  providerNamed,
   providerOf,
   publicChannelNames,
   publicName,

@@ -14,6 +14,10 @@ export type NativeResult =
   | 'unwritten'
   /** The device got another user after it was planned. */
   | 'ownerChanged'
+  /** The device was removed after it was planned. */
+  | 'removed'
+  /** The device was disabled after it was planned. */
+  | 'disabled'
 
 /** Inbox rows that one write inserts. */
 export type InboxRows = {
@@ -21,6 +25,8 @@ export type InboxRows = {
   sent: boolean
   /** Seconds until the message falls back to the next channel; null = never. */
   fallbackIn: number | null
+  /** The message went to the vendor; the row is no target. */
+  isCopy?: true
 }
 
 export type NativeFold = {
@@ -65,7 +71,7 @@ export function foldNative(
       ;(result === 'written' ? written : acknowledged).push(device)
       continue
     }
-    const route = result === 'ownerChanged' ? undefined : routes.get(device)
+    const route = result === 'unwritten' ? routes.get(device) : undefined
     if (route === 'native' || route === 'inbox') {
       status[index] = letters.inbox
       ;(route === 'native' ? onOtherGateway : offline).push(device)
@@ -76,8 +82,10 @@ export function foldNative(
     } else {
       status[index] = letters.expired
       expired++
-      const reason = result === 'ownerChanged' ? 'owner_changed' : 'device_disconnected'
-      note('expired', ownReasons[reason], device)
+      if (result === 'removed') note('expired', ownReasons.device_removed)
+      else if (result === 'disabled') note('expired', ownReasons.device_disabled, device)
+      else if (result === 'ownerChanged') note('expired', ownReasons.owner_changed, device)
+      else note('expired', ownReasons.device_disconnected, device)
     }
   }
 
@@ -90,6 +98,7 @@ export function foldNative(
     },
     { recipients: onOtherGateway, sent: false, fallbackIn: combined ? ackSeconds || MOVE_SECONDS : null },
     { recipients: offline, sent: false, fallbackIn: null },
+    { recipients: plan.copies ?? [], sent: true, fallbackIn: null, isCopy: true },
   ]
   return {
     status: status.join(''),

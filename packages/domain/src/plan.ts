@@ -4,7 +4,7 @@ import { batchSize } from './task.ts'
 
 export type PlanDevice = Omit<RouteDevice, 'online' | 'bindings'> & {
   id: number
-  /** The gateway node that has its connection. */
+  /** The gateway node that has its connection; unset while its app is in the background. */
   node?: string
   bindings: readonly PlanBinding[]
 }
@@ -27,6 +27,8 @@ export type Plan = {
   batches: NewBatch[]
   /** Devices that get an inbox entry instead of a batch. */
   inbox: number[]
+  /** Devices whose app is in the background: the message goes to their vendor, and a copy waits in the inbox. */
+  copies?: number[]
   unreachable: number
 }
 
@@ -53,15 +55,29 @@ export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, sp
         plan.batches.push(batch)
       }
       batch.recipients.push(device.id)
+      if (device.away && mayCopy(decision, rules)) {
+        plan.copies ??= []
+        plan.copies.push(device.id)
+      }
     }
   }
   return plan
 }
 
+/** Only for the first channel: a device that moves on from it has its copy already. */
+function mayCopy(decision: Route, { strategy, mayStore, tried }: RouteRules): boolean {
+  return decision.to === 'vendor' && strategy === 'combined' && mayStore && tried.size === 0
+}
+
 /** A device counts as online only if its node is known, because the batch has to be sent to that node. */
 export function routeOf(device: PlanDevice, rules: RouteRules, skipped?: Skipped[]): Route {
   return route(
-    { platform: device.platform, bindings: device.bindings, online: device.node !== undefined },
+    {
+      platform: device.platform,
+      bindings: device.bindings,
+      online: device.node !== undefined,
+      away: device.away,
+    },
     rules,
     skipped,
   )

@@ -41,6 +41,7 @@ const texts = {
   nativepush_only: 'the strategy nativepush_only uses no vendor channel',
   ospush_only: 'the strategy ospush_only uses vendor channels only',
   device_offline: 'the device is not online',
+  device_away: 'the app of the device is in the background',
 
   // Why a device gets no channel at all.
   device_unknown: 'the device does not exist',
@@ -73,6 +74,8 @@ const texts = {
   environment_changed: 'the token now belongs to another environment',
   region_changed: 'the token now belongs to another region',
   owner_changed: 'the device belongs to another user now',
+  device_removed: 'the device was removed',
+  device_disabled: 'the device is disabled',
   acknowledged_on_native: 'the device acknowledged on the native channel',
   device_disconnected: 'the device was no longer connected',
   device_not_reached: 'the device was not reached in time',
@@ -99,7 +102,7 @@ const texts = {
   expired_speed_limit: 'expired while delayed by the speed limit of the task',
   expired_in_inbox: 'expired while waiting for the device to connect',
   inbox_full: 'pushed out of the inbox by newer messages',
-  inbox_cleared: 'the device was removed or belongs to another user now',
+  inbox_cleared: 'the device was removed, disabled, or belongs to another user now',
 } as const satisfies Texts
 
 export type OwnReasonName = keyof typeof texts

@@ -19,7 +19,8 @@ export function clip(text: string): string {
 export function groupReasons() {
   const groups = new Map<string, ReasonCount>()
   return {
-    note(fate: Fate, { code, text }: Reason, device: number): void {
+    /** Without `device` for one that was removed: samples are of devices that can be looked up. */
+    note(fate: Fate, { code, text }: Reason, device?: number): void {
       const key = `${fate} ${code}`
       let group = groups.get(key)
       if (!group) {
@@ -27,7 +28,7 @@ export function groupReasons() {
         groups.set(key, group)
       }
       group.count++
-      if (group.samples.length < MAX_SAMPLES) group.samples.push(device)
+      if (device !== undefined && group.samples.length < MAX_SAMPLES) group.samples.push(device)
     },
     reasons: (): ReasonCount[] => [...groups.values()],
   }

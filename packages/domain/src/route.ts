@@ -7,8 +7,10 @@ export type Platform = 'ios' | 'android' | 'harmony'
 export type RouteDevice = {
   platform?: Platform
   bindings: readonly RouteBinding[]
-  /** Has an open native connection. */
+  /** Has an open native connection, and its app is in the foreground. */
   online: boolean
+  /** Has an open native connection, but its app is in the background. */
+  away?: boolean
 }
 
 export type RouteBinding = {
@@ -58,7 +60,7 @@ export function route(device: RouteDevice, rules: RouteRules, skipped?: Skipped[
     if (skipped) skipVendors(device, rules, skipped, ownReasons.native_first)
     return { to: 'native', reason: ownReasons.online }
   }
-  skipped?.push({ channel: 'native', reason: whyNotNative(rules) })
+  skipped?.push({ channel: 'native', reason: whyNotNative(device, rules) })
 
   if (rules.strategy === 'nativepush_only') {
     if (skipped) skipVendors(device, rules, skipped, ownReasons.nativepush_only)
@@ -173,9 +175,10 @@ function skipVendors(device: RouteDevice, rules: RouteRules, skipped: Skipped[],
   }
 }
 
-function whyNotNative({ strategy, tried }: RouteRules): Reason {
+function whyNotNative({ away }: RouteDevice, { strategy, tried }: RouteRules): Reason {
   if (strategy === 'ospush_only') return ownReasons.ospush_only
-  return tried.has('native') ? ownReasons.already_tried : ownReasons.device_offline
+  if (tried.has('native')) return ownReasons.already_tried
+  return away ? ownReasons.device_away : ownReasons.device_offline
 }
 
 function whyUnreachable(device: RouteDevice, rules: RouteRules): Reason {

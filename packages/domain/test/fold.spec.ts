@@ -159,6 +159,22 @@ describe('foldAttempt', () => {
     expect(sorted).toMatchObject({ answered: 2, gone: [{ index: 1 }], troubled: true })
   })
 
+  it('expires devices that were disabled', () => {
+    const sorted = sortResults(resultsOf({ kind: 'disabled' }, { kind: 'accepted' }), trouble)
+    const fold = foldAttempt(batch, sorted, emptyPlan)
+    expect(fold).toMatchObject({ status: 'xs...', expired: 1, sent: 1, failed: 0 })
+    expect(fold.reasons).toEqual([
+      { fate: 'expired', ...ownReasons.device_disabled, count: 1, samples: [batch.recipients[0]] },
+    ])
+  })
+
+  it('expires devices that were removed, without samples of them', () => {
+    const sorted = sortResults(resultsOf({ kind: 'removed' }, { kind: 'accepted' }), trouble)
+    const fold = foldAttempt(batch, sorted, emptyPlan)
+    expect(fold).toMatchObject({ status: 'xs...', expired: 1, sent: 1, failed: 0 })
+    expect(fold.reasons).toEqual([{ fate: 'expired', ...ownReasons.device_removed, count: 1, samples: [] }])
+  })
+
   it('groups reasons by their codes and keeps the first text', () => {
     const rejected = (text: string) => ({ kind: 'rejected', reason: { code: 'fcm.X', text } }) as const
     const { reasons } = foldAttempt(

@@ -65,6 +65,8 @@ describe('the result of one recipient of a native batch', () => {
       row: 'none',
     },
     { result: 'ownerChanged', strategy: 'combined', plan: vendor(7), letter: 'x', row: 'none' },
+    { result: 'removed', strategy: 'combined', plan: vendor(7), letter: 'x', row: 'none' },
+    { result: 'disabled', strategy: 'combined', plan: vendor(7), letter: 'x', row: 'none' },
   ]
   it.each(cases)('$result under $strategy → $letter, inbox row: $row', (one) => {
     const fold = foldNative({ recipients: [7], status: '.' }, new Map([[0, one.result]]), one.plan, {

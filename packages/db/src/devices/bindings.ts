@@ -8,6 +8,7 @@ import {
 import type { Database } from '../store/database.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
+import { seenNowSql } from './last-seen.ts'
 import { retireSql } from './retired-tokens.ts'
 
 export type NewBinding = {
@@ -42,10 +43,13 @@ export async function bind(db: Database, binding: NewBinding): Promise<void> {
 async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   const { appId, deviceId, channel, token } = binding
   const { solePlatform, defaultPlatform, absoluteBadge } = cardOf(channel)
-  await client.query(
-    'UPDATE device SET platform = COALESCE($3, platform, $4) WHERE id = $1 AND app_id = $2',
+  const { rowCount } = await client.query(
+    `UPDATE device SET platform = COALESCE($3, platform, $4), last_seen = ${seenNowSql('device')}
+     WHERE id = $1 AND app_id = $2`,
     [deviceId, appId, binding.platform ?? solePlatform ?? null, defaultPlatform],
   )
+  // It was removed or erased since the caller found it; its token must not be stored any more.
+  if (rowCount === 0) return
   // In the order in which settles lock bindings; another order would deadlock with them.
   const { rows } = await client.query<{ device_id: number; token: string }>(
     `SELECT device_id, token FROM binding

@@ -2,6 +2,7 @@ import {
   type Environment,
   environmentOf,
   type Platform,
+  parseExact,
   type VendorChannel,
   vendorChannels,
 } from '@herald/domain'
@@ -11,6 +12,7 @@ import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
 import { retireAllBindings } from './bindings.ts'
+import { isSeenLongAgoSql, seenNowSql } from './last-seen.ts'
 import {
   currentToken,
   hashOf,
@@ -28,6 +30,8 @@ export type Device = {
   userId: bigint | null
   platform: Platform | null
   alias: string | null
+  /** False: it receives nothing. */
+  enabled: boolean
 }
 
 /**
@@ -55,15 +59,18 @@ export async function claimDevice(
 
 async function moveDevice(runner: Runner, tokens: PushTokens, device: Found, userId: bigint) {
   const result = { deviceId: device.id, pushToken: await currentToken(runner, tokens, device) }
-  if (device.user_id === String(userId)) return result
+  if (device.user_id === String(userId)) {
+    if (device.isSeenLongAgo) await touch(runner, device.id)
+    return result
+  }
   if (device.user_id !== null) {
     await clearOwnerData(runner, [device.id])
     result.pushToken = (await replaceTokens(runner, tokens, [device]))[0]!
   }
   // By the wall clock, as late as possible: messages planned until now were for the former owner.
   await runner.query(
-    `UPDATE device SET user_id = $2, moved_at = CASE WHEN user_id IS NULL THEN moved_at ELSE clock_timestamp() END
-     WHERE id = $1`,
+    `UPDATE device SET user_id = $2, moved_at = CASE WHEN user_id IS NULL THEN moved_at ELSE clock_timestamp() END,
+       last_seen = ${seenNowSql('device')} WHERE id = $1`,
     [device.id, userId],
   )
   return result
@@ -123,6 +130,7 @@ async function registerAgain(
     return { refused: 'known' }
   if (platform && platform !== known.platform)
     await runner.query('UPDATE device SET platform = $2 WHERE id = $1', [known.id, platform])
+  if (known.isSeenLongAgo) await touch(runner, known.id)
   return { pushToken: await currentToken(runner, tokens, known) }
 }
 
@@ -157,8 +165,13 @@ export async function replacePushToken(
   )
 }
 
-type Found = TokenRow & { id: number; user_id: string | null; platform: string | null }
-const foundColumns = `id, user_id::text, platform, ${tokenColumns('device')}`
+type Found = TokenRow & {
+  id: number
+  user_id: string | null
+  platform: string | null
+  isSeenLongAgo: boolean
+}
+const foundColumns = `id, user_id::text, platform, ${tokenColumns('device')}, ${isSeenLongAgoSql('device')} AS "isSeenLongAgo"`
 
 /** Before an insert, because an upsert uses up an id every time, and broadcasts are planned by ranges of ids. */
 async function lockDevice(runner: Runner, appId: string, guid: string): Promise<Found | undefined> {
@@ -167,6 +180,10 @@ async function lockDevice(runner: Runner, appId: string, guid: string): Promise<
     [appId, guid],
   )
   return rows[0]
+}
+
+async function touch(runner: Runner, deviceId: number): Promise<void> {
+  await runner.query('UPDATE device SET last_seen = now() WHERE id = $1', [deviceId])
 }
 
 /** Returns undefined if another transaction has created it. */
@@ -178,15 +195,15 @@ async function createDevice(
   const { appId, guid, userId, platform } = wanted
   const { token, hash, generation } = tokens.make(wanted)
   const { rows } = await runner.query<{ id: number }>(
-    `INSERT INTO device (app_id, guid, user_id, platform, token_generation, push_token_hash, push_token)
-     VALUES ($1, $2, $3, $4, $5, $6::bytea, CASE WHEN ${clearTextNeededSql} THEN $7::text END)
+    `INSERT INTO device (app_id, guid, user_id, platform, token_generation, push_token_hash, push_token, last_seen)
+     VALUES ($1, $2, $3, $4, $5, $6::bytea, CASE WHEN ${clearTextNeededSql} THEN $7::text END, now())
      ON CONFLICT (app_id, guid) DO NOTHING RETURNING id`,
     [appId, guid, userId ?? null, platform ?? null, generation, hash, token],
   )
   return rows[0] && { id: rows[0].id, pushToken: token }
 }
 
-const columns = `d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.platform, d.alias`
+const columns = `d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.platform, d.alias, d.enabled`
 type Row<D extends Device> = Omit<D, 'userId'> & { userId: string | null }
 
 function deviceOf<D extends Device>(row: Row<D>): Omit<D, 'userId'> & { userId: bigint | null } {
@@ -197,14 +214,14 @@ export async function findDevice(
   db: Database,
   appId: string,
   by: { pushToken: string } | { guid: string },
-): Promise<Device | undefined> {
+): Promise<(Device & { isSeenLongAgo: boolean }) | undefined> {
   const [name, condition, value] =
     'guid' in by
       ? ['guid', 'd.guid = $2', by.guid]
       : ['push-token', `${tokenKeySql('d')} = $2::bytea`, hashOf(by.pushToken)]
-  const { rows } = await db.pool.query<Row<Device>>({
+  const { rows } = await db.pool.query<Row<Device & { isSeenLongAgo: boolean }>>({
     name: `find-device-by-${name}`,
-    text: `SELECT ${columns} FROM device d WHERE d.app_id = $1 AND ${condition}`,
+    text: `SELECT ${columns}, ${isSeenLongAgoSql('d')} AS "isSeenLongAgo" FROM device d WHERE d.app_id = $1 AND ${condition}`,
     values: [appId, value],
   })
   return rows[0] && deviceOf(rows[0])
@@ -288,6 +305,12 @@ export type DeviceFilter = {
 export type DeviceDetails = Device & {
   /** Blank if it cannot be shown: see PushTokens. The next login returns a new one. */
   pushToken: string
+  locale: string | null
+  timezone: string | null
+  appVersion: string | null
+  attributes: Record<string, string | number | bigint | boolean> | null
+  /** When the app last called or connected, exact to an hour. */
+  lastSeen: Date | null
   tags: string[]
   badge: number
   online: boolean
@@ -332,10 +355,14 @@ export async function listDevices(
        UNION ALL SELECT id FROM device p WHERE ${tokenKeySql('p')} = ${parameter(hashOf(filter.token))}::bytea)`,
     )
   }
-  type Listed = Omit<DeviceDetails, 'bindings' | 'pushToken'> & { bindings: BindingJson[] }
+  type Listed = Omit<DeviceDetails, 'bindings' | 'pushToken' | 'attributes'> & {
+    bindings: BindingJson[]
+    attributes: string | null
+  }
   const { rows } = await db.pool.query<Row<Listed> & TokenRow>(
     `WITH page AS (SELECT d.* FROM device d WHERE ${conditions.join(' AND ')} ORDER BY d.id LIMIT $3)
-     SELECT ${columns}, ${tokenColumns('d')}, d.created_at AS "createdAt",
+     SELECT ${columns}, ${tokenColumns('d')}, d.created_at AS "createdAt", d.locale, d.timezone, d.app_version AS "appVersion",
+       d.attributes::text AS attributes, d.last_seen AS "lastSeen",
        ARRAY(SELECT name FROM device_tag t JOIN tag ON tag.id = t.tag_id WHERE t.device_id = d.id ORDER BY name) AS tags,
        COALESCE((SELECT value FROM badge WHERE badge.device_id = d.id), 0) AS badge,
        EXISTS (SELECT 1 FROM presence p JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
@@ -347,6 +374,7 @@ export async function listDevices(
   return rows.map((row) => ({
     ...deviceOf<Listed & Device & TokenRow>(row),
     pushToken: tokens.tokenOf(row) ?? '',
+    attributes: row.attributes === null ? null : (parseExact(row.attributes) as DeviceDetails['attributes']),
     bindings: row.bindings.map((binding) => ({
       channel: binding.channel,
       environment: environmentOf(binding.environment),

@@ -1,5 +1,11 @@
 export { bind, unbind } from './bindings.ts'
-export { type DeviceImport, type ImportDevice, openDeviceImport } from './device-import.ts'
+export type { BindingChange, DeviceChange } from './device-changes.ts'
+export {
+  type DeviceResult,
+  type DeviceWriter,
+  openDeviceWriter,
+  type RefusedDevice,
+} from './device-writer.ts'
 export {
   claimDevice,
   type Device,
@@ -13,8 +19,9 @@ export {
   setAlias,
   setBadge,
 } from './devices.ts'
-export type { ImportBinding } from './import-bindings.ts'
+export { createLastSeen, isSeenLongAgoSql, type LastSeen, markSeen } from './last-seen.ts'
 export { hashOf, hideClearTokens, openPushTokens, type PushTokens } from './push-tokens.ts'
 export { retireReported } from './reported-tokens.ts'
 export { markSuspect, updateSuspects } from './retired-tokens.ts'
+export { changeTagMembers, type DeviceKey, listTags } from './tag-members.ts'
 export { addTags, removeTags, tagsOf, tagsPerDevice } from './tags.ts'

@@ -5,7 +5,10 @@ import { insertTags, tagNumbersSql } from './tags.ts'
 /** An application may have one tag per device; the cache starts again above this many names. */
 const MAX_TAGS = 50_000
 
-export type TagNumber = (name: string) => number
+/** Undefined for a tag that is only to be removed and does not exist. */
+export type TagNumber = (name: string) => number | undefined
+
+type TagChange = { tags?: string[]; addTags?: string[]; removeTags?: string[] }
 
 /**
  * Returns a function that numbers the tags of devices, inserts new ones, and caches the numbers. Tags are inserted in commits of
@@ -13,21 +16,25 @@ export type TagNumber = (name: string) => number
  */
 export function createTagCache(db: Database, appId: string) {
   let cache = new Map<string, number>()
-  return async (lines: readonly { tags?: string[] }[]): Promise<TagNumber> => {
+  return async (changes: readonly TagChange[]): Promise<TagNumber> => {
     if (cache.size > MAX_TAGS) cache = new Map()
     // A concurrent call may start a new cache; this one keeps using the one it has.
     const known = cache
-    const unknown = new Set<string>()
-    for (const { tags } of lines) for (const tag of tags ?? []) if (!known.has(tag)) unknown.add(tag)
-    if (unknown.size > 0) {
-      const names = [...unknown]
-      await retrying(() => insertTags(db.pool, appId, names))
+    const wanted = new Set<string>()
+    const unwanted = new Set<string>()
+    for (const { tags, addTags, removeTags } of changes) {
+      for (const tag of tags ?? []) if (!known.has(tag)) wanted.add(tag)
+      for (const tag of addTags ?? []) if (!known.has(tag)) wanted.add(tag)
+      for (const tag of removeTags ?? []) if (!known.has(tag)) unwanted.add(tag)
+    }
+    if (wanted.size + unwanted.size > 0) {
+      if (wanted.size > 0) await retrying(() => insertTags(db.pool, appId, [...wanted]))
       const { rows } = await db.pool.query<{ id: number; name: string }>(
         `SELECT id, name FROM tag WHERE id = ANY(${tagNumbersSql('$2')})`,
-        [appId, names],
+        [appId, [...wanted, ...unwanted]],
       )
       for (const { id, name } of rows) known.set(name, id)
     }
-    return (name) => known.get(name)!
+    return (name) => known.get(name)
   }
 }

@@ -24,11 +24,14 @@ type DeviceRow = [
   region: string | null,
 ]
 
+/** Instead of the node's name: the app of the device is in the background. A column of its own would cost every row of a broadcast. */
+const AWAY = '*'
+
 /** One row per binding, in the order of device ids. A device is online only if the lease of its node has not expired. */
 const columnsOfDevice = [
   'd.id',
   'd.platform',
-  'n.id',
+  `CASE WHEN p.away AND n.id IS NOT NULL THEN '${AWAY}' ELSE n.id END`,
   'b.channel',
   'b.environment',
   // As a number: formatting timestamps takes a third of the time of a page.
@@ -50,6 +53,7 @@ function* readDevices(count: number, row: (i: number) => DeviceRow): Generator<P
     if (last?.id !== id) {
       if (last) yield last
       last = { id, platform: platform ?? undefined, node: node ?? undefined, bindings: [] }
+      if (node === AWAY) Object.assign(last, { node: undefined, away: true })
     }
     if (channel)
       last.bindings.push({
@@ -66,11 +70,11 @@ function* readDevices(count: number, row: (i: number) => DeviceRow): Generator<P
 const devicesOf = (rows: DeviceRow[]): PlanDevice[] => [...readDevices(rows.length, (i) => rows[i]!)]
 
 /**
- * Selects the devices of an audience, each once, in ascending order. $1 is the application, $2 the group or null, $3 the list. With
+ * Selects the devices of an audience, each once, in ascending order, without disabled ones. $1 is the application, $2 the group or null, $3 the list. With
  * `range` only ids from $4 to below $5.
  */
 function audienceSql(audience: Audience, range: boolean): string {
-  const where = `d.app_id = $1 ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
+  const where = `d.app_id = $1 AND d.enabled ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
     SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id))`
   switch (audience.kind) {
     case 'all':
@@ -177,7 +181,7 @@ async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDev
     db.pool,
     'small-group',
     `SELECT ${deviceColumns} FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id ${deviceJoins}
-     WHERE m.group_id = $2 ORDER BY d.id`,
+     WHERE m.group_id = $2 AND d.enabled ORDER BY d.id`,
     [scope.appId, scope.groupId],
   )
   return ifSmall(devicesOf(rows))
@@ -236,7 +240,7 @@ async function resolveGrouped(
     `grouped-${kind}`,
     `SELECT r.ord, ${deviceColumns}
      FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[]) AS r (ord, app_id, group_id, value)
-     CROSS JOIN LATERAL (SELECT * FROM device d WHERE d.app_id = r.app_id AND ${groupable[kind]}
+     CROSS JOIN LATERAL (SELECT * FROM device d WHERE d.app_id = r.app_id AND d.enabled AND ${groupable[kind]}
        AND (r.group_id IS NULL OR EXISTS (
          SELECT 1 FROM group_member m WHERE m.group_id = r.group_id AND m.user_id = d.user_id))
        LIMIT ${smallAudience + 1}) d ${deviceJoins}
@@ -257,11 +261,12 @@ async function resolveGrouped(
   for (const [ord, list] of byOrd) resolved[ord] = ifSmall(devicesOf(list))
 }
 
+/** Without disabled devices: they have no next channel either. */
 export async function devicesById(runner: Runner, ids: readonly number[]): Promise<PlanDevice[]> {
   const rows = await run<DeviceRow>(
     runner,
     'devices-by-id',
-    `SELECT ${deviceColumns} FROM device d ${deviceJoins} WHERE d.id = ANY($1::bigint[]) ORDER BY d.id`,
+    `SELECT ${deviceColumns} FROM device d ${deviceJoins} WHERE d.id = ANY($1::bigint[]) AND d.enabled ORDER BY d.id`,
     [ids],
   )
   return devicesOf(rows)
