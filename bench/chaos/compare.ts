@@ -7,6 +7,8 @@ import type { VendorLedger } from './vendors.ts'
 export type Evidence = {
   accepted: readonly Accepted[]
   population: Population
+  /** Numbers of the devices that were erased during the load: they need not be reached, and have no receipts. */
+  erased: ReadonlySet<number>
   ledgers: ReadonlyMap<VendorChannel, VendorLedger>
   /** How often each native device showed each task, by Herald's device id and task. */
   shown: ReadonlyMap<number, ReadonlyMap<number, number>>
@@ -48,9 +50,11 @@ function acceptedTokens({ ledgers }: Evidence, task: number): Tokens {
   )
 }
 
-function checkEnd({ records }: Evidence, { task, request }: Accepted, { lost }: Findings): void {
+function checkEnd({ records, erased }: Evidence, { task, request }: Accepted, { lost }: Findings): void {
   const state = records.states.get(task)
-  const good = state === 'finished' || (request.followUp === 'cancel' && state === 'cancelled')
+  // A task that named only erased devices is cancelled if it was not planned yet.
+  const mayBeCancelled = request.followUp === 'cancel' || request.devices.every((n) => erased.has(n))
+  const good = state === 'finished' || (mayBeCancelled && state === 'cancelled')
   if (!good) lost.push(`task ${task} (${request.requestId}) is ${state ?? 'unknown'} at the end`)
 }
 
@@ -58,7 +62,7 @@ function checkEnd({ records }: Evidence, { task, request }: Accepted, { lost }: 
 const mustReachAll = ({ request }: Accepted) => request.followUp !== 'cancel' && request.ttl === undefined
 
 function checkDevices(evidence: Evidence, accepted: Accepted, tokens: Tokens, findings: Findings): void {
-  const { population, shown, records } = evidence
+  const { population, erased, shown, records } = evidence
   const { task, request } = accepted
   for (const n of request.devices) {
     const { alive, native } = kindOf(n)
@@ -68,6 +72,7 @@ function checkDevices(evidence: Evidence, accepted: Accepted, tokens: Tokens, fi
     const byVendors = alive.filter((channel) => tokens.get(channel)!.has(tokenOf(n, channel))).length
     findings.deliveries += byVendors + Math.min(times, 1)
     if (times > 1) findings.wrong.push(`${where} was shown ${times} times`)
+    if (erased.has(n)) continue
     if (times > 0 && byVendors > 0) {
       findings.duplicates++
       const receiptAt = records.receipts.get(pairName(task, id))
@@ -105,12 +110,15 @@ function checkCounters(evidence: Evidence, accepted: Accepted, tokens: Tokens, f
   const native = rows.find((row) => row.channel === 'native')
   if (request.strategy === 'ospush_only' && (native?.target ?? 0) > 0)
     findings.wrong.push(`task ${task} is ospush_only, but has targets on the native channel`)
-  checkAudience(records, accepted, rows, findings)
+  checkAudience(evidence, accepted, rows, findings)
 }
 
-/** Every device of the audience is a target or unreachable, unless the task was cancelled before all were planned. */
+/**
+ * Every device of the audience is a target or unreachable, unless it was erased or the task was cancelled before all were
+ * planned.
+ */
 function checkAudience(
-  records: HeraldRecords,
+  { records, erased }: Evidence,
   { task, request }: Accepted,
   rows: readonly CounterRow[],
   findings: Findings,
@@ -118,7 +126,8 @@ function checkAudience(
   if (request.strategy !== 'ospush_only' || request.followUp === 'cancel') return
   const targets = rows.reduce((sum, { target, moved }) => sum + target - moved, 0)
   const unreachable = records.unreachable.get(task) ?? 0
-  if (targets + unreachable !== request.devices.length)
+  const missing = request.devices.length - targets - unreachable
+  if (missing < 0 || missing > request.devices.filter((n) => erased.has(n)).length)
     findings.lost.push(
       `task ${task}: ${request.devices.length} devices, ${targets} targets, ${unreachable} unreachable`,
     )

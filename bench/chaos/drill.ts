@@ -5,11 +5,12 @@ import { openCaller } from './caller.ts'
 import { untilAllOpen, watchCertificates } from './certificate-watch.ts'
 import { compare, countUnheard } from './compare.ts'
 import { type DeploymentOptions, startDeployment } from './deployment.ts'
+import { startErasing } from './erasing.ts'
 import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
 import { runFairness } from './fairness-run.ts'
 import { makeFault } from './faults.ts'
 import { createFlood, FLOOD_CONNECTIONS } from './flood.ts'
-import { readHeraldRecords } from './herald-records.ts'
+import { readHeraldRecords, remainsOf } from './herald-records.ts'
 import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
 import { withPriority } from './priority.ts'
@@ -44,6 +45,8 @@ export type DrillReport = {
   restarts: number
   tasks: number
   deliveries: number
+  /** Number of devices that were erased during the load. */
+  erased: number
   samples: number
   duplicates: number
   duplicatesBound: number
@@ -124,6 +127,16 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       onBroken,
     })
     closing.push(load.end)
+    const erasingCaller = openCaller(processes.apis, tenant.appId, tenant.appSecret, 8)
+    closing.push(erasingCaller.close)
+    const erasing = startErasing({
+      caller: erasingCaller,
+      population,
+      random: randomFrom(seed + 5),
+      onBroken,
+    })
+    closing.push(erasing.end)
+    const { erased } = erasing
     const { whyNeverFull } = deployment.postgres
     const leftOut = whyNeverFull === undefined ? [] : [`disk-full: ${whyNeverFull}`]
     for (const sentence of leftOut) log(`left out: ${sentence}`)
@@ -143,6 +156,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     closing.push(() => Promise.all(faulting))
     await sleep(seconds * 1000)
     await load.end()
+    await erasing.end()
     const loaded = sinceStart()
     log(`${loaded.toFixed(1)} s  ${load.accepted.length} tasks accepted, end of the load`)
     await Promise.all(faulting)
@@ -166,7 +180,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
               flood,
               flooded,
               db,
-              population,
+              population: { ...population, numbers: population.numbers.filter((n) => !erased.has(n)) },
               random: randomFrom(seed + 4),
               seconds: options.fairness,
               accepted: own,
@@ -180,11 +194,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const ledgers = await readLedgers(vendors)
     const shown = await devices.shown()
     const records = await readHeraldRecords(db, [...shown.keys()])
-    const findings = compare({ accepted, population, ledgers, shown, records })
+    const findings = compare({ accepted, population, erased, ledgers, shown, records })
+    broken.push(...(await remainsOf(db, tenant.appId, population, [...erased])))
     const fairness = fairnessRun && fairnessOf(fairnessRun, ledgers)
     if (fairness) broken.push(...findUnfairness(fairness))
     // Their idle connections would keep descriptors of the APIs open.
-    await Promise.all([caller.close(), flooderCaller.close()])
+    await Promise.all([caller.close(), flooderCaller.close(), erasingCaller.close()])
     const { after, leaks } = await untilReleased(before, measure, RELEASE_SECONDS)
     log(`${sinceStart().toFixed(1)} s  resources measured`)
     await sampling.stop()
@@ -209,6 +224,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       restarts: [...processes.byName.values()].reduce((sum, process) => sum + process.restarts(), 0),
       tasks: accepted.length,
       deliveries: findings.deliveries,
+      erased: erased.size,
       samples: sampling.count(),
       duplicates: findings.duplicates,
       duplicatesBound,

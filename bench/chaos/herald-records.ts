@@ -1,5 +1,6 @@
 import type { Database } from '@herald/db/store'
-import type { Channel } from '@herald/domain'
+import { type Channel, type VendorChannel, vendorChannels } from '@herald/domain'
+import { aliasOf, guidOf, kindOf, type Population, tokenOf } from './population.ts'
 
 /** What Herald recorded about all tasks. A pair is named by `pairName`; times are Unix ms. */
 export type HeraldRecords = {
@@ -55,4 +56,32 @@ export async function readHeraldRecords(
     receipts: byPair(receipts.rows),
     handedOver: byPair(handedOver.rows),
   }
+}
+
+/** Returns what is left of devices that were erased, as sentences. */
+export async function remainsOf(
+  db: Database,
+  appId: string,
+  { ids }: Population,
+  erased: readonly number[],
+): Promise<string[]> {
+  const tokens = erased.flatMap((n) =>
+    vendorChannels.filter((channel) => hasToken(n, channel)).map((channel) => tokenOf(n, channel)),
+  )
+  const deviceIds = erased.map((n) => ids[n])
+  const { rows } = await db.pool.query<{ place: string; count: number }>(
+    `SELECT place, count(*)::int AS count FROM (
+       SELECT 'device' AS place FROM device WHERE app_id = $1 AND (guid = ANY($2) OR alias = ANY($3) OR id = ANY($5))
+       UNION ALL SELECT 'binding' FROM binding WHERE app_id = $1 AND token = ANY($4)
+       UNION ALL SELECT 'retired_token' FROM retired_token WHERE app_id = $1 AND token = ANY($4)
+       UNION ALL SELECT 'device_tag' FROM device_tag WHERE device_id = ANY($5)
+     ) remains GROUP BY 1`,
+    [appId, erased.map(guidOf), erased.map(aliasOf), tokens, deviceIds],
+  )
+  return rows.map(({ place, count }) => `${count} rows of ${place} are left of erased devices`)
+}
+
+function hasToken(n: number, channel: VendorChannel): boolean {
+  const { alive, dead } = kindOf(n)
+  return alive.includes(channel) || dead.includes(channel)
 }

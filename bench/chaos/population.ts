@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { saveCertificate } from '@herald/db/certificates'
 import {
-  type ImportDevice,
+  type DeviceChange,
   listDevices,
-  openDeviceImport,
+  openDeviceWriter,
   openPushTokens,
   type PushTokens,
 } from '@herald/db/devices'
@@ -47,7 +47,7 @@ export function tokenOf(n: number, channel: VendorChannel): string {
   tokens.set(name, known)
   return known
 }
-const guidOf = (n: number) => `device-${n}`
+export const guidOf = (n: number) => `device-${n}`
 
 const BROADCAST_TAGS = 10
 const SMALL_TAGS = 200
@@ -170,9 +170,9 @@ async function importDevices(
   owners: readonly string[],
   population: Population,
 ): Promise<void> {
-  const devices = openDeviceImport(db, tokens, appId)
+  const devices = openDeviceWriter(db, tokens, appId, { expectNew: true })
   for (let from = 0; from < numbers.length; from += 2000)
-    await devices.add(numbers.slice(from, from + 2000).map((n) => deviceOf(n, owners)))
+    await devices.write(numbers.slice(from, from + 2000).map((n) => deviceOf(n, owners)))
   for (let after = 0, page = 1000; page === 1000; ) {
     const list = await listDevices(db, tokens, { appId }, {}, { after: BigInt(after), limit: 1000 })
     for (const { deviceId, guid, pushToken } of list) {
@@ -185,7 +185,7 @@ async function importDevices(
   }
 }
 
-function deviceOf(n: number, owners: readonly string[]): ImportDevice {
+function deviceOf(n: number, owners: readonly string[]): DeviceChange {
   const { alive, dead, native } = kindOf(n)
   const tags = isUnreachable(n) ? [] : [`broadcast-${n % BROADCAST_TAGS}`, `small-${n % SMALL_TAGS}`]
   return {

@@ -45,6 +45,7 @@ export function writeReport(report: DrillReport): string {
       'device deliveries',
       `${figure(report.deliveries)} (${figure(Math.round(report.deliveries / report.seconds))} per second)`,
     ],
+    ['devices erased', figure(report.erased)],
     ['faults', `${report.faults.length}; ${report.restarts} process restarts`],
     ['tasks or devices lost', figure(report.lost.length)],
     [

@@ -34,6 +34,7 @@ function correct(request: Partial<NotifyRequest> = {}): Evidence {
       },
     ],
     population,
+    erased: new Set(),
     ledgers: new Map<VendorChannel, VendorLedger>(
       vendorChannels.map((channel): [VendorChannel, VendorLedger] => [
         channel,
@@ -98,6 +99,30 @@ describe('the comparison at the end of a drill', () => {
     const evidence = { ...correct(), shown: new Map() }
     expect(compare(evidence).lost).toEqual([expect.stringMatching(/got nothing/)])
     expect(compare({ ...correct({ followUp: 'cancel' }), shown: new Map() }).lost).toEqual([])
+  })
+
+  it('expects nothing of a device that was erased, and lets a task that named only such devices be cancelled', () => {
+    const erased = new Set([both])
+    const evidence = { ...correct(), shown: new Map(), erased }
+    expect(compare(evidence)).toMatchObject({ lost: [], wrong: [] })
+    const states = new Map([[task, 'cancelled']])
+    const cancelled = { ...evidence, records: { ...evidence.records, states } }
+    expect(compare(cancelled).lost).toEqual([expect.stringMatching(/is cancelled at the end/)])
+    expect(compare({ ...cancelled, erased: new Set([both, xiaomi]) }).lost).toEqual([])
+  })
+
+  it('lets erased devices be missing in the audience, but no others', () => {
+    const evidence = correct({ strategy: 'ospush_only', devices: [xiaomi, both] })
+    const counters = new Map([[task, evidence.records.counters.get(task)!.slice(0, 1)]])
+    const short = { ...evidence, shown: new Map(), records: { ...evidence.records, counters } }
+    expect(compare({ ...short, erased: new Set([both]) }).lost).toEqual([])
+    expect(compare({ ...short, erased: new Set([xiaomi]) }).lost).toEqual([
+      expect.stringMatching(/got nothing/),
+    ])
+    const none = { ...short, records: { ...short.records, counters: new Map() } }
+    expect(compare({ ...none, erased: new Set([both]) }).lost).toContain(
+      'task 7: 2 devices, 0 targets, 0 unreachable',
+    )
   })
 
   it('reports a counter above or below what the vendor accepted', () => {

@@ -38,6 +38,7 @@ describeWith('redis-server')('the chaos drill', () => {
       })
       expect(report.faults.length).toBeGreaterThanOrEqual(5)
       expect(report.deliveries).toBeGreaterThan(1000)
+      expect(report.erased).toBeGreaterThan(3)
       expect(report.samples).toBeGreaterThan(5)
       expect(report.certificates.areOpen).toBe(true)
     },

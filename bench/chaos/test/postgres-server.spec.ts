@@ -13,7 +13,7 @@ beforeAll(async () => {
   postgres = await startDrillPostgres()
   db = openDatabase(postgres.url, { max: 2, name: 'drill spec', onIdleError: () => {} })
   await db.pool.query('CREATE TABLE written (filler text)')
-}, 120_000)
+})
 
 afterAll(async () => {
   await db?.close()

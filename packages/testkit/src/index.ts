@@ -1,6 +1,7 @@
 export { acceptPlan } from './accept-plan.ts'
 export { type TestDatabase, type TestDatabaseOptions, testDatabase } from './database.ts'
 export { startTestServer, type TestServer } from './database-server.ts'
+export { dumpOf } from './dump.ts'
 export { freePort } from './free-port.ts'
 export { createDice, type Dice, mutate, nastyJson, nastyTexts } from './hostile-bytes.ts'
 export { keepsPrepared, startPgBouncer, type TestPooler } from './pgbouncer.ts'

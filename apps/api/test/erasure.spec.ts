@@ -1,0 +1,305 @@
+import { bind } from '@herald/db/devices'
+import { findImbalances } from '@herald/db/readings'
+import { applyRetention, cancelAccepted, recordReceipts } from '@herald/db/tasks'
+import { dumpOf } from '@herald/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { createPasswords } from '../src/auth/passwords.ts'
+import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
+
+let api: TestApi
+let log = ''
+beforeAll(async () => {
+  api = await openTestApi({
+    env: { HERALD_LOG_LEVEL: 'trace' },
+    onLog: (line) => {
+      log += line
+    },
+    overrides: { passwords: createPasswords({ derive: countingPasswords().derive }) },
+  })
+  await api.client.putCertificate({ provider: 2, app_id: '100', app_secret: 's' })
+})
+afterAll(() => api.close())
+afterEach(async () => expect(await findImbalances(api.context.db)).toEqual([]))
+
+const query = async <Row>(sql: string, values: unknown[] = []) =>
+  (await api.context.db.pool.query(sql, values)).rows as Row[]
+const erase = async (body: object) => (await api.call('/admin/erase', { body })).data
+const idOf = async (guid: string) =>
+  (await query<{ id: number }>('SELECT id FROM device WHERE guid = $1', [guid]))[0]!.id
+const import_ = (...lines: object[]) => api.client.importDevices(lines as never)
+const line = (guid: string, alias?: string) => ({
+  device_guid: guid,
+  platform: 'android' as const,
+  alias,
+  tags: ['vip'],
+  bindings: [{ provider: 2, device_token: `huawei-of-${guid}` }],
+})
+
+async function notify(audience: object, title: string, more: object = {}) {
+  const { data } = await api.call('/push/notify', {
+    body: { audience, message: { title, body: `${title} body`, ext: { for: title }, ...more } },
+  })
+  return data.task_id as number
+}
+const taskOf = async (id: number) =>
+  (
+    await query<{ state: string; cancelling: boolean; audience: Record<string, unknown>; message: object }>(
+      'SELECT state, cancelling, audience, message FROM task WHERE id = $1',
+      [id],
+    )
+  )[0]!
+
+/** Everything that Herald stores about a device, as the pipeline would have written it. */
+async function leaveTraces(guid: string, taskId: number) {
+  const id = await idOf(guid)
+  await recordReceipts(api.context.db, [{ appId: api.appId, taskId, deviceId: id, event: 'received' }])
+  await query(
+    `INSERT INTO failure (task_id, channel, fate, reason, text, count, samples)
+     VALUES ($1, 'huawei', 'moved', 'huawei.1', $2, 2, ARRAY[4000000000, $3::bigint])`,
+    [taskId, `unknown code: huawei-of-${guid} is odd`, id],
+  )
+  await query('INSERT INTO badge VALUES ($1, 3) ON CONFLICT DO NOTHING', [id])
+  await query(`INSERT INTO presence VALUES ($1, 'gone-node', 1)`, [id])
+  await query(`SELECT count_daily(current_date, 'huawei', ARRAY[$1::bigint, $1 + 1], 1, 9)`, [id])
+  // Its former token.
+  const { pushToken } = await pushTokenOf(guid)
+  await api.call('/user/token/bind', {
+    token: null,
+    body: { push_token: pushToken, provider: 2, device_token: `second-${guid}` },
+  })
+  return id
+}
+async function pushTokenOf(guid: string) {
+  const { list } = await api.client.devices({ device_guid: guid } as never)
+  return { pushToken: list[0]!.push_token }
+}
+
+/** The tables with a column for a device, and the number of rows that have this one. */
+async function rowsOf(id: number): Promise<Record<string, number>> {
+  const tables = ['binding', 'retired_token', 'device_tag', 'badge', 'presence', 'inbox', 'receipt'] as const
+  const counts: Record<string, number> = {}
+  for (const table of tables) {
+    const [row] = await query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table} WHERE device_id = $1`, [
+      id,
+    ])
+    counts[table] = row!.n
+  }
+  const [samples] = await query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM failure WHERE $1 = ANY (samples)',
+    [id],
+  )
+  const [today] = await query<{ n: number }>(
+    'SELECT coalesce(sum(get_byte(counts, ($1 & 255)::int)), 0)::int AS n FROM daily_count WHERE block = $1 >> 8',
+    [id],
+  )
+  return { ...counts, samples: samples!.n, today: today!.n }
+}
+
+describe('POST /admin/erase', () => {
+  it('leaves nothing of the devices with an alias in the tables, the queue and the logs', async () => {
+    await import_(
+      line('carol-phone', 'usr_carol'),
+      line('carol-tablet', 'usr_carol'),
+      line('dave-phone', 'usr_dave'),
+    )
+    const carol = await pushTokenOf('carol-phone')
+    const later = { show_begin_time: Math.floor(Date.now() / 1000) + 3600 }
+    const only = await notify({ alias: ['usr_carol'] }, 'Dear Carol')
+    const both = await notify({ alias: ['usr_carol', 'usr_dave'] }, 'To some', later)
+    const byToken = await notify({ push_token: [carol.pushToken] }, 'By token')
+    const planned = await notify({ alias: ['usr_carol'] }, 'Carol tomorrow', later)
+    const everybody = await notify('all' as never, 'To all')
+    const waiting = await api.call('/push/notify', {
+      body: {
+        audience: { alias: ['usr_carol', 'usr_dave'] },
+        message: { title: 'Inbox' },
+        setting: { distribution_strategy: 'nativepush_only' },
+      },
+    })
+    await api.call('/admin/device/token', { body: { device_guid: 'carol-phone' } })
+    const id = await leaveTraces('carol-phone', everybody)
+    await leaveTraces('dave-phone', only)
+    const before = await rowsOf(id)
+    expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([])
+
+    expect(await erase({ alias: 'usr_carol' })).toEqual({ devices: 2 })
+
+    const empty = Object.fromEntries(Object.keys(before).map((table) => [table, 0]))
+    expect(await rowsOf(id)).toEqual(empty)
+    const dump = await dumpOf(api.context.db)
+    for (const value of ['carol', 'Carol', carol.pushToken]) {
+      expect(dump).not.toContain(value)
+      expect(log).not.toContain(value)
+    }
+    for (const value of ['usr_dave', 'huawei-of-dave-phone', 'To some', 'To all'])
+      expect(dump).toContain(value)
+    expect(log).not.toContain('usr_dave')
+    expect(log.length).toBeGreaterThan(0)
+
+    expect(await taskOf(both)).toMatchObject({
+      state: 'accepted',
+      cancelling: false,
+      audience: { aliases: ['usr_dave'] },
+      message: { title: 'To some' },
+    })
+    for (const task of [only, byToken]) {
+      expect(await taskOf(task)).toMatchObject({ cancelling: false, message: { title: '[erased]' } })
+      expect(JSON.stringify(await taskOf(task))).not.toMatch(/Dear|By token/)
+    }
+    expect(await taskOf(planned)).toMatchObject({ cancelling: true, audience: { aliases: [] } })
+    await cancelAccepted(api.context.db)
+    expect(await taskOf(planned)).toMatchObject({ state: 'cancelled' })
+    const { data: failures } = await api.call('/push/task/failures', {
+      body: { task_id: waiting.data.task_id },
+    })
+    expect(failures).toEqual([
+      expect.objectContaining({ fate: 'expired', code: 'herald.inbox_cleared', samples: [] }),
+    ])
+    // What others have is untouched.
+    expect(await rowsOf(await idOf('dave-phone'))).toMatchObject({
+      retired_token: 1,
+      device_tag: 1,
+      samples: 1,
+    })
+  })
+
+  it('can be repeated, and the person can come back', async () => {
+    await import_(line('erin-phone', 'usr_erin'))
+    const before = await pushTokenOf('erin-phone')
+    expect(await erase({ alias: 'usr_erin' })).toEqual({ devices: 1 })
+    expect(await erase({ alias: 'usr_erin' })).toEqual({ devices: 0 })
+    expect(await erase({ alias: 'usr_unknown' })).toEqual({ devices: 0 })
+    await import_(line('erin-phone', 'usr_erin'))
+    const after = await pushTokenOf('erin-phone')
+    expect(after.pushToken).not.toBe(before.pushToken)
+    const task = await notify({ alias: ['usr_erin'] }, 'Welcome back')
+    expect(await query('SELECT channel, target FROM counter WHERE task_id = $1', [task])).toEqual([
+      { channel: 'huawei', target: 1 },
+    ])
+    const { list } = await api.client.devices({ alias: 'usr_erin' } as never)
+    expect(list).toEqual([expect.objectContaining({ device_guid: 'erin-phone', tags: ['vip'] })])
+  })
+
+  it('erases a user with its names, memberships, failed logins and audit entries', async () => {
+    const { data: made } = await api.call('/admin/user', {
+      body: {
+        username: 'frank-name',
+        mobile: '+4915112345678',
+        email: 'Frank@example.com',
+        password: 'frank-secret',
+      },
+    })
+    const { data: group } = await api.call('/admin/group', { body: { name: 'friends' } })
+    await api.call('/admin/group/member/add', {
+      body: { group_id: group.group_id, user_ids: [made.user_id] },
+    })
+    for (const name of ['frank-name', 'FRANK-name', 'nobody-else'])
+      await api.call('/token/user', { token: null, body: { name, password: 'wrong' } })
+    for (const login_name of ['frank@example.com', '+4915112345678'])
+      await api.call('/token/login', { token: null, body: { login_name, password: 'wrong' } })
+    const { data: session } = await api.call('/token/user', {
+      token: null,
+      body: { name: 'frank-name', password: 'frank-secret', device_guid: 'frank-phone' },
+    })
+    await api.call('/user/push/alias', {
+      token: session.token,
+      body: { push_token: session.push_token, alias: 'alias-of-frank' },
+    })
+    await api.call('/admin/device/token', { body: { device_guid: 'frank-phone' } })
+    const named = await notify({ alias: ['alias-of-frank'] }, 'Hello Frank')
+    const byId = await notify({ user_id: [made.user_id, 12345] }, 'Two users')
+    const audited = () =>
+      query<{ detail: Record<string, string> }>(
+        `SELECT detail FROM audit WHERE detail ->> 'user_id' = $1 OR actor LIKE '%user ' || $1`,
+        [String(made.user_id)],
+      )
+    expect((await audited()).length).toBeGreaterThan(0)
+
+    expect(await erase({ user_id: made.user_id })).toEqual({ devices: 1 })
+
+    const dump = await dumpOf(api.context.db)
+    const names = ['frank', 'Frank', '4915112345678', session.push_token]
+    for (const value of names) {
+      expect(dump).not.toContain(value)
+      expect(log).not.toContain(value)
+    }
+    expect(dump).toContain('nobody-else')
+    expect(await audited()).toEqual([])
+    expect(await taskOf(named)).toMatchObject({ audience: { aliases: [] } })
+    expect(await taskOf(byId)).toMatchObject({ audience: { userIds: ['12345'] } })
+    expect(await query('SELECT 1 FROM group_member WHERE user_id = $1', [made.user_id])).toEqual([])
+    const refused = await api.call('/user/device/list', { token: session.token, body: {} })
+    expect(refused.code).toBe(40102)
+    const again = await api.call('/token/user', {
+      token: null,
+      body: { name: 'frank-name', password: 'frank-secret' },
+    })
+    expect(again.code).toBe(40103)
+  })
+
+  it('erases one device; its alias stays in audiences while another device has it', async () => {
+    await import_(line('gina-phone', 'usr_gina'), line('gina-tablet', 'usr_gina'))
+    const task = await notify({ alias: ['usr_gina'] }, 'To Gina')
+    expect(await erase({ device_guid: 'gina-phone' })).toEqual({ devices: 1 })
+    expect(await taskOf(task)).toMatchObject({
+      audience: { aliases: ['usr_gina'] },
+      message: { title: 'To Gina' },
+    })
+    expect(await dumpOf(api.context.db)).not.toContain('gina-phone')
+    expect(await erase({ device_guid: 'gina-tablet' })).toEqual({ devices: 1 })
+    expect(await dumpOf(api.context.db)).not.toMatch(/gina/i)
+  })
+
+  it('removes several people from one audience at the same time', async () => {
+    const people = Array.from({ length: 12 }, (_, i) => `usr_crowd_${i}`)
+    await import_(...people.map((alias) => line(`guid-${alias}`, alias)))
+    const task = await notify({ alias: people }, 'To a crowd')
+    const results = await Promise.all(people.slice(1).map((alias) => erase({ alias })))
+    expect(results).toEqual(people.slice(1).map(() => ({ devices: 1 })))
+    expect(await taskOf(task)).toMatchObject({
+      audience: { aliases: ['usr_crowd_0'] },
+      message: { title: 'To a crowd' },
+    })
+  })
+
+  it('erases an alias of thousands of devices', async () => {
+    await import_(...Array.from({ length: 2500 }, (_, i) => line(`many-${i}`, 'usr_many')))
+    const task = await notify('all' as never, 'To all again')
+    expect(await erase({ alias: 'usr_many' })).toEqual({ devices: 2500 })
+    expect(await dumpOf(api.context.db)).not.toMatch(/many/)
+    expect(await taskOf(task)).toMatchObject({ message: { title: 'To all again' } })
+    await applyRetention(api.context.db, 30)
+  })
+
+  it('leaves the same names in another application alone', async () => {
+    const other = await api.createApplication('neighbour')
+    await import_(line('shared-guid', 'usr_shared'))
+    const body = JSON.stringify(line('shared-guid', 'usr_shared'))
+    await api.call('/admin/device/import', { raw: body, appId: other.appId, token: other.token })
+    expect(await erase({ alias: 'usr_shared' })).toEqual({ devices: 1 })
+    expect(await query('SELECT app_id FROM device WHERE alias = $1', ['usr_shared'])).toEqual([
+      { app_id: other.appId },
+    ])
+  })
+
+  it('stores no vendor token for a device that is erased while its token is bound', async () => {
+    const { db } = api.context
+    await import_(line('hugo-phone', 'usr_hugo'))
+    const deviceId = await idOf('hugo-phone')
+    await erase({ alias: 'usr_hugo' })
+    await bind(db, {
+      appId: api.appId,
+      deviceId,
+      channel: 'huawei',
+      token: 'late-hugo',
+      environment: 'production',
+    })
+    expect(await dumpOf(db)).not.toContain('hugo')
+  })
+
+  it('needs exactly one name', async () => {
+    for (const body of [{}, { alias: '' }, { alias: 'a', device_guid: 'b' }, { user_id: 1, alias: 'a' }])
+      expect(await api.call('/admin/erase', { body })).toMatchObject({ code: 40002 })
+    expect(await api.call('/admin/erase', { body: { alias: 'a', name: 'b' } })).toMatchObject({ code: 40001 })
+  })
+})

@@ -1,0 +1,76 @@
+import type { PushTokens } from '../devices/push-tokens.ts'
+import type { Database } from '../store/database.ts'
+import { eraseFromAudit } from './audit-traces.ts'
+import type { Person } from './person.ts'
+import {
+  clearInboxes,
+  devicesOf,
+  type ErasedDevice,
+  eraseDevices,
+  firstCreated,
+  unusedAliases,
+} from './person-devices.ts'
+import { newestTask, type PersonTraces, type TaskSelection, tasksAfter, tracesIn } from './task-traces.ts'
+import { eraseUser } from './user.ts'
+
+/**
+ * Removes a person from an application and returns how many devices were removed. No step holds locks for long, and each may be
+ * repeated: names are removed from tasks before the devices, which are needed to find them, so a call that was interrupted is
+ * completed by the next one.
+ */
+export async function erase(
+  db: Database,
+  tokens: PushTokens,
+  appId: string,
+  person: Person,
+): Promise<number> {
+  if ('userId' in person) await eraseUser(db, appId, person.userId)
+  const devices = await devicesOf(db, appId, person)
+  // Clearing an inbox records a failure with the device as a sample, which the next step removes.
+  await clearInboxes(db, devices)
+  const newest = await newestTask(db, appId)
+  await eraseFromTasks(db, await tracesOf(db, tokens, appId, person, devices), { upTo: newest })
+  const removed = await eraseDevices(db, appId, person)
+  // Tasks accepted since, and those that were just being sent.
+  const all = [...devices, ...removed]
+  const traces = await tracesOf(db, tokens, appId, person, all)
+  await eraseFromTasks(db, traces, { after: newest, orOpen: true })
+  await eraseFromAudit(db, appId, {
+    userId: 'userId' in person ? String(person.userId) : undefined,
+    guids: [...guidsOf(person), ...all.map(({ guid }) => guid)],
+    aliases: traces.aliases,
+  })
+  return removed.length
+}
+
+const guidsOf = (person: Person) => ('guid' in person ? [person.guid] : [])
+
+/** What names the person in tasks. An alias counts as the person's name if no other device has it. */
+async function tracesOf(
+  db: Database,
+  tokens: PushTokens,
+  appId: string,
+  person: Person,
+  devices: readonly ErasedDevice[],
+): Promise<PersonTraces> {
+  const aliases = new Set(devices.flatMap(({ alias }) => alias ?? []))
+  if ('alias' in person) aliases.delete(person.alias)
+  const ids = devices.map(({ id }) => id)
+  return {
+    appId,
+    aliases: [
+      ...('alias' in person ? [person.alias] : []),
+      ...(await unusedAliases(db, appId, [...aliases], ids)),
+    ],
+    userIds: 'userId' in person ? [String(person.userId)] : [],
+    hashes: devices.map(({ key }) => key),
+    pushTokens: devices.flatMap((device) => tokens.tokenOf(device) ?? []),
+    deviceIds: ids,
+    vendorTokens: devices.flatMap(({ vendorTokens }) => vendorTokens),
+    since: firstCreated(devices),
+  }
+}
+
+async function eraseFromTasks(db: Database, traces: PersonTraces, selection: TaskSelection): Promise<void> {
+  for await (const taskIds of tasksAfter(db, traces, selection)) await tracesIn(db, traces, taskIds)
+}

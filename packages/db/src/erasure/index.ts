@@ -1,0 +1,2 @@
+export { erase } from './erase.ts'
+export type { Person } from './person.ts'

@@ -1,0 +1,129 @@
+import { clearOwnerData } from '../devices/devices.ts'
+import { type TokenRow, tokenColumns, tokenKeySql } from '../devices/push-tokens.ts'
+import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
+import type { Database } from '../store/database.ts'
+import { retrying } from '../store/errors.ts'
+import { inTransaction, type Runner } from '../store/statement.ts'
+import type { Person } from './person.ts'
+
+/** What is known about a device that is erased. */
+export type ErasedDevice = TokenRow & {
+  id: number
+  alias: string | null
+  /** Unix ms. */
+  createdAt: number
+  /** The hash of its push token, as audiences have it. */
+  key: string
+  /** Its present and its retired ones. */
+  vendorTokens: string[]
+}
+
+/** Devices per transaction, so that no device stays locked for long. */
+const CHUNK = 100
+/** Devices per page when they are only read. */
+const PAGE = 1000
+
+/** A condition on the device `d`, with $2 as its value. */
+function conditionOf(person: Person): { sql: string; value: string } {
+  if ('userId' in person) return { sql: 'd.user_id = $2::bigint', value: String(person.userId) }
+  if ('alias' in person) return { sql: 'd.alias = $2', value: person.alias }
+  return { sql: 'd.guid = $2', value: person.guid }
+}
+
+async function readDevices(
+  runner: Runner,
+  appId: string,
+  person: Person,
+  { after, limit, lock }: { after: number; limit: number; lock: boolean },
+): Promise<ErasedDevice[]> {
+  const { sql, value } = conditionOf(person)
+  const { rows } = await runner.query<ErasedDevice>(
+    `SELECT d.id, d.alias, ${tokenColumns('d')}, (extract(epoch FROM d.created_at) * 1000)::float8 AS "createdAt",
+       ${tokenKeySql('d')}::text AS key,
+       ARRAY(SELECT token FROM binding b WHERE b.device_id = d.id
+         UNION SELECT token FROM retired_token r WHERE r.device_id = d.id) AS "vendorTokens"
+     FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT $4 ${lock ? 'FOR UPDATE OF d' : ''}`,
+    [appId, value, after, limit],
+  )
+  return rows
+}
+
+export async function devicesOf(db: Database, appId: string, person: Person): Promise<ErasedDevice[]> {
+  const devices: ErasedDevice[] = []
+  for (;;) {
+    const after = devices.at(-1)?.id ?? 0
+    const page = await readDevices(db.pool, appId, person, { after, limit: PAGE, lock: false })
+    devices.push(...page)
+    if (page.length < PAGE) return devices
+  }
+}
+
+/** Unix ms; infinity without devices. An alias may have more devices than a call may have arguments. */
+export function firstCreated(devices: readonly Pick<ErasedDevice, 'createdAt'>[]): number {
+  return devices.reduce((first, { createdAt }) => Math.min(first, createdAt), Number.POSITIVE_INFINITY)
+}
+
+export async function clearInboxes(db: Database, devices: readonly ErasedDevice[]): Promise<void> {
+  for (let at = 0; at < devices.length; at += CHUNK) {
+    const ids = devices.slice(at, at + CHUNK).map(({ id }) => id)
+    await retrying(() => clearInboxesOf(db.pool, ids))
+  }
+}
+
+/** Removes the person's devices with all that belongs to them, also those that are created while it runs, and returns them. */
+export async function eraseDevices(db: Database, appId: string, person: Person): Promise<ErasedDevice[]> {
+  const erased: ErasedDevice[] = []
+  for (;;) {
+    const chunk = await retrying(() =>
+      inTransaction(db, async (runner) => {
+        const devices = await readDevices(runner, appId, person, { after: 0, limit: CHUNK, lock: true })
+        if (devices.length > 0)
+          await eraseLocked(
+            runner,
+            devices.map(({ id }) => id),
+          )
+        return devices
+      }),
+    )
+    if (chunk.length === 0) return erased
+    erased.push(...chunk)
+  }
+}
+
+async function eraseLocked(runner: Runner, ids: number[]): Promise<void> {
+  await runner.query('DELETE FROM device WHERE id = ANY($1)', [ids])
+  // In the order in which settles lock bindings.
+  await runner.query(
+    `WITH locked AS MATERIALIZED (
+       SELECT device_id, channel FROM binding WHERE device_id = ANY($1) ORDER BY device_id, channel FOR UPDATE
+     ) DELETE FROM binding b USING locked l WHERE b.device_id = l.device_id AND b.channel = l.channel`,
+    [ids],
+  )
+  await runner.query('DELETE FROM retired_token WHERE device_id = ANY($1)', [ids])
+  await clearOwnerData(runner, ids)
+  // Their gateways notice and close the connections.
+  await runner.query('DELETE FROM presence WHERE device_id = ANY($1)', [ids])
+  await runner.query(
+    `SELECT count_daily(day, channel, devices, -255, 0) FROM (
+       SELECT c.day, c.channel, array_agg(d.id ORDER BY d.id) AS devices
+       FROM daily_count c JOIN unnest($1::bigint[]) AS d (id) ON c.block = d.id >> 8 GROUP BY 1, 2 ORDER BY 1, 2
+     ) counted`,
+    [ids],
+  )
+}
+
+/** Returns the aliases that no device has, except these devices. */
+export async function unusedAliases(
+  db: Database,
+  appId: string,
+  aliases: readonly string[],
+  deviceIds: readonly number[],
+): Promise<string[]> {
+  if (aliases.length === 0) return []
+  const { rows } = await db.pool.query<{ alias: string }>(
+    `SELECT a.alias FROM unnest($2::text[]) AS a (alias) WHERE NOT EXISTS (
+       SELECT 1 FROM device d WHERE d.app_id = $1 AND d.alias = a.alias AND d.id <> ALL($3::bigint[]))`,
+    [appId, aliases, deviceIds],
+  )
+  return rows.map(({ alias }) => alias)
+}
