@@ -101,7 +101,11 @@ export function createCertificateCache(deps: {
       return {
         stored,
         adapter,
-        settings: adapter.readSettings({ ...stored, packageName: application?.packageName }),
+        settings: adapter.readSettings({
+          ...stored,
+          extra: withCap(stored.extra, application?.perDevicePerDay),
+          packageName: application?.packageName,
+        }),
         callbackUrl: callbackUrlOf(stored, deps.publicUrl),
         ...health,
       }
@@ -159,6 +163,13 @@ export function createCertificateCache(deps: {
     knownHolds: (id) => holdsById.get(id) ?? noHolds,
     forget: applications.forget,
   }
+}
+
+/** The application's cap applies where the certificate has none of its own. */
+function withCap(extra: Record<string, unknown>, perDevicePerDay: number | undefined) {
+  const own = (extra.limits ?? {}) as Record<string, unknown>
+  if (perDevicePerDay === undefined || (own.per_device_per_day ?? '') !== '') return extra
+  return { ...extra, limits: { ...own, per_device_per_day: perDevicePerDay } }
 }
 
 const noHolds: readonly StoredHold[] = []

@@ -6,8 +6,8 @@ import { rulesFor } from './rules.ts'
 
 /**
  * Plans the recipients of a native batch that could not be written to a connection: the same decision as in planning, with
- * the present state of their connections. `isOffline` overrides the presence of a device whose connection the caller knows to
- * be gone. If the certificates of an application cannot be read, its devices stay on the native channel and are tried again
+ * the present state of their connections. `stateOf` overrides the presence of a device whose connection the caller knows: it is gone, or
+ * its app is in the background. If the certificates of an application cannot be read, its devices stay on the native channel and are tried again
  * later, so that the batches of other applications are not delayed.
  */
 export async function planUnwritten(
@@ -15,13 +15,14 @@ export async function planUnwritten(
   batch: { appId: string; tried: readonly Channel[] },
   task: PlannedTask,
   recipients: readonly number[],
-  isOffline: (deviceId: number, node: string) => boolean = () => false,
+  stateOf: (deviceId: number, node: string) => 'gone' | 'away' | undefined = () => undefined,
 ): Promise<Plan> {
   if (recipients.length === 0) return { batches: [], inbox: [], unreachable: 0 }
   const devices = await devicesById(deps.runner, recipients)
-  const present = devices.map((device) =>
-    device.node !== undefined && isOffline(device.id, device.node) ? { ...device, node: undefined } : device,
-  )
+  const present = devices.map((device) => {
+    const state = device.node === undefined ? undefined : stateOf(device.id, device.node)
+    return state ? { ...device, node: undefined, away: state === 'away' } : device
+  })
   try {
     const rules = rulesFor(task, await deps.certificates.of(batch.appId), batch.tried)
     return planDevices(present, rules, task.speed)

@@ -17,7 +17,7 @@ export type Attempt = {
 /** Logs in with a password. Steps, cost and error message are the same whether or not the user exists. */
 export async function logIn(context: RouteContext, { login, password, deviceGuid, find }: Attempt) {
   const { deps, appId } = context
-  const { db, passwords, pushTokens, sessions } = deps
+  const { db, passwords } = deps
   const user = await limitFailures(context, () =>
     passwords.inTurn(async () => {
       const locked = await countLoginAttempt(db, appId, login)
@@ -41,7 +41,16 @@ export async function logIn(context: RouteContext, { login, password, deviceGuid
       return found
     }),
   )
-  const { userId, tokenVersion: version } = user
+  return signIn(context, user, deviceGuid)
+}
+
+/** The token record of a user who has proved who it is. The device becomes the user's. */
+export async function signIn(
+  { deps, appId }: RouteContext,
+  { userId, tokenVersion: version }: Pick<UserWithPassword, 'userId' | 'tokenVersion'>,
+  deviceGuid: string | undefined,
+) {
+  const { db, pushTokens, sessions } = deps
   const device =
     deviceGuid === undefined
       ? undefined
@@ -55,10 +64,10 @@ export async function logIn(context: RouteContext, { login, password, deviceGuid
 
 /** Counts an attempt that fails with 40103 for the address, in this process; too many are refused. Not for callers with an admin token. */
 export async function limitFailures<T>(
-  { deps, caller, address }: RouteContext,
+  { deps, isAdminToken, address }: RouteContext,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  if (caller.role === 'admin') return attempt()
+  if (isAdminToken) return attempt()
   const { failedLogin } = deps.limits
   const retryAfter = failedLogin.take(address)
   if (retryAfter > 0)

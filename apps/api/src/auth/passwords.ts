@@ -17,8 +17,8 @@ export type Passwords = {
    * when too many wait, the attempt is refused.
    */
   inTurn<T>(attempt: () => Promise<T>): Promise<T>
-  /** Takes the same time whether or not there is a stored hash. */
-  verify(password: string, stored: string | undefined): Promise<boolean>
+  /** Takes the same time whether or not there is a stored hash; false without one. */
+  verify(password: string, stored: string | null | undefined): Promise<boolean>
 }
 
 const argon2Async = promisify(argon2)
@@ -62,7 +62,7 @@ export function createPasswords(
       }
     },
     async verify(password, stored) {
-      const known = stored === undefined ? undefined : parse(stored)
+      const known = stored == null ? undefined : parse(stored)
       const { salt, cost: paid } = known ?? decoy
       const derived = await derive(password, salt, paid)
       return known !== undefined && timingSafeEqual(derived, known.tag)

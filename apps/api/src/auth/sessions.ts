@@ -25,7 +25,9 @@ export type Sessions = {
   revokeUser(appId: string, userId: bigint): Promise<void>
   revokeAdmins(appId: string): Promise<void>
   /** Returns the new secret; undefined when the application does not exist. */
-  renewSecret(appId: string): Promise<string | undefined>
+  renewSecret(appId: string, keepOldSeconds: number): Promise<string | undefined>
+  /** To be called after a change of the application's settings; other processes notice within a second. */
+  forgetApplication(appId: string): void
   /** To be called after a change that ended a user's tokens; other processes notice within a second. */
   forgetUser(appId: string, userId: bigint): void
 }
@@ -76,11 +78,12 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
       await revokeAdminTokens(db, appId)
       applications.forget(appId)
     },
-    async renewSecret(appId) {
-      const appSecret = await renewApplicationSecret(db, appId)
+    async renewSecret(appId, keepOldSeconds) {
+      const appSecret = await renewApplicationSecret(db, appId, keepOldSeconds)
       applications.forget(appId)
       return appSecret
     },
+    forgetApplication: applications.forget,
     forgetUser: (appId, userId) => users.forget(keyOf(appId, userId)),
   }
 }

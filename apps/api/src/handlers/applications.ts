@@ -2,7 +2,7 @@ import { createApplication, listApplications } from '@herald/db/tenants'
 import { z } from 'zod'
 import { audit } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { name, optional, required } from '../input/fields.ts'
+import { integer, name, optional, required } from '../input/fields.ts'
 import { seconds, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
 
@@ -38,15 +38,23 @@ export const renewSecret = route({
   access: 'operator',
   summary: 'Rotate the secret of an application',
   description:
-    'The old secret, all admin tokens and all console sessions of the application become invalid within two seconds. User tokens and push tokens stay valid. The new secret is returned only once.',
-  input: z.strictObject({ app_id: required(name(32)) }),
+    'All admin tokens and all console sessions of the application become invalid within two seconds. User tokens and push tokens stay valid. The old secret ends at once, or after `keep_old_seconds`, so that servers can get the new one without an outage; a second rotation ends it. The new secret is returned only once.',
+  input: z.strictObject({
+    app_id: required(name(32)),
+    keep_old_seconds: optional(integer(0, 86_400)).describe(
+      'For how long the old secret stays good too (default 0).',
+    ),
+  }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
   failures: [40401],
   example: { app_id: '$OTHER_APP_ID' },
   async handler(context, input) {
-    const appSecret = await context.deps.sessions.renewSecret(input.app_id)
+    const keepOldSeconds = input.keep_old_seconds ?? 0
+    const appSecret = await context.deps.sessions.renewSecret(input.app_id, keepOldSeconds)
     if (appSecret === undefined) throw new Failure(40401, 'No application has this app_id.')
-    await audit({ ...context, appId: input.app_id }, 'application.secret')
+    await audit({ ...context, appId: input.app_id }, 'application.secret', {
+      keep_old_seconds: keepOldSeconds,
+    })
     return { app_id: input.app_id, app_secret: appSecret }
   },
 })

@@ -5,25 +5,16 @@ import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readInt64 } from '../input/fields.ts'
 import type { Access, ConsoleAccess } from '../route.ts'
+import { bearerIn, type CallHeaders } from './call-headers.ts'
 import { checkLimited } from './check-limited.ts'
-import { comesFromElsewhere, mayUseSession, type Provenance } from './same-origin.ts'
-
-/** The headers that identify a caller; blank ones are undefined. */
-export type CallHeaders = Provenance & {
-  appId?: string
-  accessToken?: string
-  userId?: string
-  groupId?: string
-  authorization?: string
-  /** The key in the cookie of a console session. */
-  session?: string
-}
+import { comesFromElsewhere, mayUseSession } from './same-origin.ts'
 
 export type Call = { headers: CallHeaders; address: string; requestId: string }
 
 export type AccessRule = {
   access: Access | ConsoleAccess
   groupRefused?: true
+  actsForNobody?: true
   /** A page that changes nothing. */
   reads?: true
 }
@@ -50,7 +41,8 @@ const noApplication: Application = {
 }
 
 /** Finds out who calls, from headers alone. `authorise` decides whether they may. */
-export async function authenticate(deps: AuthDeps, rule: AccessRule, call: Call): Promise<Authenticated> {
+export async function authenticate(deps: AuthDeps, rule: AccessRule, given: Call): Promise<Authenticated> {
+  const call = rule.access === 'console' ? withBearer(deps, given) : given
   const { headers } = call
   if (rule.access === 'visitor') {
     if (comesFromElsewhere(headers, deps.publicUrl)) throw elsewhere()
@@ -92,10 +84,19 @@ function readId(header: string, value: string | undefined): bigint | undefined {
 }
 
 async function operatorOf(deps: AuthDeps, rule: AccessRule, call: Call): Promise<Identity> {
+  const bearer = bearerIn(call.headers.authorization)
   // Not verified: no access token belongs to the operator.
-  if (operatorKeyIn(call.headers) === undefined && call.headers.accessToken !== undefined)
-    return { role: 'none' }
+  if (bearer === undefined && call.headers.accessToken !== undefined) return { role: 'none' }
+  // An access token sent as a bearer token is no guess of the operator key, and must not count as one.
+  if (bearer?.includes('.') && deps.sessions.tokens.verify(bearer)) return { role: 'none' }
   return identityOf(await signedIn(deps, call, rule.reads))
+}
+
+/** On routes for the operator and admins the bearer token is an operator key or an access token, which is no guess of the key. */
+function withBearer({ sessions }: AuthDeps, call: Call): Call {
+  const accessToken = bearerIn(call.headers.authorization)
+  if (call.headers.accessToken !== undefined || !accessToken?.includes('.')) return call
+  return sessions.tokens.verify(accessToken) ? { ...call, headers: { ...call.headers, accessToken } } : call
 }
 
 /** An application's session is for that application; the operator's is for the one in app_id, or for all. */
@@ -114,7 +115,7 @@ async function consoleUserOf(deps: AuthDeps, call: Call): Promise<Authenticated>
 /** By the operator key, otherwise by the session cookie. */
 async function signedIn(deps: AuthDeps, call: Call, reads = false): Promise<ConsoleSession> {
   const { headers, address, requestId } = call
-  const key = operatorKeyIn(headers)
+  const key = bearerIn(headers.authorization)
   if (key === undefined) {
     if (headers.session === undefined)
       throw new Failure(40101, 'The operator key is missing: send it as authorization: Bearer.')
@@ -126,10 +127,6 @@ async function signedIn(deps: AuthDeps, call: Call, reads = false): Promise<Cons
     await audit({ ...nobody, deps, address, requestId }, 'operator.refused')
   })
   return { role: 'operator' }
-}
-
-function operatorKeyIn({ authorization }: CallHeaders): string | undefined {
-  return /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
 }
 
 const identityOf = ({ role }: ConsoleSession): Identity => ({

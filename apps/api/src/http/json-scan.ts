@@ -15,7 +15,10 @@ const CLOSE_ARRAY = 93
 const COLON = 58
 const COMMA = 44
 
-type Level = { keys?: Set<string>; key: string; path: string }
+/** `keys` of an object with few of them is a list: searching it costs less than making a set. `path` only if one is wanted. */
+type Level = { keys?: string[] | Set<string>; key: string; path: string }
+
+const FEW_KEYS = 16
 
 /**
  * Finds the nesting depth, duplicate keys and the extent of one value in a single pass. Written by hand because JSON.parse
@@ -23,6 +26,7 @@ type Level = { keys?: Set<string>; key: string; path: string }
  */
 export function scanJson(text: string, options: { maxDepth: number; wanted?: string }): JsonScan {
   const { maxDepth, wanted } = options
+  const isEscaped = text.includes('\\')
   const levels: Level[] = []
   let top: Level | undefined
   let deepest = 0
@@ -35,24 +39,23 @@ export function scanJson(text: string, options: { maxDepth: number; wanted?: str
     switch (text.charCodeAt(i)) {
       case QUOTE: {
         const start = i
-        i = endOfString(text, i)
+        i = endOfString(text, i, isEscaped)
         if (!top?.keys || !expectsKey) break
         expectsKey = false
-        const key = readKey(text, start, i)
-        if (top.keys.has(key)) return { depth: deepest, duplicate: join(top.path, key) }
-        top.keys.add(key)
+        const key = readKey(text, start, i, isEscaped)
+        if (!isNew(top, key)) return { depth: deepest, duplicate: join(pathOf(levels), key) }
         top.key = key
         break
       }
       case OPEN_OBJECT:
       case OPEN_ARRAY: {
-        const path = top ? join(top.path, top.key) : ''
+        const path = top && wanted !== undefined ? join(top.path, top.key) : ''
         if (wanted !== undefined && span === undefined && path === wanted && spanDepth < 0) {
           spanDepth = levels.length
           spanStart = i
         }
         const isObject = text.charCodeAt(i) === OPEN_OBJECT
-        top = { keys: isObject ? new Set() : undefined, key: isObject ? '' : '[]', path }
+        top = { keys: isObject ? [] : undefined, key: isObject ? '' : '[]', path }
         levels.push(top)
         expectsKey = isObject
         if (levels.length > deepest) deepest = levels.length
@@ -80,19 +83,39 @@ export function scanJson(text: string, options: { maxDepth: number; wanted?: str
   return { depth: deepest, span }
 }
 
-/** Returns the index of the closing quote, or of the last character when there is none. */
-function endOfString(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    const c = text.charCodeAt(i)
-    if (c === QUOTE) return i
-    if (c === BACKSLASH) i++
+/** Notes a key of the object; false if it has it already. */
+function isNew(level: Level, key: string): boolean {
+  const { keys } = level
+  if (!Array.isArray(keys)) {
+    const size = keys!.size
+    return keys!.add(key).size > size
   }
-  return text.length - 1
+  if (keys.includes(key)) return false
+  keys.push(key)
+  if (keys.length > FEW_KEYS) level.keys = new Set(keys)
+  return true
 }
 
-function readKey(text: string, start: number, end: number): string {
+function pathOf(levels: Level[]): string {
+  return levels.slice(0, -1).reduce((path, { key }) => join(path, key), '')
+}
+
+/** Returns the index of the closing quote, or of the last character when there is none. */
+function endOfString(text: string, start: number, isEscaped: boolean): number {
+  for (let from = start + 1; ; ) {
+    const end = text.indexOf('"', from)
+    if (end < 0) return text.length - 1
+    if (!isEscaped) return end
+    let at = end
+    while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at--
+    if ((end - at) % 2 === 0) return end
+    from = end + 1
+  }
+}
+
+function readKey(text: string, start: number, end: number, isEscaped: boolean): string {
   const raw = text.slice(start + 1, end)
-  if (!raw.includes('\\')) return raw
+  if (!isEscaped || !raw.includes('\\')) return raw
   // Keys that differ only in escapes are equal.
   try {
     return JSON.parse(`"${raw}"`) as string

@@ -11,9 +11,12 @@ export type ReadJson = { value: unknown; verbatim?: string }
 
 /**
  * Reads a body strictly: integers beyond 2^53 become bigints, and input that would be changed silently or cannot be stored
- * is refused.
+ * is refused, unless the caller checks its text (`checksText`).
  */
-export function readJson(bytes: Uint8Array, options: { verbatim?: string } = {}): ReadJson {
+export function readJson(
+  bytes: Uint8Array,
+  options: { verbatim?: string; checksText?: true } = {},
+): ReadJson {
   const text = decode(bytes)
   const scan = scanJson(text, { maxDepth: MAX_DEPTH, wanted: options.verbatim })
   if (scan.depth > MAX_DEPTH) throw new Failure(40001, `The body is nested deeper than ${MAX_DEPTH} levels.`)
@@ -21,7 +24,7 @@ export function readJson(bytes: Uint8Array, options: { verbatim?: string } = {})
   if (scan.duplicate !== undefined)
     throw new Failure(40001, `The field ${quoted(scan.duplicate)} occurs twice.`)
   // Only an escape can produce characters that valid UTF-8 cannot contain.
-  if (text.includes('\\u')) refuseUnstorable(value, '')
+  if (!options.checksText && text.includes('\\u')) refuseUnstorable(value, '')
   return { value, verbatim: scan.span && text.slice(...scan.span) }
 }
 

@@ -12,10 +12,11 @@ import {
   type Route,
   type RouteContext,
 } from '../route.ts'
-import { type AccessRule, authenticate, type CallHeaders, type Identity } from './authenticate.ts'
+import { type AccessRule, authenticate, type Identity } from './authenticate.ts'
 import { authorise } from './authorise.ts'
 import { checkJsonType, readBody } from './body.ts'
-import { browserOf, sessionKeyOf } from './browser.ts'
+import { browserOf } from './browser.ts'
+import { callHeaders, refuseActAs } from './call-headers.ts'
 import { sendData } from './envelope.ts'
 import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
@@ -41,6 +42,7 @@ export async function serveRoute(
     appId: application.appId,
     application,
     caller,
+    isAdminToken: identity.role === 'admin' || identity.role === 'operator',
     address,
     requestId: String(response.getHeader('x-request-id')),
     browser: browserOf(deps, request, response),
@@ -80,9 +82,12 @@ export async function admit(
 ): Promise<{ application: Application; caller: Caller; identity: Identity; address: string }> {
   const address = callerAddress(request, deps.trustedProxies)
   const requestId = String(response.getHeader('x-request-id'))
-  const authenticated = await authenticate(deps, rule, { headers: callHeaders(request), address, requestId })
+  const headers = callHeaders(request, rule)
+  const authenticated = await authenticate(deps, rule, { headers, address, requestId })
   const { application, identity } = authenticated
-  return { application, identity, address, caller: await authorise(deps.sessions, rule, authenticated) }
+  const caller = await authorise(deps.sessions, rule, authenticated)
+  refuseActAs(rule, headers)
+  return { application, identity, address, caller }
 }
 
 /** `anonymous` is the address of a caller without a token; the bodies of such callers share a budget. */
@@ -107,7 +112,7 @@ async function readInput(
     if (nothing.success) return { input: nothing.data }
   }
   checkJsonType(request)
-  const { value, verbatim } = readJson(body, { verbatim: route.verbatim })
+  const { value, verbatim } = readJson(body, route)
   return { input: check(route, value), verbatim }
 }
 
@@ -115,27 +120,6 @@ function check(route: AnyRoute, value: unknown): unknown {
   const read = route.input.safeParse(value)
   if (read.success) return read.data
   throw inputFailure(read.error.issues, route.method === 'get')
-}
-
-function callHeaders(request: IncomingMessage): CallHeaders {
-  const { headers } = request
-  return {
-    appId: one(headers.app_id),
-    accessToken: one(headers['access-token']),
-    userId: one(headers.user_id),
-    groupId: one(headers.group_id),
-    authorization: one(headers.authorization),
-    session: sessionKeyOf(request),
-    console: one(headers['x-herald-console']),
-    origin: one(headers.origin),
-    fetchSite: one(headers['sec-fetch-site']),
-    host: one(headers.host),
-  }
-}
-
-function one(header: string | string[] | undefined): string | undefined {
-  const value = (Array.isArray(header) ? header.join(', ') : header)?.trim()
-  return value === '' ? undefined : value
 }
 
 function limitAddress({ limits }: ApiDeps, route: AnyRoute, address: string): void {

@@ -1,3 +1,4 @@
+import type { Strategy } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 
 export type ApplicationSettings = {
@@ -5,15 +6,39 @@ export type ApplicationSettings = {
   register: boolean
   /** Maximum number of such registrations per day (UTC). */
   registerPerDay: number
+  /** For pushes that name none; null: the default of the API. */
+  defaultStrategy: Strategy | null
+  /** In seconds. */
+  defaultTtl: number | null
+  /** Marketing messages per device, channel and day, for certificates without their own number; null: the vendor's number. */
+  perDevicePerDay: number | null
 }
 
-const defaults: ApplicationSettings = { register: false, registerPerDay: 10_000 }
+export const defaultApplicationSettings: ApplicationSettings = {
+  register: false,
+  registerPerDay: 10_000,
+  defaultStrategy: null,
+  defaultTtl: null,
+  perDevicePerDay: null,
+}
 
-const select = { register: true, registerPerDay: true } as const
+const select = {
+  register: true,
+  registerPerDay: true,
+  defaultStrategy: true,
+  defaultTtl: true,
+  perDevicePerDay: true,
+} as const
 
 export async function applicationSettings(db: Database, appId: string): Promise<ApplicationSettings> {
   const row = await db.prisma.applicationSetting.findUnique({ where: { appId }, select })
-  return row ?? defaults
+  return row ? settingsOf(row) : defaultApplicationSettings
+}
+
+type Row = Omit<ApplicationSettings, 'defaultStrategy'> & { defaultStrategy: string | null }
+
+function settingsOf(row: Row): ApplicationSettings {
+  return { ...row, defaultStrategy: row.defaultStrategy as Strategy | null }
 }
 
 /** Sets them unless an admin has changed any. */
@@ -31,10 +56,15 @@ export async function changeApplicationSettings(
   appId: string,
   change: Partial<ApplicationSettings>,
 ): Promise<ApplicationSettings> {
-  return db.prisma.applicationSetting.upsert({
-    where: { appId },
-    create: { appId, ...defaults, ...change },
-    update: change,
-    select,
-  })
+  const [changed] = await db.prisma.$transaction([
+    db.prisma.applicationSetting.upsert({
+      where: { appId },
+      create: { appId, ...defaultApplicationSettings, ...change },
+      update: change,
+      select,
+    }),
+    // Processes notice a change of the application by the xmin of its row; that of the settings changes with every registration.
+    db.prisma.$executeRaw`UPDATE application SET token_version = token_version WHERE id = ${appId}`,
+  ])
+  return settingsOf(changed)
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Strategy } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { codeOf } from '../store/errors.ts'
 
@@ -9,6 +10,12 @@ export type Application = {
   /** Part of every admin token; raising it revokes them all. */
   tokenVersion: number
   createdAt: Date
+  /** For pushes that name none; undefined: the default of the API. */
+  defaultStrategy?: Strategy
+  /** In seconds. */
+  defaultTtl?: number
+  /** Marketing messages per device, channel and day, for certificates without their own number. */
+  perDevicePerDay?: number
 }
 
 export type NewApplication = { name: string; packageName: string; appId?: string; appSecret?: string }
@@ -36,34 +43,64 @@ export async function createApplication(
   }
 }
 
+const secrets = { secretHash: true, oldSecretHash: true, oldSecretUntil: true } as const
+
 export async function listApplications(db: Database): Promise<Application[]> {
-  const rows = await db.prisma.application.findMany({
-    omit: { secretHash: true },
-    orderBy: { createdAt: 'asc' },
-  })
+  const rows = await db.prisma.application.findMany({ omit: secrets, orderBy: { createdAt: 'asc' } })
   return rows.map(({ id, ...row }) => ({ appId: id, ...row }))
 }
 
 export async function findApplication(db: Database, appId: string): Promise<Application | undefined> {
-  const row = await db.prisma.application.findUnique({ where: { id: appId }, omit: { secretHash: true } })
-  if (!row) return undefined
-  const { id, ...rest } = row
-  return { appId: id, ...rest }
-}
-
-export async function isApplicationSecret(db: Database, appId: string, secret: string): Promise<boolean> {
-  const row = await db.prisma.application.findUnique({ where: { id: appId }, select: { secretHash: true } })
-  return row !== null && timingSafeEqual(row.secretHash, hashOf(secret))
-}
-
-/** Revokes the old secret, its admin tokens and console sessions. Returns undefined if the application does not exist. */
-export async function renewApplicationSecret(db: Database, appId: string): Promise<string | undefined> {
-  const appSecret = newSecret()
-  const { count } = await db.prisma.application.updateMany({
+  const row = await db.prisma.application.findUnique({
     where: { id: appId },
-    data: { secretHash: hashOf(appSecret), tokenVersion: { increment: 1 } },
+    omit: secrets,
+    include: { setting: { select: { defaultStrategy: true, defaultTtl: true, perDevicePerDay: true } } },
   })
-  return count === 1 ? appSecret : undefined
+  if (!row) return undefined
+  const { id, setting, ...rest } = row
+  return {
+    appId: id,
+    ...rest,
+    defaultStrategy: (setting?.defaultStrategy ?? undefined) as Strategy | undefined,
+    defaultTtl: setting?.defaultTtl ?? undefined,
+    perDevicePerDay: setting?.perDevicePerDay ?? undefined,
+  }
+}
+
+/** True for the secret, and for the one before it while a rotation keeps that. */
+export async function isApplicationSecret(db: Database, appId: string, secret: string): Promise<boolean> {
+  const { rows } = await db.pool.query<{ current: Buffer; old: Buffer | null }>(
+    `SELECT secret_hash AS current, CASE WHEN old_secret_until > now() THEN old_secret_hash END AS old
+     FROM application WHERE id = $1`,
+    [appId],
+  )
+  const row = rows[0]
+  if (!row) return false
+  const given = hashOf(secret)
+  // Both are compared, so that the time does not tell which one it was.
+  const isCurrent = timingSafeEqual(row.current, given)
+  const isOld = row.old !== null && timingSafeEqual(row.old, given)
+  return isCurrent || isOld
+}
+
+/**
+ * Makes a new secret, and revokes admin tokens and console sessions. The secret until now stays good for `keepOldSeconds`; the one
+ * before it ends. Returns undefined if the application does not exist.
+ */
+export async function renewApplicationSecret(
+  db: Database,
+  appId: string,
+  keepOldSeconds = 0,
+): Promise<string | undefined> {
+  const appSecret = newSecret()
+  const { rowCount } = await db.pool.query(
+    `UPDATE application SET secret_hash = $2, token_version = token_version + 1,
+       old_secret_hash = CASE WHEN $3::int > 0 THEN secret_hash END,
+       old_secret_until = CASE WHEN $3::int > 0 THEN now() + make_interval(secs => $3::int) END
+     WHERE id = $1`,
+    [appId, hashOf(appSecret), keepOldSeconds],
+  )
+  return rowCount === 1 ? appSecret : undefined
 }
 
 /** Revokes all admin tokens of the application. */

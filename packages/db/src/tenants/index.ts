@@ -2,6 +2,7 @@ export {
   type ApplicationSettings,
   applicationSettings,
   changeApplicationSettings,
+  defaultApplicationSettings,
   presetApplicationSettings,
 } from './application-settings.ts'
 export {
@@ -29,6 +30,16 @@ export {
   listMembers,
   removeGroup,
 } from './groups.ts'
+export {
+  claimKeyRead,
+  endKeyRead,
+  findIdentity,
+  type Identity,
+  type IdentitySettings,
+  removeIdentity,
+  type StoredKey,
+  saveIdentity,
+} from './identity.ts'
 export { countLoginAttempt, loginLimit, loginLock, uncountLoginAttempt } from './login-failures.ts'
 export {
   changePassword,
@@ -41,5 +52,6 @@ export {
   revokeUserTokens,
   type User,
   type UserWithPassword,
+  userNamed,
   userTokenVersion,
 } from './users.ts'

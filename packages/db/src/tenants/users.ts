@@ -13,7 +13,8 @@ export type User = {
   createdAt: Date
 }
 
-export type UserWithPassword = User & { passwordHash: string; tokenVersion: number }
+/** Without a password (null) for users of the application's own sign-in. */
+export type UserWithPassword = User & { passwordHash: string | null; tokenVersion: number }
 
 export type NewUser = { username: string; mobile?: string; email?: string; passwordHash: string }
 
@@ -82,6 +83,22 @@ export async function findUserByName(
     [appId, username],
   )
   return userOf(rows[0])
+}
+
+/** Returns the user with this name, who is created without a password if unknown. */
+export async function userNamed(db: Database, appId: string, username: string): Promise<UserWithPassword> {
+  for (;;) {
+    const known = await findUserByName(db, appId, username)
+    if (known) return known
+    // Another process may create the user at the same time, or remove it right after.
+    const { rows } = await db.pool.query<Row>(
+      `INSERT INTO app_user (app_id, username) VALUES ($1, $2)
+       ON CONFLICT (app_id, username) DO NOTHING RETURNING ${columns}`,
+      [appId, username],
+    )
+    const created = userOf(rows[0])
+    if (created) return created
+  }
 }
 
 /** Mobile before email before username: the mobile of one user may be the username of another. */
