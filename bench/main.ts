@@ -7,6 +7,7 @@ import type { Metrics } from './metric.ts'
 import { measureNative } from './native/run.ts'
 import { measureAccept } from './pipeline/accept.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
+import { measureDevices } from './pipeline/devices.ts'
 import { measureIdle } from './pipeline/idle.ts'
 import { measureImport } from './pipeline/import.ts'
 import { measureMixed } from './pipeline/mixed.ts'
@@ -22,6 +23,7 @@ const suites: Record<string, () => Promise<Metrics>> = {
   scheduled: () => measureScheduled(quick ? 10_000 : 100_000),
   native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
+  devices: () => measureDevices(quick ? 6_000 : 40_000, quick ? 40_000 : 400_000),
   idle: () => measureIdle(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),
   mixed: () => measureMixed(devices, 10_000),

@@ -8,6 +8,7 @@ import { performance } from 'node:perf_hooks'
 export async function sendRequests(options: {
   base: string
   path: string
+  method?: 'POST' | 'PUT'
   headers: Record<string, string>
   connections: number
   count: number
@@ -15,7 +16,7 @@ export async function sendRequests(options: {
 }): Promise<{ latencies: number[]; tookMs: number }> {
   const { hostname, port } = new URL(options.base)
   const head =
-    `POST ${options.path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
+    `${options.method ?? 'POST'} ${options.path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
     Object.entries(options.headers)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')

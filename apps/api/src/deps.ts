@@ -15,6 +15,8 @@ import type { Sessions } from './auth/sessions.ts'
 import type { UploadCheck } from './certificates/upload-check.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import type { CallTurns } from './http/call-turns.ts'
+import type { Identities } from './identity/identities.ts'
+import type { DeviceWrites } from './import/device-writes.ts'
 import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
 import type { CallbackHandler } from './receipts/callback-handler.ts'
@@ -34,6 +36,9 @@ export type ApiDeps = {
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
   uploads: UploadCheck
   transportDeps(certificateId: number): TransportDeps
+  devices: DeviceWrites
+  /** Records later that a device was heard of, which `isSeenLongAgo` says is due. */
+  seen(deviceId: number): void
   receipts: ReceiptSink
   callbacks: CallbackHandler
   /** Figures of an application; blank: of all applications. Cached, so that callers may poll it. */
@@ -41,6 +46,7 @@ export type ApiDeps = {
   passwords: Passwords
   sessions: Sessions
   consoleSessions: ConsoleSessions
+  identities: Identities
   operatorKey?: string
   checkOperatorKey: ReturnType<typeof createOperatorKeyCheck>
   publicUrl?: string

@@ -44,6 +44,8 @@ export type RouteContext = {
   appId: string
   application: Application
   caller: Caller
+  /** The credential is an admin's or the operator's, also when it acts as a user: such calls have no limit per address. */
+  isAdminToken: boolean
   /** The caller's address. */
   address: string
   requestId: string
@@ -66,10 +68,14 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   access: A
   /** An admin acting for a group may not make this call. */
   groupRefused?: true
+  /** The headers user_id and group_id mean nothing here and are refused. Operator calls need not say so. */
+  actsForNobody?: true
   /** Maximum size of the body in bytes (default DEFAULT_BODY_LIMIT). */
   bodyLimit?: number
   /** A field whose original text is passed to the handler, e.g. `message.ext`. */
   verbatim?: string
+  /** The handler itself refuses text that cannot be stored: an entry of a list that has it must not fail the others. */
+  checksText?: true
   limit?: 'login' | 'register'
   /** The handler gets the body as a stream of any length. */
   stream?: true

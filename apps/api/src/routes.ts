@@ -5,6 +5,7 @@ import { certificateList } from './handlers/certificate-list.ts'
 import { dropCertificate, putCertificate, readCertificate } from './handlers/certificates.ts'
 import { importDeviceStream } from './handlers/device-import.ts'
 import { deviceList } from './handlers/device-list.ts'
+import { putDevice, putDevices, removeAnyDevice } from './handlers/device-writes.ts'
 import {
   acknowledge,
   bindToken,
@@ -15,8 +16,11 @@ import {
   setDeviceBadge,
   unbindToken,
 } from './handlers/devices.ts'
+import { erasePerson } from './handlers/erase.ts'
 import { addGroup, groupList, groupRemove, memberAdd, memberList, memberRemove } from './handlers/groups.ts'
+import { dropIdentity, putIdentity, readIdentity } from './handlers/identity.ts'
 import { explainPush, notify } from './handlers/notify.ts'
+import { tagList, tagMembers } from './handlers/tag-members.ts'
 import {
   addDeviceTags,
   clearDeviceAlias,
@@ -26,12 +30,18 @@ import {
   setDeviceAlias,
 } from './handlers/tags.ts'
 import { taskCancel, taskDetail, taskFailureList, taskList, taskPause, taskResume } from './handlers/tasks.ts'
-import { revokeTokens, tokenById, tokenByLogin, tokenByName, tokenForAdmin } from './handlers/tokens.ts'
+import {
+  exchangeToken,
+  revokeTokens,
+  tokenById,
+  tokenByLogin,
+  tokenByName,
+  tokenForAdmin,
+} from './handlers/tokens.ts'
 import { addUser, userList, userPassword, userRemove } from './handlers/users.ts'
 import type { Route } from './route.ts'
 
-/** All calls of the API. Routing, access checks and the OpenAPI document are derived from this table. */
-export const routes: readonly Route[] = [
+const table: readonly Route[] = [
   tokenById,
   tokenByLogin,
   tokenByName,
@@ -73,12 +83,39 @@ export const routes: readonly Route[] = [
   certificateList,
   checkCertificate,
   dropCertificate,
+  putDevice,
+  putDevices,
   importDeviceStream,
   deviceList,
+  tagMembers,
+  tagList,
+  removeAnyDevice,
   replaceToken,
+  erasePerson,
   putSettings,
   readSettings,
+  putIdentity,
+  readIdentity,
+  // After the settings that it needs, because the examples run in this order.
+  exchangeToken,
+  dropIdentity,
   addApplication,
   renewSecret,
   applicationList,
 ]
+
+/** All calls of the API. Routing, access checks and the OpenAPI document are derived from this table. */
+export const routes: readonly Route[] = table.flatMap((route) =>
+  route.method === 'delete' ? [route, removeTwin(route)] : [route],
+)
+
+/** The same call as a POST: some proxies and HTTP clients drop the body of a DELETE. */
+function removeTwin(route: Route): Route {
+  const twin = `The same as DELETE ${route.path}, for clients and proxies that send no body with DELETE.`
+  return {
+    ...route,
+    method: 'post',
+    path: `${route.path}/remove`,
+    description: route.description ? `${route.description} ${twin}` : twin,
+  }
+}

@@ -37,7 +37,14 @@ async function deviceOf(context: RouteContext, pushToken: string, tokenIsEnough:
         ? 'The user has no device with this push_token.'
         : 'No device has this push_token.',
     )
+  // A call of the device itself, not of the application's server.
+  if (device.isSeenLongAgo && caller.role !== 'admin') deps.seen(device.deviceId)
   return device
+}
+
+/** Returns whether an admin who acts for a group, if they do, may access the device. */
+export function isInScope(context: RouteContext, device: Device): Promise<boolean> {
+  return mayAccess(context, device, false)
 }
 
 async function mayAccess(

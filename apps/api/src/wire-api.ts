@@ -1,6 +1,6 @@
 import { tokenBuckets } from '@herald/async'
 import { adapters } from '@herald/channels/all'
-import { openPushTokens } from '@herald/db/devices'
+import { createLastSeen, openPushTokens } from '@herald/db/devices'
 import { sharedKey } from '@herald/db/store'
 import { createAcceptor } from '@herald/plan'
 import { type Context, transportDeps } from '@herald/program'
@@ -17,6 +17,9 @@ import type { ApiDeps } from './deps.ts'
 import { createBodyBudget } from './http/body-budget.ts'
 import { createCallTurns } from './http/call-turns.ts'
 import { type AppOptions, createApp } from './http/create-app.ts'
+import { createIdentities } from './identity/identities.ts'
+import { createKeySetReader } from './identity/key-set-reader.ts'
+import { createDeviceWrites } from './import/device-writes.ts'
 import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
 import { createCallbackHandler } from './receipts/callback-handler.ts'
@@ -54,6 +57,9 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
       log.warn({ err: error, tasks }, 'could not enqueue jobs; the feeder will re-enqueue their batches'),
     onPlanned: meters.planned,
   })
+  const lastSeen = createLastSeen(db, (error) =>
+    log.warn({ err: error }, 'could not record when devices were seen'),
+  )
   const receipts = createReceiptSink(db, meters.received)
   const callbacks = createCallbackHandler({ db, certificates, receipts, meters, log })
   const sessions = createSessions(db, createTokens({ privateKey, days: settings.tokenDays }), pushTokens)
@@ -70,12 +76,15 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     adapters,
     uploads: createUploadCheck(),
     transportDeps: (certificateId) => transportDeps(context, certificateId),
+    devices: createDeviceWrites({ db, pushTokens }),
+    seen: lastSeen.seen,
     receipts,
     callbacks,
     overview: createOverviewReader(db),
     passwords: createPasswords(),
     sessions,
     consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),
+    identities: createIdentities({ db, log, readKeys: createKeySetReader() }),
     operatorKey: settings.operatorKey,
     checkOperatorKey: createOperatorKeyCheck({ db, operatorKey: settings.operatorKey }),
     publicUrl: settings.publicUrl,
@@ -122,6 +131,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
       await deps.callbacks.close()
       await deps.acceptor.close()
       await deps.uploads.close()
+      await lastSeen.close()
     },
   }
 }

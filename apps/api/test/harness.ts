@@ -69,6 +69,8 @@ export type TestApiOptions = {
   certificateAdapters?: ApiDeps['adapters']
   /** The folder of a built console. */
   consoleFolder?: string
+  /** Gets the lines of the log; set HERALD_LOG_LEVEL too. */
+  onLog?(line: string): void
 }
 
 /** The real API on a real Postgres. */
@@ -85,7 +87,11 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   })
   const context = await openContext({
     settings,
-    log: createLogger({ name: 'spec', level: settings.logLevel }),
+    log: createLogger({
+      name: 'spec',
+      level: settings.logLevel,
+      destination: options.onLog && { write: options.onLog },
+    }),
     registry: createRegistry('spec'),
     certificateAdapters: options.certificateAdapters,
   })

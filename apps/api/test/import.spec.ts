@@ -69,7 +69,7 @@ describe('an import', () => {
           bindings: [{ provider: 1, device_token: 'ab'.repeat(32), bundle_id: 'com.b' }],
         }),
     )
-    expect(data).toEqual({ lines: 2, created: 2, updated: 0, failed: 0, errors: [] })
+    expect(data).toEqual({ lines: 2, created: 2, updated: 0, unchanged: 0, failed: 0, errors: [] })
     expect(await device('a')).toMatchObject({
       user_id,
       platform: 'android',
@@ -90,7 +90,7 @@ describe('an import', () => {
   it('changes nothing when it is repeated, and only what is given when it is not the same', async () => {
     const before = await device('a')
     const text = line({ device_guid: 'a', bindings: [{ provider: 2, device_token: 'hw-a' }] })
-    expect((await send(text)).data).toMatchObject({ created: 0, updated: 1 })
+    expect((await send(text)).data).toMatchObject({ created: 0, updated: 0, unchanged: 1 })
     expect(await device('a')).toEqual(before)
     await send(line({ device_guid: 'a', tags: ['new'], bindings: [{ provider: 2, device_token: 'hw-a2' }] }))
     expect(await device('a')).toMatchObject({
@@ -222,7 +222,14 @@ describe('an import', () => {
   })
 
   it('of an empty body returns zeros', async () => {
-    expect((await send('')).data).toEqual({ lines: 0, created: 0, updated: 0, failed: 0, errors: [] })
+    expect((await send('')).data).toEqual({
+      lines: 0,
+      created: 0,
+      updated: 0,
+      unchanged: 0,
+      failed: 0,
+      errors: [],
+    })
   })
 
   it('keeps only a few batches in memory while Postgres is busy', async () => {
@@ -276,7 +283,7 @@ describe('an import', () => {
     await expect(importAs(body())).rejects.toMatchObject({ code: 42901, retryAfter: 1 })
     answers.resolve()
     await Promise.all(four)
-    expect(await importAs(body())).toMatchObject({ updated: 1 })
+    expect(await importAs(body())).toMatchObject({ unchanged: 1 })
   })
 
   it('runs concurrently with others on the same devices and tokens without deadlock or loss', async () => {
@@ -304,12 +311,17 @@ describe('an import', () => {
         body: Readable.toWeb(lines(shift)) as ReadableStream,
         duplex: 'half',
       } as RequestInit)
-      return (await response.json()) as { code: number; data: { created: number; updated: number } }
+      return (await response.json()) as {
+        code: number
+        data: { created: number; updated: number; unchanged: number }
+      }
     }
     const answers = await Promise.all([0, 1, 2, 3].map(run))
     expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200])
     expect(answers.reduce((sum, { data }) => sum + data.created, 0)).toBe(count)
-    expect(answers.reduce((sum, { data }) => sum + data.created + data.updated, 0)).toBe(4 * count)
+    expect(answers.reduce((sum, { data }) => sum + data.created + data.updated + data.unchanged, 0)).toBe(
+      4 * count,
+    )
     const { rows } = await api.context.db.pool.query(
       `SELECT count(*)::int AS devices, (SELECT count(*)::int FROM device_tag JOIN tag ON tag.id = tag_id WHERE name LIKE 'tag-%') AS tags,
          (SELECT count(*)::int FROM binding WHERE token LIKE 'many-token-%') AS bindings FROM device WHERE guid LIKE 'many-%'`,

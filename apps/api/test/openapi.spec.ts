@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { objectNames } from '@herald/domain'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { codes } from '../src/codes.ts'
@@ -136,6 +137,7 @@ describe('the document', () => {
       $OTHER_USER_ID: String((await api.user('other')).userId),
       $GROUP_ID: String((await api.client.createGroup('others')).group_id),
       $OTHER_APP_ID: (await api.createApplication('other')).appId,
+      ...exchangeValues(),
     }
     const filled = (text: string) => text.replaceAll(/\$[A-Z_]+/g, (name) => values[name] ?? name)
     const given = routes.filter(({ example }) => example !== undefined)
@@ -155,6 +157,19 @@ describe('the document', () => {
     }
   })
 })
+
+/** As `demoVariables` makes them. */
+function exchangeValues(): Record<string, string> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const exp = Math.floor(Date.now() / 1000) + 3600
+  const claims = { iss: 'login.example.com', aud: 'example-app', sub: 'carol', exp }
+  const signed = `${part({ alg: 'EdDSA' })}.${part(claims)}`
+  return {
+    $ID_TOKEN: `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`,
+    $PUBLIC_KEY: JSON.stringify(publicKey.export({ type: 'spki', format: 'pem' })).slice(1, -1),
+  }
+}
 
 describe('the HTML page', () => {
   it('shows every call and every code, and loads no external resources', async () => {

@@ -11,7 +11,7 @@ import { createLineSplitter, LINE_LIMIT } from '../src/import/line-splitter.ts'
 import { isBlank } from '../src/input/blank.ts'
 import { quoted } from '../src/input/input-failure.ts'
 import { checkIntent } from '../src/notify/intent.ts'
-import { isPublicAddress } from '../src/notify/public-address.ts'
+import { isPublicAddress } from '../src/outbound/public-address.ts'
 
 describe('reading JSON', () => {
   it('agrees with JSON.parse on everything that has no duplicate keys', () => {

@@ -5,7 +5,7 @@ import { CertificateProblem } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
-import { isPublicAddress } from '../src/notify/public-address.ts'
+import { isPublicAddress } from '../src/outbound/public-address.ts'
 
 const PRIVATE = 'must not point to a private address'
 

@@ -1,3 +1,4 @@
+import { dumpOf } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
@@ -9,21 +10,6 @@ beforeAll(async () => {
   })
 })
 afterAll(() => api.close())
-
-/** Every row of every table as text. */
-async function dump(): Promise<string> {
-  const { pool } = api.context.db
-  const { rows: tables } = await pool.query<{ name: string }>(
-    `SELECT oid::regclass::text AS name FROM pg_class
-     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`,
-  )
-  const texts: string[] = []
-  for (const { name } of tables) {
-    const { rows } = await pool.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`)
-    texts.push(...rows.map(({ row }) => row))
-  }
-  return texts.join('\n')
-}
 
 describe('a dump of the database', () => {
   it('contains no push token, no callback key and no header of a callback that its adapter does not read', async () => {
@@ -52,7 +38,7 @@ describe('a dump of the database', () => {
     })
     expect(answer.status).toBe(200)
 
-    const text = await dump()
+    const text = await dumpOf(api.context.db)
     for (const known of ['anna-phone', 'signature-of-huawei']) expect(text).toContain(known)
     for (const secret of [...tokens, callbackKey, 'proxy-credential']) {
       expect(text).not.toContain(secret)

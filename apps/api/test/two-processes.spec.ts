@@ -42,7 +42,7 @@ beforeAll(async () => {
     ({ url }) => new HeraldServer({ baseUrl: url, appId: app.app_id, appSecret: app.app_secret }),
   )
   await servers[0]!.createUser({ username: 'anna', password: 'right-password' })
-}, 90_000)
+})
 afterAll(async () => {
   for (const { process } of processes) expect((await process.stop()).code).toBe(0)
   await database.drop()

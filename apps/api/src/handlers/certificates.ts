@@ -5,7 +5,7 @@ import {
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
-import { cardOf, vendorChannels } from '@herald/domain'
+import { cardOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { actorOf, audit } from '../audit.ts'
 import {
@@ -23,7 +23,7 @@ import {
 import { receiptUrlOf } from '../certificates/receipt-url.ts'
 import { warningsOfSaved } from '../certificates/warnings.ts'
 import { Failure } from '../codes.ts'
-import { integerText, optional, providerNames, region, required, text } from '../input/fields.ts'
+import { integerText, optional, providerInQuery, region, text } from '../input/fields.ts'
 import { dayOf, nullableTimestamp, secondsOrNull } from '../output/fields.ts'
 import { route } from '../route.ts'
 
@@ -40,7 +40,7 @@ export const readCertificate = route({
   summary: 'Get a push certificate',
   description: `An admin gets all five fields. A user gets app_secret and certificate as "", except app_secret for ${withClientSecret}: the client secret that its SDK needs.`,
   input: z.strictObject({
-    provider: required(integerText(1, vendorChannels.length)).describe(providerNames),
+    provider: providerInQuery,
     environment: optional(integerText(0, 1)).describe(environmentNames),
     region: optional(region).describe(regionNotice),
   }),
@@ -99,6 +99,7 @@ export const putCertificate = route({
   },
   answer: z.object({
     provider: z.int(),
+    channel: z.string(),
     environment: z.int(),
     region: z.string().nullable(),
     expires_at: nullableTimestamp,
@@ -136,6 +137,7 @@ export const putCertificate = route({
     })
     return {
       provider: input.provider,
+      channel: publicName(where.channel),
       environment: input.environment ?? 1,
       region: saved.region ?? null,
       expires_at: secondsOrNull(saved.expiresAt),

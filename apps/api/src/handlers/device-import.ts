@@ -13,7 +13,7 @@ export const importDeviceStream = route({
   groupRefused: true,
   stream: true,
   summary: 'Import devices from an NDJSON stream',
-  description: `One JSON object per line, at most 64 KiB each: device_guid, user_id?, platform (ios, android, harmony), alias?, tags?, bindings? as a list of {provider, device_token, environment?, bundle_id?, region?}. Known devices are updated: the given fields are replaced, bindings are added, everything else stays. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. If a device occurs in several lines, the last one wins. An import can be repeated safely.`,
+  description: `One JSON object per line, at most 64 KiB each, with the fields of PUT /admin/device: a field that is absent stays as it is, null or a blank value clears it, \`add_tags\` and \`remove_tags\` change single tags. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. The lines of a device are applied in order. An import can be repeated safely; note that it sets aliases and binds vendor tokens as the file says, also if they have changed since.`,
   example:
     '{"device_guid":"example-import","platform":"android","bindings":[{"provider":2,"device_token":"example-import-token"}]}',
   input: z.unknown(),
@@ -21,20 +21,21 @@ export const importDeviceStream = route({
     lines: z.int().describe('Number of lines that were not blank.'),
     created: z.int(),
     updated: z.int(),
+    unchanged: z.int().describe('Lines of known devices that changed nothing.'),
     failed: z.int(),
     errors: z.array(z.object({ line: z.int(), error: z.string() })),
   }),
   failures: [42901],
   async handler(context, body) {
     const leave = context.deps.admission.imports.enter(context.appId)
-    const report: ImportReport = { lines: 0, created: 0, updated: 0, failed: 0, errors: [] }
+    const report: ImportReport = { lines: 0, created: 0, updated: 0, unchanged: 0, failed: 0, errors: [] }
     try {
       await importDevices(context, body as AsyncIterable<Uint8Array>, report)
     } catch (error) {
       if (!isUnreachable(error)) throw error
       throw new Failure(
         50301,
-        `The database became unreachable after ${report.created + report.updated} devices; repeating the import is safe.`,
+        `The database became unreachable after ${report.created + report.updated + report.unchanged} devices; repeating the import is safe.`,
         { retryAfter: 2 },
       )
     } finally {

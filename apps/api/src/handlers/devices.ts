@@ -10,7 +10,7 @@ import {
   setBadge,
   unbind,
 } from '@herald/db/devices'
-import { channelOfProvider, environmentOf, regionOfBinding } from '@herald/domain'
+import { channelOfProvider, environmentOf, publicName, regionOfBinding } from '@herald/domain'
 import { z } from 'zod'
 import { audit } from '../audit.ts'
 import { checkRegion, vendorsWithRegions } from '../certificates/place.ts'
@@ -20,6 +20,7 @@ import {
   environment,
   int64,
   integer,
+  MAX_DEVICE_TOKEN,
   name,
   optional,
   page,
@@ -48,6 +49,7 @@ export const registerPush = route({
   tag,
   access: 'holder',
   limit: 'register',
+  actsForNobody: true,
   summary: 'Register a device that has no user',
   description:
     'Refused (40301) unless the application allows it, see PUT /admin/app/settings. A known device_guid is refused (40901) unless its current push_token is sent, or the caller is its user. 42901 if the application’s limit per day is reached.',
@@ -124,7 +126,7 @@ export const bindToken = route({
     .strictObject({
       push_token: required(pushToken),
       provider,
-      device_token: required(name(4096)),
+      device_token: required(name(MAX_DEVICE_TOKEN)),
       environment: optional(environment).describe('0 = development, 1 = production; default 1.'),
       platform: optional(platform),
       bundle_id: optional(name(255)).describe(
@@ -144,7 +146,7 @@ export const bindToken = route({
           message: `must be ${solePlatform} for provider ${provider}`,
         })
     }),
-  answer: z.object({ provider: z.int(), environment: z.int() }),
+  answer: z.object({ provider: z.int(), channel: z.string(), environment: z.int() }),
   async handler(context, input) {
     const { deps, appId } = context
     const channel = channelOfProvider(input.provider)!
@@ -163,7 +165,7 @@ export const bindToken = route({
       region: regionOfBinding(channel, deps.adapters[channel]?.regionOf?.(input.device_token), named),
       platform: input.platform,
     })
-    return { provider: input.provider, environment }
+    return { provider: input.provider, channel: publicName(channel), environment }
   },
 })
 

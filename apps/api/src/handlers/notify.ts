@@ -1,5 +1,5 @@
 import { findByRequestId } from '@herald/db/tasks'
-import type { NewTask, Reason } from '@herald/domain'
+import { type NewTask, ownReasons, type Reason } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
@@ -26,9 +26,15 @@ export const notify = route({
   tag: 'Push',
   summary: 'Send a push notification',
   description:
-    'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task and pushes nothing.',
+    'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task with `repeated`, and pushes nothing.',
   input: z.strictObject({ audience, setting, message }),
-  answer: z.object({ task_id: int64Out }),
+  answer: z.object({
+    task_id: int64Out,
+    repeated: z
+      .literal(true)
+      .optional()
+      .describe('Present when request_id was used before: nothing was pushed, whatever this request says.'),
+  }),
   example: {
     audience: { tag: ['vip'] },
     setting: { request_id: 'example-1', ttl: 3600 },
@@ -44,7 +50,7 @@ export const notify = route({
   },
   async handler(context, input, ext) {
     const { deps } = context
-    const task = newTask(taskScopeOf(context), input, ext)
+    const task = newTask(taskScopeOf(context), context.application, input, ext)
     // Before the checks that depend on the time: a repeated request must not fail because time has passed.
     if (task.requestId !== undefined) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
@@ -77,9 +83,10 @@ export const explainPush = route({
   async handler(context, input, ext) {
     const { deps } = context
     const wanted = { ...input, audience: input.audience ?? ({ kind: 'all' } as const) }
-    const task = newTask(taskScopeOf(context), wanted, ext)
+    const task = newTask(taskScopeOf(context), context.application, wanted, ext)
     await checkNow(context, task)
-    const { deviceId } = await ownDevice(context, input.push_token)
+    const { deviceId, enabled } = await ownDevice(context, input.push_token)
+    if (!enabled) return { ...shown(null, ownReasons.device_disabled), others: [], notes: [] }
     const { channel, reason, others, notes } = await explain(deps, task, deviceId)
     return {
       ...shown(channel, reason),
@@ -100,7 +107,7 @@ function answer({ deps, appId, requestId }: RouteContext, taskId: number, fresh:
     { requestId, task: taskId, app: appId },
     fresh ? 'task accepted' : 'request_id repeated; returned the existing task',
   )
-  return { task_id: taskId }
+  return { task_id: taskId, ...(!fresh && { repeated: true as const }) }
 }
 
 async function checkNow({ deps }: RouteContext, { message }: NewTask): Promise<void> {

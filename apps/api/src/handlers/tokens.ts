@@ -1,8 +1,15 @@
-import { findUserById, findUserByLogin, findUserByName, isApplicationSecret } from '@herald/db/tenants'
+import {
+  findUserById,
+  findUserByLogin,
+  findUserByName,
+  isApplicationSecret,
+  userNamed,
+} from '@herald/db/tenants'
 import { z } from 'zod'
 import { audit } from '../audit.ts'
-import { limitFailures, logIn, tokenRecord } from '../auth/log-in.ts'
+import { limitFailures, logIn, signIn, tokenRecord } from '../auth/log-in.ts'
 import { Failure } from '../codes.ts'
+import { TokenProblem } from '../identity/id-token.ts'
 import { deviceGuid, int64, name, optional, required, text } from '../input/fields.ts'
 import { int64Out, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
@@ -84,9 +91,34 @@ export const tokenByName = route({
     }),
 })
 
+export const exchangeToken = route({
+  ...login,
+  path: '/token/exchange',
+  actsForNobody: true,
+  summary: 'Token by a sign-in token of the application itself',
+  description:
+    'Takes a JWT that the application’s own sign-in has issued, and checks it as PUT /admin/identity says: signature (RS256, ES256 or EdDSA), issuer, audience, expiry. The user is the one whose username is the claim `user_claim`; an unknown one is created, without a password. Failed logins are limited per address.',
+  example: { id_token: '$ID_TOKEN', device_guid: 'example-exchange' },
+  input: z.strictObject({ id_token: required(text(16_384)), device_guid: device }),
+  async handler(context, input) {
+    const { deps, appId } = context
+    const username = await limitFailures(context, async () => {
+      try {
+        return await deps.identities.usernameIn(appId, input.id_token)
+      } catch (error) {
+        if (!(error instanceof TokenProblem)) throw error
+        await audit(context, 'login.failed', { problem: error.message })
+        throw new Failure(40103, `The login failed: the id_token ${error.message}.`)
+      }
+    })
+    return signIn(context, await userNamed(deps.db, appId, username), input.device_guid)
+  },
+})
+
 export const tokenForAdmin = route({
   ...login,
   path: '/token/admin',
+  actsForNobody: true,
   summary: 'Admin token by the secret of the application',
   description: 'Failed logins are limited per address.',
   example: { app_secret: '$APP_SECRET' },

@@ -1,8 +1,9 @@
-import { type DeviceImport, type ImportDevice, openDeviceImport } from '@herald/db/devices'
+import { type DeviceChange, type DeviceWriter, openDeviceWriter } from '@herald/db/devices'
 import { Failure } from '../codes.ts'
 import type { RouteContext } from '../route.ts'
-import { BadLine, readImportLine } from './import-line.ts'
 import { createLineSplitter, type SplitLine } from './line-splitter.ts'
+import { BadDevice, readImportLine } from './read-device.ts'
+import { refusalOf } from './refusal.ts'
 
 export const MAX_ERRORS = 100
 /** Lines per commit, and their length in characters: with long lines the count alone would allow gigabytes in memory. */
@@ -15,6 +16,8 @@ export type ImportReport = {
   lines: number
   created: number
   updated: number
+  /** Lines that changed nothing. */
+  unchanged: number
   failed: number
   errors: { line: number; error: string }[]
 }
@@ -25,7 +28,7 @@ export async function importDevices(
   body: AsyncIterable<Uint8Array>,
   report: ImportReport,
 ): Promise<void> {
-  const into = openDeviceImport(deps.db, deps.pushTokens, appId)
+  const into = openDeviceWriter(deps.db, deps.pushTokens, appId, { expectNew: true })
   const writers = Array.from({ length: WRITERS }, () => openWriter(into, report))
   const splitter = createLineSplitter()
 
@@ -45,11 +48,11 @@ export async function importDevices(
     }
   }
 
-  function read(line: { no: number; text: string }): ImportDevice | undefined {
+  function read(line: { no: number; text: string }): DeviceChange | undefined {
     try {
       return readImportLine(line.text, deps.adapters)
     } catch (error) {
-      if (!(error instanceof BadLine)) throw error
+      if (!(error instanceof BadDevice)) throw error
       reportError(report, line.no, error.message)
       return undefined
     }
@@ -81,18 +84,18 @@ function writerOf(guid: string): number {
 }
 
 /** Collects a batch while the one before is written, and waits for Postgres when lines arrive faster. */
-function openWriter(into: DeviceImport, report: ImportReport) {
+function openWriter(into: DeviceWriter, report: ImportReport) {
   let numbers: number[] = []
-  let devices: ImportDevice[] = []
+  let devices: DeviceChange[] = []
   let size = 0
   let writing: Promise<void> = Promise.resolve()
 
-  async function write(batch: ImportDevice[], lines: number[]): Promise<void> {
-    const { created, updated, unknownUser } = await into.add(batch)
-    report.created += created
-    report.updated += updated
-    for (const index of unknownUser)
-      reportError(report, lines[index]!, `user_id ${batch[index]!.userId} does not exist`)
+  async function write(batch: DeviceChange[], lines: number[]): Promise<void> {
+    const results = await into.write(batch)
+    results.forEach((result, index) => {
+      if ('outcome' in result) report[result.outcome]++
+      else reportError(report, lines[index]!, refusalOf(result, batch[index]!).message)
+    })
   }
 
   async function start(): Promise<void> {
@@ -108,7 +111,7 @@ function openWriter(into: DeviceImport, report: ImportReport) {
 
   return {
     /** Returns a promise only when the batch is full: one per line would cost more than reading the line. */
-    add(no: number, device: ImportDevice, length: number): Promise<void> | undefined {
+    add(no: number, device: DeviceChange, length: number): Promise<void> | undefined {
       numbers.push(no)
       devices.push(device)
       size += length

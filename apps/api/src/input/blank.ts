@@ -12,6 +12,11 @@ export function dropBlank(value: unknown): unknown {
   return isBlank(value) ? undefined : value
 }
 
+/** For fields where an absent value means "as it is": only the other blank ones select the default. */
+export function blankToNull(value: unknown): unknown {
+  return value !== undefined && isBlank(value) ? null : value
+}
+
 /** Returns whether all fields of an object are undefined. */
 export function isEmpty(value: object | undefined): boolean {
   return value === undefined || Object.values(value).every((field) => field === undefined)

@@ -1,11 +1,16 @@
 import { cards } from '@herald/channels/cards'
-import { regionNames } from '@herald/domain'
+import { providerNamed, regionNames } from '@herald/domain'
 import { z } from 'zod'
-import { dropBlank } from './blank.ts'
+import { blankToNull, dropBlank } from './blank.ts'
 
 /** May be absent or blank. */
 export function optional<S extends z.ZodType>(schema: S) {
   return z.preprocess(dropBlank, schema.optional())
+}
+
+/** Absent: stays as it is. Blank: null, which selects the default. */
+export function changeable<S extends z.ZodType>(schema: S) {
+  return z.preprocess(blankToNull, schema.nullable().optional())
 }
 
 /** Must be present and not blank. */
@@ -30,6 +35,9 @@ export const CONTROL = /[\u0000-\u001f\u007f]/
 export function name(max: number) {
   return text(max).refine((value) => !CONTROL.test(value), { error: 'must not contain control characters' })
 }
+
+/** Tokens are indexed, and an index entry of Postgres has at most 2704 bytes. Those of vendors have a few hundred. */
+export const MAX_DEVICE_TOKEN = 2048
 
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const DECIMAL = /^-?\d{1,19}$/
@@ -80,8 +88,32 @@ export function integerText(min: number, max: number) {
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
 
-export const providerNames = cards.map(({ provider, title }) => `${provider} ${title.en}`).join(', ')
-export const provider = required(integer(1, cards.length)).describe(providerNames)
+const providerNames = cards.map(({ name, provider, title }) => `${provider} ${title.en} (${name})`).join(', ')
+
+/** A provider by its number or the name of its channel; becomes the number. In a query the number is text. */
+function providerIn(place: 'body' | 'query') {
+  return required(
+    z
+      .unknown()
+      .transform((value, context): number => {
+        const isNumber = place === 'body' ? typeof value === 'number' : /^\d{1,10}$/.test(String(value))
+        const found = providerNamed(isNumber ? Number(value) : value)
+        if (found !== undefined) return found
+        context.issues.push({
+          code: 'custom',
+          input: value,
+          message:
+            value === undefined
+              ? 'is required'
+              : `must be an integer from 1 to ${cards.length}, or the name of a channel`,
+        })
+        return z.NEVER
+      })
+      .meta({ type: ['integer', 'string'] }),
+  ).describe(providerNames)
+}
+export const provider = providerIn('body')
+export const providerInQuery = providerIn('query')
 export const environment = integer(0, 1)
 export const region = z.enum(regionNames)
 export const platform = z.enum(['ios', 'android', 'harmony'])

@@ -6,16 +6,19 @@ import {
   type ObjectName,
   objectNames,
   optionsOf,
+  type Strategy,
 } from '@herald/domain'
 import type { z } from 'zod'
 import type { MessageFields } from './message-schema.ts'
 import type { setting } from './setting-schema.ts'
 
-const DEFAULT_TTL = 86_400
+/** For applications without settings of their own. */
+export const pushDefaults = { strategy: 'combined', ttl: 86_400 } as const
 
-/** Converts a validated request into a task. `ext` is the original text of message.ext. */
+/** Converts a validated request into a task. `defaults` are the application's. `ext` is the original text of message.ext. */
 export function newTask(
   scope: { appId: string; groupId?: number },
+  defaults: { defaultStrategy?: Strategy; defaultTtl?: number },
   input: { audience: Audience; setting?: z.output<typeof setting>; message: MessageFields },
   ext: string | undefined,
 ): NewTask {
@@ -24,13 +27,13 @@ export function newTask(
     ...scope,
     requestId: options.request_id,
     audience: input.audience,
-    strategy: options.distribution_strategy ?? 'combined',
+    strategy: options.distribution_strategy ?? defaults.defaultStrategy ?? pushDefaults.strategy,
     sequence: options.ospush_sequence ?? [...defaultSequence],
     message: messageOf(input.message, ext),
     messageClass: options.message_class,
     lane: options.priority,
     speed: options.speed,
-    ttl: options.ttl ?? DEFAULT_TTL,
+    ttl: options.ttl ?? defaults.defaultTtl ?? pushDefaults.ttl,
   }
 }
 

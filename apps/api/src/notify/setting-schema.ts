@@ -11,7 +11,7 @@ export const setting = optional(
       'Deduplication ID. Repeating it pushes nothing and returns the id of the first task. Blank: no deduplication.',
     ),
     distribution_strategy: optional(z.enum(strategies)).describe(
-      '`combined`: native channel first, a vendor channel if the device is not connected (default combined).',
+      '`combined`: native channel first, a vendor channel if the device is not connected (default: that of the application, otherwise combined).',
     ),
     ospush_sequence: optional(z.array(z.enum(sequenceWords))).describe(
       `Vendor priority; \`ups\` is short for ${ups} (default [${defaultSequence.join(', ')}]).`,
@@ -21,7 +21,7 @@ export const setting = optional(
       'Default: high up to 1000 devices, normal above.',
     ),
     ttl: optional(integer(0, 2_592_000)).describe(
-      'Seconds that the push may wait for the device (default 86400); 0: only if it is reachable now.',
+      'Seconds that the push may wait for the device (default: that of the application, otherwise 86400); 0: only if it is reachable now.',
     ),
     message_class: optional(z.enum(['service', 'marketing'])).describe(
       'Default: that of the certificate, otherwise marketing.',

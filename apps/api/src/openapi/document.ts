@@ -42,6 +42,7 @@ export function openApiDocument(publicUrl?: string): OpenApiDocument {
       schemas: { Failure: failureSchema },
       securitySchemes: {
         accessToken: { type: 'apiKey', in: 'header', name: 'access-token' },
+        bearerToken: { type: 'http', scheme: 'bearer', description: 'The same token as in access-token.' },
         operatorKey: { type: 'http', scheme: 'bearer' },
       },
     },
@@ -100,24 +101,33 @@ const accessText: Record<Route['access'], string> = {
 }
 const groupText = 'Refused (40301) for an admin acting for a group.'
 
-function headersOf({ access, shownAsUser }: Route): JsonSchema[] {
+function headersOf({ access, actsForNobody, shownAsUser }: Route): JsonSchema[] {
   if (access === 'operator') return []
   const int64 = { type: 'integer', format: 'int64' }
+  const appId = {
+    name: 'app_id',
+    in: 'header',
+    required: true,
+    schema: { type: 'string' },
+    description: 'App ID; or as x-app-id.',
+  }
+  if (actsForNobody) return [appId]
   return [
-    { name: 'app_id', in: 'header', required: true, schema: { type: 'string' }, description: 'App ID.' },
+    appId,
     {
       name: 'group_id',
       in: 'header',
       required: false,
       schema: int64,
-      description: 'With an admin token: act as an admin of this group.',
+      description: 'With an admin token: act as an admin of this group. Or as x-group-id.',
     },
     {
       name: 'user_id',
       in: 'header',
       required: false,
       schema: int64,
-      description: 'With an admin token: act as this user. With a user token: must be the user’s own id.',
+      description:
+        'With an admin token: act as this user. With a user token: must be the user’s own id. Or as x-user-id.',
       ...((access === 'user' || shownAsUser) && { example: '$USER_ID' }),
     },
   ]
@@ -211,5 +221,6 @@ type FailureParts = [ref: object, own: { properties: { code: { enum: Code[] } } 
 function securityOf({ access }: Route): Record<string, string[]>[] {
   if (access === 'public') return []
   if (access === 'operator') return [{ operatorKey: [] }]
-  return access === 'holder' ? [{}, { accessToken: [] }] : [{ accessToken: [] }]
+  const token: Record<string, string[]>[] = [{ accessToken: [] }, { bearerToken: [] }]
+  return access === 'holder' ? [{}, ...token] : token
 }

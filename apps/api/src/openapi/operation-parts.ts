@@ -3,7 +3,10 @@ import type { JsonSchema } from './schemas.ts'
 
 const asAdmin = `-H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json'`
 
-/** Shell variables for the examples. The examples that remove or revoke something get their own user, group and application. */
+/**
+ * Shell variables for the examples. The examples that remove or revoke something get their own user, group and application. The
+ * public key is escaped for JSON; $ID_TOKEN is signed with the private key of it, which is kept nowhere.
+ */
 export const demoVariables = `export $(node -e 'const d = require("./.herald/demo.json"); console.log(
   "BASE_URL=" + d.base_url, "APP_ID=" + d.app_id, "APP_SECRET=" + d.app_secret, "TOKEN=" + d.admin_token,
   "OPERATOR_KEY=" + d.operator_key, "USER_ID=" + d.user.user_id, "USERNAME=" + d.user.username, "PASSWORD=" + d.user.password)')
@@ -16,7 +19,13 @@ export OTHER_USER_ID=$(curl -s -X POST "$BASE_URL/admin/user" ${asAdmin} \\
 export GROUP_ID=$(curl -s -X POST "$BASE_URL/admin/group" ${asAdmin} \\
   -d "{\\"name\\":\\"others-$(date +%s)\\"}" | sed 's/.*"group_id":\\([0-9]*\\).*/\\1/')
 export OTHER_APP_ID=$(curl -s -X POST "$BASE_URL/admin/app" -H "authorization: Bearer $OPERATOR_KEY" -H 'content-type: application/json' \\
-  -d "{\\"name\\":\\"other-$(date +%s)\\"}" | sed 's/.*"app_id":"\\([^"]*\\).*/\\1/')`
+  -d "{\\"name\\":\\"other-$(date +%s)\\"}" | sed 's/.*"app_id":"\\([^"]*\\).*/\\1/')
+eval "$(node -e 'const c = require("crypto"), { publicKey, privateKey } = c.generateKeyPairSync("ed25519")
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const claims = { iss: "login.example.com", aud: "example-app", sub: "carol", exp: Math.floor(Date.now() / 1000) + 86400 }
+  const signed = part({ alg: "EdDSA" }) + "." + part(claims)
+  console.log("export ID_TOKEN=" + signed + "." + c.sign(null, Buffer.from(signed), privateKey).toString("base64url"))
+  console.log("export PUBLIC_KEY=" + JSON.stringify(JSON.stringify(publicKey.export({ type: "spki", format: "pem" })).slice(1, -1)))')"`
 
 /** The parts of a call that the HTML and Markdown pages show. */
 export type OperationParts = {

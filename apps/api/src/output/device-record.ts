@@ -1,7 +1,7 @@
 import type { DeviceDetails } from '@herald/db/devices'
 import { environmentNumber, providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
-import { int64Out, seconds, timestamp } from './fields.ts'
+import { int64Out, nullableTimestamp, seconds, secondsOrNull, timestamp } from './fields.ts'
 
 const binding = z.object({
   provider: z.int(),
@@ -19,6 +19,12 @@ export const ownDeviceRecord = z.object({
   push_token: z.string(),
   platform: z.string().nullable(),
   alias: z.string().nullable(),
+  enabled: z.boolean().describe('False: the device receives nothing.'),
+  locale: z.string().nullable(),
+  timezone: z.string().nullable(),
+  app_version: z.string().nullable(),
+  attributes: z.record(z.string(), z.union([z.string(), z.number(), int64Out, z.boolean()])).nullable(),
+  last_seen: nullableTimestamp.describe('When the app last called or connected, exact to an hour.'),
   tags: z.array(z.string()),
   badge: z.int(),
   online: z.boolean().describe('Connected to the native channel.'),
@@ -37,6 +43,12 @@ export function showOwnDevice(device: DeviceDetails): z.input<typeof ownDeviceRe
     push_token: device.pushToken,
     platform: device.platform,
     alias: device.alias,
+    enabled: device.enabled,
+    locale: device.locale,
+    timezone: device.timezone,
+    app_version: device.appVersion,
+    attributes: device.attributes,
+    last_seen: secondsOrNull(device.lastSeen),
     tags: device.tags,
     badge: device.badge,
     online: device.online,

@@ -1,0 +1,249 @@
+import type { ChannelAdapter } from '@herald/channels'
+import { type BindingChange, type DeviceChange, tagsPerDevice } from '@herald/db/devices'
+import {
+  channelOfProvider,
+  type Platform,
+  parseExact,
+  providerNamed,
+  regionOfBinding,
+  regionProblem,
+  toJson,
+  type VendorChannel,
+  vendorChannels,
+} from '@herald/domain'
+import type { Code } from '../codes.ts'
+import { isBlank } from '../input/blank.ts'
+import { CONTROL, MAX_DEVICE_TOKEN, readInt64 } from '../input/fields.ts'
+import { quoted, tokenProblem } from '../input/input-failure.ts'
+import { canonicalLocale, isTimezone } from './locale.ts'
+
+type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
+
+/** The problem of a device, as the second half of a sentence. */
+export class BadDevice extends Error {
+  readonly code: Code
+
+  constructor(problem: string, code: Code = 40002) {
+    super(problem)
+    this.code = code
+  }
+}
+
+export const limits = {
+  guid: 255,
+  alias: 128,
+  tag: 64,
+  appVersion: 64,
+  attributes: 20,
+  attributeName: 64,
+  attributeText: 256,
+  bundleId: 255,
+  deviceToken: MAX_DEVICE_TOKEN,
+} as const
+
+const deviceFields = new Set([
+  'device_guid',
+  'user_id',
+  'platform',
+  'alias',
+  'tags',
+  'add_tags',
+  'remove_tags',
+  'bindings',
+  'attributes',
+  'locale',
+  'timezone',
+  'app_version',
+  'enabled',
+])
+const bindingFields = new Set(['provider', 'device_token', 'environment', 'bundle_id', 'region'])
+const platforms = new Set(['ios', 'android', 'harmony'])
+
+/** Reads one line of an import. Throws BadDevice. */
+export function readImportLine(text: string, adapters: Adapters): DeviceChange {
+  let line: unknown
+  try {
+    line = JSON.parse(text)
+  } catch {
+    throw new BadDevice('is not valid JSON')
+  }
+  return readDevice(line, adapters, text)
+}
+
+/**
+ * Reads what a caller says about a device. Without a schema, which would cost half a core at 50,000 devices per second. `text` is the
+ * JSON of a value that was parsed without care for numbers beyond 2^53. Throws BadDevice.
+ */
+export function readDevice(value: unknown, adapters: Adapters, text?: string): DeviceChange {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BadDevice('is not a JSON object', 40001)
+  for (const key in value)
+    if (!deviceFields.has(key)) throw new BadDevice(`${quoted(key)} is not a field of a device`, 40001)
+  const device = value as Record<string, unknown>
+  const exact = () => (text === undefined ? device : (parseExact(text) as typeof device))
+  const { tags, add_tags, remove_tags } = device
+  const change: DeviceChange = { guid: textOf('device_guid', device.device_guid, limits.guid) }
+  if (device.user_id !== undefined) change.userId = userIdOf(device.user_id, exact)
+  if (device.platform !== undefined) change.platform = platformOf(device.platform)
+  if (device.alias !== undefined) change.alias = textOrNull('alias', device.alias, limits.alias)
+  if (device.locale !== undefined) change.locale = localeOf(device.locale)
+  if (device.timezone !== undefined) change.timezone = timezoneOf(device.timezone)
+  if (device.app_version !== undefined)
+    change.appVersion = textOrNull('app_version', device.app_version, limits.appVersion)
+  if (device.attributes !== undefined) change.attributes = attributesOf(device.attributes, exact)
+  if (device.enabled !== undefined) change.enabled = enabledOf(device.enabled)
+  if (tags !== undefined) change.tags = tagsOf('tags', tags)
+  if (!isBlank(add_tags)) change.addTags = tagsOf('add_tags', add_tags)
+  if (!isBlank(remove_tags)) change.removeTags = tagsOf('remove_tags', remove_tags)
+  checkTags(change)
+  if (device.bindings !== undefined) change.bindings = bindingsOf(device.bindings, adapters)
+  return change
+}
+
+function textOf(name: string, value: unknown, max: number): string {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw new BadDevice(`${name} must be a non-blank string`)
+  if (value.length > max && [...value].length > max)
+    throw new BadDevice(`${name} must have at most ${max} characters`)
+  if (CONTROL.test(value)) throw new BadDevice(`${name} must not contain control characters`)
+  if (!value.isWellFormed()) throw new BadDevice(`${name} contains half of a surrogate pair`)
+  return value
+}
+
+/** A blank value clears the field. */
+function textOrNull(name: string, value: unknown, max: number): string | null {
+  return isBlank(value) ? null : textOf(name, value, max)
+}
+
+function userIdOf(value: unknown, exact: () => Record<string, unknown>): string | null {
+  if (isBlank(value)) return null
+  const rounded = typeof value === 'number' && !Number.isSafeInteger(value)
+  const read = readInt64(rounded ? exact().user_id : value)
+  if (read === undefined) throw new BadDevice('user_id must be a 64-bit integer')
+  return String(read)
+}
+
+function platformOf(value: unknown): Platform | null {
+  if (isBlank(value)) return null
+  if (typeof value !== 'string' || !platforms.has(value))
+    throw new BadDevice('platform must be one of ios, android, harmony')
+  return value as Platform
+}
+
+function localeOf(value: unknown): string | null {
+  const text = textOrNull('locale', value, 64)
+  if (text === null) return null
+  const locale = canonicalLocale(text)
+  if (locale === undefined) throw new BadDevice('locale must be a language tag such as zh-CN')
+  return locale
+}
+
+function timezoneOf(value: unknown): string | null {
+  const text = textOrNull('timezone', value, 64)
+  if (text !== null && !isTimezone(text))
+    throw new BadDevice('timezone must be an IANA name such as Asia/Shanghai')
+  return text
+}
+
+function enabledOf(value: unknown): boolean {
+  if (isBlank(value)) return true
+  if (typeof value !== 'boolean') throw new BadDevice('enabled must be true or false')
+  return value
+}
+
+/** Returns JSON. */
+function attributesOf(value: unknown, exact: () => Record<string, unknown>): string | null {
+  if (isBlank(value)) return null
+  if (typeof value !== 'object' || Array.isArray(value)) throw new BadDevice('attributes must be an object')
+  let attributes = value as Record<string, unknown>
+  const entries = Object.entries(attributes)
+  if (entries.length > limits.attributes)
+    throw new BadDevice(`attributes must have at most ${limits.attributes} keys`)
+  for (const [key, field] of entries) {
+    textOf('a key of attributes', key, limits.attributeName)
+    const path = `attributes.${quoted(key)}`
+    if (typeof field === 'string') {
+      if (field !== '') attributeText(path, field)
+    } else if (typeof field === 'number') {
+      if (!Number.isFinite(field)) throw new BadDevice(`${path} is too large`)
+      if (Number.isInteger(field) && !Number.isSafeInteger(field))
+        attributes = exact().attributes as Record<string, unknown>
+    } else if (typeof field === 'bigint') {
+      if (readInt64(field) === undefined) throw new BadDevice(`${path} is not a 64-bit integer`)
+    } else if (typeof field !== 'boolean')
+      throw new BadDevice(`${path} must be a text, a number, true or false`)
+  }
+  return toJson(attributes)
+}
+
+function attributeText(path: string, value: string): void {
+  if (value.length > limits.attributeText && [...value].length > limits.attributeText)
+    throw new BadDevice(`${path} must have at most ${limits.attributeText} characters`)
+  if (CONTROL.test(value)) throw new BadDevice(`${path} must not contain control characters`)
+  if (!value.isWellFormed()) throw new BadDevice(`${path} contains half of a surrogate pair`)
+}
+
+function tagsOf(name: string, value: unknown): string[] {
+  if (isBlank(value)) return []
+  if (!Array.isArray(value)) throw new BadDevice(`${name} must be a list`)
+  if (value.length > tagsPerDevice) throw new BadDevice(`${name} must have at most ${tagsPerDevice} items`)
+  return value.map((tag, index) => textOf(`${name}[${index}]`, tag, limits.tag))
+}
+
+function checkTags({ tags, addTags, removeTags }: DeviceChange): void {
+  if (tags && (addTags || removeTags))
+    throw new BadDevice('tags replaces all tags: send either tags, or add_tags and remove_tags')
+  if (!addTags || !removeTags) return
+  const both = addTags.find((tag) => removeTags.includes(tag))
+  if (both !== undefined) throw new BadDevice(`${quoted(both)} is in both add_tags and remove_tags`)
+}
+
+function bindingsOf(value: unknown, adapters: Adapters): BindingChange[] | null {
+  if (value === null) return null
+  if (isBlank(value)) return []
+  if (!Array.isArray(value)) throw new BadDevice('bindings must be a list')
+  const seen = new Set<VendorChannel>()
+  return value.map((item, index) => {
+    const binding = bindingOf(item, `bindings[${index}]`, adapters)
+    if (seen.has(binding.channel))
+      throw new BadDevice(`bindings[${index}] has the same provider as another binding`)
+    seen.add(binding.channel)
+    return binding
+  })
+}
+
+function channelOf(provider: unknown): VendorChannel | undefined {
+  const number = providerNamed(provider)
+  return number === undefined ? undefined : channelOfProvider(number)
+}
+
+function bindingOf(item: unknown, path: string, adapters: Adapters): BindingChange {
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    throw new BadDevice(`${path} must be an object`)
+  for (const key in item)
+    if (!bindingFields.has(key))
+      throw new BadDevice(`${path}.${quoted(key)} is not a field of a binding`, 40001)
+  const { provider, device_token, environment, bundle_id, region } = item as Record<string, unknown>
+  const channel = channelOf(provider)
+  if (!channel)
+    throw new BadDevice(
+      `${path}.provider must be an integer from 1 to ${vendorChannels.length} or the name of a channel`,
+    )
+  const place = isBlank(environment) ? 1 : environment
+  if (place !== 0 && place !== 1) throw new BadDevice(`${path}.environment must be 0 or 1`)
+  if (device_token === null) return { channel, token: null, environment: place }
+  const token = textOf(`${path}.device_token`, device_token, limits.deviceToken)
+  const problem = adapters[channel]?.checkToken(token)
+  if (problem) throw new BadDevice(tokenProblem(`${path}.device_token`, problem))
+  const bundleId = isBlank(bundle_id) ? undefined : textOf(`${path}.bundle_id`, bundle_id, limits.bundleId)
+  const named = isBlank(region) ? undefined : textOf(`${path}.region`, region, 255)
+  const unknown = named === undefined ? undefined : regionProblem(channel, named)
+  if (unknown) throw new BadDevice(`${path}.region ${unknown}`)
+  return {
+    channel,
+    token,
+    environment: place,
+    bundleId,
+    region: regionOfBinding(channel, adapters[channel]?.regionOf?.(token), named),
+  }
+}
