@@ -87,7 +87,7 @@ async function settleOrphan(
   for (const index of pending) {
     const id = batch.recipients[index]!
     const isReceived = received.has(`${batch.taskId}/${id}`)
-    const result = isReceived ? 'acknowledged' : ownerChanged.has(id) ? 'ownerChanged' : 'unwritten'
+    const result = isReceived ? 'acknowledged' : (ownerChanged.get(id)?.kind ?? 'unwritten')
     results.set(index, result)
     if (result === 'unwritten') unwritten.push(id)
   }

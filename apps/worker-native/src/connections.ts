@@ -31,6 +31,8 @@ export type ConnectionsDeps = {
   onWelcome(session: Session): void
   /** `written` were written to this connection; `others` may have been written to an earlier one, or are invented. */
   onAcknowledged(session: Session, written: number[], others: number[]): void
+  /** The app has come back to the foreground. */
+  onHere(session: Session): void
   /** A device whose buffer was full has read it. */
   onWritable(deviceId: number): void
   /** A connection ended without an acknowledgement of these tasks. */
@@ -47,6 +49,8 @@ const MAX_FRAMES_BEFORE_CUT = 1000
 const MAX_BUFFERED_FOR_PONG = 16 * 1024
 /** Ten acknowledged tasks count as one frame for rate limiting: each is a row in Postgres. */
 const TASKS_PER_FRAME = 10
+/** Each change of away and here costs a write and a read in Postgres: more than ten per second end the connection. */
+const FRAMES_PER_CHANGE = 20
 /** Limit per device, for two programs that use the same token or a client that reconnects in a loop. */
 const HELLOS = { burst: 20, perSecond: 0.5 }
 
@@ -83,6 +87,13 @@ export function createConnections(deps: ConnectionsDeps): Connections {
         deps.onAcknowledged(session, written, others)
         break
       }
+      case 'change presence':
+        if (session.away === action.away) break
+        session.away = action.away
+        session.frames += FRAMES_PER_CHANGE
+        deps.presence.change(session, action.away)
+        if (!action.away) deps.onHere(session)
+        break
       case 'close':
         release(session)
         deps.onClosed(action.code)
@@ -207,6 +218,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       const session = openSession(deviceId)
       if (!session) return false
       if (session.unacknowledged?.has(taskId)) return true
+      if (session.away) return false
       if (isFull(session)) return false
       session.unacknowledged ??= new Set()
       session.unacknowledged.add(taskId)

@@ -66,7 +66,10 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       batches.map((batch) => {
         const known = tasks.get(batch.taskId)!
         if (batch.attempts === 1) deps.onFirstCall(batch.lane, secondsSince(known.task, batch))
-        return deliver(batch, known, (deviceId) => (ownerChanges.get(deviceId) ?? 0) > batch.plannedAt)
+        return deliver(batch, known, (deviceId) => {
+          const change = ownerChanges.get(deviceId)
+          return change && change.at > batch.plannedAt ? change.kind : undefined
+        })
       }),
     )
   }
@@ -74,7 +77,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   function deliver(
     batch: ClaimedBatch,
     { task, frame }: KnownTask,
-    hasOwnerChanged: (deviceId: number) => boolean,
+    changeOf: (deviceId: number) => 'ownerChanged' | 'removed' | 'disabled' | undefined,
   ): Promise<void> {
     // Before the first write: an acknowledgement may arrive at once.
     const entry = written.open(batch, task, performance.now())
@@ -82,7 +85,8 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     for (let index = 0; index < batch.status.length; index++) {
       if (batch.status[index] !== letters.pending) continue
       const deviceId = batch.recipients[index]!
-      if (hasOwnerChanged(deviceId)) entry.results.set(index, 'ownerChanged')
+      const change = changeOf(deviceId)
+      if (change) entry.results.set(index, change)
       else if (mayWrite && deps.write(deviceId, batch.taskId, frame)) {
         entry.results.set(index, 'written')
         entry.awaited.set(deviceId, index)

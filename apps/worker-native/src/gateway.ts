@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { createLastSeen } from '@herald/db/devices'
 import type { Context, Running, Service } from '@herald/program'
 import { nativeQueue, type QueueWorker } from '@herald/queue'
 import { recordAcknowledgements } from './acknowledgements.ts'
@@ -82,10 +83,18 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     onPostgresError,
     ending: ending.signal,
   })
-  const presence = createPresence({ db, node: lease.node, onPostgresError, ending: ending.signal })
+  const lastSeen = createLastSeen(db, onPostgresError)
+  const presence = createPresence({
+    db,
+    node: lease.node,
+    seen: lastSeen.seen,
+    onPostgresError,
+    ending: ending.signal,
+  })
   const connections = createConnections({
     presence,
     onWelcome: ({ deviceId }) => reconciler.welcome(deviceId),
+    onHere: ({ deviceId }) => reconciler.welcome(deviceId),
     onAcknowledged(session, written, others) {
       const { appId, deviceId } = session
       metrics.acknowledged(written.length + others.length)
@@ -112,7 +121,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     db,
     certificates,
     node: lease.node,
-    isConnected: (deviceId) => connections.sessions.has(deviceId),
+    stateOf(deviceId) {
+      const session = connections.sessions.get(deviceId)
+      return !session ? 'gone' : session.away ? 'away' : 'here'
+    },
     wasWritten: (deviceId, taskId) =>
       connections.wasWritten(deviceId, taskId) || unrecorded.has(deviceId, taskId),
     wake: (deviceId) => reconciler.wake(deviceId),
@@ -183,7 +195,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
       connections.stop()
       // If Postgres is down, the planner fences this gateway later and devices repeat their acknowledgements.
       setTimeout(() => ending.abort(), FLUSH_MS).unref()
-      await Promise.all([acknowledgements.flushed(), presence.flushed()])
+      await Promise.all([acknowledgements.flushed(), presence.flushed(), lastSeen.close()])
       await lease.leave()
       await listener.close()
     },

@@ -1,6 +1,7 @@
 import { coalesce } from '@herald/async'
 import {
   type ConnectedDevice,
+  changeAway,
   connectDevices,
   dropPresence,
   type PresenceConnection,
@@ -11,6 +12,8 @@ import { writeUntil } from './write-until.ts'
 export type Presence = {
   /** Looks up a device and records that it is connected to this gateway; undefined for an unknown token. */
   connect(pushToken: string): Promise<ConnectedDevice | undefined>
+  /** Records whether the app is in the background. */
+  change(connection: PresenceConnection, away: boolean): void
   /** Removes the record of a connection that ended. */
   disconnect(connection: PresenceConnection): void
   flushed(): Promise<void>
@@ -20,6 +23,8 @@ export type Presence = {
 export function createPresence(deps: {
   db: Database
   node(): string
+  /** The device was heard of. */
+  seen(deviceId: number): void
   onPostgresError(error: unknown): void
   /** Ends the attempts to write. */
   ending: AbortSignal
@@ -30,7 +35,9 @@ export function createPresence(deps: {
     maxItems: 500,
     async write(pushTokens) {
       try {
-        return await connectDevices(db, node(), pushTokens)
+        const devices = await connectDevices(db, node(), pushTokens)
+        for (const device of devices) if (device?.isSeenLongAgo) deps.seen(device.deviceId)
+        return devices
       } catch (error) {
         onPostgresError(error)
         throw error
@@ -43,11 +50,31 @@ export function createPresence(deps: {
     // A row that stays would make the device look online for as long as this node runs.
     write: (ended) => writeUntil(ending, () => dropPresence(db, ended), onPostgresError),
   })
+  // By device, so that an app that changes often is written once per group, with its last state. A change that is lost is repaired by
+  // the reconciler.
+  const changes = new Map<number, PresenceConnection & { away: boolean }>()
+  const changed = coalesce<number>({
+    windowMs: 50,
+    maxItems: 1000,
+    async write(deviceIds) {
+      const last = [...new Set(deviceIds)].flatMap((deviceId) => changes.get(deviceId) ?? [])
+      for (const { deviceId } of last) changes.delete(deviceId)
+      await changeAway(db, last).catch(onPostgresError)
+    },
+  })
   return {
     connect: connected.add,
-    disconnect: (connection) => void disconnected.add(connection),
+    change({ deviceId, connection }, away) {
+      changes.set(deviceId, { deviceId, connection, away })
+      void changed.add(deviceId)
+    },
+    disconnect(connection) {
+      deps.seen(connection.deviceId)
+      void disconnected.add(connection)
+    },
     async flushed() {
       await connected.flushed()
+      await changed.flushed()
       await disconnected.flushed()
     },
   }

@@ -39,6 +39,7 @@ export type Action =
   | { do: 'look up'; pushToken: string }
   | { do: 'welcome' }
   | { do: 'acknowledge'; taskIds: number[] }
+  | { do: 'change presence'; away: boolean }
   | { do: 'close'; code: number; reason: string }
   | { do: 'nothing' }
 
@@ -77,6 +78,10 @@ function read(state: State, text: string): { state: State; action: Action } {
       const taskIds = readTaskIds(frame.task_ids)
       return taskIds ? { state, action: { do: 'acknowledge', taskIds } } : end('badAck')
     }
+    case 'away':
+    case 'here':
+      if (state !== 'open') return end(state === 'unidentified' ? 'noHello' : 'outOfTurn')
+      return { state, action: { do: 'change presence', away: frame.op === 'away' } }
     default:
       return end('malformed')
   }

@@ -47,6 +47,9 @@ export function startReconciler(deps: {
   let stopped = false
   let wakeUp = () => {}
 
+  /** Connected, with the app in the foreground. */
+  const isHere = (deviceId: number) => sessions.get(deviceId)?.away === false
+
   const running = (async () => {
     while (!stopped) {
       let pauseMs = 500
@@ -71,7 +74,7 @@ export function startReconciler(deps: {
     const ids = [...woken].slice(0, MAX_DEVICES)
     for (const id of ids) woken.delete(id)
     try {
-      await deps.inbox.drain(ids.filter((id) => sessions.has(id)))
+      await deps.inbox.drain(ids.filter(isHere))
     } catch (error) {
       for (const id of ids) woken.add(id)
       throw error
@@ -92,7 +95,9 @@ export function startReconciler(deps: {
   async function reconcile(ids: number[]): Promise<void> {
     const connected = ids.flatMap((deviceId) => {
       const session = sessions.get(deviceId)
-      return session ? [{ deviceId, connection: session.connection, generation: session.generation }] : []
+      if (!session) return []
+      const { connection, generation, away } = session
+      return [{ deviceId, connection, generation, away }]
     })
     if (connected.length === 0) return
     const wrong = await reconcilePresence(deps.db, deps.node(), connected, rounds)
@@ -103,7 +108,7 @@ export function startReconciler(deps: {
       // The connection ended, and its presence was written again after it was removed.
       else if (sessions.get(deviceId)?.connection !== connection)
         deps.onDisconnected({ deviceId, connection })
-    await deps.inbox.drain(connected.map(({ deviceId }) => deviceId).filter((id) => sessions.has(id)))
+    await deps.inbox.drain(connected.map(({ deviceId }) => deviceId).filter(isHere))
   }
 
   function untilNextMs(): number {
@@ -124,7 +129,7 @@ export function startReconciler(deps: {
 
   return {
     wake(deviceId) {
-      if (!sessions.has(deviceId)) return
+      if (!isHere(deviceId)) return
       woken.add(deviceId)
       wakeUp()
     },

@@ -12,6 +12,8 @@ export type Session = {
   connection: number
   /** Of the push token. */
   generation: number
+  /** The app is in the background: nothing is written. */
+  away: boolean
   /** Tasks written to this connection and not acknowledged yet. */
   unacknowledged: Set<number> | undefined
   /** `performance.now()` of the last frame, or of the close frame when the connection is over; and of the last ping. */
@@ -34,6 +36,7 @@ export function createSession(socket: WebSocket, address: string): Session {
     appId: '',
     connection: 0,
     generation: 0,
+    away: false,
     unacknowledged: undefined,
     heardAt: performance.now(),
     pingedAt: 0,

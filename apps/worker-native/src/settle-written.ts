@@ -10,7 +10,8 @@ export type SettlerDeps = {
   db: Database
   certificates: CertificateCache
   node(): string
-  isConnected(deviceId: number): boolean
+  /** The state of the device's connection to this node. */
+  stateOf(deviceId: number): 'here' | 'away' | 'gone'
   /** Whether the message was written to the current connection, or its acknowledgement is not recorded yet. */
   wasWritten(deviceId: number, taskId: number): boolean
   /** The inbox of a connected device has a message. */
@@ -65,7 +66,10 @@ async function settlementOf(
       batch,
       task,
       unwritten,
-      (deviceId, node) => node === deps.node() && !deps.isConnected(deviceId),
+      (deviceId, node) => {
+        const state = deps.stateOf(deviceId)
+        return node === deps.node() && state !== 'here' ? state : undefined
+      },
     ),
   )
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
@@ -77,5 +81,5 @@ async function settlementOf(
 function wakeReturned(deps: SettlerDeps, { taskId, inbox }: NativeSettlement): void {
   for (const { recipients } of inbox)
     for (const deviceId of recipients)
-      if (deps.isConnected(deviceId) && !deps.wasWritten(deviceId, taskId)) deps.wake(deviceId)
+      if (deps.stateOf(deviceId) === 'here' && !deps.wasWritten(deviceId, taskId)) deps.wake(deviceId)
 }

@@ -42,6 +42,8 @@ describe('connections over time', () => {
   let lookups = 0
   const disconnected: number[] = []
   const writable: number[] = []
+  const changed: [number, boolean][] = []
+  const here: number[] = []
   const acknowledged: { written: number[]; others: number[] }[] = []
   let connections: ReturnType<typeof createConnections>
   const frame = Buffer.from('{}')
@@ -50,6 +52,8 @@ describe('connections over time', () => {
     jest.useFakeTimers()
     disconnected.length = 0
     writable.length = 0
+    changed.length = 0
+    here.length = 0
     acknowledged.length = 0
     lookups = 0
     connections = createConnections({
@@ -63,12 +67,15 @@ describe('connections over time', () => {
             connection: ++connection,
             generation: 0,
             newest: true,
+            isSeenLongAgo: false,
           }
         },
+        change: ({ deviceId }, away) => void changed.push([deviceId, away]),
         disconnect: ({ connection }) => void disconnected.push(connection),
         flushed: async () => {},
       },
       onWelcome: () => {},
+      onHere: ({ deviceId }) => void here.push(deviceId),
       onAcknowledged: (_session, written, others) => void acknowledged.push({ written, others }),
       onUnacknowledged: () => {},
       onWritable: (deviceId) => void writable.push(deviceId),
@@ -92,6 +99,32 @@ describe('connections over time', () => {
     return socket
   }
   const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000)
+
+  it('writes nothing while the app is away, and records each change once', async () => {
+    const socket = await openDevice()
+    socket.says({ op: 'away' })
+    socket.says({ op: 'away' })
+    expect(connections.write(7, 1, frame)).toBe(false)
+    socket.says({ op: 'here' })
+    socket.says({ op: 'here' })
+    expect(connections.write(7, 1, frame)).toBe(true)
+    expect(changed).toEqual([
+      [7, true],
+      [7, false],
+    ])
+    expect(here).toEqual([7])
+    expect(socket.closedWith).toBeUndefined()
+  })
+
+  it('closes a connection that changes between away and here too often', async () => {
+    const socket = await openDevice()
+    for (let i = 0; i < 5; i++) for (const op of ['away', 'here']) socket.says({ op })
+    await pass(1)
+    expect(socket.closedWith).toBeUndefined()
+    for (let i = 0; i < 50; i++) for (const op of ['away', 'here']) socket.says({ op })
+    expect(socket.closedWith).toBe(4429)
+    expect(changed.length).toBeLessThanOrEqual(20)
+  })
 
   it('closes a connection without a hello within ten seconds, whatever pings and pongs it sends', async () => {
     const socket = open()

@@ -76,7 +76,7 @@ describe('a gateway', () => {
     expect(honest.isClosed()).toBe(false)
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
     honest.cut()
-  }, 120_000)
+  })
 
   it('refuses a push token that Postgres cannot store, and accepts the others of its group', async () => {
     const others = await Promise.all([1, 2, 3, 4].map(() => harness.addDevice(app)))

@@ -129,6 +129,107 @@ describe('two gateways, a planner and vendors', () => {
     })
   })
 
+  describe('a device whose app is away', () => {
+    const isAway = async ({ id }: TestDevice) =>
+      (await harness.db.pool.query('SELECT away FROM presence WHERE device_id = $1', [id])).rows[0]?.away
+    async function openAway(gateway: Gateway, device: TestDevice) {
+      const connection = await open(gateway, device)
+      connection.send({ op: 'away' })
+      await until(() => isAway(device), { what: 'away in the presence' })
+      return connection
+    }
+
+    it('gets the push from its vendor at once, and the copy that waits when it is here', async () => {
+      const device = await harness.addDevice(app, onBoth('away'))
+      const connection = await openAway(a, device)
+      const task = await harness.notify(app, [device], { strategy: 'combined' })
+      await harness.becomes(task, { xiaomi: { target: 1, sent: 1 } })
+      expect(await harness.inboxOf(device)).toEqual([task])
+      // The copy does not keep the task open.
+      await until(async () => (await stateOf(task)) === 'finished')
+      expect(connection.pushes()).toEqual([])
+      connection.send({ op: 'here' })
+      await connection.gets(task)
+      connection.ack(task)
+      await harness.becomes(task, { xiaomi: { target: 1, sent: 1, received: 1 } })
+      expect(await harness.inboxOf(device)).toEqual([])
+      await until(async () => (await isAway(device)) === false)
+      const next = await harness.notify(app, [device], { strategy: 'combined' })
+      await connection.gets(next)
+      connection.ack(next)
+      await harness.becomes(next, { native: { target: 1, sent: 1, received: 1 } })
+    })
+
+    it('needs no copy any more when its vendor reports the receipt', async () => {
+      const device = await harness.addDevice(app, onBoth('reported'))
+      await openAway(a, device)
+      const task = await harness.notify(app, [device], { strategy: 'combined' })
+      await harness.becomes(task, { xiaomi: { target: 1, sent: 1 } })
+      await recordReceipts(harness.db, [
+        { appId: app, taskId: task, deviceId: device.id, channel: 'xiaomi', event: 'received' },
+      ])
+      expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1, sent: 1, received: 1 } })
+      expect(await harness.inboxOf(device)).toEqual([])
+    })
+
+    it('gets the copy as an ordinary message when its vendor refuses', async () => {
+      const device = await harness.addDevice(app, { xiaomi: 'away-refused:rejected' })
+      const connection = await openAway(a, device)
+      const task = await harness.notify(app, [device], { strategy: 'combined' })
+      await harness.becomes(task, { xiaomi: { target: 1, moved: 1 }, native: { target: 1 } })
+      connection.send({ op: 'here' })
+      await connection.gets(task)
+      connection.ack(task)
+      await harness.becomes(task, {
+        xiaomi: { target: 1, moved: 1 },
+        native: { target: 1, sent: 1, received: 1 },
+      })
+    })
+
+    it('gets what was planned for its connection from its vendor, too, with a copy', async () => {
+      const device = await harness.addDevice(app, onBoth('just-left'))
+      const connection = await openAway(a, device)
+      // As if the change was not visible yet when the audience was resolved.
+      await harness.db.pool.query('UPDATE presence SET away = false WHERE device_id = $1', [device.id])
+      const task = await harness.notify(app, [device], { strategy: 'combined' })
+      await harness.becomes(task, { native: { target: 1, moved: 1 }, xiaomi: { target: 1, sent: 1 } })
+      expect(await harness.inboxOf(device)).toEqual([task])
+      // The gateway repairs the presence.
+      await until(() => isAway(device), { what: 'away again' })
+      connection.send({ op: 'here' })
+      await connection.gets(task)
+    })
+
+    it('waits in the inbox without a vendor, and is away no more on its next connection', async () => {
+      const [lone, other] = [
+        await harness.addDevice(app),
+        await harness.addDevice(app, onBoth('native-only')),
+      ]
+      await openAway(a, lone)
+      const connection = await openAway(b, other)
+      const task = await harness.notify(app, [lone, other], { strategy: 'nativepush_only' })
+      await harness.becomes(task, { native: { target: 2 } })
+      const again = await open(b, lone)
+      await again.gets(task)
+      expect(await isAway(lone)).toBe(false)
+      again.ack(task)
+      connection.send({ op: 'here' })
+      await connection.gets(task)
+      connection.ack(task)
+      await harness.becomes(task, { native: { target: 2, sent: 2, received: 2 } })
+    })
+
+    it('has no copy of a push that uses vendors only or may not be stored', async () => {
+      const device = await harness.addDevice(app, onBoth('vendor-only'))
+      await openAway(a, device)
+      for (const more of [{ strategy: 'ospush_only' as const }, { strategy: 'combined' as const, ttl: 0 }]) {
+        const task = await harness.notify(app, [device], more)
+        await harness.becomes(task, { xiaomi: { target: 1, sent: 1 } })
+      }
+      expect(await harness.inboxOf(device)).toEqual([])
+    })
+  })
+
   describe('nativepush_only', () => {
     it('waits in the inbox when the connection has ended', async () => {
       const device = await harness.addDevice(app, onBoth('never'))

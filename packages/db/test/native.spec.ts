@@ -1,7 +1,7 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
 import { acceptPlan } from '@herald/testkit'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { removeDevice, replacePushToken } from '../src/devices/index.ts'
+import { markSeen, removeDevice, replacePushToken } from '../src/devices/index.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '../src/ledger/index.ts'
 import {
@@ -12,6 +12,7 @@ import {
   fenceNodes,
   joinNode,
   leaveNode,
+  ownerChangedSince,
   reconcilePresence,
   renewNode,
   sendFromInbox,
@@ -134,6 +135,22 @@ describe('presence', () => {
     const token = await tokenOf(id!)
     const connected = await connectDevices(db, 'a', [token, 'unknown', token])
     expect(connected.map((one) => one?.newest)).toEqual([false, undefined, true])
+  })
+
+  it('tells which devices were not heard of for an hour, and these are written once', async () => {
+    const ids = await devices(2)
+    const tokens = await Promise.all(ids.map((id) => tokenOf(id)))
+    const longAgo = async () => (await connectDevices(db, 'a', tokens)).map((device) => device?.isSeenLongAgo)
+    const versions = async () =>
+      (await db.pool.query('SELECT xmin::text FROM device WHERE id = ANY($1) ORDER BY id', [ids])).rows
+    expect(await longAgo()).toEqual([true, true])
+    await markSeen(db, [ids[0]!])
+    expect(await longAgo()).toEqual([false, true])
+    await markSeen(db, ids)
+    const before = await versions()
+    await markSeen(db, ids)
+    expect(await versions()).toEqual(before)
+    expect(await longAgo()).toEqual([false, false])
   })
 
   it('is restored where it is missing or has a former name', async () => {
@@ -435,5 +452,23 @@ describe('the inbox', () => {
     await accept({ inbox: [a!] })
     await db.pool.query(`UPDATE device SET moved_at = now() + interval '1 second' WHERE id = $1`, [a])
     expect((await waitingInbox(db, [a!])).waiting).toEqual([])
+  })
+
+  it('shows nothing to a disabled device', async () => {
+    const ids = await devices(2)
+    const { taskId } = await accept({ inbox: ids })
+    await db.pool.query('UPDATE device SET enabled = false WHERE id = $1', [ids[0]])
+    const { waiting } = await waitingInbox(db, ids)
+    expect(waiting).toEqual([{ deviceId: ids[1], taskId, sent: false }])
+    const wanted = ids.map((deviceId) => ({ deviceId, taskId, sent: false }))
+    const written: number[] = []
+    await sendFromInbox(db, wanted, null, (messages) => {
+      written.push(...messages.map(({ deviceId }) => deviceId))
+      return messages
+    })
+    expect(written).toEqual([ids[1]])
+    expect(await ownerChangedSince(db.pool, ids, Date.now() + 60_000)).toEqual(
+      new Map([[ids[0], { kind: 'disabled', at: Number.POSITIVE_INFINITY }]]),
+    )
   })
 })

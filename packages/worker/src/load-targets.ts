@@ -1,5 +1,5 @@
 import { type Database, retrying } from '@herald/db/store'
-import { assignBadges, batchName, findReceipts, tokensOf } from '@herald/db/tasks'
+import { assignBadges, batchName, findReceipts, removedAmong, tokensOf } from '@herald/db/tasks'
 import { ownReasons } from '@herald/domain'
 import type { CertificateCache, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
@@ -19,6 +19,11 @@ export async function loadTargets(
     deps.certificates.of(stored.application),
     acknowledgedOf(deps.db, attempts),
   ])
+  const withoutToken = pending.filter((deviceId) => !tokens.has(deviceId))
+  const removed =
+    withoutToken.length > 0
+      ? await retrying(() => removedAmong(deps.db.pool, withoutToken))
+      : new Set<number>()
   const serves = (environment: number, region: string | undefined) => {
     const found = application.serving(adapter.name, environment, region)
     return 'stored' in found && found.stored.id === stored.id
@@ -35,9 +40,11 @@ export async function loadTargets(
     forPending(batch, (index, deviceId) => {
       const binding = tokens.get(deviceId)
       if (acknowledged.has(`${batch.taskId}/${deviceId}`)) results.set(index, { kind: 'acknowledged' })
+      else if (removed.has(deviceId)) results.set(index, { kind: 'removed' })
       else if (!binding) results.set(index, { kind: 'rejected', reason: ownReasons.token_removed })
       else if (binding.movedAt !== undefined && binding.movedAt > batch.plannedAt)
         results.set(index, { kind: 'ownerChanged' })
+      else if (binding.disabled) results.set(index, { kind: 'disabled' })
       else if (!servedOf(binding.region)[binding.environment]) {
         const isOtherRegion = servedOf(stored.region)[binding.environment]
         const reason = isOtherRegion ? ownReasons.region_changed : ownReasons.environment_changed

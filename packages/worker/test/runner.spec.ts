@@ -1,6 +1,7 @@
 import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
 import { governorOf, saveCertificate } from '@herald/db/certificates'
-import { bind } from '@herald/db/devices'
+import { bind, openPushTokens } from '@herald/db/devices'
+import { erase } from '@herald/db/erasure'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
@@ -109,6 +110,49 @@ describe('a batch with one request per device', () => {
     answer.resolve()
     await running
     expect(await counted(taskId)).toEqual({ sent: 2, status: 'ss', state: 'settled' })
+  })
+})
+
+describe('a device that is disabled during a broadcast', () => {
+  it('is not sent to and ends as expired', async () => {
+    const ids = [await addDevice('enabled'), await addDevice('disabled')]
+    const { taskId, job } = await release(ids)
+    await db.pool.query('UPDATE device SET enabled = false WHERE id = $1', [ids[1]])
+    const sent: string[] = []
+    await workerWith(async (_payload, recipients, { report }) => {
+      sent.push(...recipients.map(({ token }) => token))
+      report(0, { kind: 'accepted' })
+    })(job)
+    expect(sent).toEqual(['enabled'])
+    expect(await counted(taskId)).toEqual({ sent: 1, status: 'sx', state: 'settled' })
+    expect(await taskFailures(db, { appId: app }, taskId)).toMatchObject([
+      { fate: 'expired', code: 'herald.device_disabled', count: 1 },
+    ])
+  })
+})
+
+describe('a device that is erased during a broadcast', () => {
+  it('ends as expired if it was not sent to yet, and leaves no sample', async () => {
+    const tokens = await openPushTokens(db, sealer)
+    const [kept, erased, erasedLate] = ['kept', 'erased', 'erased-late']
+    const ids = [await addDevice(kept), await addDevice(erased), await addDevice(erasedLate)]
+    const { taskId, job } = await release(ids)
+    expect(await erase(db, tokens, app, { guid: erased })).toBe(1)
+    const sent: string[] = []
+    await workerWith(async (_payload, recipients, { report }) => {
+      sent.push(...recipients.map(({ token }) => token))
+      await erase(db, tokens, app, { guid: erasedLate })
+      report(0, { kind: 'accepted' })
+      report(1, { kind: 'gone', reason: { code: 'apns.Unregistered', text: '410 Unregistered' } })
+    })(job)
+    expect(sent).toEqual([kept, erasedLate])
+    expect(await counted(taskId)).toEqual({ sent: 1, status: 'sxf', state: 'settled' })
+    expect(await taskFailures(db, { appId: app }, taskId)).toMatchObject([
+      { fate: 'failed', code: 'apns.Unregistered', count: 1 },
+      { fate: 'expired', code: 'herald.device_removed', count: 1, samples: [] },
+    ])
+    const { rows } = await db.pool.query('SELECT token FROM retired_token WHERE device_id = ANY($1)', [ids])
+    expect(rows).toEqual([])
   })
 })
 

@@ -10,6 +10,7 @@ find('form').addEventListener('submit', (event) => {
   event.preventDefault()
   connect().catch((error) => show(error.message))
 })
+find('away').addEventListener('change', applyAway)
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) setBadge(0)
 })
@@ -28,7 +29,14 @@ async function connect() {
     onBadge: (badge) => setBadge(document.hidden ? badge : 0),
     onMessage: showMessage,
   })
+  applyAway()
   setBadge(0)
+}
+
+/** A page has no vendor, so it is away only if asked: messages pushed until it is back wait. */
+function applyAway() {
+  if (find('away').checked) device?.away()
+  else device?.here()
 }
 
 /** Registers a device without a user. Its guid and push token are kept in this browser. */

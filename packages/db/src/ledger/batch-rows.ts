@@ -50,6 +50,12 @@ export function insertBatchesSql(insert: {
   FROM ${from}`
 }
 
+/** Inserts inbox rows of devices `d` that are no targets: the message went to their vendor. `task` has id, app_id and deadline. */
+export function insertCopiesSql(task: string, from: string): string {
+  return `INSERT INTO inbox (task_id, device_id, app_id, expires_at, sent_at, is_copy)
+  SELECT ${task}.id, d.id, ${task}.app_id, ${task}.deadline, now(), true FROM ${from}`
+}
+
 /** The state of a batch that waits to be released, from its task `t`. */
 export function waitingStateSql(t: string): string {
   return `CASE WHEN ${t}.paused THEN 'held' WHEN ${t}.speed IS NOT NULL THEN 'paced' ELSE 'ready' END`

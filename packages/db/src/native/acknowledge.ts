@@ -17,18 +17,21 @@ export async function acknowledge(
   acknowledgements: readonly Acknowledgement[],
 ): Promise<number> {
   const rows = await retrying(() =>
-    run<[ord: number, counted: number]>(db.pool, 'acknowledge', acknowledgeSql, [
+    run<[ord: number, counted: number, isCopy: boolean]>(db.pool, 'acknowledge', acknowledgeSql, [
       acknowledgements.map((a) => a.taskId),
       acknowledgements.map((a) => a.deviceId),
     ]),
   )
-  const unknown = new Set(rows.map(([ord]) => ord - 1))
+  const unknown = new Map(rows.map(([ord, , isCopy]) => [ord - 1, isCopy]))
   const counted = rows.reduce((sum, row) => sum + row[1], 0)
   const searched = await recordReceipts(
     db,
-    acknowledgements
-      .filter((_, i) => unknown.has(i))
-      .map((acknowledgement) => ({ ...acknowledgement, channel: 'native', event: 'received' })),
+    acknowledgements.flatMap((acknowledgement, i) => {
+      const isCopy = unknown.get(i)
+      // A copy is no target of the native channel: the receipt is one of the vendor that sent the message.
+      const channel = isCopy ? undefined : ('native' as const)
+      return isCopy === undefined ? [] : { ...acknowledgement, channel, event: 'received' as const }
+    }),
   )
   return counted + searched
 }
@@ -41,19 +44,20 @@ WITH input AS MATERIALIZED (
   SELECT i.task_id, i.device_id FROM input JOIN inbox i USING (task_id, device_id) ORDER BY 1, 2 FOR UPDATE OF i
 ), gone AS (
   DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id
-  RETURNING i.task_id, i.device_id, i.sent_at
+  RETURNING i.task_id, i.device_id, i.sent_at, i.is_copy
 ), received AS (
-  INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone ORDER BY 1, 2
+  INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone WHERE NOT is_copy ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
 ), counted AS (
   ${addCountersSql(
     ['sent', 'received'],
-    `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone
+    `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone WHERE NOT is_copy
     UNION ALL SELECT task_id, 'native', 0, 1 FROM received`,
   )}
 )
-SELECT i.ord::int, 0 FROM input i
-WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
+SELECT i.ord::int, 0, EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
+FROM input i
+WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id AND NOT g.is_copy)
   AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)
-UNION ALL SELECT 0, count(*)::int FROM received`
+UNION ALL SELECT 0, count(*)::int, false FROM received`

@@ -12,8 +12,8 @@ export type WaitingMessage = {
 }
 
 /**
- * Returns the messages for these devices, oldest first, without those of paused and cancelled tasks and those planned for a former
- * owner. `full` lists the devices with more than `inboxSize` messages.
+ * Returns the messages for these devices, oldest first, without those of paused and cancelled tasks, those planned for a former
+ * owner and those of disabled devices. `full` lists the devices with more than `inboxSize` messages.
  */
 export async function waitingInbox(
   db: Database,
@@ -25,7 +25,7 @@ export async function waitingInbox(
     `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i
      JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
      WHERE i.device_id = ANY($1::bigint[]) AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
-       AND d.moved_at <= i.planned_at`,
+       AND d.moved_at <= i.planned_at AND d.enabled`,
     [deviceIds],
   )
   const waiting = rows.map(([deviceId, taskId, sent]): WaitingMessage => ({ deviceId, taskId, sent }))
@@ -54,6 +54,7 @@ export async function sendFromInbox(
        JOIN unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) USING (task_id, device_id)
        JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
        WHERE i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling AND d.moved_at <= i.planned_at
+         AND d.enabled
        ORDER BY i.device_id, i.task_id FOR UPDATE OF i SKIP LOCKED`,
       [wanted.map((w) => w.taskId), wanted.map((w) => w.deviceId)],
     )

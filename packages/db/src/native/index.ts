@@ -4,6 +4,7 @@ export { sendFromInbox, type WaitingMessage, waitingInbox } from './inbox.ts'
 export { type OrphanedBatch, settleOrphans } from './orphans.ts'
 export {
   type ConnectedDevice,
+  changeAway,
   connectDevices,
   dropPresence,
   fenceNodes,
@@ -11,6 +12,7 @@ export {
   joinNode,
   leaveNode,
   type OpenConnection,
+  type PresenceChange,
   type PresenceConnection,
   reconcilePresence,
   renewNode,

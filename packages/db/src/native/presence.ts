@@ -1,3 +1,4 @@
+import { isSeenLongAgoSql } from '../devices/last-seen.ts'
 import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
@@ -65,6 +66,7 @@ export type ConnectedDevice = {
   connection: number
   generation: number
   newest: boolean
+  isSeenLongAgo: boolean
 }
 
 /**
@@ -77,29 +79,38 @@ export async function connectDevices(
   pushTokens: readonly string[],
 ): Promise<(ConnectedDevice | undefined)[]> {
   const rows = await run<
-    [ord: number, deviceId: number, appId: string, connection: number, generation: number, newest: boolean]
+    [
+      ord: number,
+      deviceId: number,
+      appId: string,
+      connection: number,
+      generation: number,
+      newest: boolean,
+      isSeenLongAgo: boolean,
+    ]
   >(
     db.pool,
     'connect-devices',
     `WITH found AS MATERIALIZED (
-       SELECT ord, id, app_id, token_generation, nextval('connection_number') AS connection FROM (
-         SELECT i.ord, d.id, d.app_id, d.token_generation FROM unnest($1::text[]) WITH ORDINALITY AS i (hash, ord)
+       SELECT ord, id, app_id, token_generation, long_ago, nextval('connection_number') AS connection FROM (
+         SELECT i.ord, d.id, d.app_id, d.token_generation, ${isSeenLongAgoSql('d')} AS long_ago FROM unnest($1::text[]) WITH ORDINALITY AS i (hash, ord)
          JOIN device d ON ${tokenKeySql('d')} = i.hash::bytea ORDER BY i.ord
        ) f
      ), here AS (
        INSERT INTO presence AS p (device_id, node, connection)
        SELECT id, $2, max(connection) FROM found GROUP BY id ORDER BY id
-       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection
+       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection, away = false
          WHERE p.connection < excluded.connection
        RETURNING p.connection
      )
-     SELECT f.ord::int, f.id, f.app_id, f.connection, f.token_generation, f.connection IN (SELECT connection FROM here)
+     SELECT f.ord::int, f.id, f.app_id, f.connection, f.token_generation, f.connection IN (SELECT connection FROM here),
+       f.long_ago
      FROM found f`,
     [pushTokens.map(hashOf), node],
   )
   const connected: (ConnectedDevice | undefined)[] = pushTokens.map(() => undefined)
-  for (const [ord, deviceId, appId, connection, generation, newest] of rows)
-    connected[ord - 1] = { deviceId, appId, connection, generation, newest }
+  for (const [ord, deviceId, appId, connection, generation, newest, isSeenLongAgo] of rows)
+    connected[ord - 1] = { deviceId, appId, connection, generation, newest, isSeenLongAgo }
   return connected
 }
 
@@ -118,7 +129,23 @@ export async function dropPresence(db: Database, ended: readonly PresenceConnect
   )
 }
 
-export type OpenConnection = PresenceConnection & { generation: number }
+export type PresenceChange = PresenceConnection & { away: boolean }
+
+/** Records whether the apps of connected devices are in the background. Devices that are connected elsewhere by now are left out. */
+export async function changeAway(db: Database, changes: readonly PresenceChange[]): Promise<void> {
+  await run(
+    db.pool,
+    'change-away',
+    `WITH changed AS MATERIALIZED (
+       SELECT p.device_id, c.away FROM presence p
+       JOIN unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS c (device_id, connection, away) USING (device_id, connection)
+       WHERE p.away <> c.away ORDER BY 1 FOR UPDATE OF p
+     ) UPDATE presence p SET away = c.away FROM changed c WHERE p.device_id = c.device_id`,
+    [changes.map((c) => c.deviceId), changes.map((c) => c.connection), changes.map((c) => c.away)],
+  )
+}
+
+export type OpenConnection = PresenceConnection & { generation: number; away?: boolean }
 
 /** One of this many devices is compared with its row in `device` per round. */
 export const GENERATION_ROUNDS = 16
@@ -140,9 +167,9 @@ export async function reconcilePresence(
   const rows = await run<[number]>(
     db.pool,
     'wrong-presence',
-    `SELECT o.device_id FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS o (device_id, connection, generation)
+    `SELECT o.device_id FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::boolean[]) AS o (device_id, connection, generation, away)
      LEFT JOIN presence p ON p.device_id = o.device_id
-     WHERE p.connection IS DISTINCT FROM o.connection OR p.node <> $4 OR (o.device_id % ${GENERATION_ROUNDS} = $5
+     WHERE p.connection IS DISTINCT FROM o.connection OR p.node <> $5 OR p.away <> o.away OR (o.device_id % ${GENERATION_ROUNDS} = $6
        AND (SELECT d.token_generation FROM device d WHERE d.id = o.device_id) IS DISTINCT FROM o.generation)`,
     [...columnsOf(open), node, round % GENERATION_ROUNDS],
   )
@@ -154,12 +181,12 @@ export async function reconcilePresence(
     'restore-presence',
     `WITH open AS MATERIALIZED (
        SELECT o.*, d.id IS NOT NULL AS valid
-       FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS o (device_id, connection, generation)
+       FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::boolean[]) AS o (device_id, connection, generation, away)
        LEFT JOIN device d ON d.id = o.device_id AND d.token_generation = o.generation
      ), written AS (
-       INSERT INTO presence AS p (device_id, node, connection)
-       SELECT device_id, $4, connection FROM open WHERE valid ORDER BY 1
-       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection
+       INSERT INTO presence AS p (device_id, node, connection, away)
+       SELECT device_id, $5, connection, away FROM open WHERE valid ORDER BY 1
+       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection, away = excluded.away
          WHERE p.connection <= excluded.connection
        RETURNING p.device_id
      )
@@ -170,6 +197,11 @@ export async function reconcilePresence(
   return result
 }
 
-function columnsOf(open: readonly OpenConnection[]): number[][] {
-  return [open.map((c) => c.deviceId), open.map((c) => c.connection), open.map((c) => c.generation)]
+function columnsOf(open: readonly OpenConnection[]): unknown[][] {
+  return [
+    open.map((c) => c.deviceId),
+    open.map((c) => c.connection),
+    open.map((c) => c.generation),
+    open.map((c) => c.away ?? false),
+  ]
 }

@@ -38,6 +38,7 @@ function settleRow(s: NativeSettlement) {
       ids: idList(rows.recipients),
       sent: rows.sent,
       fallback_in: rows.fallbackIn,
+      is_copy: rows.isCopy ?? false,
     })),
     fallback: s.fallback.map(batchRow),
     reasons: reasonRows(s.reasons),
@@ -60,16 +61,17 @@ WITH input AS MATERIALIZED (
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
 ), copies AS MATERIALIZED (
-  SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in,
+  SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in, n.is_copy,
     EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id) AS received
-  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.inbox) AS n (ids text, sent boolean, fallback_in double precision)
+  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.inbox) AS n (ids text, sent boolean, fallback_in double precision, is_copy boolean)
   CROSS JOIN LATERAL unnest(n.ids::bigint[]) AS x (id)
 ), added AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, fallback_at, tried)
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, fallback_at, tried, is_copy)
   SELECT task_id, id, app_id, deadline, planned_at, CASE WHEN sent THEN now() END,
-    now() + make_interval(secs => fallback_in), tried
+    now() + make_interval(secs => fallback_in), tried, is_copy
   FROM copies WHERE NOT received ORDER BY task_id, id
-  ON CONFLICT (task_id, device_id) DO NOTHING
+  ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = excluded.sent_at, fallback_at = excluded.fallback_at,
+    tried = excluded.tried, is_copy = false WHERE inbox.is_copy
   RETURNING 1
 ), next_batches AS (
   ${nextBatchesSql}
@@ -88,18 +90,30 @@ WITH input AS MATERIALIZED (
 )
 SELECT d.task_id, d.id FROM done d WHERE ${after('counted')}`
 
-/** Returns the devices that were removed or got another user after `plannedAt`, with the time of the change (Unix ms). */
+/** `at`: Unix ms; infinity for a device that was removed or disabled. */
+export type OwnerChange = { kind: 'ownerChanged' | 'removed' | 'disabled'; at: number }
+
+/** Returns the devices that were removed or got another user after `plannedAt`, and disabled ones. */
 export async function ownerChangedSince(
   runner: Runner,
   recipients: readonly number[],
   plannedAt: number,
-): Promise<Map<number, number>> {
-  const rows = await run<[number, number | null]>(
+): Promise<Map<number, OwnerChange>> {
+  const rows = await run<[number, number | null, boolean | null]>(
     runner,
     'moved-since',
-    `SELECT r.id, (extract(epoch FROM d.moved_at) * 1000)::float8 FROM unnest($1::bigint[]) AS r (id)
-     LEFT JOIN device d ON d.id = r.id WHERE d.id IS NULL OR d.moved_at > to_timestamp($2::float8 / 1000)`,
+    `SELECT r.id, (extract(epoch FROM d.moved_at) * 1000)::float8, d.enabled FROM unnest($1::bigint[]) AS r (id)
+     LEFT JOIN device d ON d.id = r.id WHERE d.id IS NULL OR NOT d.enabled OR d.moved_at > to_timestamp($2::float8 / 1000)`,
     [recipients, plannedAt],
   )
-  return new Map(rows.map(([id, movedAt]) => [id, movedAt ?? Number.POSITIVE_INFINITY]))
+  return new Map(
+    rows.map(([id, movedAt, enabled]): [number, OwnerChange] => [
+      id,
+      movedAt === null
+        ? { kind: 'removed', at: Infinity }
+        : enabled
+          ? { kind: 'ownerChanged', at: movedAt }
+          : { kind: 'disabled', at: Infinity },
+    ]),
+  )
 }

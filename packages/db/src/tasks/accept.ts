@@ -8,6 +8,7 @@ import {
   deliveryWindowSql,
   idList,
   insertBatchesSql,
+  insertCopiesSql,
   type ReleasedBatch,
 } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
@@ -155,7 +156,7 @@ WITH input AS MATERIALIZED (
     to_timestamp(r.show_end) AS show_end_at
   FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
-    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
 ), timed AS (
   SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
 ), inserted AS (
@@ -180,6 +181,8 @@ WITH input AS MATERIALIZED (
 ), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
   SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
+), copies AS (
+  ${insertCopiesSql('f', 'fresh f, unnest(f.copies::bigint[]) AS d (id)')}
 ), counted AS (
   INSERT INTO counter (task_id, channel, target)
   SELECT f.id, t.key, t.value::bigint FROM fresh f, jsonb_each_text(f.targets) t
@@ -214,6 +217,7 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
       state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
     })),
     inbox: idList(plan?.inbox ?? []),
+    copies: idList(plan?.copies ?? []),
     targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
   }
 }

@@ -5,6 +5,7 @@ import {
   deliveryWindowSql,
   idList,
   insertBatchesSql,
+  insertCopiesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
@@ -134,6 +135,7 @@ function beginRow({ taskId, plan }: TaskToBegin) {
     unreachable: plan?.unreachable ?? 0,
     batches: plan?.batches.map(batchRow) ?? [],
     inbox: idList(plan?.inbox ?? []),
+    copies: idList(plan?.copies ?? []),
     targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
   }
 }
@@ -141,7 +143,7 @@ function beginRow({ taskId, plan }: TaskToBegin) {
 const beginSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb)
-    AS r (id bigint, large boolean, unreachable bigint, batches jsonb, inbox text, targets jsonb)
+    AS r (id bigint, large boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
 ), waiting AS MATERIALIZED (
   SELECT t.id FROM task t WHERE t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
   ORDER BY t.id FOR UPDATE SKIP LOCKED
@@ -162,6 +164,8 @@ WITH input AS MATERIALIZED (
 ), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
   SELECT t.id, d.id, t.app_id, t.deadline FROM begun t JOIN input i USING (id), unnest(i.inbox::bigint[]) AS d (id)
+), copies AS (
+  ${insertCopiesSql('t', 'begun t JOIN input i USING (id), unnest(i.copies::bigint[]) AS d (id)')}
 ), slices AS (
   INSERT INTO slice (task_id, no, hi, cursor, width)
   SELECT t.id, n, LEAST(e.lo + n * s.span, e.hi), e.lo + (n - 1) * s.span, ${FIRST_WIDTH}

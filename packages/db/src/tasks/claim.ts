@@ -128,13 +128,14 @@ export type CurrentToken = {
   bundleId: string | null
   /** Set if the device got another user after `since`: when (Unix ms). */
   movedAt?: number
+  disabled: boolean
   harmony: boolean
 }
 
 /**
  * Returns the current tokens of recipients on a channel, by device. The device table is read only for the exceptions: devices that
- * got another user after `since` (Unix ms), and those that run HarmonyOS if the vendor separates them. A join for all devices
- * doubles the cost.
+ * got another user after `since` (Unix ms), disabled ones, and those that run HarmonyOS if the vendor separates them. A join for all
+ * devices doubles the cost.
  */
 export async function tokensOf(
   runner: Runner,
@@ -143,17 +144,19 @@ export async function tokensOf(
   since: number,
 ): Promise<Map<number, CurrentToken>> {
   const { separatesHarmony = false } = cardOf(channel)
-  const [ids, tokens, environments, regions, bundles, moves, platforms] = await runColumns(
+  const [ids, tokens, environments, regions, bundles, moves, platforms, disabled] = await runColumns(
     runner,
     'tokens',
-    ['id', 'token', 'environment', 'region', 'bundle_id', 'moved_at', 'platform'],
+    ['id', 'token', 'environment', 'region', 'bundle_id', 'moved_at', 'platform', 'disabled'],
     `FROM (
-       SELECT device_id AS id, token, environment, region, bundle_id, NULL::float8 AS moved_at, NULL::text AS platform
+       SELECT device_id AS id, token, environment, region, bundle_id, NULL::float8 AS moved_at, NULL::text AS platform,
+         NULL::boolean AS disabled
        FROM binding WHERE device_id = ANY($1::bigint[]) AND channel = $2
        UNION ALL
        SELECT id, NULL, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
-         platform
-       FROM device WHERE id = ANY($1::bigint[]) AND (moved_at > to_timestamp($3::float8 / 1000) OR $4::boolean AND platform = 'harmony')
+         platform, NOT enabled
+       FROM device WHERE id = ANY($1::bigint[])
+         AND (moved_at > to_timestamp($3::float8 / 1000) OR NOT enabled OR $4::boolean AND platform = 'harmony')
      ) found`,
     [idList(recipients), channel, since, separatesHarmony],
   )
@@ -165,6 +168,7 @@ export async function tokensOf(
       environment: Number(environments[i]),
       region: regions[i] || undefined,
       bundleId: bundles[i] || null,
+      disabled: false,
       harmony: false,
     })
   })
@@ -173,7 +177,19 @@ export async function tokensOf(
     const token = tokens[i] === '' ? current.get(Number(id)) : undefined
     if (!token) return
     token.harmony = separatesHarmony && platforms[i] === 'harmony'
+    token.disabled = disabled[i] === 'true'
     if (moves[i]) token.movedAt = Number(moves[i])
   })
   return current
+}
+
+/** Returns those of the devices that do not exist any more. */
+export async function removedAmong(runner: Runner, deviceIds: readonly number[]): Promise<Set<number>> {
+  const rows = await run<[number]>(
+    runner,
+    'removed-among',
+    `SELECT r.id FROM unnest($1::bigint[]) AS r (id) WHERE NOT EXISTS (SELECT 1 FROM device d WHERE d.id = r.id)`,
+    [idList(deviceIds)],
+  )
+  return new Set(rows.map(([id]) => id))
 }

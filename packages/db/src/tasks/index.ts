@@ -18,7 +18,7 @@ export {
   type StoredCallback,
   storeCallbacks,
 } from './callbacks.ts'
-export { batchName, type ClaimedBatch, claimBatches, renewLeases, tokensOf } from './claim.ts'
+export { batchName, type ClaimedBatch, claimBatches, removedAmong, renewLeases, tokensOf } from './claim.ts'
 export { countDaily, uncountDaily } from './daily-counts.ts'
 export { findDueWork } from './due-work.ts'
 export {

@@ -5,6 +5,7 @@ import {
   deliveryWindowSql,
   idList,
   insertBatchesSql,
+  insertCopiesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
 import { addCountersSql, after } from '../ledger/counter-rows.ts'
@@ -139,6 +140,7 @@ async function commitPage(
     idList(plan.inbox),
     JSON.stringify(Object.fromEntries(targetsOf(plan))),
     plan.unreachable,
+    idList(plan.copies ?? []),
   ])
   return row![0]
 }
@@ -161,6 +163,9 @@ WITH moved AS MATERIALIZED (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
   SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($7::bigint[]) AS d (id)
   RETURNING 1
+), copies AS (
+  ${insertCopiesSql('t', 't, unnest($10::bigint[]) AS d (id)')}
+  RETURNING 1
 ), unreachable AS (
   UPDATE task SET unreachable = unreachable + $9 WHERE id IN (SELECT id FROM t) AND $9 > 0
   RETURNING 1
@@ -168,7 +173,7 @@ WITH moved AS MATERIALIZED (
   ${addCountersSql(
     ['target'],
     `SELECT t.id AS task_id, n.key AS channel, n.value::bigint AS target FROM t, jsonb_each_text($8::jsonb) n`,
-    after('batches', 'inboxes', 'unreachable'),
+    after('batches', 'inboxes', 'copies', 'unreachable'),
   )}
 )
 SELECT EXISTS (SELECT 1 FROM t)`

@@ -62,7 +62,7 @@ WITH input AS MATERIALIZED (
     WHERE b.nth IS NOT NULL
     UNION ALL
     SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
-    WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native'
+    WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native' AND NOT n.is_copy
   ) b
 ), chosen AS (
   SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked, letter FROM matched

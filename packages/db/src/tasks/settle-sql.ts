@@ -80,7 +80,7 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
 ), added AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
   SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
-  ON CONFLICT (task_id, device_id) DO NOTHING
+  ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = NULL, is_copy = false WHERE inbox.is_copy
   RETURNING task_id
 ), cleared AS (
   DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.clear_inbox::bigint[]) AS x (id)
