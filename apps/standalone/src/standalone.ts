@@ -102,7 +102,7 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   const secured = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? listener.baseUrl }, dataDir)
   const demo = openDemoFile(dataDir, { base_url: listener.baseUrl, operator_key: secured.operatorKey ?? '' })
   const credentials = await keepDemoCredentials(dataDir)
-  const simulation = await startSimulators(secured, credentials)
+  const simulation = await startSimulators(secured, credentials, { acceptUnknownCredentials: true })
   opened.closings.push(simulation.close)
   let { settings } = simulation
   if (!settings.databaseUrl) {

@@ -12,7 +12,15 @@ export type Demo<Credentials> = {
   /** A token in the vendor's format, from a hash of 32 bytes. Some vendors' tokens differ by platform. */
   token(hash: Buffer, platform?: DemoDevice['platform']): string
   /** Rates and caps per device are off: someone who tries one push after the other would reach them. */
-  start(credentials: Credentials): Promise<StartedDemo>
+  start(credentials: Credentials, mode?: DemoMode): Promise<StartedDemo>
+}
+
+export type DemoMode = {
+  /**
+   * Accepts well-formed credentials of applications that the simulator does not know, for people who try their own application. The
+   * demo's credentials are still checked, and faults still refuse.
+   */
+  acceptUnknownCredentials?: boolean
 }
 
 export type DemoCertificate = {

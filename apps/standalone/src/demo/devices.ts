@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto'
-import type { ImportDevice } from '@herald/db/devices'
+import type { BindingChange, DeviceChange } from '@herald/db/devices'
 import type { VendorChannel } from '@herald/domain'
 import type { DemoDevice } from '@herald/simulators'
 import { demos } from './demos.ts'
 
 const native: DemoDevice = { guid: 'demo-native', platform: 'android', owned: true }
 
+export type DemoChange = DeviceChange & { bindings: (BindingChange & { token: string })[] }
+
 /** The devices of the simulated vendors, and one without a vendor. A device that several vendors list has a binding for each. */
-export function demoDevices(userId: bigint, simulated: readonly VendorChannel[]): ImportDevice[] {
-  const devices = new Map<string, ImportDevice>()
+export function demoDevices(userId: bigint, simulated: readonly VendorChannel[]): DemoChange[] {
+  const devices = new Map<string, DemoChange>()
   const add = ({ owned, tags = [], ...device }: DemoDevice) => {
     const known = devices.get(device.guid) ?? {
       ...device,
-      userId: owned && String(userId),
+      userId: owned ? String(userId) : undefined,
       tags: ['demo', device.platform, ...tags],
       bindings: [],
     }

@@ -6,7 +6,7 @@ import {
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
-import { type ImportDevice, listDevices, openDeviceImport } from '@herald/db/devices'
+import { listDevices, openDeviceWriter } from '@herald/db/devices'
 import {
   type Application,
   changePassword,
@@ -19,7 +19,7 @@ import {
 import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 import { packageName } from '@herald/simulators'
 import { type DemoCredentials, demoCertificate } from './credentials.ts'
-import { demoDevices } from './devices.ts'
+import { type DemoChange, demoDevices } from './devices.ts'
 import type { Simulation } from './simulators.ts'
 
 type SeedDeps = Pick<ApiDeps, 'db' | 'sealer' | 'pushTokens' | 'passwords' | 'certificates'>
@@ -135,7 +135,7 @@ function isDemoCertificate(
 async function restoreDevices(
   { db, pushTokens }: SeedDeps,
   appId: string,
-  wanted: ImportDevice[],
+  wanted: DemoChange[],
 ): Promise<void> {
   const missing = await Promise.all(
     wanted.map(async (device) => {
@@ -144,5 +144,5 @@ async function restoreDevices(
       return known && device.bindings.every(({ channel }) => has(channel)) ? [] : [device]
     }),
   )
-  if (missing.flat().length > 0) await openDeviceImport(db, pushTokens, appId).add(missing.flat())
+  if (missing.flat().length > 0) await openDeviceWriter(db, pushTokens, appId).write(missing.flat())
 }

@@ -1,5 +1,6 @@
 import { cardOf, publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 import type { Settings } from '@herald/settings'
+import type { DemoMode } from '@herald/simulators'
 import type { DemoCredentials } from './credentials.ts'
 import { demos } from './demos.ts'
 
@@ -23,11 +24,17 @@ export function simulatedChannels({ simulators, givenVendorUrls }: Settings): Ve
 }
 
 /** Starts a simulator per vendor on a free port of this machine. Their state is empty at every start. */
-export async function startSimulators(given: Settings, credentials: DemoCredentials): Promise<Simulation> {
+export async function startSimulators(
+  given: Settings,
+  credentials: DemoCredentials,
+  mode: DemoMode = {},
+): Promise<Simulation> {
   const channels = simulatedChannels(given)
   const started = new Map(
     await Promise.all(
-      channels.map(async (channel) => [channel, await demos[channel].start(credentials[channel])] as const),
+      channels.map(
+        async (channel) => [channel, await demos[channel].start(credentials[channel], mode)] as const,
+      ),
     ),
   )
   const all = [...started.values()]

@@ -42,6 +42,7 @@ type ApnsSimAuthOptions = {
   /** PEM of authorities whose client certificates are accepted as Apple's. */
   certificateAuthorities: readonly string[]
   acceptAnyCredentials: boolean
+  acceptUnknown: boolean
   /** Number of new tokens within 20 minutes that a connection accepts. */
   tokenUpdateGrace: number
   now(): number
@@ -84,7 +85,7 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
   function readClaims(jwt: string): Claims {
     let claims = verified.get(jwt)
     if (claims === undefined) {
-      claims = verifyJwt(jwt, (keyId) => keys.get(keyId))
+      claims = verifyJwt(jwt, (keyId) => keys.get(keyId), options.acceptUnknown)
       verified.set(jwt, claims)
     }
     return claims
@@ -144,7 +145,8 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
       const presented = socket.getPeerX509Certificate()
       if (!presented) return undefined
       const trusted = authorities.some((one) => presented.checkIssued(one) && presented.verify(one.publicKey))
-      return { trusted: trusted || options.acceptAnyCredentials, ...readMarks(presented) }
+      const { acceptAnyCredentials, acceptUnknown } = options
+      return { trusted: trusted || acceptAnyCredentials || acceptUnknown, ...readMarks(presented) }
     },
     check(authorization, connection, faults) {
       if (connection.certificate) return checkCertificate(connection.certificate, faults)
@@ -161,20 +163,27 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
 function verifyJwt(
   jwt: string,
   find: (keyId: string) => (ApnsSimKey & { publicKey: KeyObject }) | undefined,
+  acceptUnknown: boolean,
 ): Claims {
   const [head, body, signature, ...more] = jwt.split('.')
   if (!head || !body || !signature || more.length > 0) return 'invalid'
   const header = parsePart(head)
   const claims = parsePart(body)
-  const key = typeof header?.kid === 'string' ? find(header.kid) : undefined
-  if (header?.alg !== 'ES256' || !key || claims?.iss !== key.teamId || typeof claims.iat !== 'number')
+  if (header?.alg !== 'ES256' || typeof header.kid !== 'string' || typeof claims?.iat !== 'number')
     return 'invalid'
+  const key = find(header.kid)
+  if (!key && acceptUnknown && isId(header.kid) && isId(claims.iss))
+    return { known: { keyId: header.kid, teamId: claims.iss, key: '' }, issuedAt: claims.iat * 1000 }
+  if (!key || claims.iss !== key.teamId) return 'invalid'
   const bytes = Buffer.from(signature, 'base64url')
   // Apple accepts both forms; its own sample code writes DER.
   const dsaEncoding = bytes.length === 64 ? 'ieee-p1363' : 'der'
   const good = verify('sha256', Buffer.from(`${head}.${body}`), { key: key.publicKey, dsaEncoding }, bytes)
   return good ? { known: key, issuedAt: claims.iat * 1000 } : 'invalid'
 }
+
+/** Key and team ids have ten characters. */
+const isId = (value: unknown): value is string => typeof value === 'string' && /^[A-Z0-9]{10}$/.test(value)
 
 function parsePart(part: string): Record<string, unknown> | undefined {
   try {

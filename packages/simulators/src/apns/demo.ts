@@ -15,11 +15,11 @@ export const demo: Demo<{ keyId: string; teamId: string; key: string }> = {
     { guid: 'demo-ipad', platform: 'ios' },
   ],
   token: (hash) => hash.toString('hex'),
-  async start(credentials) {
+  async start(credentials, mode) {
     const keys = [{ ...credentials, topics: [packageName] }]
     const [production, sandbox] = await Promise.all([
-      startApnsSimulator({ keys }),
-      startApnsSimulator({ keys, environment: 'development' }),
+      startApnsSimulator({ ...mode, keys }),
+      startApnsSimulator({ ...mode, keys, environment: 'development' }),
     ])
     return { simulators: [production, sandbox], urls: { apns: production.url, apnsSandbox: sandbox.url } }
   },

@@ -28,6 +28,8 @@ export type ApnsSimulatorOptions = {
   certificateAuthorities?: string[]
   /** Accepts every bearer token and client certificate, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** App and environment of tokens. With `closedRegistry` no other tokens are alive. */
   tokens?: Readonly<Record<string, { topic?: string; environment?: Environment }>>
   closedRegistry?: boolean
@@ -66,6 +68,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
     keys: options.keys ?? [],
     certificateAuthorities: options.certificateAuthorities ?? [],
     acceptAnyCredentials: options.acceptAnyCredentials ?? false,
+    acceptUnknown: options.acceptUnknownCredentials ?? false,
     tokenUpdateGrace: options.tokenUpdateGrace ?? 1,
     now,
   })

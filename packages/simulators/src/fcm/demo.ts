@@ -28,9 +28,9 @@ export const demo: Demo<{ projectId: string; keyId: string; key: string }> = {
     { guid: 'demo-several', platform: 'android', alias: 'bob' },
   ],
   token: (hash) => `${hash.toString('base64url').slice(0, 22)}:APA91b${hash.toString('base64url')}`,
-  async start({ projectId, key }) {
+  async start({ projectId, key }, mode) {
     const account = { clientEmail: emailOf(projectId), key, projects: [projectId] }
-    const simulator = await startFcmSimulator({ accounts: [account], devicePerMinute: Infinity })
+    const simulator = await startFcmSimulator({ ...mode, accounts: [account], devicePerMinute: Infinity })
     return { simulators: [simulator], urls: { fcm: simulator.url, fcmToken: simulator.url } }
   },
 }

@@ -28,6 +28,8 @@ export type FcmSimulatorOptions = {
   accounts?: FcmSimAccount[]
   /** Accepts every assertion and bearer token without rate limits, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** The projects of tokens. With `closedRegistry` no other tokens are alive. */
   tokens?: Readonly<Record<string, { project?: string }>>
   closedRegistry?: boolean
@@ -90,6 +92,7 @@ export async function startFcmSimulator(options: FcmSimulatorOptions = {}): Prom
   const access = openTokenExchange({
     accounts: options.accounts ?? [],
     acceptAnyCredentials: unlimited,
+    acceptUnknown: options.acceptUnknownCredentials ?? false,
     ownUrl: () => frame.url,
     now,
   })

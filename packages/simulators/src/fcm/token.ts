@@ -48,6 +48,7 @@ type Issued = { expiresAt: number; grant: Grant; maySend: boolean; refused: bool
 export function openTokenExchange(options: {
   accounts: readonly FcmSimAccount[]
   acceptAnyCredentials: boolean
+  acceptUnknown: boolean
   ownUrl(): string
   now(): number
 }): TokenExchange {
@@ -81,7 +82,7 @@ export function openTokenExchange(options: {
     if (!jwt) return refuse('invalid_request', 'Bad Request')
     const { header, claims } = jwt
     const account = typeof claims.iss === 'string' ? accounts.get(claims.iss) : undefined
-    if (!account && !options.acceptAnyCredentials)
+    if (!account && !options.acceptAnyCredentials && !(options.acceptUnknown && header.alg === 'RS256'))
       return refuse('invalid_grant', 'Invalid grant: account not found')
     if (account && (header.alg !== 'RS256' || !isSignedBy(jwt, account.publicKey)))
       return refuse('invalid_grant', 'Invalid JWT Signature.')

@@ -9,6 +9,7 @@ export type HonorCredential = { appId: string; clientId: string; clientSecret: s
 type HonorAuthOptions = {
   credentials: readonly HonorCredential[]
   acceptAny: boolean
+  acceptUnknown: boolean
   expiresIn: number
   now(): number
 }
@@ -32,14 +33,16 @@ const expiredToken = { status: 401, code: 80200003, message: 'token expired' }
 const unknownApp = { status: 404, code: 404, message: 'app not found' }
 
 export function openHonorAuth(options: HonorAuthOptions): HonorAuth {
-  const { credentials, acceptAny, now } = options
+  const { credentials, acceptAny, acceptUnknown, now } = options
   const issued = new Map<string, Issued>()
   // The fault expires the tokens of a client once each time it is switched on.
   const expiredFor = new Map<string, Readonly<Faults>>()
 
   function isKnown(clientId: string, secret: string): boolean {
-    if (acceptAny) return clientId !== '' && secret !== ''
-    return credentials.some((one) => one.clientId === clientId && one.clientSecret === secret)
+    const isWellFormed = clientId !== '' && secret !== ''
+    if (acceptAny) return isWellFormed
+    const known = credentials.find((one) => one.clientId === clientId)
+    return known ? known.clientSecret === secret : acceptUnknown && isWellFormed
   }
 
   return {
@@ -75,7 +78,8 @@ export function openHonorAuth(options: HonorAuthOptions): HonorAuth {
       if (known.expiresAt <= now()) return expiredToken
       if (acceptAny) return undefined
       const app = credentials.find((one) => one.appId === appId)
-      if (!app) return unknownApp
+      const isKnownClient = credentials.some((one) => one.clientId === known.clientId)
+      if (!app) return acceptUnknown && !isKnownClient ? undefined : unknownApp
       return app.clientId === known.clientId ? undefined : wrongToken
     },
     reset: () => expiredFor.clear(),

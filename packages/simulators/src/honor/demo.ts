@@ -12,8 +12,8 @@ export const demo: Demo<{ appId: string; clientId: string; clientSecret: string 
   }),
   devices: [{ guid: 'demo-honor', platform: 'android' }],
   token: (hash) => `B${hash.toString('base64url')}`,
-  async start(credentials) {
-    const simulator = await startHonorSimulator({ credentials: [credentials] })
+  async start(credentials, mode) {
+    const simulator = await startHonorSimulator({ ...mode, credentials: [credentials] })
     return {
       simulators: [simulator],
       urls: { honor: simulator.url, honorAuth: simulator.url },

@@ -12,6 +12,8 @@ export type HonorSimulatorOptions = {
   credentials?: readonly HonorCredential[]
   /** Accepts every client id, secret and app, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** Lifetime of access tokens in seconds. */
   expiresIn?: number
   /** Serves only the older token path, as some gateways do. */
@@ -74,6 +76,7 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
   const auth = openHonorAuth({
     credentials: options.credentials ?? [],
     acceptAny: options.acceptAnyCredentials ?? false,
+    acceptUnknown: options.acceptUnknownCredentials ?? false,
     expiresIn: options.expiresIn ?? 3600,
     now,
   })

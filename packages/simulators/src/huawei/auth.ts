@@ -18,6 +18,7 @@ export type HuaweiCredential = {
 type AuthOptions = {
   credentials: readonly HuaweiCredential[]
   acceptAny: boolean
+  acceptUnknown: boolean
   expiresIn: number
   now(): number
 }
@@ -40,7 +41,7 @@ const expiredToken = answer('80200003', 'OAuth token expired.')
 const expiredJwt = answer('80200005', 'JWT token expired.')
 
 export function openHuaweiAuth(options: AuthOptions): HuaweiAuth {
-  const { credentials, acceptAny, now } = options
+  const { credentials, acceptAny, acceptUnknown, now } = options
   const issued = new Map<string, Issued>()
   const verified = new Map<string, { owner: string; expiresAt: number }>()
   const refusedJwts = new Set<string>()
@@ -65,7 +66,7 @@ export function openHuaweiAuth(options: AuthOptions): HuaweiAuth {
     if (!secret) return [20171, 'client_secret is missing']
     if (acceptAny) return undefined
     const known = credentials.find((credential) => credential.clientId === clientId)
-    if (!known) return [20002, 'invalid client_id']
+    if (!known) return acceptUnknown ? undefined : [20002, 'invalid client_id']
     return known.clientSecret === secret ? undefined : [12304, 'invalid client_secret']
   }
 
@@ -76,8 +77,11 @@ export function openHuaweiAuth(options: AuthOptions): HuaweiAuth {
       for (const token of issued.values()) if (token.clientId === known.clientId) token.expiresAt = 0
     if (known.expiresAt <= now()) return expiredToken
     const mine = version === 'v1' ? known.clientId : projectOf(known.clientId)
-    return mine === pathId || (acceptAny && version === 'v2') ? known.clientId : unknownToken
+    const isFree = version === 'v2' && (acceptAny || (acceptUnknown && !isKnown(known.clientId)))
+    return mine === pathId || isFree ? known.clientId : unknownToken
   }
+
+  const isKnown = (clientId: string) => credentials.some((credential) => credential.clientId === clientId)
 
   function projectOf(clientId: string): string | undefined {
     return credentials.find((credential) => credential.clientId === clientId)?.projectId
@@ -91,7 +95,7 @@ export function openHuaweiAuth(options: AuthOptions): HuaweiAuth {
     if (refusedJwts.has(bearer) || found.expiresAt <= now()) return expiredJwt
     const owner = credentials.find((credential) => credential.clientId === found.owner)
     const mine = version === 'v1' ? owner?.clientId : owner?.projectId
-    return acceptAny || mine === pathId ? found.owner : unknownToken
+    return acceptAny || (acceptUnknown && !owner) || mine === pathId ? found.owner : unknownToken
   }
 
   function verifyJwt(bearer: string): { owner: string; expiresAt: number } | Answer {
@@ -111,7 +115,7 @@ export function openHuaweiAuth(options: AuthOptions): HuaweiAuth {
       } catch {
         return unknownToken
       }
-    } else if (!acceptAny) return unknownToken
+    } else if (!acceptAny && !acceptUnknown) return unknownToken
     return { owner: owner?.clientId ?? String(iss), expiresAt: exp * 1000 }
   }
 

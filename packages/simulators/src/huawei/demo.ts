@@ -42,10 +42,11 @@ export const demo: Demo<{
     { guid: 'demo-several', platform: 'android', alias: 'bob' },
   ],
   token: (hash, platform) => `${platform === 'harmony' ? 'MAMzLg' : 'IQAAAA'}${hash.toString('base64url')}`,
-  async start({ clientId, clientSecret, projectId, account, callbackUser, callbackKey }) {
+  async start({ clientId, clientSecret, projectId, account, callbackUser, callbackKey }, mode) {
     const { keyId, subAccount, key } = account
     const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
     const simulator = await startHuaweiSimulator({
+      ...mode,
       credentials: [{ clientId, clientSecret, projectId, serviceAccount: { keyId, subAccount, publicKey } }],
     })
     return {

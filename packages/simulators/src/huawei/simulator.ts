@@ -15,6 +15,8 @@ export type HuaweiSimulatorOptions = {
   credentials?: readonly HuaweiCredential[]
   /** Accepts every client id, secret and service account, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** Lifetime of access tokens in seconds. */
   expiresIn?: number
   /** Whether the apps may send HIGH importance and urgency. */
@@ -62,6 +64,7 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
   const auth = openHuaweiAuth({
     credentials: options.credentials ?? [],
     acceptAny: options.acceptAnyCredentials ?? false,
+    acceptUnknown: options.acceptUnknownCredentials ?? false,
     expiresIn: options.expiresIn ?? 3600,
     now,
   })

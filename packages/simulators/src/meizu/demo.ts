@@ -23,8 +23,9 @@ export const demo: Demo<{ appId: string; appKey: string; appSecret: string; rece
   }),
   devices: [{ guid: 'demo-meizu', platform: 'android' }],
   token: (hash) => `M${hash.toString('hex').slice(0, 31)}`,
-  async start({ appId, appSecret, receiptToken }) {
+  async start({ appId, appSecret, receiptToken }, mode) {
     const simulator = await startMeizuSimulator({
+      ...mode,
       credentials: [{ appId, appSecret }],
       foldPerMinute: Infinity,
     })

@@ -21,6 +21,8 @@ export type MeizuSimulatorOptions = {
   credentials?: readonly MeizuCredential[]
   /** Accepts every appId, sign and receipt URL, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** The only pushIds that are alive; by default every well-formed one is. */
   registry?: Iterable<string>
   /** The simulator's clock, in Unix ms. */
@@ -48,7 +50,11 @@ export type MeizuSimulator = Simulator & {
 
 type Fields = Readonly<Record<string, string>>
 type Message = Record<string, unknown>
-type AppState = MeizuCredential & { receipts: Map<string, string> }
+type AppState = MeizuCredential & {
+  receipts: Map<string, string>
+  /** It is not among `credentials`: its signatures cannot be checked. */
+  isUnknown?: true
+}
 type Answer = { code: string; message: string; value: unknown; msgId?: string; redirect?: string }
 type Target = 'pushIds' | 'alias'
 
@@ -118,14 +124,15 @@ export async function startMeizuSimulator(options: MeizuSimulatorOptions = {}): 
       if (!fields[name]) return refuse('110004', `参数不能为空: ${name}`)
     const app = appOf(fields.appId!)
     if (!app) return refuse('110000', 'appId不合法')
-    const isSigned = options.acceptAnyCredentials || signatureOf(fields, app.appSecret) === fields.sign
+    const isSigned =
+      options.acceptAnyCredentials || app.isUnknown || signatureOf(fields, app.appSecret) === fields.sign
     return isSigned && !frame.faults.refuseAuth ? app : refuse('1006', '签名认证失败')
   }
 
   function appOf(appId: string): AppState | undefined {
     const known = apps.get(appId)
-    if (known || !options.acceptAnyCredentials) return known
-    const made = { appId, appSecret: '', receipts: new Map<string, string>() }
+    if (known || !(options.acceptAnyCredentials || options.acceptUnknownCredentials)) return known
+    const made: AppState = { appId, appSecret: '', receipts: new Map<string, string>(), isUnknown: true }
     apps.set(appId, made)
     return made
   }

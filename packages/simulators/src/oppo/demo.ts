@@ -17,8 +17,8 @@ export const demo: Demo<{ appId: string; appKey: string; masterSecret: string; c
   }),
   devices: [{ guid: 'demo-oppo', platform: 'android' }],
   token: (hash) => `OPPO_CN_${hash.toString('hex').slice(0, 32)}`,
-  async start({ appId, appKey, masterSecret }) {
-    const simulator = await startOppoSimulator({ apps: [{ appId, appKey, masterSecret }] })
+  async start({ appId, appKey, masterSecret }, mode) {
+    const simulator = await startOppoSimulator({ ...mode, apps: [{ appId, appKey, masterSecret }] })
     return { simulators: [simulator], urls: { oppo: simulator.url, oppoIntl: simulator.url } }
   },
 }

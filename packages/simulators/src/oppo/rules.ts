@@ -8,7 +8,8 @@ export type Refusal = { code: number; message: string }
 export type OppoSimApp = {
   appId: string
   appKey: string
-  masterSecret: string
+  /** Unset: every signature is accepted. */
+  masterSecret?: string
   /** Channels registered in the console; all by default. Messages to others are accepted and not delivered. */
   channels?: readonly string[]
   /** Categories whose messages need an approved template. */

@@ -24,6 +24,8 @@ export type OppoSimulatorOptions = {
   apps?: readonly OppoSimApp[]
   /** Accepts every key and signature, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** The only registration ids that are alive; by default every well-formed one is. */
   registry?: Iterable<string>
   /** The host of one region, which refuses registration ids of the other; by default it accepts both. */
@@ -91,8 +93,8 @@ export async function startOppoSimulator(options: OppoSimulatorOptions = {}): Pr
 
   function stateOf(appKey: string): AppState | undefined {
     const known = states.get(appKey)
-    if (known || !options.acceptAnyCredentials) return known
-    const state = { app: { ...defaultApp, appKey } }
+    if (known || !(options.acceptAnyCredentials || options.acceptUnknownCredentials)) return known
+    const state: AppState = { app: { ...defaultApp, appKey, masterSecret: undefined } }
     states.set(appKey, state)
     return state
   }

@@ -24,8 +24,12 @@ export const demo: Demo<{ appId: string; appKey: string; appSecret: string; call
     BigInt(`0x${hash.toString('hex')}`)
       .toString()
       .slice(0, 23),
-  async start({ callbackId, ...credentials }) {
-    const simulator = await startVivoSimulator({ credentials: [credentials], messagesPerSecond: Infinity })
+  async start({ callbackId, ...credentials }, mode) {
+    const simulator = await startVivoSimulator({
+      ...mode,
+      credentials: [credentials],
+      messagesPerSecond: Infinity,
+    })
     return {
       simulators: [simulator],
       urls: { vivo: simulator.url },

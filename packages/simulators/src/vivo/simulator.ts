@@ -14,6 +14,8 @@ export type VivoSimulatorOptions = VivoStrictness & {
   credentials?: readonly VivoCredential[]
   /** Accepts every appId, appKey and sign, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** The only tokens that are alive; by default every well-formed token is. */
   registry?: Iterable<string>
   /** Devices that get test sends (pushMode 1). */
@@ -75,7 +77,7 @@ export async function startVivoSimulator(options: VivoSimulatorOptions = {}): Pr
   ] as const
   const auth = openVivoAuth({
     credentials: options.credentials ?? [],
-    acceptAny: options.acceptAnyCredentials ?? false,
+    acceptAny: options.acceptAnyCredentials ?? options.acceptUnknownCredentials ?? false,
     meter: openRateMeter(options.authPerSecond ?? 10, now, bySecond),
     now,
   })

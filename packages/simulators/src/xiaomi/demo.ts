@@ -13,8 +13,8 @@ export const demo: Demo<{ appId: string; appKey: string; appSecret: string }> = 
     { guid: 'demo-several', platform: 'android', alias: 'bob' },
   ],
   token: (hash) => Buffer.concat([hash, hash.subarray(0, 16)]).toString('base64'),
-  async start({ appSecret }) {
-    const simulator = await startXiaomiSimulator({ apps: [{ appSecret, packageName }] })
+  async start({ appSecret }, mode) {
+    const simulator = await startXiaomiSimulator({ ...mode, apps: [{ appSecret, packageName }] })
     return { simulators: [simulator], urls: { xiaomi: simulator.url } }
   },
 }

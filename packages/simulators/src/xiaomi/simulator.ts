@@ -22,6 +22,8 @@ type XiaomiSimulatorOptions = {
   apps?: readonly XiaomiSimApp[]
   /** Accepts every secret for every package, for load tests. */
   acceptAnyCredentials?: boolean
+  /** Accepts credentials that it does not know if they are well-formed; those that it knows are still checked. */
+  acceptUnknownCredentials?: boolean
   /** The only regids that are alive; by default every well-formed one is. */
   registry?: Iterable<string>
 }
@@ -69,7 +71,8 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
 
   function authenticate({ request, frame }: SimCall): XiaomiSimApp | { refused: SimReply } {
     const [, appSecret] = /^key=(.+)$/.exec(request.headers.authorization ?? '') ?? []
-    const known = appSecret && (apps.get(appSecret) ?? (options.acceptAnyCredentials && { appSecret }))
+    const acceptsUnknown = options.acceptAnyCredentials || options.acceptUnknownCredentials
+    const known = appSecret && (apps.get(appSecret) ?? (acceptsUnknown && { appSecret }))
     return known && !frame.faults.refuseAuth
       ? known
       : { refused: error({ code: 21301, reason: 'Invalid application secret.' }) }
