@@ -25,3 +25,12 @@ for (const file of readdirSync(dist).filter((name) => name.endsWith('.d.ts'))) {
   const text = readFileSync(join(dist, file), 'utf8')
   writeFileSync(join(dist, file), text.replaceAll("'@herald/channels/cards'", "'./cards/cards.ts'"))
 }
+const { name, version, license, type, description } = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'package.json'), 'utf8'),
+)
+const entry = (file) => ({ types: `./${file}.d.ts`, default: `./${file}.js` })
+// With it, `npm install <folder>` makes the documented imports work.
+writeFileSync(
+  join(dist, 'package.json'),
+  `${JSON.stringify({ name, version, license, type, description, exports: { '.': entry('index'), './device': entry('device') } }, null, 2)}\n`,
+)

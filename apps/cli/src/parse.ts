@@ -1,6 +1,8 @@
 import { parseVerbatim } from '@herald/domain'
 import { InvalidArgumentError } from 'commander'
 
+const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
 export function readId(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) throw new InvalidArgumentError('It must be a number.')
   return BigInt(text)
@@ -24,12 +26,35 @@ export const wholeNumber =
     return value
   }
 
+export const oneOf =
+  <T extends string>(...words: readonly T[]) =>
+  (text: string): T => {
+    if (!words.includes(text as T))
+      throw new InvalidArgumentError(`It must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}.`)
+    return text as T
+  }
+
 export function readSwitch(text: string): boolean {
   if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It must be on or off.')
   return text === 'on'
 }
 
-const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+/** Seconds, or a duration such as 30m, within bounds. */
+export const seconds =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const [, number, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? []
+    const value = Number(number ?? Number.NaN) * UNITS[unit]!
+    if (!(value >= min && value <= max))
+      throw new InvalidArgumentError(`It must be ${min} to ${max} seconds, or a duration such as 30m.`)
+    return value
+  }
+
+/** The word `default` restores the default. */
+export const orDefault =
+  <T>(read: (text: string) => T) =>
+  (text: string): T | null =>
+    text === 'default' ? null : read(text)
 
 /** Unix seconds, a time such as 2027-01-31T08:00Z, or an offset such as +30m. */
 export function readTime(text: string): number {

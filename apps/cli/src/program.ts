@@ -4,7 +4,9 @@ import { addBalanceCommand } from './commands/balance.ts'
 import { addCertificateCommands } from './commands/certificate.ts'
 import { addDeviceCommands } from './commands/device.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addIdentityCommands } from './commands/identity.ts'
 import { addNotifyCommands } from './commands/notify.ts'
+import { addTagCommands } from './commands/tag.ts'
 import { addTaskCommands } from './commands/task.ts'
 import { addUserCommands } from './commands/user.ts'
 import { examples, HERALD } from './examples.ts'
@@ -48,6 +50,8 @@ ${examples('notify --all --title Hello --wait', 'device import devices.ndjson', 
   addUserCommands(program)
   addCertificateCommands(program)
   addDeviceCommands(program)
+  addTagCommands(program)
+  addIdentityCommands(program)
   addNotifyCommands(program)
   addTaskCommands(program)
   addDoctorCommand(program)

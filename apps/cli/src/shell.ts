@@ -41,7 +41,7 @@ export function openShell(command: Command): Shell {
     access,
     async asAdmin(work) {
       const { baseUrl, appId, appSecret } = access
-      if (!appId || !appSecret) throw new CliFailure(missing(access))
+      if (!appId || !appSecret) throw new CliFailure(missing(access, dataDir))
       return explained(baseUrl, () => work(new HeraldServer({ baseUrl, appId, appSecret })))
     },
     async asOperator(work) {
@@ -69,9 +69,9 @@ export function locate(flags: GlobalFlags, settings: Settings) {
   return { dataDir, demo, access: findAccess({ ...flags, ...credentials }, settings, demo) }
 }
 
-function missing({ appId }: Access): string {
+function missing({ appId }: Access, dataDir: string): string {
   const what = appId ? `The secret of the application ${appId} is missing` : 'The application is missing'
-  return `${what}: use --app and --secret-file, set HERALD_APP_ID and HERALD_APP_SECRET, or run npm start and use its demo.`
+  return `${what}: use --app and --secret-file, set HERALD_APP_ID and HERALD_APP_SECRET, or run npm start and use its demo. Its keys were looked for in ${dataDir}: HERALD_DATA_DIR or --data-dir names another folder.`
 }
 
 /** Replaces network errors by a sentence with the server and what to do. */

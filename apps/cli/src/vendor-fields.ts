@@ -1,6 +1,6 @@
 import { type Card, type CredentialField, cards } from '@herald/channels/cards'
 import type { CertificateRecord, Provider } from '@herald/client'
-import { providerOf, type VendorChannel } from '@herald/domain'
+import { providerOf, publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 
 /** One flag of `certificate set`, named as in the vendor's console, and the field of the record that it sets. */
 export type VendorField = {
@@ -36,6 +36,9 @@ export const vendors = Object.fromEntries(cards.map((card) => [card.name, vendor
   VendorChannel,
   Vendor
 >
+
+/** The channel in examples of vendor tokens. */
+export const exampleChannel = publicName(vendorChannels[1]!)
 
 /** The vendor's number in the API. */
 export const providerNumber = (vendor: VendorChannel) => providerOf(vendor) as Provider

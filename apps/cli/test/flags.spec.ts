@@ -1,7 +1,7 @@
 import { toJson } from '@herald/domain'
 import { describe, expect, it, jest } from '@jest/globals'
 import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
-import { gather, readId, readObject, readTime, wholeNumber } from '../src/parse.ts'
+import { gather, oneOf, orDefault, readId, readObject, readTime, seconds, wholeNumber } from '../src/parse.ts'
 
 describe('the audience of a push', () => {
   it.each<[AudienceFlags, unknown]>([
@@ -72,6 +72,16 @@ describe('values of flags', () => {
     now.mockRestore()
     for (const text of ['tomorrow', '12', '+5', '2027-13-01'])
       expect(() => readTime(text)).toThrow(/It must be/)
+  })
+
+  it('are durations within bounds, words, or the word default', () => {
+    expect(['0', '90', '30m', '1d'].map(seconds(0, 86_400))).toEqual([0, 90, 1800, 86_400])
+    for (const text of ['2d', '-1', 'x', '', '1w'])
+      expect(() => seconds(0, 86_400)(text)).toThrow('0 to 86400')
+    expect(() => oneOf('a', 'b', 'c')('d')).toThrow('It must be a, b or c.')
+    const read = orDefault(oneOf('a', 'b'))
+    expect([read('a'), read('default')]).toEqual(['a', null])
+    expect(() => read('c')).toThrow()
   })
 
   it('are numbers within bounds', () => {

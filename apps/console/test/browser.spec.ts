@@ -297,6 +297,146 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByText(/^Task \d+ accepted/).waitFor()
   })
 
+  type Device = {
+    alias: string | null
+    tags: string[]
+    locale: string | null
+    timezone: string | null
+    app_version: string | null
+    attributes: Record<string, unknown> | null
+    enabled: boolean
+    bindings: { channel: string }[]
+  }
+  const deviceNow = async (guid: string) =>
+    (await herald.call<{ list: Device[] }>('/admin/device/list', { device_guid: guid })).list[0]
+
+  step('edits every field of a device without a user', async () => {
+    const guid = 'walked-without-user'
+    await herald.call('/admin/device', { device_guid: guid, platform: 'android', alias: 'old' }, 'PUT')
+    await open(`/device?guid=${guid}`)
+    await page.getByLabel('Alias', { exact: true }).fill('customer-17')
+    await page.getByRole('combobox', { name: 'Tags' }).fill('vip')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Language' }).fill('zh-CN')
+    await page.getByLabel('Time zone').fill('Asia/Shanghai')
+    await page.getByLabel('App version').fill('2.4.1')
+    await page.getByLabel('Attributes (JSON)').fill('{"level": 3')
+    await page.getByText('Enter a valid JSON object.').waitFor()
+    expect(await button('Save').isDisabled()).toBe(true)
+    await page.getByLabel('Attributes (JSON)').fill('{"level": 3}')
+    await page.getByLabel('Receives pushes').uncheck()
+    await button('Save').click()
+    await page.getByText('Saved.').waitFor()
+    await page.getByText('disabled', { exact: true }).waitFor()
+    expect(await deviceNow(guid)).toMatchObject({
+      alias: 'customer-17',
+      tags: ['vip'],
+      locale: 'zh-CN',
+      timezone: 'Asia/Shanghai',
+      app_version: '2.4.1',
+      attributes: { level: 3 },
+      enabled: false,
+    })
+
+    await page.getByText('Add or replace a vendor token').click()
+    await page.getByLabel('Channel', { exact: true }).selectOption({ label: 'vivo' })
+    await page.getByLabel('Vendor token', { exact: true }).fill('not a token')
+    await button('Bind token').click()
+    await page
+      .getByRole('alert')
+      .getByText(/device_token/)
+      .waitFor()
+    expect(tab.failedRequests.splice(0)).toEqual(['400 PUT /admin/device'])
+    await page.getByLabel('Vendor token', { exact: true }).fill('15000000000000000000001')
+    await button('Bind token').click()
+    await button('Unbind').waitFor()
+    expect((await deviceNow(guid))?.bindings).toMatchObject([{ channel: 'vivo' }])
+    await button('Unbind').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Unbind' }).click()
+    await page.getByText('No vendor token.').waitFor()
+    expect((await deviceNow(guid))?.bindings).toEqual([])
+
+    // Cleared fields become null.
+    await page.getByLabel('Alias', { exact: true }).fill('')
+    await page.getByLabel('Attributes (JSON)').fill('')
+    await page.getByLabel('Receives pushes').check()
+    await button('Save').click()
+    await page.getByText('Saved.').waitFor()
+    expect(await deviceNow(guid)).toMatchObject({
+      alias: null,
+      attributes: null,
+      enabled: true,
+      tags: ['vip'],
+    })
+  })
+
+  step('removes a device, and erases a person when the name is typed', async () => {
+    const put = (device_guid: string, alias: string) =>
+      herald.call('/admin/device', { device_guid, platform: 'android', alias }, 'PUT')
+    await Promise.all([put('erased-1', 'customer-18'), put('erased-2', 'customer-18'), put('gone', 'other')])
+    await open('/device?guid=gone')
+    await button('Remove device').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove device' }).click()
+    await page.getByRole('heading', { name: 'Devices', exact: true }).waitFor()
+    expect(await deviceNow('gone')).toBeUndefined()
+
+    await open('/device?guid=erased-1')
+    await button('Erase person (alias)').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Type customer-18 to confirm').fill('customer-17')
+    await dialog.getByRole('button', { name: 'Erase', exact: true }).click()
+    await dialog.getByText('This is not the name above.').waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+    expect(await deviceNow('erased-2')).toBeDefined()
+    await dialog.getByLabel('Type customer-18 to confirm').fill('customer-18')
+    await dialog.getByRole('button', { name: 'Erase', exact: true }).click()
+    await page.getByRole('heading', { name: 'Devices', exact: true }).waitFor()
+    expect([await deviceNow('erased-1'), await deviceNow('erased-2')]).toEqual([undefined, undefined])
+  })
+
+  step('changes settings of the application, and how its users sign in', async () => {
+    await open('/settings')
+    await page.getByLabel('Default strategy').selectOption({ label: 'Vendor channels only' })
+    await page.getByLabel('Default time to live (seconds)').fill('3600')
+    await button('Save').first().click()
+    await page.getByText('Saved.').waitFor()
+    const settings = () => herald.call<Record<string, unknown>>('/admin/app/settings')
+    expect(await settings()).toMatchObject({
+      default_strategy: 'ospush_only',
+      default_ttl: 3600,
+      register: true,
+    })
+    await page.getByLabel('Default strategy').selectOption({ label: 'Native channel first, then vendors' })
+    await page.getByLabel('Default time to live (seconds)').fill('')
+    await button('Save').first().click()
+    await until(async () => (await settings()).default_ttl === 86_400)
+    expect(await settings()).toMatchObject({ default_strategy: 'combined' })
+
+    await page.getByLabel('Issuer (iss)').fill('https://id.example.com')
+    await page.getByLabel('Audience (aud)').fill('shop')
+    await page.getByLabel('Public keys').selectOption({ label: 'One key (PEM)' })
+    const pem = page.getByRole('textbox', { name: 'Public key (PEM)' })
+    await pem.fill('nonsense')
+    await button('Save').last().click()
+    await page
+      .getByRole('alert')
+      .getByText(/^public_key /)
+      .waitFor()
+    expect(tab.failedRequests.splice(0)).toEqual(['400 PUT /admin/identity'])
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+    await pem.fill(publicKey.export({ type: 'spki', format: 'pem' }).toString())
+    await button('Save').last().click()
+    await page.getByText('in use', { exact: true }).waitFor()
+    expect(await herald.call('/admin/identity')).toMatchObject({
+      issuer: 'https://id.example.com',
+      audience: 'shop',
+      user_claim: 'sub',
+    })
+    await button('Remove sign-in').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove sign-in' }).click()
+    await page.getByText('not set', { exact: true }).waitFor()
+  })
+
   step('shows the operator the queues', async () => {
     await page.goto(`${herald.demo.base_url}/queues`)
     await page.getByText('push-huawei').first().waitFor()
@@ -310,10 +450,13 @@ describeWith('chromium')('the console in a browser', () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByText('The secret of Second application is shown only once.').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
-    await page
-      .getByRole('row', { name: /Second application/ })
-      .getByRole('button', { name: 'Switch to' })
-      .click()
+    const row = page.getByRole('row', { name: /Second application/ })
+    await row.getByRole('button', { name: 'Rotate secret' }).click()
+    await dialog.getByLabel('Old secret stays valid for').selectOption({ label: '6 h' })
+    await dialog.getByRole('button', { name: 'Rotate secret' }).click()
+    await dialog.getByText('The secret of Second application is shown only once.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await row.getByRole('button', { name: 'Switch to' }).click()
     await page.getByRole('link', { name: 'Tasks', exact: true }).click()
     await page.getByText('No tasks yet').waitFor()
     await page.getByLabel('Application').selectOption({ label: 'All applications' })
@@ -326,7 +469,7 @@ describeWith('chromium')('the console in a browser', () => {
   async function visitPages(check: (where: string) => Promise<void>): Promise<void> {
     const links = page.getByRole('navigation').locator('a[href^="/console"]')
     const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
-    expect(paths.length).toBe(7)
+    expect(paths.length).toBe(8)
     const heading = page.locator('h1')
     const follow = async (path: string) => {
       const previous = path === paths[0] ? '' : await heading.textContent()

@@ -1,3 +1,4 @@
+import type { DeviceView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
 import { splitDuration } from '../src/calculations/duration.ts'
 import { expiryOf } from '../src/calculations/expiry.ts'
@@ -5,6 +6,8 @@ import { formatIn, shorten } from '../src/calculations/format.ts'
 import { funnelOf, receivedShare } from '../src/calculations/funnel.ts'
 import { addSample, isIdle, ratesOf, type Sample, WINDOW_SECONDS } from '../src/calculations/rates.ts'
 import { actionsOf, doneOf, timeLeft } from '../src/calculations/task-progress.ts'
+import { changeOf as deviceChange, formOf as deviceForm } from '../src/pages/device/device-change.ts'
+import { changeOf as settingsChange, formOf as settingsForm } from '../src/pages/settings/settings-change.ts'
 
 const sample = (at: number, sent: number, received = 0, failed = 0): Sample => ({
   at,
@@ -157,4 +160,73 @@ it('numbers and times are formatted for the language', () => {
 it('long secrets are shortened', () => {
   expect(shorten('abcdefghijklmnopqrstuvwxyz')).toBe('abcdef…uvwxyz')
   expect(shorten('abc')).toBe('abc')
+})
+
+describe('the form of a device', () => {
+  const device = {
+    device_guid: 'g',
+    alias: 'a',
+    tags: ['x', 'y'],
+    user_id: null,
+    platform: 'android',
+    locale: null,
+    timezone: 'Asia/Shanghai',
+    app_version: null,
+    attributes: { level: 3 },
+    enabled: true,
+  } as unknown as DeviceView
+
+  it('sends only what was changed, and null for what was emptied', () => {
+    const form = deviceForm(device)
+    expect(deviceChange(device, form)).toBeUndefined()
+    expect(deviceChange(device, { ...form, alias: ' a ' })).toBeUndefined()
+    expect(
+      deviceChange(device, {
+        ...form,
+        alias: ' ',
+        userId: '9007199254740993',
+        timezone: '',
+        tags: [],
+        attributes: '',
+        enabled: false,
+      }),
+    ).toEqual({
+      device_guid: 'g',
+      alias: null,
+      user_id: '9007199254740993',
+      timezone: null,
+      tags: [],
+      attributes: null,
+      enabled: false,
+    })
+  })
+})
+
+describe('the form of the settings', () => {
+  const settings = {
+    default_strategy: 'combined',
+    default_ttl: 86_400,
+    register: false,
+    register_per_day: 10_000,
+    caps: { per_device_per_day: null },
+  } as const
+
+  it('sends only what was changed, and null for what was emptied', () => {
+    const form = settingsForm(settings)
+    expect(settingsChange(settings, form)).toBeUndefined()
+    expect(
+      settingsChange(settings, {
+        ...form,
+        ttl: '',
+        perDevicePerDay: '0',
+        register: true,
+        strategy: 'ospush_only',
+      }),
+    ).toEqual({
+      default_strategy: 'ospush_only',
+      default_ttl: null,
+      register: true,
+      caps: { per_device_per_day: 0 },
+    })
+  })
 })

@@ -21,7 +21,7 @@ export type TestConsole = {
   url(path: string): string
   openTab(options?: BrowserContextOptions): Promise<Tab>
   /** Calls the API directly, to compare with what a page shows. */
-  call<Data>(path: string, body?: unknown): Promise<Data>
+  call<Data>(path: string, body?: unknown, method?: string): Promise<Data>
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export async function startTestConsole(): Promise<TestConsole> {
     demo,
     url: (path) => `${demo.base_url}/console${path}`,
     openTab: (options) => openTab(browser, options),
-    call: (path, body) => call(demo, path, body),
+    call: (path, body, method) => call(demo, path, body, method),
     async close() {
       await browser.close()
       await herald.stop('SIGTERM')
@@ -87,9 +87,14 @@ async function openTab(browser: Browser, options?: BrowserContextOptions): Promi
   return { page, errors, failedRequests, close: () => context.close() }
 }
 
-async function call<Data>(demo: Required<Demo>, path: string, body?: unknown): Promise<Data> {
+async function call<Data>(
+  demo: Required<Demo>,
+  path: string,
+  body?: unknown,
+  method = body === undefined ? 'GET' : 'POST',
+): Promise<Data> {
   const response = await fetch(demo.base_url + path, {
-    method: body === undefined ? 'GET' : 'POST',
+    method,
     headers: {
       app_id: demo.app_id,
       'access-token': demo.admin_token,

@@ -45,6 +45,10 @@ export type Device = {
   badge(): number
   /** For example 0 when the user opens the app. */
   setBadge(badge: number): void
+  /** The app goes to the background: pushes go to the device’s vendor at once, and wait here until `here()`. */
+  away(): void
+  /** The app is in the foreground again: what waits is delivered. */
+  here(): void
   close(): void
 }
 
@@ -67,6 +71,7 @@ export function connectDevice(options: DeviceOptions): Device {
   let state: DeviceState = 'connecting'
   let socket: WebSocketLike | undefined
   let failures = 0
+  let isAway = false
   let retry: ReturnType<typeof setTimeout> | undefined
 
   function setState(next: DeviceState): void {
@@ -110,6 +115,8 @@ export function connectDevice(options: DeviceOptions): Device {
         failures = 0
         setState('online')
         repeatAcknowledgements()
+        // A new connection counts as one in the foreground.
+        if (isAway) sendPresence()
       } else if (frame.op === 'push') receive(frame)
     }
     current.onerror = () => end(1006)
@@ -157,6 +164,17 @@ export function connectDevice(options: DeviceOptions): Device {
     }
   }
 
+  function setAway(away: boolean): void {
+    if (isAway === away) return
+    isAway = away
+    sendPresence()
+  }
+
+  function sendPresence(): void {
+    if (state === 'online' && socket?.readyState === OPEN)
+      socket.send(JSON.stringify({ op: isAway ? 'away' : 'here' }))
+  }
+
   function repeatAcknowledgements(): void {
     for (const id of memory.seenWithin(REPEAT_MS).slice(-MAX_REPEATED)) unsent.add(id)
     sendAcknowledgements()
@@ -191,6 +209,8 @@ export function connectDevice(options: DeviceOptions): Device {
     state: () => state,
     badge: memory.badge,
     setBadge: memory.setBadge,
+    away: () => setAway(true),
+    here: () => setAway(false),
     close() {
       network.removeEventListener?.('online', onNetwork)
       sendAcknowledgements()

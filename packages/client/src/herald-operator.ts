@@ -23,9 +23,16 @@ export class HeraldOperator {
     return this.#call('POST', '/admin/app', application)
   }
 
-  /** Revokes the old secret, its admin tokens and console sessions. The new secret is returned only once. */
-  renewSecret(appId: string): Promise<{ app_id: string; app_secret: string }> {
-    return this.#call('POST', '/admin/app/secret', { app_id: appId })
+  /**
+   * Revokes all admin tokens and console sessions. The old secret stays valid for `keepOldSeconds` (at most 86400, default 0). The new
+   * secret is returned only once.
+   */
+  renewSecret(
+    appId: string,
+    options: { keepOldSeconds?: number } = {},
+  ): Promise<{ app_id: string; app_secret: string }> {
+    const { keepOldSeconds } = options
+    return this.#call('POST', '/admin/app/secret', { app_id: appId, keep_old_seconds: keepOldSeconds })
   }
 
   applications(): Promise<ApplicationView[]> {

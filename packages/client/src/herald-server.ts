@@ -8,16 +8,28 @@ import type {
   CertificateCheck,
   CertificateRecord,
   CertificateView,
+  DeviceChange,
   DeviceView,
   Environment,
+  Erasure,
   Explanation,
   FailureGroup,
   GroupView,
+  Identity,
   ImportedDevice,
   ImportReport,
+  NewBinding,
   NewCertificate,
+  NewIdentity,
   Page,
   PageOptions,
+  Platform,
+  PutDevice,
+  PutDeviceResult,
+  SettingsChange,
+  TagChange,
+  TagChangeReport,
+  TagView,
   TaskStatistics,
   TaskView,
   TokenRecord,
@@ -33,6 +45,11 @@ export type HeraldServerOptions = {
   token?: string
   /** Timeout of a call (default 30 s); imports have none. */
   timeoutMs?: number
+  /**
+   * How often `notify` is repeated after a network failure, 429 or 5xx (default 0). Only pushes with a `request_id` are repeated:
+   * without one, a repetition could push twice.
+   */
+  retries?: number
   fetch?: typeof globalThis.fetch
 }
 
@@ -69,28 +86,41 @@ export class HeraldServer {
   }
 
   loginById(userId: Int64, password: string, deviceGuid?: string): Promise<TokenRecord> {
-    return this.#login('/token/id', { user_id: userId, password, device_guid: deviceGuid })
+    return this.#withoutToken('/token/id', { user_id: userId, password, device_guid: deviceGuid })
   }
 
   loginByName(name: string, password: string, deviceGuid?: string): Promise<TokenRecord> {
-    return this.#login('/token/user', { name, password, device_guid: deviceGuid })
+    return this.#withoutToken('/token/user', { name, password, device_guid: deviceGuid })
   }
 
   /** By mobile number, email or username. */
   login(loginName: string, password: string, deviceGuid?: string): Promise<TokenRecord> {
-    return this.#login('/token/login', { login_name: loginName, password, device_guid: deviceGuid })
+    return this.#withoutToken('/token/login', { login_name: loginName, password, device_guid: deviceGuid })
   }
 
   loginAdmin(appSecret: string): Promise<AdminTokenRecord> {
-    return this.#login('/token/admin', { app_secret: appSecret })
+    return this.#withoutToken('/token/admin', { app_secret: appSecret })
+  }
+
+  /** Exchanges a sign-in token of the application itself, see `putIdentity`. The user is created at the first exchange. */
+  exchangeToken(idToken: string, deviceGuid?: string): Promise<TokenRecord> {
+    return this.#withoutToken('/token/exchange', { id_token: idToken, device_guid: deviceGuid })
   }
 
   async revokeTokens(): Promise<void> {
     await this.call('POST', '/token/revoke', {})
   }
 
-  notify(notification: Notification): Promise<{ task_id: Int64 }> {
-    return this.call('POST', '/push/notify', notification)
+  async notify(notification: Notification): Promise<{ task_id: Int64 }> {
+    const retries = notification.setting?.request_id ? (this.#options.retries ?? 0) : 0
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.call('POST', '/push/notify', notification)
+      } catch (error) {
+        if (attempt >= retries || !isTransient(error)) throw error
+        await pause(error, attempt)
+      }
+    }
   }
 
   explain(notification: { message: Message; setting?: Setting }, pushToken: string): Promise<Explanation> {
@@ -218,6 +248,33 @@ export class HeraldServer {
     return this.call('POST', '/admin/device/list', options)
   }
 
+  /** A device without a user; the application must allow it. A known device is registered again with its `pushToken` only. */
+  async registerDevice(deviceGuid: string, platform?: Platform, pushToken?: string): Promise<string> {
+    const { push_token } = await this.#withoutToken<{ push_token: string }>('/push/register', {
+      device_guid: deviceGuid,
+      platform,
+      push_token: pushToken,
+    })
+    return push_token
+  }
+
+  /** For apps: binds a vendor token. Needs no other credential than the push token. */
+  async bindToken(pushToken: string, binding: NewBinding & { platform?: Platform }): Promise<void> {
+    await this.#withoutToken('/user/token/bind', { push_token: pushToken, ...binding })
+  }
+
+  async unbindToken(pushToken: string, provider: NewBinding['provider']): Promise<void> {
+    await this.#withoutToken('/user/token/unbind', { push_token: pushToken, provider })
+  }
+
+  /** For apps: what the device received or the user opened, at most 500 entries. */
+  async sendReceipts(
+    pushToken: string,
+    list: { task_id: Int64; event: 'received' | 'clicked' }[],
+  ): Promise<void> {
+    await this.#withoutToken('/push/receipt', { push_token: pushToken, list })
+  }
+
   /** The old push token stops working at once. Returns the new one. */
   async replacePushToken(deviceGuid: string): Promise<string> {
     const { push_token } = await this.call<{ push_token: string }>('POST', '/admin/device/token', {
@@ -226,12 +283,59 @@ export class HeraldServer {
     return push_token
   }
 
+  /** Creates a device or changes the given fields. Returns its push token. */
+  putDevice(device: DeviceChange): Promise<PutDevice> {
+    return this.call('PUT', '/admin/device', device)
+  }
+
+  /** At most 1000 devices, one result each, in order. Valid entries are kept when others are refused. */
+  async putDevices(devices: DeviceChange[]): Promise<PutDeviceResult[]> {
+    const { list } = await this.call<{ list: PutDeviceResult[] }>('POST', '/admin/device/batch', {
+      list: devices,
+    })
+    return list
+  }
+
+  /** Removes a device with its bindings and ends its open connection. */
+  async removeDevice(device: { device_guid: string } | { push_token: string }): Promise<void> {
+    await this.call('POST', '/admin/device/remove', device)
+  }
+
+  /** Adds a tag to devices and removes it from others, at most 1000 entries each. */
+  changeTag(tag: string, change: TagChange): Promise<TagChangeReport> {
+    return this.call('POST', '/admin/tag/member', { tag, ...change })
+  }
+
+  /** The tags of the application with the number of their devices. */
+  tags(options: PageOptions<string> = {}): Promise<Page<TagView, string>> {
+    return this.call('POST', '/admin/tag/list', options)
+  }
+
+  /** Erases a person or device and all that names it. Cannot be undone; repeating it is safe. */
+  erase(erasure: Erasure): Promise<{ devices: number }> {
+    return this.call('POST', '/admin/erase', erasure)
+  }
+
+  /** How the application's own sign-in tokens are checked; null: they are not accepted. */
+  async identity(): Promise<Identity | null> {
+    const found = await this.call<Identity | { issuer: null }>('GET', '/admin/identity')
+    return found.issuer === null ? null : found
+  }
+
+  putIdentity(identity: NewIdentity): Promise<Identity> {
+    return this.call('PUT', '/admin/identity', identity)
+  }
+
+  async removeIdentity(): Promise<void> {
+    await this.call('POST', '/admin/identity/remove', {})
+  }
+
   settings(): Promise<ApplicationSettings> {
     return this.call('GET', '/admin/app/settings')
   }
 
-  /** Absent settings stay as they are. */
-  changeSettings(change: Partial<ApplicationSettings>): Promise<ApplicationSettings> {
+  /** Absent settings stay as they are, null restores the default. */
+  changeSettings(change: SettingsChange): Promise<ApplicationSettings> {
     return this.call('PUT', '/admin/app/settings', change)
   }
 
@@ -302,7 +406,8 @@ export class HeraldServer {
     return credential.pending
   }
 
-  #login<Record>(path: string, body: object): Promise<Record> {
+  /** A call that needs no token: its body has the credential. */
+  #withoutToken<Record>(path: string, body: object): Promise<Record> {
     return this.#send('POST', path, {
       body: toExactJson(body),
       headers: { 'content-type': 'application/json' },
@@ -323,6 +428,19 @@ export class HeraldServer {
     })
     return readEnvelope(response)
   }
+}
+
+/** A network failure, a timeout, 429, or a failure of the server: the same call may succeed later. */
+function isTransient(error: unknown): boolean {
+  if (error instanceof HeraldError) return error.status === 429 || error.status >= 500
+  return error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError')
+}
+
+/** Waits as long as the server asks, otherwise 0.2 s, 0.4 s and so on up to 5 s. */
+function pause(error: unknown, attempt: number): Promise<void> {
+  const asked = error instanceof HeraldError ? error.retryAfter : undefined
+  const ms = asked !== undefined ? asked * 1000 : Math.min(5000, 200 * 2 ** attempt)
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 const CHUNK = 64 * 1024

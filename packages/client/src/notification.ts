@@ -15,10 +15,12 @@ export type Audience =
   | { user_id: Int64[] }
   | { push_token: string[] }
 
+export type Strategy = 'combined' | 'nativepush_only' | 'ospush_only'
+
 export type Setting = {
   /** Idempotency key: a repeated id pushes nothing and returns the first task. */
   request_id?: string
-  distribution_strategy?: 'combined' | 'nativepush_only' | 'ospush_only'
+  distribution_strategy?: Strategy
   ospush_sequence?: SequenceWord[]
   /** Maximum devices per second over all channels. */
   speed?: number

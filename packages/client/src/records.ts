@@ -1,5 +1,6 @@
 import type { Int64 } from './exact-json.ts'
-import type { ChannelName, Provider } from './vendors.ts'
+import type { Strategy } from './notification.ts'
+import type { ChannelName, Provider, VendorName } from './vendors.ts'
 
 /** 0 development, 1 production. */
 export type Environment = 0 | 1
@@ -135,7 +136,34 @@ export type ApplicationSettings = {
   register: boolean
   /** Maximum number of such registrations per day. */
   register_per_day: number
+  /** Strategy of a push that names none. */
+  default_strategy: Strategy
+  /** Seconds for which a push that names no ttl may be delivered. */
+  default_ttl: number
+  caps: {
+    /** Marketing messages per device, channel and day; null: the number of each vendor. */
+    per_device_per_day: number | null
+  }
 }
+/** Absent settings stay as they are, null restores the default. */
+export type SettingsChange = { [Name in keyof ApplicationSettings]?: ApplicationSettings[Name] | null }
+
+/** How the application's own sign-in tokens are checked. One of `jwks_url` and `public_key` is set. */
+export type Identity = {
+  issuer: string
+  audience: string
+  jwks_url: string | null
+  /** PEM. */
+  public_key: string | null
+  /** The claim with the name of the user (default `sub`). */
+  user_claim: string
+  /** The keys in use. */
+  keys: { kid: string | null; alg: string }[]
+}
+export type NewIdentity = { issuer: string; audience: string; user_claim?: string } & (
+  | { jwks_url: string }
+  | { public_key: string }
+)
 
 export type NewApplication = { name: string; package_name?: string }
 export type ApplicationView = { app_id: string; name: string; package_name: string; created_at: number }
@@ -159,6 +187,14 @@ export type DeviceView = {
   tags: string[]
   badge: number
   online: boolean
+  locale: string | null
+  timezone: string | null
+  app_version: string | null
+  attributes: Attributes | null
+  /** False: the device receives nothing. */
+  enabled: boolean
+  /** Unix seconds, exact to about an hour; null if it was not seen since this is recorded. */
+  last_seen: number | null
   bindings: {
     provider: Provider
     channel: string
@@ -171,28 +207,67 @@ export type DeviceView = {
   created_at: number
 }
 
-export type ImportedDevice = {
-  device_guid: string
-  user_id?: Int64
-  platform: Platform
-  alias?: string
-  tags?: string[]
-  bindings?: {
-    provider: Provider
-    device_token: string
-    environment?: Environment
-    bundle_id?: string
-    region?: string
-  }[]
+/** At most 20 keys. */
+export type Attributes = Record<string, string | number | boolean>
+
+/** A binding as it is written; `provider` is the vendor's number or the name of its channel. */
+export type NewBinding = {
+  provider: Provider | VendorName
+  device_token: string
+  environment?: Environment
+  bundle_id?: string
+  region?: string
 }
+
+/** What the application's own server writes about a device. An absent field stays as it is, null clears it. */
+export type DeviceChange = {
+  /** The application's own id of the installation; at least 128 random bits. */
+  device_guid: string
+  platform?: Platform | null
+  user_id?: Int64 | null
+  /** Usually the application's own id of its user. */
+  alias?: string | null
+  /** Replaces the tags of the device; `add_tags` and `remove_tags` change single ones. */
+  tags?: string[] | null
+  add_tags?: string[]
+  remove_tags?: string[]
+  /** Bindings of other channels stay; a `device_token` of null removes the binding of its channel, null instead of the list removes all. */
+  bindings?: (NewBinding | { provider: NewBinding['provider']; device_token: null })[] | null
+  attributes?: Attributes | null
+  locale?: string | null
+  /** IANA name, such as Asia/Shanghai. */
+  timezone?: string | null
+  app_version?: string | null
+  enabled?: boolean | null
+}
+export type PutDevice = { push_token: string; created: boolean }
+/** The result of one entry of a batch. */
+export type PutDeviceResult = PutDevice | { code: number; message: string }
+
+/** Selects devices; alias and user_id may select several. */
+export type DeviceSelector =
+  | { push_token: string }
+  | { device_guid: string }
+  | { alias: string }
+  | { user_id: Int64 }
+export type TagChange = { add?: DeviceSelector[]; remove?: DeviceSelector[] }
+/** `unknown` has the entries that match no device. */
+export type TagChangeReport = { added: number; removed: number; unknown: DeviceSelector[] }
+export type TagView = { tag: string; devices: number }
+/** The person or device to erase. */
+export type Erasure = { user_id: Int64 } | { alias: string } | { device_guid: string }
+
+export type ImportedDevice = DeviceChange
 export type ImportReport = {
   lines: number
   created: number
   updated: number
+  /** Lines that changed nothing. */
+  unchanged: number
   failed: number
   errors: { line: number; error: string }[]
 }
 
 /** Pass `next` as `after` (tasks: `before`) of the next call; null on the last page. */
-export type Page<Entry> = { list: Entry[]; next: Int64 | null }
-export type PageOptions = { limit?: number; after?: Int64 }
+export type Page<Entry, Key = Int64> = { list: Entry[]; next: Key | null }
+export type PageOptions<Key = Int64> = { limit?: number; after?: Key }

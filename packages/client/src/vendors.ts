@@ -8,7 +8,9 @@ type PublicName<Card> = Card extends { publicName: infer Name extends string }
   : Card extends { name: infer Name extends string }
     ? Name
     : never
-export type ChannelName = 'nativepush' | PublicName<VendorCard>
+/** The name of a vendor's channel in the API. */
+export type VendorName = PublicName<VendorCard>
+export type ChannelName = 'nativepush' | VendorName
 
 /** `ups` stands for the vendors of Chinese Android phones; channels of iOS are not part of a sequence. */
 export type SequenceWord = 'ups' | Exclude<VendorCard, { solePlatform: string }>['name']

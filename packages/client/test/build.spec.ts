@@ -16,12 +16,13 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 it('builds modules and types that need no other package', async () => {
-  await run(process.execPath, [join(project, 'build.mjs'), join(folder, 'herald')])
+  // Where npm install would link the folder.
+  await run(process.execPath, [join(project, 'build.mjs'), join(folder, 'node_modules/@herald/client')])
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(
     join(folder, 'use.ts'),
-    `import { HeraldServer, type VendorFields } from './herald/index.js'
-     import { connectDevice } from './herald/device.js'
+    `import { HeraldServer, type VendorFields } from '@herald/client'
+     import { connectDevice } from '@herald/client/device'
      const fields: VendorFields<'huawei'> = { importance: 'HIGH' }
      // @ts-expect-error unresolved types would accept anything
      const wrong: VendorFields<'huawei'> = { importance: 'highest' }

@@ -140,6 +140,30 @@ describe('a device', () => {
     expect(shown).toEqual([8])
   })
 
+  it('says when its app goes to the background, again on a new connection, and when it returns', async () => {
+    const { device } = start()
+    const first = await gateway.next()
+    await first.hears()
+    first.welcome()
+    await waitFor(() => device.state() === 'online')
+    device.away()
+    device.away()
+    expect(await first.hears()).toEqual({ op: 'away' })
+    first.cut()
+    const second = await gateway.next()
+    expect(await second.hears()).toMatchObject({ op: 'hello' })
+    second.welcome()
+    expect(await second.hears()).toEqual({ op: 'away' })
+    device.here()
+    expect(await second.hears()).toEqual({ op: 'here' })
+    second.cut()
+    const third = await gateway.next()
+    await third.hears()
+    third.welcome()
+    third.push(6, text)
+    expect(await third.hears()).toEqual({ op: 'ack', task_ids: [6] })
+  })
+
   it('with a storage, does not show a message again after a restart', async () => {
     const kept = new Map<string, string>()
     const storage = {

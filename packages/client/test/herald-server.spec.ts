@@ -117,6 +117,91 @@ describe('HeraldServer', () => {
   })
 })
 
+describe('calls of the own server', () => {
+  it('have the paths and bodies of the API; null is sent, absent fields are not', async () => {
+    const { fetch, sent } = fake(() => ok('{"list":[]}'))
+    const herald = new HeraldServer({ ...options, token: 't', fetch })
+    await herald.putDevice({ device_guid: 'g', alias: null, user_id: 2n ** 62n })
+    await herald.putDevices([{ device_guid: 'g', tags: [] }])
+    await herald.removeDevice({ push_token: 'p' })
+    await herald.changeTag('vip', { add: [{ alias: 'a' }], remove: [{ device_guid: 'g' }] })
+    await herald.tags({ after: 'v', limit: 5 })
+    await herald.erase({ alias: 'a' })
+    await herald.identity()
+    await herald.putIdentity({ issuer: 'https://i', audience: 'app', jwks_url: 'https://i/keys' })
+    await herald.removeIdentity()
+    await herald.changeSettings({ default_strategy: 'ospush_only', default_ttl: null })
+    expect(sent.map(({ path, init }) => `${init.method} ${path} ${init.body ?? ''}`)).toEqual([
+      'PUT /admin/device {"device_guid":"g","alias":null,"user_id":"4611686018427387904"}',
+      'POST /admin/device/batch {"list":[{"device_guid":"g","tags":[]}]}',
+      'POST /admin/device/remove {"push_token":"p"}',
+      'POST /admin/tag/member {"tag":"vip","add":[{"alias":"a"}],"remove":[{"device_guid":"g"}]}',
+      'POST /admin/tag/list {"after":"v","limit":5}',
+      'POST /admin/erase {"alias":"a"}',
+      'GET /admin/identity ',
+      'PUT /admin/identity {"issuer":"https://i","audience":"app","jwks_url":"https://i/keys"}',
+      'POST /admin/identity/remove {}',
+      'PUT /admin/app/settings {"default_strategy":"ospush_only","default_ttl":null}',
+    ])
+  })
+
+  it('of the app send no token: the push token or the sign-in token is in the body', async () => {
+    const { fetch, sent } = fake(() => ok('{"push_token":"p"}'))
+    const app = new HeraldServer({ ...options, fetch })
+    await app.exchangeToken('jwt', 'g')
+    expect(await app.registerDevice('g', 'ios')).toBe('p')
+    await app.bindToken('p', { provider: 'flyme', device_token: 'd' })
+    await app.unbindToken('p', 4)
+    await app.sendReceipts('p', [{ task_id: 7, event: 'clicked' }])
+    expect(sent.map(({ path, init }) => `${path} ${init.body}`)).toEqual([
+      '/token/exchange {"id_token":"jwt","device_guid":"g"}',
+      '/push/register {"device_guid":"g","platform":"ios"}',
+      '/user/token/bind {"push_token":"p","provider":"flyme","device_token":"d"}',
+      '/user/token/unbind {"push_token":"p","provider":4}',
+      '/push/receipt {"push_token":"p","list":[{"task_id":7,"event":"clicked"}]}',
+    ])
+    for (const { init } of sent) expect(init.headers).not.toHaveProperty('access-token')
+  })
+})
+
+describe('a push that is repeated', () => {
+  const push = (request_id?: string) => ({
+    audience: 'all' as const,
+    setting: { request_id },
+    message: { title: 'x' },
+  })
+  /** Fails in the given ways, then succeeds. */
+  function failing(...failures: (Error | ReturnType<typeof failed>)[]) {
+    const { fetch, sent } = fake(() => {
+      const failure = failures.shift() ?? ok('{"task_id":1}')
+      if (failure instanceof Error) throw failure
+      return failure
+    })
+    return { sent, herald: new HeraldServer({ ...options, token: 't', retries: 2, fetch }) }
+  }
+  const now = { 'retry-after': '0' }
+
+  it('is repeated after network failures, 429 and 5xx, as often as allowed', async () => {
+    const twice = failing(new TypeError('fetch failed'), failed(50301, 503, now))
+    expect(await twice.herald.notify(push('r'))).toEqual({ task_id: 1 })
+    expect(twice.sent).toHaveLength(3)
+    const often = failing(failed(42901, 429, now), failed(50301, 503, now), failed(50001, 500, now))
+    await expect(often.herald.notify(push('r'))).rejects.toMatchObject({ code: 50001 })
+    expect(often.sent).toHaveLength(3)
+  })
+
+  it('is not repeated without a request_id, nor when it was refused', async () => {
+    for (const [request_id, status] of [
+      [undefined, 503],
+      ['r', 400],
+    ] as const) {
+      const { herald, sent } = failing(failed(status * 100 + 1, status, now))
+      await expect(herald.notify(push(request_id))).rejects.toMatchObject({ status })
+      expect(sent).toHaveLength(1)
+    }
+  })
+})
+
 describe('a task by its id', () => {
   const pageOf = (id: string) => fake(() => ok(`{"list":[{"task_id":${id}}],"next":null}`))
 
@@ -137,6 +222,8 @@ describe('HeraldOperator', () => {
     const operator = new HeraldOperator({ baseUrl: 'http://herald.example/', operatorKey: 'key', fetch })
     expect(await operator.createApplication({ name: 'Shop' })).toEqual({ app_id: 'a', app_secret: 's' })
     expect(await operator.applications()).toEqual([])
+    await operator.renewSecret('a', { keepOldSeconds: 60 })
+    expect(sent.pop()!.init.body).toBe('{"app_id":"a","keep_old_seconds":60}')
     expect(sent.map(({ path, init }) => [init.method, path])).toEqual([
       ['POST', '/admin/app'],
       ['GET', '/admin/app/list'],

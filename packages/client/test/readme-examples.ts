@@ -1,4 +1,4 @@
-import { HeraldServer } from '@herald/client'
+import { HeraldError, HeraldServer, type Int64 } from '@herald/client'
 import { connectDevice } from '@herald/client/device'
 
 // The examples of the README, so that they are type-checked; readme.spec.ts compares both.
@@ -14,16 +14,45 @@ export async function serverSide(appId: string, appSecret: string) {
   return statistics
 }
 
-type App = Record<'baseUrl' | 'appId' | 'name' | 'password' | 'deviceGuid' | 'device_token', string>
+export async function ownServer(herald: HeraldServer, device_guid: string, device_token: string) {
+  const { push_token } = await herald.putDevice({
+    device_guid,
+    platform: 'android',
+    alias: 'customer-17',
+    add_tags: ['vip'],
+    bindings: [{ provider: 'xiaomi', device_token }],
+    locale: 'zh-CN',
+    timezone: 'Asia/Shanghai',
+  })
+  await herald.putDevice({ device_guid, alias: null })
+  await herald.erase({ alias: 'customer-17' })
+  return push_token
+}
 
-export async function firstStart({ baseUrl, appId, name, password, deviceGuid, device_token }: App) {
-  const { token, push_token } = await new HeraldServer({ baseUrl, appId }).login(name, password, deviceGuid)
-  const user = new HeraldServer({ baseUrl, appId, token })
-  await user.call('POST', '/user/token/bind', { push_token, provider: 2, device_token })
+export async function retrying(appId: string, appSecret: string) {
+  const patient = new HeraldServer({ baseUrl: 'http://127.0.0.1:7100', appId, appSecret, retries: 5 })
+  try {
+    await patient.notify({ audience: 'all', setting: { request_id: 'sale-3' }, message: { title: 'Sale' } })
+  } catch (error) {
+    if (error instanceof HeraldError && error.code === 40003) report(error.message)
+    else throw error
+  }
+}
+
+type App = Record<'baseUrl' | 'appId' | 'idToken' | 'deviceGuid' | 'device_token', string> & {
+  task_id: Int64
+}
+
+export async function firstStart({ baseUrl, appId, idToken, deviceGuid, device_token, task_id }: App) {
+  const app = new HeraldServer({ baseUrl, appId })
+  const { push_token } = await app.exchangeToken(idToken, deviceGuid)
+  await app.bindToken(push_token!, { provider: 'huawei', device_token })
+  await app.sendReceipts(push_token!, [{ task_id, event: 'clicked' }])
 }
 
 declare const localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void }
 declare const navigator: { setAppBadge?(count: number): Promise<void> }
+declare function report(problem: string): void
 declare function show(title?: string, body?: string): void
 
 export function deviceSide(pushToken: string) {

@@ -1,8 +1,31 @@
+import type { SettingsChange, Strategy } from '@herald/client'
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { table, timestamp } from '../format.ts'
-import { readSwitch, wholeNumber } from '../parse.ts'
+import { duration, table, timestamp } from '../format.ts'
+import { oneOf, orDefault, readSwitch, seconds, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
+
+const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
+const MAX_TTL = 2_592_000
+
+type SettingsFlags = {
+  defaultStrategy?: Strategy | null
+  defaultTtl?: number | null
+  register?: boolean | null
+  registerPerDay?: number | null
+  perDevicePerDay?: number | null
+}
+
+/** Only the settings that have a flag. */
+function changeOf(flags: SettingsFlags): SettingsChange {
+  return {
+    ...(flags.defaultStrategy !== undefined && { default_strategy: flags.defaultStrategy }),
+    ...(flags.defaultTtl !== undefined && { default_ttl: flags.defaultTtl }),
+    ...(flags.register !== undefined && { register: flags.register }),
+    ...(flags.registerPerDay !== undefined && { register_per_day: flags.registerPerDay }),
+    ...(flags.perDevicePerDay !== undefined && { caps: { per_device_per_day: flags.perDevicePerDay } }),
+  }
+}
 
 function showSecret(
   io: ReturnType<typeof openShell>['io'],
@@ -31,12 +54,19 @@ export function addAppCommands(program: Command): void {
   app
     .command('secret <app_id>')
     .description(
-      'Rotate an application’s secret; revokes the old secret, its admin tokens and console sessions',
+      'Rotate an application’s secret; revokes its admin tokens and console sessions, and the old secret',
     )
-    .addHelpText('after', examples('app secret 3f2a'))
-    .action(async (appId: string, _flags: object, command: Command) => {
+    .option(
+      '--keep-old <duration>',
+      'how long the old secret stays valid too, at most 1d (default: it ends at once)',
+      seconds(0, 86_400),
+    )
+    .addHelpText('after', examples('app secret 3f2a --keep-old 1h', 'app secret 3f2a'))
+    .action(async (appId: string, flags: { keepOld?: number }, command: Command) => {
       const { io, asOperator } = openShell(command)
-      showSecret(io, await asOperator((operator) => operator.renewSecret(appId)))
+      const { keepOld } = flags
+      showSecret(io, await asOperator((operator) => operator.renewSecret(appId, { keepOldSeconds: keepOld })))
+      if (keepOld) io.note(`The old secret is valid for ${duration(keepOld)} more.`)
     })
   app
     .command('list')
@@ -65,21 +95,37 @@ export function addAppCommands(program: Command): void {
   app
     .command('settings')
     .description('Show or change the settings of an application (admin)')
-    .option('--register <on|off>', 'whether devices may register without a user', readSwitch)
-    .option('--register-per-day <n>', 'maximum number of such registrations per day', wholeNumber(0))
-    .addHelpText('after', examples('app settings', 'app settings --register on --register-per-day 5000'))
-    .action(async (flags: { register?: boolean; registerPerDay?: number }, command: Command) => {
+    .option('--default-strategy <name>', 'strategy of pushes that name none', orDefault(oneOf(...strategies)))
+    .option('--default-ttl <duration>', 'ttl of pushes that name none', orDefault(seconds(0, MAX_TTL)))
+    .option('--register <on|off>', 'whether devices may register without a user', orDefault(readSwitch))
+    .option(
+      '--register-per-day <n>',
+      'maximum number of such registrations per day',
+      orDefault(wholeNumber(0)),
+    )
+    .option(
+      '--per-device-per-day <n>',
+      'marketing messages per device, channel and day, 0 for no limit (default: the number of each vendor)',
+      orDefault(wholeNumber(0, 255)),
+    )
+    .addHelpText(
+      'after',
+      `
+The value default restores the default of a setting.
+${examples('app settings', 'app settings --default-strategy ospush_only', 'app settings --register on --register-per-day 5000')}`,
+    )
+    .action(async (flags: SettingsFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      const change = {
-        ...(flags.register !== undefined && { register: flags.register }),
-        ...(flags.registerPerDay !== undefined && { register_per_day: flags.registerPerDay }),
-      }
+      const change = changeOf(flags)
       const settings = await asAdmin((server) =>
         Object.keys(change).length > 0 ? server.changeSettings(change) : server.settings(),
       )
       io.record(settings)
-      io.say(`register          ${settings.register ? 'on' : 'off'}`)
-      io.say(`register_per_day  ${settings.register_per_day}`)
+      io.say(`default_strategy    ${settings.default_strategy}`)
+      io.say(`default_ttl         ${settings.default_ttl}`)
+      io.say(`register            ${settings.register ? 'on' : 'off'}`)
+      io.say(`register_per_day    ${settings.register_per_day}`)
+      io.say(`per_device_per_day  ${settings.caps.per_device_per_day ?? 'by vendor'}`)
     })
 
   program

@@ -1,18 +1,21 @@
-import type { ImportReport } from '@herald/client'
-import { providerOf, vendorChannels } from '@herald/domain'
+import type { DeviceChange } from '@herald/client'
 import type { Command } from 'commander'
+import { confirmByName } from '../confirm.ts'
+import { type DeviceFlags, deviceOf, erasureOf } from '../device-flags.ts'
 import { examples } from '../examples.ts'
-import { SilentFailure } from '../failure.ts'
-import { bytes, count, duration, plural } from '../format.ts'
-import { counted, openLines } from '../import-stream.ts'
-import type { Io } from '../io.ts'
-import { openProgress } from '../progress.ts'
-import { createRate } from '../rate.ts'
+import { UsageFailure } from '../failure.ts'
+import { plural } from '../format.ts'
+import { gather, readId, readObject, readSwitch } from '../parse.ts'
 import { openShell } from '../shell.ts'
-import { vendors } from '../vendor-fields.ts'
+import { exampleChannel } from '../vendor-fields.ts'
+import { addDeviceFileCommands } from './device-files.ts'
+
+const text = (value: string) => value
 
 export function addDeviceCommands(program: Command): void {
   const device = program.command('device').description('Devices of the application')
+  addPut(device)
+  addDeviceFileCommands(device)
   device
     .command('token <device_guid>')
     .description('Replace the push token of a device; the old one stops working at once')
@@ -25,66 +28,92 @@ export function addDeviceCommands(program: Command): void {
       io.say(push_token)
     })
   device
-    .command('import <file>')
+    .command('remove [device_guid]')
+    .description('Remove a device and its vendor tokens; ends its open connection')
+    .option('--push-token <token>', 'the device with this push token')
+    .addHelpText('after', examples('device remove a1', 'device remove --push-token Zk3f…'))
+    .action(async (guid: string | undefined, flags: { pushToken?: string }, command: Command) => {
+      const { pushToken } = flags
+      if ((guid === undefined) === (pushToken === undefined))
+        throw new UsageFailure('Name one device: its device_guid, or --push-token.')
+      const { io, asAdmin } = openShell(command)
+      const found = guid !== undefined ? { device_guid: guid } : { push_token: pushToken! }
+      await asAdmin((server) => server.removeDevice(found))
+      io.record({ ...found, removed: true })
+      io.say('The device is removed.')
+    })
+  addErase(device)
+}
+
+function addPut(device: Command): void {
+  device
+    .command('put <device_guid>')
     .description(
-      'Import devices from NDJSON, one device per line; - reads stdin. An import can be repeated safely',
+      'Create a device or change it, and print its push token; fields without a flag stay as they are',
     )
+    .option('--platform <name>', 'ios, android or harmony')
+    .option('--alias <text>', 'alias: usually your own id of the user')
+    .option('--user <user_id>', 'Herald user who owns the device', readId)
+    .option('--tag <tag>', 'replaces all tags; may be repeated', gather(text))
+    .option('--add-tag <tag>', 'adds a tag; may be repeated', gather(text))
+    .option('--remove-tag <tag>', 'removes a tag; may be repeated', gather(text))
+    .option(
+      '--binding <channel=token>',
+      `vendor token, for example ${exampleChannel}=IQAA…; may be repeated`,
+      gather(text),
+    )
+    .option('--development', 'the vendor tokens are those of a development build')
+    .option('--attributes <json>', 'object of at most 20 texts, numbers or booleans', readObject)
+    .option('--locale <name>', 'for example zh-CN')
+    .option('--timezone <name>', 'for example Asia/Shanghai')
+    .option('--app-version <text>', 'version of the app')
+    .option('--enabled <on|off>', 'off: the device receives nothing', readSwitch)
+    .option('--clear <field>', 'clears a field, for example alias at logout; may be repeated', gather(text))
     .addHelpText(
       'after',
-      `
-A line: {"device_guid":"a1","platform":"android","user_id":7,"alias":"bob","tags":["vip"],
-         "bindings":[{"provider":2,"device_token":"…"}]}
-Providers: ${vendorChannels.map((vendor) => `${providerOf(vendor)} ${vendors[vendor].title}`).join(', ')}.
-Valid lines are imported. Refused lines give exit code 1; the first 100 are printed with their reasons.
-${examples('device import devices.ndjson', 'device import - < devices.ndjson')}`,
+      examples(
+        `device put 5f0c… --platform android --alias customer-17 --add-tag vip --binding ${exampleChannel}=IQAA…`,
+        'device put 5f0c… --clear alias',
+        'device put 5f0c… --enabled off',
+      ),
     )
-    .action(async (path: string, _flags: object, command: Command) => {
+    .action(async (guid: string, flags: DeviceFlags, command: Command) => {
+      const change: DeviceChange = deviceOf(guid, flags)
       const { io, asAdmin } = openShell(command)
-      const source = await openLines(path)
-      const began = performance.now()
-      const progress = openProgress(io)
-      const rate = createRate()
-      const report = (sent: number, lines: number) => {
-        const now = performance.now()
-        const speed = rate.at(now, lines)
-        const bytesPerSecond = (sent * 1000) / (now - began)
-        progress.update(
-          sent,
-          source.size ?? 0,
-          progressText({ sent, lines, speed, bytesPerSecond, size: source.size }),
-        )
-      }
-      try {
-        const result = await asAdmin((server) => server.importLines(counted(source.chunks, report)))
-        progress.stop()
-        io.record(result)
-        show(io, result, (performance.now() - began) / 1000)
-        if (result.failed > 0) throw new SilentFailure()
-      } finally {
-        progress.stop()
-        await source.close()
-      }
+      const result = await asAdmin((server) => server.putDevice(change))
+      io.record(result)
+      // Only the token, so that a shell can capture it.
+      io.say(result.push_token)
+      io.note(result.created ? 'The device is created.' : 'The device is changed.')
     })
 }
 
-function progressText(at: {
-  sent: number
-  lines: number
-  speed: number
-  bytesPerSecond: number
-  size: number | undefined
-}): string {
-  const parts = [`${plural(at.lines, 'line')}`, `${count(at.speed)}/s`]
-  if (at.size === undefined) parts.push(bytes(at.sent))
-  else if (at.sent >= at.size) parts.push('waiting for the last commits')
-  else parts.push(`ETA ${duration((at.size - at.sent) / at.bytesPerSecond)}`)
-  return parts.join(' | ')
-}
-
-function show(io: Io, { lines, created, updated, failed, errors }: ImportReport, seconds: number): void {
-  io.say(
-    `${plural(lines, 'line')} in ${duration(seconds)}: ${count(created)} created, ${count(updated)} updated, ${count(failed)} refused.`,
-  )
-  for (const { error } of errors) io.note(error)
-  if (failed > errors.length) io.note(`… and ${plural(failed - errors.length, 'line')} more.`)
+function addErase(device: Command): void {
+  device
+    .command('erase [device_guid]')
+    .description('Erase a person or a device, and all that names them; asks for the name to be typed')
+    .option('--alias <text>', 'all devices with this alias')
+    .option('--user <user_id>', 'this Herald user with all devices', readId)
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+Erases devices, vendor tokens, receipts, waiting messages and failure samples, for --user also the user. It cannot be undone;
+repeating it is safe. See docs/operations.md for backups and logs.
+${examples('device erase --alias customer-17', 'device erase 5f0c… --yes')}`,
+    )
+    .action(
+      async (
+        guid: string | undefined,
+        flags: { alias?: string; user?: bigint; yes?: boolean },
+        command: Command,
+      ) => {
+        const { erasure, what, name } = erasureOf(guid, flags)
+        const { io, asAdmin } = openShell(command)
+        if (!flags.yes) await confirmByName(`Erases ${what}.`, name)
+        const { devices } = await asAdmin((server) => server.erase(erasure))
+        io.record({ devices })
+        io.say(`Erased: ${plural(devices, 'device')}.`)
+      },
+    )
 }

@@ -5,12 +5,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type Call = {
   /** An operator may name any application, an application only itself. */
   appId?: string
-  /** Acts as this user. An admin may change a user's devices only on behalf of the user. */
-  userId?: string | number | bigint
   body?: unknown
-  /** A body that is sent as it is: NDJSON, or JSON whose large numbers parsing would round. */
+  /** A body that is sent as it is: JSON whose large numbers parsing would round. */
   text?: string
-  contentType?: string
 }
 
 /** Sends the session cookie. Resolves with `data`, or rejects with the API's code and message. */
@@ -21,9 +18,8 @@ export async function call<Data>(method: Method, path: string, options: Call = {
     credentials: 'same-origin',
     headers: {
       'x-herald-console': '1',
-      ...(text !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
+      ...(text !== undefined && { 'content-type': 'application/json' }),
       ...(options.appId !== undefined && { app_id: options.appId }),
-      ...(options.userId !== undefined && { user_id: String(options.userId) }),
     },
     body: text,
   }).catch((error: Error) => {

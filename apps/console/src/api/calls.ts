@@ -1,13 +1,20 @@
 import type {
+  ApplicationSettings,
   CertificateCheck,
   CertificateView,
+  DeviceChange,
   DeviceView,
   Environment,
+  Erasure,
   Explanation,
   FailureGroup,
+  Identity,
   NewCertificate,
+  NewIdentity,
   Page,
   Provider,
+  PutDevice,
+  SettingsChange,
   TaskStatistics,
   TaskView,
 } from '@herald/client'
@@ -24,6 +31,11 @@ export const readOverview = (appId?: string) => call<Overview>('GET', '/console/
 export const listApplications = () => call<Application[]>('GET', '/admin/app/list')
 export const createApplication = (body: { name: string; package_name?: string }) =>
   call<{ app_id: string; app_secret: string }>('POST', '/admin/app', { body })
+
+export const renewSecret = (appId: string, keepOldSeconds: number) =>
+  call<{ app_id: string; app_secret: string }>('POST', '/admin/app/secret', {
+    body: { app_id: appId, keep_old_seconds: keepOldSeconds },
+  })
 
 /** `text` is the JSON of the request, in which `ext` is as the user typed it. */
 export const notify = (appId: string, text: string) =>
@@ -73,52 +85,39 @@ export async function findDevice(appId: string, text: string): Promise<DeviceVie
   return undefined
 }
 
-/** Alias and tags of a device with a user are changed on behalf of the user; those of other devices by an import of one line. */
-export async function changeAlias(appId: string, device: DeviceView, alias: string): Promise<void> {
-  if (device.user_id === null) return importLine(appId, device, { alias })
-  const options = { appId, userId: device.user_id }
-  if (alias === '')
-    await call('DELETE', '/user/push/alias', { ...options, body: { push_token: device.push_token } })
-  else await call('POST', '/user/push/alias', { ...options, body: { push_token: device.push_token, alias } })
-}
-
-export async function changeTags(appId: string, device: DeviceView, tags: string[]): Promise<void> {
-  if (device.user_id === null) return importLine(appId, device, { tags })
-  const { push_token, user_id } = device
-  const change = (method: 'POST' | 'DELETE', list: string[]) =>
-    call(method, '/user/push/tag', { appId, userId: user_id, body: { push_token, tags: list } })
-  const removed = device.tags.filter((tag) => !tags.includes(tag))
-  const added = tags.filter((tag) => !device.tags.includes(tag))
-  if (removed.length > 0) await change('DELETE', removed)
-  if (added.length > 0) await change('POST', added)
-}
-
-async function importLine(
-  appId: string,
-  device: Pick<DeviceView, 'device_guid' | 'platform'>,
-  change: object,
-): Promise<void> {
-  const { device_guid, platform } = device
-  const text = JSON.stringify({ device_guid, platform: platform ?? 'android', ...change })
-  const report = await call<{ failed: number; errors: { error: string }[] }>('POST', '/admin/device/import', {
-    appId,
-    text: `${text}\n`,
-    contentType: 'application/x-ndjson',
-  })
-  if (report.failed > 0) throw new Error(report.errors[0]?.error)
-}
+/** Absent fields stay as they are, null clears them. */
+export const putDevice = (appId: string, body: DeviceChange) =>
+  call<PutDevice>('PUT', '/admin/device', { appId, body })
+export const removeDevice = (appId: string, deviceGuid: string) =>
+  call<unknown>('POST', '/admin/device/remove', { appId, body: { device_guid: deviceGuid } })
+export const erase = (appId: string, body: Erasure) =>
+  call<{ devices: number }>('POST', '/admin/erase', { appId, body })
 
 /**
- * Creates a device if it is unknown, and returns its push token. By import, because the application may not allow registration.
- * Refuses a device that belongs to a user: its messages would arrive in this browser.
+ * Creates a device if it is unknown, and returns its push token. Refuses a device that belongs to a user: its messages would arrive
+ * in this browser.
  */
 export async function openTestDevice(appId: string, deviceGuid: string): Promise<string> {
-  const find = async () => (await listDevices(appId, { device_guid: deviceGuid, limit: 1 })).list[0]
-  const known = await find()
+  const known = (await listDevices(appId, { device_guid: deviceGuid, limit: 1 })).list[0]
   if (known && known.user_id !== null) throw new Error(`The device ${deviceGuid} belongs to a user.`)
-  if (!known) await importLine(appId, { device_guid: deviceGuid, platform: 'android' }, {})
-  return (known ?? (await find()))!.push_token
+  if (known) return known.push_token
+  return (await putDevice(appId, { device_guid: deviceGuid, platform: 'android' })).push_token
 }
+
+export const readSettings = (appId: string) =>
+  call<ApplicationSettings>('GET', '/admin/app/settings', { appId })
+export const changeSettings = (appId: string, body: SettingsChange) =>
+  call<ApplicationSettings>('PUT', '/admin/app/settings', { appId, body })
+
+/** Null: sign-in tokens of the application are not accepted. */
+export async function readIdentity(appId: string): Promise<Identity | null> {
+  const found = await call<Identity | { issuer: null }>('GET', '/admin/identity', { appId })
+  return found.issuer === null ? null : found
+}
+export const putIdentity = (appId: string, body: NewIdentity) =>
+  call<Identity>('PUT', '/admin/identity', { appId, body })
+export const removeIdentity = (appId: string) =>
+  call<unknown>('POST', '/admin/identity/remove', { appId, body: {} })
 
 export const listCertificates = (appId: string) =>
   call<CertificateView[]>('GET', '/admin/push/certificate/list', { appId })

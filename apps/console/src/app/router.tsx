@@ -19,6 +19,7 @@ export const router = createBrowserRouter(
         { path: 'devices', lazy: async () => (await import('../pages/devices/page.tsx')).page },
         { path: 'device', lazy: async () => (await import('../pages/device/page.tsx')).page },
         { path: 'certificates', lazy: async () => (await import('../pages/certificates/page.tsx')).page },
+        { path: 'settings', lazy: async () => (await import('../pages/settings/page.tsx')).page },
         { path: 'applications', lazy: async () => (await import('../pages/applications/page.tsx')).page },
         { path: 'test-device', lazy: async () => (await import('../pages/test-device/page.tsx')).page },
         // Former path of the test device.

@@ -10,6 +10,7 @@ import {
   IconGauge,
   IconListCheck,
   IconSend,
+  IconSettings,
   IconStack2,
 } from '@tabler/icons-react'
 import { useEffect, useRef } from 'react'
@@ -26,6 +27,7 @@ const pages = [
   ['/tasks', 'tasks', IconListCheck],
   ['/devices', 'devices', IconDevices],
   ['/certificates', 'certificates', IconCertificate],
+  ['/settings', 'settings', IconSettings],
   ['/test-device', 'testDevice', IconDeviceMobileMessage],
 ] as const
 

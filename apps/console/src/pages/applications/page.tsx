@@ -2,12 +2,14 @@ import { Paper, Stack } from '@mantine/core'
 import { IconApps } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { Application } from '../../api/records.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { useCurrentSession } from '../../session/session.ts'
 import { ApplicationTable } from './application-table.tsx'
 import { CreateForm } from './create-form.tsx'
+import { RotateDialog } from './rotate-dialog.tsx'
 import { type Created, SecretDialog } from './secret-dialog.tsx'
 
 export const page = { Component: ApplicationsPage }
@@ -16,6 +18,7 @@ function ApplicationsPage() {
   const { t } = useTranslation()
   const { session } = useCurrentSession()
   const [created, setCreated] = useState<Created>()
+  const [rotating, setRotating] = useState<Application>()
   if (session.role !== 'operator')
     return (
       <Paper withBorder>
@@ -27,8 +30,16 @@ function ApplicationsPage() {
       <PageHeader title={t('nav.applications')} lead={t('applications.lead')} />
       <CreateForm onCreated={setCreated} />
       <Panel title={t('nav.applications')}>
-        <ApplicationTable />
+        <ApplicationTable onRotate={setRotating} />
       </Panel>
+      <RotateDialog
+        application={rotating}
+        onRotated={(renewed) => {
+          setRotating(undefined)
+          setCreated(renewed)
+        }}
+        onClose={() => setRotating(undefined)}
+      />
       <SecretDialog created={created} onClose={() => setCreated(undefined)} />
     </Stack>
   )

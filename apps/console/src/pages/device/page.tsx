@@ -1,4 +1,4 @@
-import { Grid, Stack } from '@mantine/core'
+import { Grid, Group, Stack } from '@mantine/core'
 import { IconDevices } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -16,9 +16,11 @@ import { requireApplication } from '../../components/require-application.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
-import { AliasTagsPanel } from './alias-tags-panel.tsx'
+import { BindingForm } from './binding-form.tsx'
 import { BindingTable } from './binding-table.tsx'
+import { EditPanel } from './edit-panel.tsx'
 import { ExplainPanel } from './explain-panel.tsx'
+import { RemovalPanel } from './removal-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
 
 export const page = requireApplication(DevicePage)
@@ -54,9 +56,12 @@ function DevicePage() {
       <Panel
         title={t('device.details')}
         aside={
-          <StatusBadge tone={device.online ? 'good' : 'over'}>
-            {t(device.online ? 'devices.online' : 'devices.offline')}
-          </StatusBadge>
+          <Group gap="xs">
+            {!device.enabled && <StatusBadge tone="bad">{t('device.disabled')}</StatusBadge>}
+            <StatusBadge tone={device.online ? 'good' : 'over'}>
+              {t(device.online ? 'devices.online' : 'devices.offline')}
+            </StatusBadge>
+          </Group>
         }
       >
         <DescriptionList
@@ -65,6 +70,7 @@ function DevicePage() {
             [t('devices.user'), device.user_id === null ? '–' : String(device.user_id)],
             [t('send.badge'), format.number(device.badge)],
             [t('device.created'), format.time(device.created_at)],
+            [t('device.lastSeen'), format.time(device.last_seen) || '–'],
             [
               t('device.pushToken'),
               <CopyText key="token" value={device.push_token} shown={shorten(device.push_token)} />,
@@ -73,16 +79,20 @@ function DevicePage() {
         />
       </Panel>
       <Panel title={t('device.bindings')}>
-        <BindingTable bindings={device.bindings} />
+        <Stack gap="sm">
+          <BindingTable device={device} />
+          <BindingForm device={device} />
+        </Stack>
       </Panel>
       <Grid>
         <Grid.Col span={{ base: 12, md: 6 }}>
-          <AliasTagsPanel key={`${device.alias}/${device.tags.join('/')}`} device={device} />
+          <EditPanel device={device} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Stack>
             <ExplainPanel device={device} />
             <TestPanel device={device} />
+            <RemovalPanel device={device} />
           </Stack>
         </Grid.Col>
       </Grid>

@@ -1,0 +1,27 @@
+/** A line of a file with its number, from 1, and the byte after it. */
+export type TextLine = { no: number; text: string; end: number }
+
+const NEWLINE = 10
+
+/** Splits a stream into lines without their ends, in constant memory. Bytes are joined first: a character may be cut by a chunk. */
+export async function* textLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine> {
+  let rest: Uint8Array[] = []
+  let no = 0
+  let end = 0
+  const line = (last: Uint8Array, ending: number): TextLine => {
+    const bytes = Buffer.concat([...rest, last])
+    rest = []
+    end += bytes.length + ending
+    return { no: ++no, text: bytes.toString('utf8').replace(/\r$/, ''), end }
+  }
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      yield line(chunk.subarray(from, at), 1)
+      from = at + 1
+    }
+    // A copy: the stream may reuse the memory of its chunk.
+    if (from < chunk.length) rest.push(chunk.slice(from))
+  }
+  if (rest.length > 0) yield line(new Uint8Array(), 0)
+}
