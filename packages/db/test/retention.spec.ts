@@ -1,7 +1,8 @@
+import { acceptPlan, until } from '@herald/testkit'
 import { describe, expect, it, jest } from '@jest/globals'
 import { ensurePartitions, leadOf } from '../src/store/index.ts'
 import { firstTaskIdAt, partitionDays } from '../src/store/partitions.ts'
-import { applyRetention } from '../src/tasks/index.ts'
+import { applyRetention, findByRequestId } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
@@ -70,18 +71,132 @@ describe('partitions and retention', () => {
     expect((await applyRetention(db, 30)).rows).toBe(1)
   })
 
-  it('continues with a day that it could not finish', async () => {
+  it('drops a day of tasks without deleting a row', async () => {
     const now = Date.now()
     const at = now - 50 * DAY
     await ensurePartitions(db, at)
     const id = await addTask(at, at)
     await db.pool.query(
-      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
-       CREATE TRIGGER refuse BEFORE DELETE ON task EXECUTE FUNCTION refuse()`,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$`,
     )
-    await expect(applyRetention(db, 30, now)).rejects.toThrow('not now')
-    await db.pool.query('DROP TRIGGER refuse ON task')
+    for (const table of ['task', 'counter', 'failure', 'batch', 'receipt', 'inbox'])
+      await db.pool.query(`CREATE TRIGGER refuse BEFORE DELETE ON ${table} EXECUTE FUNCTION refuse()`)
     await applyRetention(db, 30, now)
+    for (const table of ['task', 'counter', 'failure', 'batch', 'receipt', 'inbox'])
+      await db.pool.query(`DROP TRIGGER refuse ON ${table}`)
     expect((await db.pool.query('SELECT 1 FROM task WHERE id = $1', [id])).rowCount).toBe(0)
+    expect((await db.pool.query('SELECT 1 FROM counter WHERE task_id = $1', [id])).rowCount).toBe(0)
+  })
+
+  it('keeps tasks for one day if asked to', async () => {
+    const now = Date.now()
+    for (const ago of [3, 1]) await ensurePartitions(db, now - ago * DAY)
+    const old = await addTask(now - 3 * DAY, now - 3 * DAY)
+    const young = await addTask(now - 0.5 * DAY, now)
+    await applyRetention(db, 1, now)
+    const { rows } = await db.pool.query('SELECT id FROM task WHERE id = ANY($1)', [[old, young]])
+    expect(rows).toEqual([{ id: young }])
+    await db.pool.query('DELETE FROM task')
+  })
+
+  it('drops what a reader does not hold, blocks no insert, and finishes the rest later', async () => {
+    const now = Date.now()
+    const at = now - 40 * DAY
+    await ensurePartitions(db, at)
+    const id = await addTask(at, at)
+    const today = (await db.pool.query('SELECT next_task_id() AS id')).rows[0].id
+    await db.pool.query(`INSERT INTO login_failure VALUES ('x', 'y', 1, now() - interval '3 days')`)
+    const reader = await db.pool.connect()
+    await reader.query('BEGIN')
+    await reader.query('SELECT 1 FROM task')
+    const retention = applyRetention(db, 30, now).then(
+      () => undefined,
+      (error) => error,
+    )
+    // Until the partition of the reader is half detached: its parent must be usable now, without waiting for the reader.
+    await until(
+      async () => (await db.pool.query(`SELECT 1 FROM pg_inherits WHERE inhdetachpending`)).rowCount !== 0,
+    )
+    const client = await db.pool.connect()
+    await client.query(`SET lock_timeout = '100ms'`)
+    await client.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl)
+       VALUES ($1, 'a', 'sending', '{}', 'combined', '{}', '{}', 'high', 0)`,
+      [today],
+    )
+    await client.query(`UPDATE task SET state = 'finished', finished_at = now() WHERE id = $1`, [today])
+    await client.query('RESET lock_timeout')
+    client.release()
+    expect(await retention).toMatchObject({ code: '55P03' })
+    expect((await db.pool.query(`SELECT 1 FROM login_failure WHERE app_id = 'x'`)).rowCount).toBe(0)
+    const left = async () =>
+      (
+        await db.pool.query(`SELECT relname FROM pg_class WHERE relname ~ $1 AND relkind = 'r'`, [
+          `^(task|counter|failure|inbox|receipt|batch)_${new Date(at).toISOString().slice(0, 10).replaceAll('-', '')}$`,
+        ])
+      ).rows.map(({ relname }) => relname.split('_')[0])
+    expect(await left()).toEqual(['task'])
+    await reader.query('COMMIT')
+    reader.release()
+    await applyRetention(db, 30, now)
+    expect(await left()).toEqual([])
+    expect((await db.pool.query('SELECT 1 FROM task WHERE id = $1', [id])).rowCount).toBe(0)
+    await db.pool.query('DELETE FROM task')
+  })
+})
+
+describe('request ids', () => {
+  const db = useDatabase({ max: 8 })
+  const accept = (requestId: string) => acceptPlan(db, 'app', {}, { requestId })
+  const periods = async () =>
+    (await db.pool.query('SELECT period FROM request_period ORDER BY 1')).rows.map(({ period }) => period)
+
+  it('are unique while one period ends and the next begins', async () => {
+    // The older period ended a minute ago: some calls know only it, some both.
+    await db.pool.query(`UPDATE request_period SET to_at = now() + interval '1 hour'`)
+    await ensurePartitions(db)
+    expect(await periods()).toEqual([1, 2])
+    const early = await accept('before')
+    await db.pool.query(`UPDATE request_period SET to_at = now() - interval '1 minute' WHERE period = 1`)
+    const client = await db.pool.connect()
+    await client.query('BEGIN')
+    await client.query(`INSERT INTO request VALUES (1, 'app', 'both', 77)`)
+    await db.pool.query(`UPDATE request_period SET from_at = now() - interval '1 minute' WHERE period = 2`)
+    const copies = Promise.all(Array.from({ length: 5 }, () => accept('both')))
+    await until(
+      async () =>
+        (
+          await db.pool.query(
+            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+          )
+        ).rowCount !== 0,
+    )
+    await client.query('COMMIT')
+    client.release()
+    for (const copy of await copies) expect(copy).toMatchObject({ taskId: 77, fresh: false })
+    const made = await Promise.all(Array.from({ length: 5 }, () => accept('overlap')))
+    expect(made.filter(({ fresh }) => fresh)).toHaveLength(1)
+    expect(new Set(made.map(({ taskId }) => taskId)).size).toBe(1)
+    // When the overlap is over, all of them are found in either period.
+    await db.pool.query(`UPDATE request_period SET to_at = now() - interval '1 hour' WHERE period = 1`)
+    expect(await accept('before')).toMatchObject({ taskId: early.taskId, fresh: false })
+    expect(await accept('overlap')).toMatchObject({ taskId: made[0]!.taskId, fresh: false })
+    const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM task WHERE request_id = 'overlap'`)
+    expect(rows).toEqual([{ n: 1 }])
+  })
+
+  it('are kept for 30 days although tasks are kept for one, and as long as an older task exists', async () => {
+    const { taskId } = await accept('kept')
+    const forgotten = async () => (await findByRequestId(db, 'app', 'kept')) === undefined
+    await applyRetention(db, 1, Date.now() + 20 * DAY)
+    expect(await forgotten()).toBe(false)
+    await db.pool.query(`UPDATE request_period SET to_at = now() WHERE period = 2`)
+    await applyRetention(db, 1, Date.now() + 31 * DAY)
+    expect(await forgotten()).toBe(false)
+    await db.pool.query(`UPDATE task SET state = 'finished', finished_at = now()`)
+    await applyRetention(db, 1, Date.now() + 31 * DAY)
+    expect(await forgotten()).toBe(true)
+    expect((await db.pool.query('SELECT 1 FROM task WHERE id = $1', [taskId])).rowCount).toBe(0)
+    expect((await db.pool.query(`SELECT to_regclass('request_2') AS gone`)).rows).toEqual([{ gone: null }])
   })
 })

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { certificateAt, hideCallbackKeys, saveCertificate } from '../src/certificates/index.ts'
 import {
@@ -22,14 +22,25 @@ import {
   sharedKey,
 } from '../src/store/index.ts'
 import { readMigrations } from '../src/store/migrations.ts'
-import { taskDetails, taskFailures } from '../src/tasks/index.ts'
+import { firstTaskIdAt, partitionUpgraded } from '../src/store/partitions.ts'
+import {
+  applyRetention,
+  findByRequestId,
+  settleEnded,
+  taskDetails,
+  taskFailures,
+} from '../src/tasks/index.ts'
 import { findUserByLogin } from '../src/tenants/index.ts'
 
 const prisma = join(import.meta.dirname, '../../../prisma')
 const migrations = readMigrations(join(prisma, 'migrations'))
 const [first] = migrations
+/** The last migration of the release whose `task` is one table. */
+const before = '20261116050000_check_errors'
 const fixture = readFileSync(join(import.meta.dirname, 'fixtures/first-release.sql'), 'utf8')
 const sealer = createSealer(Buffer.from('11'.repeat(32), 'hex'))
+
+const DAY = 86_400_000
 
 let database: TestDatabase
 let db: Database
@@ -57,8 +68,21 @@ async function migrateTo(name: string): Promise<void> {
   await migrate(database.url, { folder })
 }
 
+/** Partitions as the first release makes them, which has them for three tables. */
+async function addPartitionsAsFirstRelease(): Promise<void> {
+  for (const table of ['batch', 'receipt', 'inbox']) {
+    for (let n = -1; n <= 7; n++) {
+      const day = (Math.floor(Date.now() / DAY) + n) * DAY
+      const name = `${table}_${new Date(day).toISOString().slice(0, 10).replaceAll('-', '')}`
+      await db.pool.query(
+        `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${firstTaskIdAt(day)}) TO (${firstTaskIdAt(day + DAY)})`,
+      )
+    }
+  }
+}
+
 async function fillAsFirstRelease(): Promise<number> {
-  await ensurePartitions(db)
+  await addPartitionsAsFirstRelease()
   const { rows } = await db.pool.query<{ id: number }>('SELECT next_task_id() AS id')
   await db.pool.query(fixture.replaceAll(':task', String(rows[0]!.id)))
   return Number(rows[0]!.id)
@@ -244,6 +268,152 @@ describe('a database of the first release', () => {
     await writing
     const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM device WHERE guid LIKE 'w%'`)
     expect(rows).toEqual([{ n: written }])
+  })
+})
+
+describe('tables that get partitions', () => {
+  const kinds = async () =>
+    Object.fromEntries(
+      (
+        await db.pool.query(
+          `SELECT relname, relkind FROM pg_class WHERE relname IN ('task', 'counter', 'failure') ORDER BY 1`,
+        )
+      ).rows.map(({ relname, relkind }) => [relname, relkind]),
+    )
+  const whole = { counter: 'r', failure: 'r', task: 'r' }
+  const divided = { counter: 'p', failure: 'p', task: 'p' }
+  const acceptAsBefore = (id: number, requestId: string) =>
+    db.pool.query(
+      `INSERT INTO task (id, app_id, request_id, state, audience, strategy, sequence, message, lane, ttl)
+       VALUES ($1, 'old', $2, 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'high', 60)
+       ON CONFLICT (app_id, request_id) WHERE request_id IS NOT NULL DO NOTHING RETURNING id`,
+      [id, requestId],
+    )
+  const accept = (requestId: string) => acceptPlan(db, 'old', {}, { requestId })
+  const nextId = async () => Number((await db.pool.query('SELECT next_task_id() AS id')).rows[0].id)
+
+  it('stay whole while programs of the release before may run, and request ids of both are used once', async () => {
+    await migrateTo(before)
+    const taskId = await fillAsFirstRelease()
+    await migrate(database.url)
+    await ensurePartitions(db)
+    await applyRetention(db, 30)
+    expect(await kinds()).toEqual(whole)
+    expect(await accept('order-1')).toMatchObject({ taskId, fresh: false })
+    const first = await accept('order-2')
+    expect(first.fresh).toBe(true)
+    expect((await acceptAsBefore(await nextId(), 'order-2')).rowCount).toBe(0)
+    const theirs = await nextId()
+    expect((await acceptAsBefore(theirs, 'order-3')).rowCount).toBe(1)
+    expect(await accept('order-3')).toMatchObject({ taskId: theirs, fresh: false })
+
+    // One of theirs that is committed while ours waits for it.
+    const client = await db.pool.connect()
+    const late = await nextId()
+    await client.query('BEGIN')
+    await client.query(
+      `INSERT INTO task (id, app_id, request_id, state, audience, strategy, sequence, message, lane, ttl)
+       VALUES ($1, 'old', 'order-4', 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'high', 60)`,
+      [late],
+    )
+    const ours = accept('order-4')
+    await until(
+      async () =>
+        (
+          await db.pool.query(
+            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+          )
+        ).rowCount !== 0,
+    )
+    await client.query('COMMIT')
+    client.release()
+    expect(await ours).toMatchObject({ taskId: late, fresh: false })
+  })
+
+  it('keep all rows, indexes, triggers and rights when the time of the release before is over', async () => {
+    await migrateTo(before)
+    const taskId = await fillAsFirstRelease()
+    await migrate(database.url)
+    await db.pool.query('GRANT SELECT ON task TO PUBLIC')
+    const indexes = async () =>
+      (
+        await db.pool.query(
+          `SELECT indexname FROM pg_indexes WHERE tablename = 'task' AND indexname NOT IN ('task_request', 'task_open') ORDER BY 1`,
+        )
+      ).rows.map(({ indexname }) => indexname)
+    const had = await indexes()
+    expect(had).toContain('task_accepted_id')
+    await db.pool.query('UPDATE upgrade_window SET until = now()')
+    await applyRetention(db, 30)
+    expect(await kinds()).toEqual(divided)
+    expect(await indexes()).toEqual(had)
+    const { rows: attached } = await db.pool.query(
+      `SELECT count(*)::int AS n FROM pg_index i WHERE i.indrelid = 'task_before'::regclass AND NOT i.indisvalid`,
+    )
+    expect(attached).toEqual([{ n: 0 }])
+    const [task] = await taskDetails(db, { appId: 'old' }, [taskId])
+    expect(task?.counters.huawei).toMatchObject({ target: 2, sent: 1, received: 1 })
+    expect(await taskFailures(db, { appId: 'old' }, taskId)).toHaveLength(1)
+    expect(await findImbalances(db)).toEqual([])
+    expect(
+      (await db.pool.query(`SELECT has_table_privilege('pg_monitor', 'task', 'SELECT') AS allowed`)).rows,
+    ).toEqual([{ allowed: true }])
+    // The trigger on `paused` works on old and on new rows.
+    const fresh = await accept('order-9')
+    await db.pool.query('DELETE FROM pause_change')
+    await db.pool.query('UPDATE task SET paused = true WHERE id = ANY($1)', [[taskId, fresh.taskId]])
+    expect((await db.pool.query('SELECT 1 FROM pause_change')).rowCount).toBe(2)
+    // Request ids from before are still known, and a program that does not know the migration refuses the database.
+    expect(await accept('order-1')).toMatchObject({ taskId, fresh: false })
+    expect(await findByRequestId(db, 'old', 'order-1')).toBe(taskId)
+    expect((await db.pool.query('SELECT migration FROM compatible_since')).rows).toEqual([
+      { migration: '20261118010000_partitions' },
+    ])
+    await expect(acceptAsBefore(await nextId(), 'order-10')).rejects.toMatchObject({ code: '42P10' })
+    await settleEnded(db)
+
+    // Days after those of the old rows get partitions, and the old rows go away when they are old.
+    const later = Date.now() + 20 * DAY
+    await ensurePartitions(db, later)
+    const { rows: days } = await db.pool.query(
+      `SELECT 1 FROM pg_class WHERE relname ~ '^task_\\d{8}$' AND relispartition`,
+    )
+    expect(days).toHaveLength(9)
+    await db.pool.query(`UPDATE task SET state = 'finished', finished_at = now()`)
+    await applyRetention(db, 1, Date.now() + 29 * DAY)
+    expect(await findByRequestId(db, 'old', 'order-1')).toBe(taskId)
+    await applyRetention(db, 1, Date.now() + 60 * DAY)
+    expect(await taskDetails(db, { appId: 'old' }, [taskId, fresh.taskId])).toEqual([])
+    expect((await db.pool.query(`SELECT to_regclass('task_before') AS gone`)).rows).toEqual([{ gone: null }])
+  })
+
+  it('are divided while processes keep writing, and later if a reader has them locked', async () => {
+    await migrateTo(before)
+    await fillAsFirstRelease()
+    await migrate(database.url)
+    await db.pool.query('UPDATE upgrade_window SET until = now()')
+    const reader = await db.pool.connect()
+    await reader.query('BEGIN')
+    await reader.query('SELECT 1 FROM task')
+    await expect(partitionUpgraded(db)).rejects.toMatchObject({ code: '55P03' })
+    expect((await kinds()).task).toBe('r')
+    await reader.query('COMMIT')
+    reader.release()
+    let done = false
+    let accepted = 0
+    const writing = (async () => {
+      while (!done || accepted < 20) {
+        expect(await accept(`w${accepted}`)).toMatchObject({ fresh: true })
+        expect(await accept(`w${accepted++}`)).toMatchObject({ fresh: false })
+      }
+    })()
+    await partitionUpgraded(db).finally(() => {
+      done = true
+    })
+    await writing
+    expect(await kinds()).toEqual(divided)
+    const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM task WHERE request_id LIKE 'w%'`)
+    expect(rows).toEqual([{ n: accepted }])
   })
 })
 

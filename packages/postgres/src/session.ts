@@ -12,6 +12,8 @@ export const sessionLimits: Settings = {
   tcp_keepalives_idle: '10',
   tcp_keepalives_interval: '5',
   tcp_keepalives_count: '3',
+  // While a reply is on its way, keepalives are not sent.
+  tcp_user_timeout: '20000',
   client_connection_check_interval: '5s',
 }
 

@@ -156,13 +156,25 @@ export const settingsTable = {
     'HERALD_RETENTION_DAYS',
     'Days for which tasks and their records are kept.',
     30,
-    [30, 3650],
+    [1, 400],
   ),
   workerConcurrency: integer(
     'HERALD_WORKER_CONCURRENCY',
     'Maximum number of jobs that a worker processes concurrently.',
     4,
     [1, 256],
+  ),
+  workerTransports: integer(
+    'HERALD_WORKER_TRANSPORTS',
+    'Maximum number of certificates to which a worker keeps connections open. Those used longest ago are closed; those with calls in progress never.',
+    500,
+    [1, 100_000],
+  ),
+  workerIdleMinutes: integer(
+    'HERALD_WORKER_IDLE_MINUTES',
+    'Minutes after which a worker closes the connections of a certificate that is not used.',
+    30,
+    [1, 1440],
   ),
   sendTimeoutSeconds: integer(
     'HERALD_SEND_TIMEOUT_SECONDS',

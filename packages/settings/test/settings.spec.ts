@@ -99,10 +99,7 @@ describe('readSettings', () => {
     [{ HERALD_PORT: '1e3' }, 'HERALD_PORT must be a whole number from 1 to 65535, not "1e3".'],
     [{ HERALD_REGISTER: 'yes' }, 'HERALD_REGISTER must be on or off, not "yes".'],
     [{ HERALD_SIMULATORS: 'no' }, 'HERALD_SIMULATORS must be on or off, not "no".'],
-    [
-      { HERALD_RETENTION_DAYS: '7' },
-      'HERALD_RETENTION_DAYS must be a whole number from 30 to 3650, not "7".',
-    ],
+    [{ HERALD_RETENTION_DAYS: '0' }, 'HERALD_RETENTION_DAYS must be a whole number from 1 to 400, not "0".'],
     [
       { HERALD_LOG_LEVEL: 'loud' },
       'HERALD_LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud".',

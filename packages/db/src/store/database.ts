@@ -47,13 +47,14 @@ function parseInt8Array(text: string): number[] {
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const pool = new SessionPool({
     connectionString: url,
-    // Postgres would plan prepared statements again for each call, which costs more than running them: batch has one
-    // partition per day.
+    // Postgres would plan prepared statements again for each call, which costs more than running them.
     settings: { plan_cache_mode: 'force_generic_plan' },
     prepare: options.prepare,
     max: options.max ?? poolSizes.program,
     // Without a minimum, loops that overlap now and then would open a connection each time, at 10 ms of CPU.
     min: 3,
+    // A connection keeps the statements that were prepared for each day (days.ts).
+    maxLifetimeSeconds: 3600,
     application_name: options.name ?? 'herald',
     types: typeParsers,
     connectionTimeoutMillis: 5_000,

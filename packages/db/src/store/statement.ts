@@ -5,11 +5,11 @@ export type Runner = Pick<Database['pool'], 'query'>
 
 /**
  * Runs a statement that is prepared once per connection under its name, which must be unique. Rows are arrays, which cost half as
- * much as objects. `Row` is the tuple of the columns; only the specs check it.
+ * much as objects. `Row` is the tuple of the columns; only the specs check it. Without a name the statement is planned for this call.
  */
 export async function run<Row extends unknown[]>(
   runner: Runner,
-  name: string,
+  name: string | undefined,
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
@@ -47,7 +47,7 @@ export const indexesOnly = ['seqscan', 'hashjoin', 'mergejoin', 'material'].redu
   'BEGIN',
 )
 
-/** Runs `work` on one connection between BEGIN and COMMIT. An error rolls back and is thrown to the caller. */
+/** Runs `work` on one connection between `begin` and COMMIT. An error rolls back and is thrown to the caller. */
 export async function inTransaction<T>(
   db: Database,
   work: (runner: Runner) => Promise<T>,

@@ -1,0 +1,256 @@
+import { acceptPlan } from '@herald/testkit'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  acknowledge,
+  fallBackDue,
+  sendFromInbox,
+  settleNative,
+  settleOrphans,
+  waitingInbox,
+} from '../src/native/index.ts'
+import { readBacklog } from '../src/readings/index.ts'
+import { daysFrom, daysOf, textWithin } from '../src/store/days.ts'
+import { type Database, ensurePartitions } from '../src/store/index.ts'
+import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
+import {
+  alignPausedBatches,
+  assignBadges,
+  certificatesToWake,
+  claimBatches,
+  countDaily,
+  findDueWork,
+  finishTasks,
+  lanesWithUnclaimed,
+  pacedTasks,
+  pauseTask,
+  putBackReleased,
+  readyDestinations,
+  reclaimExpiredLeases,
+  recordReceipts,
+  releaseReady,
+  renewLeases,
+  settleBatches,
+  settleEnded,
+  takeDueTasks,
+  takeUnclaimed,
+  taskDetails,
+  taskFailures,
+  tasksById,
+} from '../src/tasks/index.ts'
+import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
+
+const DAY = 86_400_000
+/** Enough to see what grows with them; 400 take minutes to create. */
+const MANY = 50
+const tables = ['task', 'counter', 'failure', 'batch', 'receipt', 'inbox']
+
+describe('days of task ids', () => {
+  const text = (ids: number[]) => textWithin(daysOf(ids), 'in_days(b.task_id)')
+  const day = (n: number) => n * IDS_PER_DAY
+
+  it('are written as ranges, one per run of days', () => {
+    expect(text([day(3) + 1, day(3) + 9])).toBe(`b.task_id >= ${day(3)} AND b.task_id < ${day(4)}`)
+    expect(text([day(4), day(3)])).toBe(`b.task_id >= ${day(3)} AND b.task_id < ${day(5)}`)
+    expect(text([day(3), day(9)])).toBe(
+      `(b.task_id >= ${day(3)} AND b.task_id < ${day(4)} OR b.task_id >= ${day(9)} AND b.task_id < ${day(10)})`,
+    )
+    expect(text([])).toBe(`b.task_id >= ${day(-1)} AND b.task_id < 0`)
+    expect(textWithin(daysFrom(day(5) + 7), 'in_days(id)')).toBe(
+      `(id >= ${day(5)} AND id < ${day(6)} OR id >= ${day(6)})`,
+    )
+  })
+
+  it('are part of the name of a statement only if they are few', () => {
+    expect(daysOf([day(3)]).name).toBe('3')
+    expect(daysOf([day(3), day(4)]).name).toBe('3-4')
+    expect(daysOf([day(3), day(9)]).name).toBe('3,9')
+    expect(daysOf([1, 4, 7].map(day)).name).toBeUndefined()
+    expect(daysFrom(day(3)).name).toBe('3+')
+  })
+
+  it('become one range if there are many, and take any number', () => {
+    const many = Array.from({ length: 20 }, (_, i) => day(2 * i))
+    expect(text(many)).toBe(`b.task_id >= 0 AND b.task_id < ${day(39)}`)
+    expect(() => text([-1, 2 ** 63])).not.toThrow()
+  })
+})
+
+describe('a database with partitions for many days', () => {
+  const db = useDatabase({ max: 8 })
+  let appId: string
+  let certificateId: number
+  let device: number
+  const ttl = 100_000
+  beforeAll(async () => {
+    appId = await addApplication(db)
+    certificateId = await addCertificate(db, appId, 'fcm')
+    const { rows } = await db.pool.query(
+      `INSERT INTO device (app_id, guid, push_token, moved_at) VALUES ($1, 'g', 'p', now() - interval '1 day') RETURNING id`,
+      [appId],
+    )
+    device = Number(rows[0].id)
+  })
+
+  /** Runs `work` in transactions that are undone, and returns how many tables its statements lock, by statement. */
+  async function locked(work: (db: Database) => Promise<unknown>): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    const measure = async (statement: { name?: string; text: string }) => {
+      // Opens every day, once per minute.
+      if (statement.name === 'open-work') return db.pool.query(statement)
+      const client = await db.pool.connect()
+      try {
+        await client.query('BEGIN')
+        const result = await client.query(statement as never)
+        const { rows } = await client.query(
+          `SELECT count(DISTINCT l.relation)::int AS n FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+           WHERE l.pid = pg_backend_pid() AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace`,
+        )
+        await client.query('COMMIT')
+        counts[String(statement.name).split('@')[0]!] = rows[0].n
+        return result
+      } catch (error) {
+        await client.query('ROLLBACK')
+        throw error
+      } finally {
+        client.release()
+      }
+    }
+    const pool = new Proxy(db.pool, {
+      get(target, key) {
+        if (key === 'query') return measure
+        if (key !== 'connect') return Reflect.get(target, key)
+        return async () => {
+          const client = await target.connect()
+          const query = async (statement: string | { name?: string; text: string }) => {
+            const result = await client.query(statement as never)
+            if (typeof statement === 'string') return result
+            const { rows } = await client.query(
+              `SELECT count(DISTINCT l.relation)::int AS n FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+               WHERE l.pid = pg_backend_pid() AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace`,
+            )
+            counts[String(statement.name).split('@')[0]!] = rows[0].n
+            return result
+          }
+          return new Proxy(client, {
+            get: (of, name) => {
+              if (name === 'query') return query
+              const value = Reflect.get(of, name)
+              return typeof value === 'function' ? value.bind(of) : value
+            },
+          })
+        }
+      },
+    })
+    await work({ ...db, pool })
+    return counts
+  }
+
+  /** Every statement that runs per push, per round of a planner or per receipt. */
+  async function pipeline(measured: Database): Promise<void> {
+    const plan = { batches: [{ channel: 'fcm' as const, certificateId, recipients: [1, 2], tried: [] }] }
+    const { taskId, released } = await acceptPlan(measured, appId, plan, {
+      requestId: `r${Math.random()}`,
+      ttl,
+    })
+    await acceptPlan(measured, appId, { inbox: [device] }, { ttl })
+    const key = { taskId, id: released[0]!.id }
+    const waiting = await acceptPlan(measured, appId, plan, { released: false, ttl })
+    const lease = { seconds: 30, worker: 'w' }
+    const jobs = { channel: 'fcm' as const, certificateIds: [certificateId], batches: [key] }
+    await putBackReleased(measured, { certificateIds: [certificateId], batches: [{ taskId, id: -1 }] }, 1)
+    const [batch] = await claimBatches(measured.pool, jobs, lease)
+    await tasksById(measured.pool, [taskId])
+    await assignBadges(measured.pool, [
+      { ...key, version: batch!.version, recipients: [1, 2], badge: { kind: 'add', count: 1 } },
+    ])
+    await countDaily(
+      measured,
+      'fcm' as never,
+      [{ ...key, version: batch!.version, devices: [1, 2] }],
+      5,
+      'UTC',
+    )
+    await renewLeases(measured, [{ ...key, version: batch!.version }], 30)
+    await settleBatches(measured, [settlementOf(batch!, { status: 'ss', sent: 2 })])
+    const again = await acceptPlan(measured, appId, plan, { ttl })
+    const [failing] = await claimBatches(
+      measured.pool,
+      { ...jobs, batches: [{ taskId: again.taskId, id: again.released[0]!.id }] },
+      lease,
+    )
+    await settleBatches(measured, [
+      {
+        ...settlementOf(failing!, { status: 'sf', sent: 1, failed: 1 }),
+        reasons: [{ fate: 'failed', code: 'x', text: 'x', count: 1, samples: [2] }],
+      },
+    ])
+    await recordReceipts(measured, [{ appId, taskId, deviceId: 1, channel: 'fcm', event: 'clicked' }])
+    await taskDetails(measured, { appId }, [taskId])
+    await taskFailures(measured, { appId }, again.taskId)
+    await pauseTask(measured, { appId }, waiting.taskId)
+    // Of the planner.
+    await findDueWork(measured)
+    await takeDueTasks(measured, { lane: 'high', after: '', max: 64, except: [] })
+    await readyDestinations(measured)
+    await releaseReady(measured, { certificateId }, { recipients: 20_000, batches: 400 })
+    await pacedTasks(measured)
+    await certificatesToWake(measured)
+    await lanesWithUnclaimed(measured, 3)
+    await takeUnclaimed(measured, { channel: 'fcm', lane: 'high' }, 0, 10)
+    await reclaimExpiredLeases(measured, new Date(0).toISOString())
+    await alignPausedBatches(measured)
+    await settleEnded(measured)
+    await finishTasks(measured)
+    await readBacklog(measured)
+    // Of the gateways.
+    const inbox = await waitingInbox(measured, [device])
+    expect(inbox.waiting).toHaveLength(1)
+    await sendFromInbox(measured, inbox.waiting, 30, (messages) => messages)
+    await acknowledge(
+      measured,
+      inbox.waiting.map((message) => ({ appId, ...message })),
+    )
+    const native = await acceptPlan(
+      measured,
+      appId,
+      { batches: [{ channel: 'native', node: 'n', recipients: [device], tried: [] }] },
+      { ttl },
+    )
+    const nativeJob = { channel: 'native' as const, certificateIds: [], batches: native.released }
+    const [written] = await claimBatches(measured.pool, nativeJob, lease)
+    const outcome = {
+      status: 's',
+      sent: 1,
+      moved: 0,
+      expired: 0,
+      acknowledged: [],
+      inbox: [],
+      fallback: [],
+      reasons: [],
+    }
+    await settleNative(measured.pool, [{ ...written!, ...outcome }])
+    await settleOrphans(measured, 10, async () => [])
+    await fallBackDue(measured, 10, async () => undefined)
+  }
+
+  it('locks as many tables per statement as one with partitions for nine', async () => {
+    await pipeline(db)
+    const few = await locked(pipeline)
+    expect(Object.keys(few).length).toBeGreaterThan(30)
+    for (let ago = 9; ago < MANY; ago += 9) await ensurePartitions(db, Date.now() - ago * DAY)
+    const { rows } = await db.pool.query(
+      `SELECT inhparent::regclass::text AS name, count(*)::int AS n FROM pg_inherits WHERE inhparent = ANY($1::regclass[]) GROUP BY 1`,
+      [tables],
+    )
+    for (const { name, n } of rows) expect([name, n >= MANY]).toEqual([name, true])
+    expect(await locked(pipeline)).toEqual(few)
+    // Also when every statement is planned for its call.
+    const { rows: plans } = await db.pool.query<{ 'QUERY PLAN': string }>(
+      textWithin(
+        daysOf([firstTaskIdAt(Date.now())]),
+        `EXPLAIN (FORMAT TEXT) SELECT 1 FROM batch b JOIN task t ON t.id = b.task_id WHERE in_days(b.task_id) AND in_days(t.id) AND b.id = 1`,
+      ),
+    )
+    expect(plans.filter((row) => / on (batch|task)_\d{8}/.test(row['QUERY PLAN']))).toHaveLength(2)
+  }, 120_000)
+})
