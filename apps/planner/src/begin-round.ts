@@ -2,6 +2,7 @@ import { type Database, isTransient } from '@herald/db/store'
 import {
   beginTasks,
   type DueTasks,
+  finishPlanning,
   giveBackDue,
   type PlannedTask,
   PlanningFailed,
@@ -13,10 +14,14 @@ import type { Lane, Plan, PlanDevice } from '@herald/domain'
 import { planOf, type RoutingDeps } from './plan-round.ts'
 import type { Postponed } from './postponed.ts'
 
-/** Maximum number of tasks per commit: a commit costs as much for one task as for ten. */
-const MAX_GROUP = 64
+/** Tasks per turn: the statements that take them, and the commit that begins them, cost little more for 500 than for 50. */
+const MAX_GROUP = 512
 /** The rest of a group is left to the lane normal, so that due tasks of the lane high cannot keep it from beginning. */
-const MAX_HIGH = 48
+const MAX_HIGH = 384
+/** Audiences that are resolved together, of up to a thousand devices each. */
+const RESOLVED_TOGETHER = 64
+/** The next commit begins above this: limits its time and the planner's memory. */
+const RECIPIENTS_PER_COMMIT = 10_000
 
 export type BeginDeps = RoutingDeps & {
   db: Database
@@ -45,7 +50,7 @@ export async function beginRound(deps: BeginDeps): Promise<boolean> {
       if (group) groups.push(group)
     }
     for (const failure of groups.flatMap(({ failed }) => failed)) await deps.postponed.add(failure)
-    await beginGroup(
+    await beginAll(
       deps,
       groups.flatMap(({ tasks }) => tasks),
     )
@@ -56,35 +61,70 @@ export async function beginRound(deps: BeginDeps): Promise<boolean> {
   return groups.length > 0
 }
 
+async function beginAll(deps: BeginDeps, tasks: PlannedTask[]): Promise<void> {
+  let planned: TaskToBegin[] = []
+  for (let at = 0; at < tasks.length; at += RESOLVED_TOGETHER) {
+    planned.push(...(await planTogether(deps, tasks.slice(at, at + RESOLVED_TOGETHER))))
+    if (recipientsOf(planned) < RECIPIENTS_PER_COMMIT) continue
+    await beginTogether(deps, planned)
+    planned = []
+  }
+  await beginTogether(deps, planned)
+}
+
+function recipientsOf(tasks: readonly TaskToBegin[]): number {
+  const ofPlan = ({ batches, inbox }: Plan) =>
+    batches.reduce((sum, { recipients }) => sum + recipients.length, inbox.length)
+  return tasks.reduce((sum, { plan }) => sum + (plan ? ofPlan(plan) : 0), 0)
+}
+
 /** If the stored data of one task makes a statement fail, the group is halved until that task is alone. */
-async function beginGroup(deps: BeginDeps, tasks: PlannedTask[]): Promise<void> {
+async function eachHalf<T extends { taskId: number }>(
+  deps: BeginDeps,
+  tasks: T[],
+  work: (tasks: T[]) => Promise<void>,
+): Promise<void> {
   if (tasks.length === 0) return
   try {
-    await beginTogether(deps, tasks)
+    await work(tasks)
   } catch (error) {
     if (isTransient(error)) throw error
     if (tasks.length === 1) return deps.postponed.add(new PlanningFailed(tasks[0]!.taskId, error))
     const middle = Math.ceil(tasks.length / 2)
-    await beginGroup(deps, tasks.slice(0, middle))
-    await beginGroup(deps, tasks.slice(middle))
+    await eachHalf(deps, tasks.slice(0, middle), work)
+    await eachHalf(deps, tasks.slice(middle), work)
   }
 }
 
-async function beginTogether(deps: BeginDeps, tasks: PlannedTask[]): Promise<void> {
-  const audiences = await resolveSmallAudiences(deps.db, tasks)
+async function planTogether(deps: BeginDeps, tasks: PlannedTask[]): Promise<TaskToBegin[]> {
   const planned: TaskToBegin[] = []
-  for (const [i, task] of tasks.entries()) {
-    try {
-      planned.push({ taskId: task.taskId, plan: await smallPlan(deps, task, audiences[i]) })
-    } catch (error) {
-      if (isTransient(error)) throw error
-      await deps.postponed.add(new PlanningFailed(task.taskId, error))
+  await eachHalf(deps, tasks, async (some) => {
+    const audiences = await resolveSmallAudiences(deps.db, some)
+    const plans: TaskToBegin[] = []
+    for (const [i, task] of some.entries()) {
+      try {
+        plans.push({ taskId: task.taskId, plan: await smallPlan(deps, task, audiences[i]) })
+      } catch (error) {
+        if (isTransient(error)) throw error
+        await deps.postponed.add(new PlanningFailed(task.taskId, error))
+      }
     }
-  }
-  const begun = await beginTasks(deps.db, planned)
-  const mine = planned.filter(({ taskId }) => begun.has(taskId))
-  if (mine.length > 0) deps.onBegun(mine.map(({ taskId, plan }) => ({ taskId, large: plan === undefined })))
-  for (const { plan } of mine) if (plan) deps.onPlanned(plan)
+    // At the end: after an error the halves are planned again.
+    planned.push(...plans)
+  })
+  return planned
+}
+
+async function beginTogether(deps: BeginDeps, planned: TaskToBegin[]): Promise<void> {
+  await eachHalf(deps, planned, async (some) => {
+    const begun = await beginTasks(deps.db, some)
+    const mine = some.filter(({ taskId }) => begun.has(taskId))
+    // Of an application without devices there is no page to plan, and so no last one.
+    const large = mine.filter(({ plan }) => plan === undefined).map(({ taskId }) => taskId)
+    if (large.length > 0) await finishPlanning(deps.db, large)
+    if (mine.length > 0) deps.onBegun(mine.map(({ taskId, plan }) => ({ taskId, large: plan === undefined })))
+    for (const { plan } of mine) if (plan) deps.onPlanned(plan)
+  })
 }
 
 async function smallPlan(

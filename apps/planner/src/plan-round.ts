@@ -2,7 +2,6 @@ import type { Database } from '@herald/db/store'
 import {
   devicePage,
   finishPlanning,
-  finishPlanningOf,
   type PlannedPage,
   type PlannedTask,
   PlanningFailed,
@@ -16,8 +15,6 @@ import type { Postponed } from './postponed.ts'
 const PAGE_DEVICES = 20_000
 /** One page in this many is of the lane normal first. */
 const NORMAL_EVERY = 5
-/** Tasks whose planner died after their last page are found when idle, or after this many pages. */
-const FINISH_EVERY = 64
 
 export type RoutingDeps = { certificates: CertificateCache }
 
@@ -45,9 +42,7 @@ export async function planRound(deps: PlanDeps): Promise<boolean> {
   try {
     const page = await nextPage(deps)
     if (page?.plan) deps.onPlanned(page.plan)
-    // Not only when idle: otherwise a task would stay in planning for as long as other tasks are planned.
-    if (page?.last) await finishPlanningOf(db, page.taskId)
-    if (!page || turns.pages % FINISH_EVERY === 0) await finishPlanning(db)
+    if (page?.last) await finishPlanning(db, [page.taskId])
     return page !== undefined
   } catch (error) {
     if (!(error instanceof PlanningFailed)) throw error

@@ -1,7 +1,7 @@
 import { hideCallbackKeys } from '@herald/db/certificates'
 import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
 import { isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
-import { applyRetention, findDueWork } from '@herald/db/tasks'
+import { applyRetention, checkLateTasks, findDueWork, finishPlanned, walkOpenTasks } from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
 import type { ReadCertificate } from '@herald/plan'
 import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
@@ -82,6 +82,14 @@ export const planner: Service = {
       return more
     }
     const searched = new Map<number, number>()
+    /** A step per pause, however many tasks are open: it finds only what nothing enqueued. */
+    let walked = 0
+    async function walk(): Promise<boolean> {
+      await finishPlanned(db)
+      await checkLateTasks(db)
+      walked = (await walkOpenTasks(db, walked)) ?? 0
+      return false
+    }
     const probing = {
       db,
       certificates,
@@ -131,6 +139,7 @@ export const planner: Service = {
           wokenBy: (due) => due.send,
           everyNthCheck: 4,
         },
+        { name: 'walk', idleMs, round: walk },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
         {

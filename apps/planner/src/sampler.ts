@@ -35,7 +35,7 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
       return SAMPLE_MS
     }
     const began = performance.now()
-    gauges.showBacklog(await readBacklog(db.pool))
+    gauges.showBacklog(await readBacklog(db))
     if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(db.pool))
     const pause = Math.max(SAMPLE_MS, (performance.now() - began) * PAUSE_FACTOR)
     for (const channel of vendorChannels) {

@@ -66,7 +66,8 @@ async function enqueueAgain(deps: FeedDeps, released: ChannelLane & { now: numbe
   // The queue does not answer: it cannot store a job either.
   if (before === undefined) return 0
   const lost = await takeUnclaimed(deps.db, released, before, MAX_BATCHES)
-  await enqueue(deps.queues, lost, deps.onQueueFailure)
+  // One certificate per job: during an upgrade, a worker of the release before may have refused a job of several.
+  await enqueue(deps.queues, lost, deps.onQueueFailure, false)
   return lost.length
 }
 

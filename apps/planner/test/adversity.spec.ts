@@ -105,6 +105,10 @@ describe('a batch planned before its certificate failed', () => {
       channel: 'vivo',
       environment: 'production',
     })
+    // Processes may use it for another second.
+    await until(async () => !('stored' in (await harness.certificates.of(app)).serving('vivo', 1)), {
+      what: 'the removal',
+    })
     await resumeTask(harness.db, { appId: app }, task)
     await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ vivo: { target: 1500, failed: 1500 } })
@@ -152,7 +156,8 @@ describe('timing', () => {
       'SELECT id, channel, certificate_id AS "certificateId" FROM batch WHERE task_id = $1',
       [taskId],
     )
-    const { id, ...of } = rows[0]
+    const { id, channel, certificateId } = rows[0]
+    const of = { channel, certificateIds: [certificateId] }
     await claimBatches(harness.db.pool, { ...of, batches: [{ taskId, id }] }, { seconds: 0, worker: 'lost' })
     await sweepRound({ ...harness, ...callbacks, isSteady: () => false })
     expect(await states()).toEqual(['sending'])

@@ -161,7 +161,7 @@ describe('a job that the queue lost', () => {
       if (task !== lost.task)
         await harness.queues.add(
           queue,
-          { certificateId: cert, batches: [{ taskId: task, id }] },
+          { certificateIds: [cert], batches: [{ taskId: task, id }] },
           { releasedAt: at },
         )
     expect(await harness.queues.depth(queue)).toBe(JOBS - 1)

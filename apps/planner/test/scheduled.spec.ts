@@ -1,8 +1,10 @@
-import type { Database } from '@herald/db/store'
+import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { finishTasks, taskFailures } from '@herald/db/tasks'
+import type { PushJob, PushQueues } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { beginRound } from '../src/begin-round.ts'
+import { feedRound } from '../src/feed-round.ts'
 import { type Harness, plainMessage, planningDeps, startHarness } from './harness.ts'
 
 /** Counts the statements; each is a commit of its own, because none is BEGIN. */
@@ -38,7 +40,7 @@ describe('scheduled pushes', () => {
   const remind = (i: number, ttl = 3600) =>
     harness.notify(app, { audience: { kind: 'alias', aliases: [`alias${i}`] }, message: message(), ttl })
 
-  it('to one device each begin in groups of 64, with a few statements per group', async () => {
+  it('to one device each begin in groups of 512, with a few statements per group', async () => {
     const tasks = await Promise.all(devices.map((_, i) => remind(i)))
     const { db, statements } = counting(harness.db)
     const deps = planningDeps({ ...harness, db })
@@ -49,12 +51,24 @@ describe('scheduled pushes', () => {
       `SELECT count(*)::int AS tasks, count(DISTINCT recipients)::int AS devices FROM batch WHERE state = 'ready'`,
     )
     expect(rows).toEqual([{ tasks: 640, devices: 640 }])
-    const groups = 640 / 64
-    expect(statements.filter((name) => name === 'begin-tasks')).toHaveLength(groups)
-    // Two lanes, the audiences, the commit and the return of the lease; the last round finds nothing.
-    expect(statements.length).toBeLessThanOrEqual(5 * groups + 3)
+    const begins = statements.filter((name) => name.startsWith('begin-tasks'))
+    expect(begins).toHaveLength(2)
+    // Per group two lanes, the commit and the return of the lease, and the audiences by 64; the last round finds nothing.
+    expect(statements.length).toBeLessThanOrEqual(4 * begins.length + 640 / 64 + 3)
     expect(statements).not.toContain('BEGIN')
     expect(deps.failed).toEqual([])
+    expect(await harness.imbalances()).toEqual([])
+  })
+
+  it('begin once each, also if one that cannot be planned cannot be noted either', async () => {
+    const tasks = await Promise.all([0, 1, 2].map((i) => remind(i)))
+    let asked = 0
+    const of = (appId: string) =>
+      ++asked === 2 ? Promise.reject(new Error('unreadable')) : harness.certificates.of(appId)
+    const deps = planningDeps({ ...harness, certificates: { ...harness.certificates, of } })
+    const add = () => Promise.reject(new Error('not noted'))
+    while (await beginRound({ ...deps, postponed: { ...deps.postponed, add } })) {}
+    for (const task of tasks) expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1 } })
     expect(await harness.imbalances()).toEqual([])
   })
 
@@ -97,5 +111,38 @@ describe('scheduled pushes', () => {
       expect.objectContaining({ fate: 'expired', code: 'herald.planning_failed', count: 0 }),
     ])
     expect(await harness.imbalances()).toEqual([])
+  })
+
+  it('of an older day, of which no batch was open, are released as soon as they begin', async () => {
+    const DAY_MS = 86_400_000
+    const older = await harness.addApplication('older')
+    await harness.addDevices(older, [{ tokens: { xiaomi: 'older:accepted' }, alias: 'older' }])
+    const later = await harness.notify(older, {
+      audience: { kind: 'alias', aliases: ['older'] },
+      message: { ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 600 },
+    })
+    await ensurePartitions(harness.db, Date.now() - 3 * DAY_MS)
+    const { rows } = await harness.db.pool.query<{ id: number }>(
+      'UPDATE task SET id = id - $2::bigint WHERE id = $1 RETURNING id',
+      [later, 3 * DAY_MS * 4096],
+    )
+    const task = rows[0]!.id
+    // Another pool: what is known of open days belongs to the pool of a process.
+    const db = openDatabase(harness.db.url, { max: 5 })
+    const released: number[] = []
+    const add = async (_queue: string, job: PushJob) => {
+      released.push(...job.batches.map(({ taskId }) => taskId))
+    }
+    const feed = { db, queues: { add } as unknown as PushQueues, onQueueFailure() {} }
+    try {
+      await feedRound(feed)
+      expect(released).not.toContain(task)
+      await db.pool.query('UPDATE task SET begin_at = now() WHERE id = $1', [task])
+      await beginRound(planningDeps({ ...harness, db }))
+      await feedRound(feed)
+      expect(released).toContain(task)
+    } finally {
+      await db.close()
+    }
   })
 })

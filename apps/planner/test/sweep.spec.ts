@@ -86,6 +86,23 @@ it('a lost batch is found by the jobs of its own lane', async () => {
   await settleAll()
 })
 
+it('lost batches of several certificates have jobs of their own: a worker of the release before cannot read a shared one', async () => {
+  for (const certificateId of [21, 22]) {
+    const { taskId } = await acceptPlan(db, 'app', {
+      batches: [{ channel: 'fcm', certificateId, recipients: [1], tried: [] }],
+    })
+    await db.pool.query(`UPDATE batch SET released_at = now() - interval '60 seconds' WHERE task_id = $1`, [
+      taskId,
+    ])
+  }
+  const jobs: PushJob[] = []
+  const { deps } = queuesOf()
+  const add = async (_queue: string, job: PushJob) => void jobs.push(job)
+  await sweepRound({ ...deps, queues: { ...deps.queues, add } as unknown as PushQueues })
+  expect(jobs.map(({ certificateIds }) => certificateIds).sort()).toEqual([['21'], ['22']])
+  await settleAll()
+})
+
 it('a batch of a worker that died is ready again when its lease has expired', async () => {
   const task = await released('fcm', 0)
   await db.pool.query(
@@ -111,7 +128,7 @@ it('a statement that Postgres runs after an outage leaves the leases that expire
   await db.pool.query('UPDATE batch SET lost = 9 WHERE task_id = $1', [sendingOften])
   const query = async (statement: { name: string; text: string }) => {
     // The statement arrives when the leases have ended.
-    if (/^(reclaim-leases|fail-lost)$/.test(statement.name))
+    if (/^(reclaim-leases|fail-lost)@/.test(statement.name))
       await db.pool.query(`UPDATE batch SET lease_until = clock_timestamp() WHERE state = 'sending'`)
     return db.pool.query(statement)
   }
@@ -187,5 +204,27 @@ it('a broadcast fills the window of its certificate only', async () => {
   await feedRound(deps)
   expect(enqueued.filter((task) => task === broadcast)).toHaveLength(20)
   expect(enqueued.filter((task) => task === neighbour)).toHaveLength(1)
+  await settleAll()
+})
+
+it('what certificates with little have is released into shared jobs', async () => {
+  const ready = (certificateId: number, recipients: number[]) =>
+    acceptPlan(
+      db,
+      'app',
+      { batches: [{ channel: 'fcm' as const, certificateId, recipients, tried: [] }] },
+      { released: false, lane: 'normal' },
+    )
+  for (const certificateId of [11, 12, 13]) await ready(certificateId, [1])
+  await ready(
+    14,
+    Array.from({ length: 1000 }, (_, i) => i + 1),
+  )
+  const jobs: PushJob[] = []
+  const { deps } = queuesOf()
+  const add = async (_queue: string, job: PushJob) => void jobs.push(job)
+  await feedRound({ ...deps, queues: { ...deps.queues, add } as unknown as PushQueues })
+  const certificates = jobs.map(({ certificateIds }) => [...certificateIds].sort())
+  expect(certificates.sort((a, b) => a.length - b.length)).toEqual([['14'], ['11', '12', '13']])
   await settleAll()
 })

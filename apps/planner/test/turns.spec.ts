@@ -73,21 +73,27 @@ describe('pages', () => {
   /** Blocks that Postgres touches to find and lease the next slice. */
   async function blocksOfNextPage(): Promise<number> {
     let blocks = -1
-    const explaining = {
-      ...harness.db,
-      pool: {
-        query: async ({ text, values }: { text: string; values: unknown[] }) => {
-          const { rows } = await harness.db.pool.query(
-            `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
-            values,
-          )
-          const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-          blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-          return { rows: [] }
-        },
+    type Statement = { name: string; text: string; values: unknown[] }
+    const pool = new Proxy(harness.db.pool, {
+      get(target, key) {
+        if (key === 'query') return target.query.bind(target)
+        if (key !== 'connect') return Reflect.get(target, key)
+        return async () => {
+          const client = await target.connect()
+          const query = async (statement: string | Statement) => {
+            if (typeof statement === 'string') return client.query(statement)
+            const { text, values } = statement
+            const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values)
+            const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+            blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+            return { rows: [] }
+          }
+          const { on, off, release } = client
+          return { query, on: on.bind(client), off: off.bind(client), release: release.bind(client) }
+        }
       },
-    }
-    await planPage(explaining as never, { lane: 'normal', after: '', except: [] }, async () => undefined)
+    })
+    await planPage({ ...harness.db, pool }, { lane: 'normal', after: '', except: [] }, async () => undefined)
     return blocks
   }
 })

@@ -84,7 +84,7 @@ describe('an accept whose reply is lost', () => {
       throw lost()
     })
     const query = (statement: Statement) =>
-      statement.name === 'tasks-written'
+      statement.name.startsWith('tasks-written@')
         ? Promise.reject(new Error('a defect'))
         : written.pool.query(statement)
     const unread = { ...db, pool: { query } } as unknown as Database

@@ -15,7 +15,7 @@ it.each([1, 2])('adds the badges of %i batches once, even if called twice', asyn
   const { released } = await acceptPlan(db, 'app', { batches })
   const claimed = await claimBatches(
     db.pool,
-    { channel: 'apns', certificateId: 1, batches: released },
+    { channel: 'apns', certificateIds: [1], batches: released },
     { seconds: 30, worker: 'w' },
   )
   const requests = claimed.map((batch) => ({ ...batch, badge: { kind: 'add' as const, count: 3 } }))

@@ -3,7 +3,7 @@ import { sampleMessage } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
 import type { Database } from '../src/store/index.ts'
-import { inTransaction } from '../src/store/statement.ts'
+import { inTransaction, type Runner } from '../src/store/statement.ts'
 import {
   acceptTasks,
   beginTasks,
@@ -107,29 +107,38 @@ describe('due tasks', () => {
   })
 
   it('are found at the same cost however many there are, also if the statistics of Postgres know of none', async () => {
-    await db.pool.query('ALTER TABLE task SET (autovacuum_enabled = false)')
+    const { rows: days } = await db.pool.query(
+      `SELECT inhrelid::regclass AS day FROM pg_inherits WHERE inhparent = 'task'::regclass`,
+    )
+    for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
     await db.pool.query('ANALYZE task')
-    const texts: string[] = []
-    const query = (statement: { text: string }) => {
-      texts.push(statement.text)
-      return db.pool.query(statement)
+    const sent: string[] = []
+    const connect = async () => {
+      const client = await db.pool.connect()
+      const query = (statement: string | { text: string }) => {
+        sent.push(typeof statement === 'string' ? statement : statement.text)
+        return client.query(statement as never)
+      }
+      return { query, on: () => {}, off: () => {}, release: () => client.release() }
     }
-    await takeDueTasks({ ...db, pool: { query } } as unknown as Database, {
+    const query = db.pool.query.bind(db.pool)
+    await takeDueTasks({ ...db, pool: { query, connect } } as unknown as Database, {
       lane: 'normal',
       after: '',
       max: 64,
       except: [],
     })
-    const blocksRead = () =>
-      inTransaction(db, async (runner) => {
-        await runner.query(`PREPARE due AS ${texts[0]}`)
-        const { rows } = await runner.query(
-          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE due ('normal', '', '{}', 64)`,
-        )
-        await runner.query('DEALLOCATE due')
-        const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-        return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-      })
+    const [begin, text] = sent
+    const explain = async (runner: Runner) => {
+      await runner.query(`PREPARE due AS ${text}`)
+      const { rows } = await runner.query(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE due ('normal', '', '{}', 64)`,
+      )
+      await runner.query('DEALLOCATE due')
+      const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    }
+    const blocksRead = () => inTransaction(db, explain, begin)
     const copy = (count: number) =>
       db.pool.query(
         `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)

@@ -17,7 +17,7 @@ async function claim(...lists: number[][]) {
   const { released } = await acceptPlan(db, 'app', { batches })
   const claimed = await claimBatches(
     db.pool,
-    { channel: 'vivo', certificateId: 1, batches: released },
+    { channel: 'vivo', certificateIds: [1], batches: released },
     { seconds: 30, worker: 'w' },
   )
   return claimed.map((batch) => ({ ...batch, devices: batch.recipients }))

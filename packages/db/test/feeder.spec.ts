@@ -13,6 +13,7 @@ import {
   wakeBatches,
   wakePaced,
 } from '../src/tasks/index.ts'
+import { blocksRead } from './blocks-read.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -95,19 +96,9 @@ describe('batches that wait for their certificate', () => {
 
   /** Pages of Postgres that the statements of `work` read. */
   async function pagesRead(work: (measured: Database) => Promise<unknown>): Promise<number> {
-    let pages = 0
-    const query = async (statement: { text: string; values: unknown[] }) => {
-      const { rows } = await db.pool.query({
-        text: `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`,
-        values: statement.values,
-        rowMode: 'array',
-      })
-      const { Plan } = (rows[0] as [[{ Plan: Record<string, number> }]])[0][0]
-      pages += Plan['Shared Hit Blocks']! + Plan['Shared Read Blocks']!
-      return { rows: [] }
-    }
-    await work({ ...db, pool: { query } } as unknown as Database)
-    return pages
+    // open-work runs once per minute, and the others depend on what it returns.
+    const { 'open-work': _, ...blocks } = await blocksRead(db, work)
+    return Object.values(blocks).reduce((sum, one) => sum + one, 0)
   }
 
   it('cost the feeder nothing, however many there are, and are woken in chunks', async () => {

@@ -9,7 +9,6 @@ import {
   beginTasks,
   devicePage,
   finishPlanning,
-  finishPlanningOf,
   planPage,
   resolveSmallAudiences,
   takeDueTasks,
@@ -140,10 +139,10 @@ describe('two planners', () => {
     )
     expect(open).toEqual([])
     while (await planPage(db, next, page)) {}
-    expect(await finishPlanning(db)).toBe(0)
+    expect(await finishPlanning(db, [taskId])).toBe(0)
     await endLeases()
     expect(await planPage(db, next, page)).toMatchObject({ last: true })
-    expect(await finishPlanning(db)).toBe(1)
+    expect(await finishPlanning(db, [taskId])).toBe(1)
     asleep.resolve()
     expect(await hanging).toMatchObject({ plan: undefined, last: false })
     expect(await targets(taskId)).toEqual([40])
@@ -165,13 +164,29 @@ describe('a page', () => {
         pages.push(found)
         return inboxOf(found)
       })
-    expect(await finishPlanning(db)).toBe(0)
+    expect(await finishPlanning(db, [taskId])).toBe(0)
     while (await more()) {}
     expect(pages.flat().sort((a, b) => a - b)).toEqual(ids)
     expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(7)
-    expect(await finishPlanning(db)).toBe(1)
+    expect(await finishPlanning(db, [taskId])).toBe(1)
     const { rows } = await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])
     expect(rows).toEqual([{ state: 'sending' }])
+  })
+
+  it('with fewer than 10,000 devices is followed by a wider one, so that sparse audiences get full batches', async () => {
+    await addDevices('sparse', 1)
+    const taskId = await acceptLarge('sparse')
+    await begin()
+    await db.pool.query('UPDATE slice SET hi = cursor + 1000000 WHERE task_id = $1', [taskId])
+    const widths: number[] = []
+    for (const devices of [9_999, 10_000, 10_000]) {
+      await planPage(db, { ...next, after: 'spars' }, async ({ lo, hi }) => {
+        widths.push(hi - lo)
+        return { ...inboxOf([]), devices }
+      })
+    }
+    expect(widths).toEqual([16_000, 32_000, 32_000])
+    await finish(taskId)
   })
 
   it('with too many devices is not read to its end', async () => {
@@ -195,11 +210,10 @@ describe('a page', () => {
     const tasks = [await acceptLarge('ends'), await acceptLarge('ends')]
     await begin()
     while (await planPage(db, next, async () => inboxOf([]))) {}
-    await finishPlanningOf(db, tasks[0]!)
+    await finishPlanning(db, [tasks[0]!])
     const { rows } = await db.pool.query('SELECT state FROM task WHERE id = ANY($1) ORDER BY id', [tasks])
     expect(rows).toEqual([{ state: 'sending' }, { state: 'planning' }])
     for (const task of tasks) await finish(task)
-    await finishPlanning(db)
   })
 
   it('adds nothing to a task that was cancelled while it was planned', async () => {

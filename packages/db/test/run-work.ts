@@ -28,7 +28,7 @@ const worker = queues.work(
   async ({ batches }) => {
     try {
       const lease = { seconds: 30, worker: crypto.randomUUID() }
-      const claimed = await claimBatches(db.pool, { channel: 'fcm', certificateId: 1, batches }, lease)
+      const claimed = await claimBatches(db.pool, { channel: 'fcm', certificateIds: [1], batches }, lease)
       const settlements = claimed.map((batch) => settlementOf(batch, { status: 's', sent: 1, answered: 1 }))
       const settle = async (open: typeof settlements) => (await settleBatches(db, open)).settled
       await settleUntilKnown(db, settlements, (open) => settle([...open]))
@@ -45,7 +45,7 @@ async function acceptUntilStopped(): Promise<void> {
     try {
       const batch = { channel: 'fcm' as const, certificateId: 1, recipients: [1], tried: [] }
       const { released } = await acceptPlan(db, 'app', { batches: [batch] })
-      await queues.add(queue, { certificateId: '1', batches: released })
+      await queues.add(queue, { certificateIds: ['1'], batches: released })
     } catch (error) {
       inOutage(error)
     }

@@ -26,7 +26,7 @@ async function claim(count: number): Promise<ClaimedBatch[]> {
   const { released } = await acceptPlan(db, 'app', { batches })
   return claimBatches(
     db.pool,
-    { channel: 'fcm', certificateId: 1, batches: released },
+    { channel: 'fcm', certificateIds: [1], batches: released },
     { seconds: 30, worker: 'w' },
   )
 }

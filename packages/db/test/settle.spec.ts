@@ -38,7 +38,7 @@ describe('claim and settle', () => {
   const claim = (seconds = 30, worker = `w${claims++}`) =>
     claimBatches(
       db.pool,
-      { channel: 'fcm', certificateId: certificate, batches: [{ taskId, id: batchId }] },
+      { channel: 'fcm', certificateIds: [certificate], batches: [{ taskId, id: batchId }] },
       { seconds, worker },
     )
   const settlement = (version: number, change: Partial<Settlement> = {}) =>

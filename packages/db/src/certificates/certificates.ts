@@ -68,20 +68,6 @@ type RowPlace = Pick<Certificate, 'appId' | 'channel' | 'environment' | 'region'
 
 type Secrets = { app_secret: string; certificate: string; extra: Record<string, unknown> }
 
-/** A text that changes with every change of the application, its certificates, their breakers and holds. Costs a hundredth of reading them. */
-export async function certificatesStamp(db: Database, application: string): Promise<string> {
-  const [row] = await run<[stamp: string]>(
-    db.pool,
-    'certificates-stamp',
-    `SELECT concat_ws(',', (SELECT xmin FROM application WHERE id = $1),
-       (SELECT string_agg(concat_ws(':', c.id, c.xmin, r.xmin, (SELECT string_agg(h.xmin::text, '+' ORDER BY h.scope)
-          FROM certificate_hold h WHERE h.certificate_id = c.id)), ',' ORDER BY c.id)
-        FROM certificate c LEFT JOIN breaker r ON r.certificate_id = c.id WHERE c.app_id = $1))`,
-    [application],
-  )
-  return row![0]
-}
-
 export async function certificatesOf(
   db: Database,
   sealer: Sealer,
@@ -94,14 +80,15 @@ export async function certificatesOf(
   return rows.map((row) => unsealOrBroken(row, sealer))
 }
 
-/** Without a check of the application: for the pipeline, whose batches have the id of their certificate. */
-export async function certificateById(
-  db: Database,
-  sealer: Sealer,
-  id: number,
-): Promise<StoredCertificate | undefined> {
-  const row = await db.prisma.certificate.findUnique({ where: { id: BigInt(id) } })
-  return row ? unsealOrBroken(row, sealer) : undefined
+/** Returns the application of a certificate; it never changes, and ids are not reused. */
+export async function certificateOwner(db: Database, id: number): Promise<string | undefined> {
+  const [row] = await run<[string]>(
+    db.pool,
+    'certificate-owner',
+    'SELECT app_id FROM certificate WHERE id = $1',
+    [id],
+  )
+  return row?.[0]
 }
 
 export async function certificateAt(

@@ -24,9 +24,8 @@ export {
 export {
   type CertificatePlace,
   certificateAt,
-  certificateById,
+  certificateOwner,
   certificatesOf,
-  certificatesStamp,
   hideCallbackKeys,
   type NewCertificate,
   removeCertificate,
@@ -36,4 +35,4 @@ export {
 export { governorOf, returnQuota, takePermits } from './governor.ts'
 export { clearHolds, holdsOf, type StoredHold, storeHold } from './holds.ts'
 export { type Health, shownHealth } from './shown-health.ts'
-export { taskMemory, vendorSession } from './vendor-sessions.ts'
+export { readSession, taskMemory, vendorSession } from './vendor-sessions.ts'

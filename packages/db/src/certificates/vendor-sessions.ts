@@ -23,16 +23,27 @@ export async function vendorSession(
   mint: () => Promise<NewSession>,
   stale?: string,
 ): Promise<string> {
+  return (await readSession(db, sealer, place, mint, stale)).value
+}
+
+/** The same, with the number of seconds after which the session is to be read again. */
+export async function readSession(
+  db: Database,
+  sealer: Sealer,
+  place: SessionPlace,
+  mint: () => Promise<NewSession>,
+  stale?: string,
+): Promise<{ value: string; freshFor: number }> {
   const { statements, parameters, boundTo } = storageOf(place)
   for (;;) {
-    const [row] = await run<[sealed: Buffer | null, usable: boolean, due: boolean]>(
+    const [row] = await run<[sealed: Buffer | null, usable: boolean, freshFor: number]>(
       db.pool,
       ...statements.read,
       parameters,
     )
     const current = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
     const usable = current !== undefined && current !== stale
-    if (usable && !row![2]) return current
+    if (usable && row![2] > 0) return { value: current, freshFor: row![2] }
     // Only if the row is unchanged: another process may have stored a new one, and vendors limit their number (one rejects
     // a third one within twenty minutes).
     const [claim] = await run<[until: string]>(db.pool, ...statements.claim, [
@@ -41,7 +52,7 @@ export async function vendorSession(
     ])
     const minted = claim && (await mintOne(db, sealer, place, claim[0], mint))
     if (minted !== undefined) return minted
-    if (usable) return current
+    if (usable) return { value: current, freshFor: 0 }
     if (claim) continue
     await sleep(POLL_MS)
   }
@@ -54,7 +65,7 @@ async function mintOne(
   place: SessionPlace,
   until: string,
   mint: () => Promise<NewSession>,
-): Promise<string | undefined> {
+): Promise<{ value: string; freshFor: number } | undefined> {
   const { statements, parameters, boundTo } = storageOf(place)
   try {
     const { value, renewAt, expiresAt } = await mint()
@@ -67,7 +78,7 @@ async function mintOne(
       (renewAt - now) / 1000,
       (expiresAt - now) / 1000,
     ])
-    return stored.length > 0 ? value : undefined
+    return stored.length > 0 ? { value, freshFor: (renewAt - now) / 1000 } : undefined
   } catch (error) {
     await run(db.pool, ...statements.giveUp, [...parameters, until])
     throw error
@@ -94,7 +105,7 @@ function statementsFor(prefix: string, table: string, columns: readonly string[]
   const next = (at: number) => `$${columns.length + at}`
   const read: Named = [
     `${prefix}-read`,
-    `SELECT sealed, coalesce(expires_at > now(), false), coalesce(renew_at <= now(), true) FROM ${table} WHERE ${isRow}`,
+    `SELECT sealed, coalesce(expires_at > now(), false), coalesce(extract(epoch FROM renew_at - now())::float8, 0) FROM ${table} WHERE ${isRow}`,
   ]
   const claim: Named = [
     `${prefix}-claim`,

@@ -1,3 +1,4 @@
+import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 
@@ -110,7 +111,7 @@ const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_l
 // else keeps no text: what is sent to one person may name it. If its audience is not resolved yet, it is cancelled. The objects of the
 // message stay, empty, because a worker may still read it.
 const eraseAudiencesSql = `
-UPDATE task t SET (audience, message, cancelling, check_at) = (
+WITH changed AS (UPDATE task t SET (audience, message, cancelling) = (
   SELECT jsonb_set(t.audience::jsonb, ARRAY[${listName}], l.rest)::json,
     CASE WHEN l.rest <> '[]' THEN t.message ELSE (
       SELECT json_object_agg(m.key, CASE
@@ -119,13 +120,14 @@ UPDATE task t SET (audience, message, cancelling, check_at) = (
         ELSE '"${ERASED}"' END)
       FROM jsonb_each(t.message::jsonb || '{"title": ""}') m
       WHERE jsonb_typeof(m.value) = 'object' OR m.key IN ('type', 'badge', 'badgeNamed', 'showBegin', 'showEnd', 'title')) END,
-    t.cancelling OR (l.rest = '[]' AND t.state IN ('accepted', 'planning')),
-    CASE WHEN l.rest = '[]' THEN now() ELSE t.check_at END
+    t.cancelling OR (l.rest = '[]' AND t.state IN ('accepted', 'planning'))
   FROM (SELECT coalesce(jsonb_agg(v), '[]') AS rest FROM jsonb_array_elements_text(t.audience::jsonb -> ${listName}) v
     WHERE v <> ALL (${erased}) AND NOT ${formerToken}) l
 )
 WHERE t.id = ANY($1::bigint[]) AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token')
-  AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerToken})`
+  AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerToken})
+RETURNING t.id AS task_id)
+${addChecksSql('SELECT task_id FROM changed')}`
 
 // The text of a failure is the vendor's for the first of the samples, and may quote its token.
 const eraseSamplesSql = `

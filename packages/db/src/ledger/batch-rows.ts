@@ -95,3 +95,9 @@ export const releasedBatch = fields<ReleasedBatch>({
   lost: 'b.lost',
   releasedAt: '(extract(epoch FROM b.released_at) * 1000)::float8',
 })
+
+/**
+ * The order of the index batch_ready, by which the first batches of a destination are found. The columns of the destination are part of
+ * it: for Postgres `node IS NULL` does not fix the value of `node`, so by time alone it would read and sort all batches of a certificate.
+ */
+export const readyOrder = 'certificate_id, node, lane, not_before, task_id, id'

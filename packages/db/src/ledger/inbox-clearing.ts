@@ -1,7 +1,8 @@
 import { ownReasons, type Reason } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { type Runner, run } from '../store/statement.ts'
-import { addCountersSql, after } from './counter-rows.ts'
+import { allDays, type Days, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import type { Runner } from '../store/statement.ts'
+import { addChecksSql, addCountersSql, after } from './counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from './failure-rows.ts'
 
 /** Maximum number of messages stored for a device; older ones expire. */
@@ -9,29 +10,37 @@ export const inboxSize = 100
 
 /** Number of messages removed from inboxes; the unsent ones were still pending. */
 export type Cleared = { removed: number; unsent: number }
+type ClearedRow = [removed: number, unsent: number]
 
 /** Removes up to `max` expired messages. */
-export function expireInbox(db: Database, max: number): Promise<Cleared> {
-  return clear(db.pool, 'expire-inbox', expireSql, max)
+export async function expireInbox(db: Database, max: number): Promise<Cleared> {
+  const [row] = await searchWithin<ClearedRow>(db, await openDays(db), 'expire-inbox', expireSql, [max])
+  return { removed: row![0], unsent: row![1] }
 }
 
 /** Removes up to `max` messages of tasks that are being cancelled. */
-export function cancelInbox(db: Database, max: number): Promise<Cleared> {
-  return clear(db.pool, 'cancel-inbox', cancelSql, max)
+export async function cancelInbox(db: Database, max: number): Promise<Cleared> {
+  return clear(db.pool, await openDays(db), 'cancel-inbox', cancelSql, max)
 }
 
 /** Expires all but the newest `inboxSize` messages of these devices. */
-export function trimInboxes(db: Database, deviceIds: readonly number[]): Promise<Cleared> {
-  return clear(db.pool, 'trim-inbox', trimSql, deviceIds)
+export async function trimInboxes(db: Database, deviceIds: readonly number[]): Promise<Cleared> {
+  return clear(db.pool, await openDays(db), 'trim-inbox', trimSql, deviceIds)
 }
 
 /** Empties the inboxes of devices that were removed or get another owner. */
 export function clearInboxesOf(runner: Runner, deviceIds: readonly number[]): Promise<Cleared> {
-  return clear(runner, 'clear-inbox', disownSql, deviceIds)
+  return clear(runner, allDays, 'clear-inbox', disownSql, deviceIds)
 }
 
-async function clear(runner: Runner, name: string, sql: string, value: unknown): Promise<Cleared> {
-  const [row] = await run<[removed: number, unsent: number]>(runner, name, sql, [value])
+async function clear(
+  runner: Runner,
+  days: Days,
+  name: string,
+  sql: string,
+  value: unknown,
+): Promise<Cleared> {
+  const [row] = await runWithin<ClearedRow>(runner, days, name, sql, [value])
   return { removed: row![0], unsent: row![1] }
 }
 
@@ -44,7 +53,7 @@ function clearSql(due: string, fate: 'expired' | 'cancelled', reason: Reason): s
   return `WITH due AS MATERIALIZED (
   ${due}
 ), gone AS (
-  DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id
+  DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')}
   RETURNING i.task_id, i.device_id, i.sent_at
 ), failures AS (
   ${addFailuresSql(`
@@ -56,19 +65,22 @@ function clearSql(due: string, fate: 'expired' | 'cancelled', reason: Reason): s
     `SELECT task_id, 'native' AS channel, 1 AS ${fate} FROM gone WHERE sent_at IS NULL`,
     after('failures'),
   )}
+), checks AS (
+  ${addChecksSql('SELECT task_id FROM gone')}
 )
 SELECT count(*)::int, (count(*) FILTER (WHERE sent_at IS NULL))::int FROM gone`
 }
 
 const expireSql = clearSql(
-  'SELECT task_id, device_id FROM inbox WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED',
+  `SELECT task_id, device_id FROM inbox WHERE ${inDays('task_id')} AND expires_at <= now() ORDER BY expires_at LIMIT $1
+  FOR UPDATE SKIP LOCKED`,
   'expired',
   ownReasons.expired_in_inbox,
 )
 
 const cancelSql = clearSql(
   `SELECT i.task_id, i.device_id FROM task t JOIN inbox i ON i.task_id = t.id
-  WHERE t.cancelling AND t.state IN ('accepted', 'planning', 'sending') LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
+  WHERE ${inDays('t.id')} AND ${inDays('i.task_id')} AND t.cancelling AND t.state IN ('accepted', 'planning', 'sending') LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
   'cancelled',
   ownReasons.task_cancelled,
 )
@@ -76,14 +88,15 @@ const cancelSql = clearSql(
 const trimSql = clearSql(
   `SELECT i.task_id, i.device_id FROM inbox i JOIN (
     SELECT task_id, device_id, row_number() OVER (PARTITION BY device_id ORDER BY task_id DESC) AS nth
-    FROM inbox WHERE device_id = ANY($1::bigint[])
-  ) p USING (task_id, device_id) WHERE p.nth > ${inboxSize} ORDER BY 1, 2 FOR UPDATE OF i SKIP LOCKED`,
+    FROM inbox WHERE device_id = ANY($1::bigint[]) AND ${inDays('task_id')}
+  ) p USING (task_id, device_id) WHERE ${inDays('i.task_id')} AND p.nth > ${inboxSize} ORDER BY 1, 2 FOR UPDATE OF i SKIP LOCKED`,
   'expired',
   ownReasons.inbox_full,
 )
 
 const disownSql = clearSql(
-  'SELECT task_id, device_id FROM inbox WHERE device_id = ANY($1::bigint[]) ORDER BY task_id, device_id FOR UPDATE',
+  `SELECT task_id, device_id FROM inbox WHERE device_id = ANY($1::bigint[]) AND ${inDays('task_id')}
+  ORDER BY task_id, device_id FOR UPDATE`,
   'expired',
   ownReasons.inbox_cleared,
 )
@@ -93,10 +106,11 @@ const disownSql = clearSql(
  * the whole inbox, so this is called rarely; a device that connects is trimmed at once.
  */
 export async function overfullInboxes(db: Database, afterId: number): Promise<number[]> {
-  const rows = await run<[number]>(
+  const rows = await runWithin<[number]>(
     db.pool,
+    await openDays(db),
     'overfull-inboxes',
-    `SELECT device_id FROM inbox WHERE device_id > $1 GROUP BY device_id HAVING count(*) > ${inboxSize}
+    `SELECT device_id FROM inbox WHERE ${inDays('task_id')} AND device_id > $1 GROUP BY device_id HAVING count(*) > ${inboxSize}
      ORDER BY device_id LIMIT 1000`,
     [afterId],
   )

@@ -1,7 +1,7 @@
-import { addCountersSql } from '../ledger/counter-rows.ts'
+import { countAndCheckSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
-import { run } from '../store/statement.ts'
 import { recordReceipts } from '../tasks/receipts.ts'
 
 export type Acknowledgement = { appId: string; taskId: number; deviceId: number }
@@ -16,8 +16,9 @@ export async function acknowledge(
   db: Database,
   acknowledgements: readonly Acknowledgement[],
 ): Promise<number> {
+  const days = daysOf(acknowledgements.map((a) => a.taskId))
   const rows = await retrying(() =>
-    run<[ord: number, counted: number, isCopy: boolean]>(db.pool, 'acknowledge', acknowledgeSql, [
+    runWithin<[ord: number, counted: number, isCopy: boolean]>(db.pool, days, 'acknowledge', acknowledgeSql, [
       acknowledgements.map((a) => a.taskId),
       acknowledgements.map((a) => a.deviceId),
     ]),
@@ -41,23 +42,22 @@ WITH input AS MATERIALIZED (
   SELECT task_id, device_id, min(ord) AS ord
   FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS a (task_id, device_id, ord) GROUP BY 1, 2
 ), copies AS MATERIALIZED (
-  SELECT i.task_id, i.device_id FROM input JOIN inbox i USING (task_id, device_id) ORDER BY 1, 2 FOR UPDATE OF i
+  SELECT i.task_id, i.device_id FROM input JOIN inbox i USING (task_id, device_id)
+  WHERE ${inDays('i.task_id')} ORDER BY 1, 2 FOR UPDATE OF i
 ), gone AS (
-  DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id
+  DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id AND ${inDays('i.task_id')}
   RETURNING i.task_id, i.device_id, i.sent_at, i.is_copy
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone WHERE NOT is_copy ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id
-), counted AS (
-  ${addCountersSql(
-    ['sent', 'received'],
-    `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone WHERE NOT is_copy
+), ${countAndCheckSql(
+  ['sent', 'received'],
+  `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone WHERE NOT is_copy
     UNION ALL SELECT task_id, 'native', 0, 1 FROM received`,
-  )}
-)
+)}
 SELECT i.ord::int, 0, EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
 FROM input i
 WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id AND NOT g.is_copy)
-  AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)
+  AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})
 UNION ALL SELECT 0, count(*)::int, false FROM received`

@@ -1,9 +1,10 @@
 import type { Channel, Plan, ReasonCount } from '@herald/domain'
 import { type BatchRow, batchRow, idList } from '../ledger/batch-rows.ts'
-import { addCountersSql, after } from '../ledger/counter-rows.ts'
+import { addChecksSql, addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
-import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
+import { beginSearch, type Days, daysOf, inDays, noteBatchesOf, openDays, runWithin } from '../store/days.ts'
+import { fields, inTransaction, type Runner } from '../store/statement.ts'
 import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
@@ -34,28 +35,39 @@ export async function fallBackDue(
   max: number,
   decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan | undefined>,
 ): Promise<{ locked: number; moved: number }> {
-  return inTransaction(db, async (runner) => {
-    const rows = await lockDue(runner, max)
-    if (rows.length === 0) return { locked: 0, moved: 0 }
-    const inputs: FallbackInput[] = []
-    const undecided = new Set<string>()
-    for (const group of groupDue(rows, await lockOpenTasks(runner, rows))) {
-      const plan = await decide(group, runner)
-      if (plan) inputs.push(inputOf(group, plan))
-      else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
-    }
-    const isUndecided = ({ taskId, deviceId }: DueRow) => undecided.has(`${taskId}/${deviceId}`)
-    const decided = rows.filter((row) => !isUndecided(row))
-    const [moved] = await run<[number]>(runner, 'fall-back', fallBackSql, [
-      decided.map((row) => row.taskId),
-      decided.map((row) => row.deviceId),
-      decided.map((row) => row.received),
-      JSON.stringify(inputs),
-    ])
-    if (undecided.size > 0) await postpone(runner, rows.filter(isUndecided))
-    return { locked: rows.length, moved: moved![0] }
-  })
+  const open = await openDays(db)
+  const tasks = new Set<number>()
+  const fallen = await inTransaction(
+    db,
+    async (runner) => {
+      const rows = await lockDue(runner, open, max)
+      if (rows.length === 0) return { locked: 0, moved: 0 }
+      const inputs: FallbackInput[] = []
+      const undecided = new Set<string>()
+      for (const group of groupDue(rows, await lockOpenTasks(runner, rows))) {
+        const plan = await decide(group, runner)
+        if (plan) inputs.push(inputOf(group, plan))
+        else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
+      }
+      const isUndecided = ({ taskId, deviceId }: DueRow) => undecided.has(`${taskId}/${deviceId}`)
+      const decided = rows.filter((row) => !isUndecided(row))
+      for (const { t } of inputs) tasks.add(t)
+      const [moved] = await runWithin<[number]>(runner, daysIn(decided), 'fall-back', fallBackSql, [
+        decided.map((row) => row.taskId),
+        decided.map((row) => row.deviceId),
+        decided.map((row) => row.received),
+        JSON.stringify(inputs),
+      ])
+      if (undecided.size > 0) await postpone(runner, rows.filter(isUndecided))
+      return { locked: rows.length, moved: moved![0] }
+    },
+    beginSearch,
+  )
+  await noteBatchesOf(db, tasks)
+  return fallen
 }
+
+const daysIn = (rows: readonly DueRow[]) => daysOf(rows.map(({ taskId }) => taskId))
 
 type DueRow = Pick<DueFallback, 'sent' | 'tried'> & {
   taskId: number
@@ -69,15 +81,16 @@ const due = fields<DueRow>({
   deviceId: 'i.device_id',
   sent: 'i.sent_at IS NOT NULL',
   tried: 'i.tried',
-  received: 'EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id)',
+  received: `EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})`,
   sameOwner: 'EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)',
 })
 
-async function lockDue(runner: Runner, max: number): Promise<DueRow[]> {
-  const rows = await run(
+async function lockDue(runner: Runner, days: Days, max: number): Promise<DueRow[]> {
+  const rows = await runWithin(
     runner,
+    days,
     'due-fallbacks',
-    `SELECT ${due.sql} FROM inbox i WHERE i.fallback_at <= now()
+    `SELECT ${due.sql} FROM inbox i WHERE ${inDays('i.task_id')} AND i.fallback_at <= now()
      ORDER BY i.fallback_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED`,
     [max],
   )
@@ -86,10 +99,11 @@ async function lockDue(runner: Runner, max: number): Promise<DueRow[]> {
 
 /** The lock prevents that the tasks are finished before the new batches are visible. */
 async function lockOpenTasks(runner: Runner, rows: DueRow[]): Promise<Map<number, PlannedTask>> {
-  const open = await run<[number]>(
+  const open = await runWithin<[number]>(
     runner,
+    daysIn(rows),
     'open-tasks',
-    `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND state IN ('planning', 'sending') AND NOT cancelling
+    `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND ${inDays('id')} AND state IN ('planning', 'sending') AND NOT cancelling
      ORDER BY id FOR KEY SHARE`,
     [[...new Set(rows.map(({ taskId }) => taskId))]],
   )
@@ -112,12 +126,13 @@ function groupDue(rows: DueRow[], tasks: ReadonlyMap<number, PlannedTask>): Iter
 }
 
 async function postpone(runner: Runner, rows: DueRow[]): Promise<void> {
-  await run(
+  await runWithin(
     runner,
+    daysIn(rows),
     'fall-back-later',
     `UPDATE inbox i SET fallback_at = now() + interval '10 seconds'
      FROM unnest($1::bigint[], $2::bigint[]) AS l (task_id, device_id)
-     WHERE i.task_id = l.task_id AND i.device_id = l.device_id`,
+     WHERE i.task_id = l.task_id AND i.device_id = l.device_id AND ${inDays('i.task_id')}`,
     [rows.map((row) => row.taskId), rows.map((row) => row.deviceId)],
   )
 }
@@ -142,16 +157,17 @@ WITH due AS MATERIALIZED (
 ), done AS MATERIALIZED (
   SELECT t.id AS task_id, t.app_id, 'native' AS channel, t.lane, t.deadline, now() AS planned_at,
     t.paused, t.speed, 0 AS id, r.leaving, r.fallback, r.reasons
-  FROM jsonb_to_recordset($4::jsonb) AS r (t bigint, leaving text, fallback jsonb, reasons jsonb) JOIN task t ON t.id = r.t
+  FROM jsonb_to_recordset($4::jsonb) AS r (t bigint, leaving text, fallback jsonb, reasons jsonb)
+  JOIN task t ON t.id = r.t AND ${inDays('t.id')}
 ), leaving AS MATERIALIZED (
   SELECT d.task_id, x.id AS device_id FROM done d CROSS JOIN LATERAL unnest(d.leaving::bigint[]) AS x (id)
 ), gone AS (
   DELETE FROM inbox i USING due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
-  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND (due.received OR l.device_id IS NOT NULL)
+  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')} AND (due.received OR l.device_id IS NOT NULL)
   RETURNING i.task_id, i.sent_at, due.received
 ), stay AS (
   UPDATE inbox i SET fallback_at = NULL FROM due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
-  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND NOT due.received AND l.device_id IS NULL
+  WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')} AND NOT due.received AND l.device_id IS NULL
   RETURNING 1
 ), next_batches AS (
   ${nextBatchesSql}
@@ -159,11 +175,13 @@ WITH due AS MATERIALIZED (
   ${reasonsSql}
 ), counted AS (
   ${addCountersSql(
-    ['target', 'sent', 'moved'],
-    `SELECT task_id, channel, size AS target, 0 AS sent, 0 AS moved FROM next_batches
-    UNION ALL SELECT task_id, 'native', 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone`,
+    ['target', 'ranged', 'spread', 'sent', 'moved'],
+    `SELECT task_id, channel, size AS target, size AS ranged, spread, 0 AS sent, 0 AS moved FROM next_batches
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone`,
     after('stay', 'failures'),
   )}
   RETURNING 1
+), checks AS (
+  ${addChecksSql('SELECT task_id FROM due')}
 )
 SELECT count(*)::int FROM gone WHERE NOT received AND ${after('counted')}`

@@ -1,7 +1,8 @@
-import { addCountersSql } from '../ledger/counter-rows.ts'
+import { countAndCheckSql } from '../ledger/counter-rows.ts'
 import { inboxSize } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
-import { inTransaction, run } from '../store/statement.ts'
+import { daysOf, inDays, openDays, runWithin } from '../store/days.ts'
+import { inTransaction } from '../store/statement.ts'
 
 /** A message in the inbox of a device. */
 export type WaitingMessage = {
@@ -19,12 +20,13 @@ export async function waitingInbox(
   db: Database,
   deviceIds: readonly number[],
 ): Promise<{ waiting: WaitingMessage[]; full: number[] }> {
-  const rows = await run<[number, number, boolean]>(
+  const rows = await runWithin<[number, number, boolean]>(
     db.pool,
+    await openDays(db),
     'waiting-inbox',
     `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i
      JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
-     WHERE i.device_id = ANY($1::bigint[]) AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
+     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
        AND d.moved_at <= i.planned_at AND d.enabled`,
     [deviceIds],
   )
@@ -47,30 +49,32 @@ export async function sendFromInbox(
   write: (messages: WaitingMessage[]) => WaitingMessage[],
 ): Promise<number> {
   return inTransaction(db, async (runner) => {
-    const locked = await run<[number, number]>(
+    const locked = await runWithin<[number, number]>(
       runner,
+      daysOf(wanted.map((w) => w.taskId)),
       'lock-inbox',
       `SELECT i.device_id, i.task_id FROM inbox i
        JOIN unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) USING (task_id, device_id)
        JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
-       WHERE i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling AND d.moved_at <= i.planned_at
+       WHERE ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling AND d.moved_at <= i.planned_at
          AND d.enabled
        ORDER BY i.device_id, i.task_id FOR UPDATE OF i SKIP LOCKED`,
       [wanted.map((w) => w.taskId), wanted.map((w) => w.deviceId)],
     )
     const written = write(locked.map(([deviceId, taskId]) => ({ deviceId, taskId, sent: false })))
     if (written.length === 0) return 0
-    await run(
+    await runWithin(
       runner,
+      daysOf(written.map((w) => w.taskId)),
       'sent-from-inbox',
       `WITH sent AS (
          UPDATE inbox i SET sent_at = now(),
            fallback_at = CASE WHEN t.strategy = 'combined' THEN now() + make_interval(secs => $3) END
          FROM unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) JOIN task t ON t.id = w.task_id
-         WHERE i.task_id = w.task_id AND i.device_id = w.device_id AND i.sent_at IS NULL
+         WHERE ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.task_id = w.task_id AND i.device_id = w.device_id AND i.sent_at IS NULL
          RETURNING i.task_id
-       )
-       ${addCountersSql(['sent'], `SELECT task_id, 'native' AS channel, 1 AS sent FROM sent`)}`,
+       ), ${countAndCheckSql(['sent'], `SELECT task_id, 'native' AS channel, 1 AS sent FROM sent`)}
+       SELECT`,
       [written.map((w) => w.taskId), written.map((w) => w.deviceId), fallbackIn],
     )
     return written.length

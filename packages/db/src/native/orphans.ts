@@ -1,6 +1,7 @@
 import type { Channel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { fields, inTransaction, type Runner, run } from '../store/statement.ts'
+import { batchDays, inDays, runWithin } from '../store/days.ts'
+import { fields, inTransaction, type Runner } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
 import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
 import { type NativeSettlement, settleNative } from './settle-native.ts'
@@ -41,11 +42,13 @@ export async function settleOrphans(
     runner: Runner,
   ) => Promise<NativeSettlement[]>,
 ): Promise<NativeSettlement[]> {
+  const days = await batchDays(db)
   return inTransaction(db, async (runner) => {
-    const rows = await run(
+    const rows = await runWithin(
       runner,
+      days,
       'orphans',
-      `SELECT ${orphan.sql} FROM batch b WHERE b.node IS NOT NULL AND b.state <> 'settled'
+      `SELECT ${orphan.sql} FROM batch b WHERE ${inDays('b.task_id')} AND b.node IS NOT NULL AND b.state <> 'settled'
          AND NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = b.node AND n.lease_until > now())
        LIMIT $1 FOR UPDATE OF b SKIP LOCKED`,
       [max],

@@ -147,31 +147,27 @@ export async function changeAway(db: Database, changes: readonly PresenceChange[
 
 export type OpenConnection = PresenceConnection & { generation: number; away?: boolean }
 
-/** One of this many devices is compared with its row in `device` per round. */
-export const GENERATION_ROUNDS = 16
-
 /**
  * Compares the connections of a node with the table. Writes those that are missing (a crash of Postgres empties the table) or have
  * a former name of this node. Returns the devices that have a newer connection elsewhere, and those whose push token was replaced
  * or that were removed.
  *
- * Replacing a token deletes the presence, so only missing rows cause a look-up of the device. A connection that was opened while
- * its token was replaced keeps its presence; `round` selects the devices whose token is compared for this case.
+ * Replacing a token deletes the presence, which the gateway is told. A connection that was opened while its token was replaced keeps
+ * its presence; therefore the token of every connection is compared.
  */
 export async function reconcilePresence(
   db: Database,
   node: string,
   open: readonly OpenConnection[],
-  round: number,
 ): Promise<{ replaced: number[]; revoked: number[] }> {
   const rows = await run<[number]>(
     db.pool,
     'wrong-presence',
     `SELECT o.device_id FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::boolean[]) AS o (device_id, connection, generation, away)
-     LEFT JOIN presence p ON p.device_id = o.device_id
-     WHERE p.connection IS DISTINCT FROM o.connection OR p.node <> $5 OR p.away <> o.away OR (o.device_id % ${GENERATION_ROUNDS} = $6
-       AND (SELECT d.token_generation FROM device d WHERE d.id = o.device_id) IS DISTINCT FROM o.generation)`,
-    [...columnsOf(open), node, round % GENERATION_ROUNDS],
+     LEFT JOIN presence p ON p.device_id = o.device_id LEFT JOIN device d ON d.id = o.device_id
+     WHERE p.connection IS DISTINCT FROM o.connection OR p.node <> $5 OR p.away <> o.away
+       OR d.token_generation IS DISTINCT FROM o.generation`,
+    [...columnsOf(open), node],
   )
   const result = { replaced: [] as number[], revoked: [] as number[] }
   if (rows.length === 0) return result

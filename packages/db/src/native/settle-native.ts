@@ -1,7 +1,8 @@
 import type { NativeFold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
-import { addCountersSql, after } from '../ledger/counter-rows.ts'
+import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
@@ -18,7 +19,8 @@ export async function settleNative(
   runner: Runner,
   settlements: readonly NativeSettlement[],
 ): Promise<Set<string>> {
-  const rows = await run<[number, number]>(runner, 'settle-native', settleSql, [
+  const days = daysOf(settlements.map(({ taskId }) => taskId))
+  const rows = await runWithin<[number, number]>(runner, days, 'settle-native', settleSql, [
     JSON.stringify(settlements.map(settleRow)),
   ])
   return new Set(rows.map(([taskId, id]) => batchName(taskId, id)))
@@ -52,7 +54,7 @@ WITH input AS MATERIALIZED (
 ), done AS (
   UPDATE batch SET status = i.status, version = batch.version + 1, state = 'settled', lease_until = NULL, worker = NULL
   FROM input i JOIN task t ON t.id = i.t
-  WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
+  WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.lane, batch.deadline, batch.planned_at, batch.tried,
     t.paused, t.speed, i.sent, i.moved, i.expired, i.acknowledged, i.inbox, i.fallback, i.reasons
 ), received AS (
@@ -62,7 +64,7 @@ WITH input AS MATERIALIZED (
   RETURNING task_id
 ), copies AS MATERIALIZED (
   SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in, n.is_copy,
-    EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id) AS received
+    EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id AND ${inDays('r.task_id')}) AS received
   FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.inbox) AS n (ids text, sent boolean, fallback_in double precision, is_copy boolean)
   CROSS JOIN LATERAL unnest(n.ids::bigint[]) AS x (id)
 ), added AS (
@@ -77,17 +79,14 @@ WITH input AS MATERIALIZED (
   ${nextBatchesSql}
 ), failures AS (
   ${reasonsSql}
-), counted AS (
-  ${addCountersSql(
-    ['target', 'sent', 'received', 'moved', 'expired'],
-    `SELECT task_id, 'native' AS channel, 0 AS target, sent, 0 AS received, moved, expired FROM done
-    UNION ALL SELECT task_id, 'native', 0, 0, 1, 0, 0 FROM received
-    UNION ALL SELECT task_id, 'native', 0, 1, 0, 0, 0 FROM copies WHERE received AND NOT sent
-    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0 FROM next_batches`,
-    after('added', 'failures'),
-  )}
-  RETURNING 1
-)
+), ${countAndCheckSql(
+  ['target', 'ranged', 'spread', 'sent', 'received', 'moved', 'expired'],
+  `SELECT task_id, 'native' AS channel, 0 AS target, 0 AS ranged, 0 AS spread, sent, 0 AS received, moved, expired FROM done
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, 0, 1, 0, 0 FROM received
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, 1, 0, 0, 0 FROM copies WHERE received AND NOT sent
+    UNION ALL SELECT task_id, channel, size, size, spread, 0, 0, 0, 0 FROM next_batches`,
+  after('added', 'failures'),
+)}
 SELECT d.task_id, d.id FROM done d WHERE ${after('counted')}`
 
 /** `at`: Unix ms; infinity for a device that was removed or disabled. */

@@ -1,4 +1,7 @@
 import type { Channel, MessageClass } from '@herald/domain'
+import { readyOrder } from '../ledger/batch-rows.ts'
+import type { Database } from '../store/database.ts'
+import { batchDays, inDays, openDays, searchWithin } from '../store/days.ts'
 import { fields, type Runner, run } from '../store/statement.ts'
 
 /** Waiting work, for dashboards and autoscalers. Counts are lower bounds, because a reading must not cost more as the backlog grows. */
@@ -20,10 +23,10 @@ const MAX_TASKS = 10_000
 const certificatesIn = (state: string) => `
   SELECT id FROM (
     WITH RECURSIVE next_certificate AS (
-      (SELECT certificate_id AS id, 1 AS n FROM batch WHERE state = '${state}' AND certificate_id IS NOT NULL
+      (SELECT certificate_id AS id, 1 AS n FROM batch WHERE ${inDays('task_id')} AND state = '${state}' AND certificate_id IS NOT NULL
        ORDER BY certificate_id LIMIT 1)
       UNION ALL
-      SELECT (SELECT certificate_id FROM batch WHERE state = '${state}' AND certificate_id > c.id
+      SELECT (SELECT certificate_id FROM batch WHERE ${inDays('task_id')} AND state = '${state}' AND certificate_id > c.id
               ORDER BY certificate_id LIMIT 1), c.n + 1 FROM next_certificate c WHERE c.id IS NOT NULL AND c.n < ${MAX_CERTIFICATES}
     )
     SELECT id FROM next_certificate WHERE id IS NOT NULL
@@ -32,7 +35,7 @@ const certificatesIn = (state: string) => `
 /** Each certificate gets a share of the rows, so that one application's backlog does not hide another's. */
 const rowsOf = (state: string) => `
   SELECT b.* FROM ${state}_certificate o CROSS JOIN LATERAL (
-    SELECT channel, state, size, not_before FROM batch WHERE state = '${state}' AND certificate_id = o.id
+    SELECT channel, state, size, not_before FROM batch WHERE ${inDays('task_id')} AND state = '${state}' AND certificate_id = o.id
     LIMIT GREATEST(20, ${MAX_ROWS} / (SELECT count(*) FROM ${state}_certificate))
   ) b`
 
@@ -40,9 +43,16 @@ const rowsOf = (state: string) => `
 const oldestReady = `
   SELECT b.channel, b.not_before FROM ready_certificate o CROSS JOIN (VALUES ('high'), ('normal')) l (lane) CROSS JOIN LATERAL (
     SELECT channel, not_before FROM batch
-    WHERE state = 'ready' AND certificate_id = o.id AND node IS NULL AND lane = l.lane
-    ORDER BY not_before LIMIT 1
+    WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = o.id AND node IS NULL AND lane = l.lane
+    ORDER BY ${readyOrder} LIMIT 1
   ) b JOIN certificate c ON c.id = o.id AND c.state <> 'closed'`
+
+/** Not of the rows above, which are some of them, in any order: the age must show a wait of single pushes whose number is not counted. */
+const oldestReleased = `
+  SELECT b.channel, b.not_before FROM released_certificate o CROSS JOIN LATERAL (
+    SELECT channel, not_before FROM batch WHERE ${inDays('task_id')} AND state = 'released' AND certificate_id = o.id
+    ORDER BY released_at LIMIT 1
+  ) b`
 
 const openSql = `
 WITH ready_certificate AS MATERIALIZED (${certificatesIn('ready')}),
@@ -51,15 +61,15 @@ sending_certificate AS MATERIALIZED (${certificatesIn('sending')}),
 vendor AS MATERIALIZED (${['ready', 'released', 'sending'].map(rowsOf).join(' UNION ALL ')}),
 native AS MATERIALIZED (
   SELECT b.* FROM (SELECT id FROM gateway_node ORDER BY id LIMIT ${MAX_CERTIFICATES}) n CROSS JOIN LATERAL (
-    SELECT channel, state, size, not_before FROM batch WHERE node = n.id AND state <> 'settled' LIMIT 1000
+    SELECT channel, state, size, not_before FROM batch WHERE ${inDays('task_id')} AND node = n.id AND state <> 'settled' LIMIT 1000
   ) b
 ), waiting AS MATERIALIZED (
-  SELECT channel, state, size, not_before FROM batch WHERE state IN ('paced', 'held') LIMIT ${MAX_ROWS}
+  SELECT channel, state, size, not_before FROM batch WHERE ${inDays('task_id')} AND state IN ('paced', 'held') LIMIT ${MAX_ROWS}
 ), everything AS (
   SELECT * FROM vendor UNION ALL SELECT * FROM native UNION ALL SELECT * FROM waiting
 ), oldest AS (
   ${oldestReady}
-  UNION ALL SELECT channel, not_before FROM vendor WHERE state = 'released'
+  UNION ALL ${oldestReleased}
   UNION ALL SELECT channel, not_before FROM native WHERE state IN ('ready', 'released')
 )
 SELECT channel, CASE WHEN state = 'ready' AND not_before > now() THEN 'later' ELSE state END AS state, sum(size)::bigint,
@@ -70,22 +80,24 @@ FROM oldest WHERE not_before <= now() GROUP BY 1`
 
 const tasksSql = `
 SELECT state, count(*)::int, NULL::float8 FROM (
-  SELECT state FROM task WHERE state IN ('planning', 'sending') LIMIT ${MAX_TASKS}
+  SELECT state FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') LIMIT ${MAX_TASKS}
 ) t GROUP BY state
 UNION ALL
 SELECT 'due', count(*)::int, extract(epoch FROM now() - min(begin_at))::float8 FROM (
-  SELECT begin_at FROM task WHERE state = 'accepted' AND begin_at <= now() AND NOT cancelling ORDER BY begin_at LIMIT ${MAX_TASKS}
+  SELECT begin_at FROM task WHERE ${inDays('id')} AND state = 'accepted' AND begin_at <= now() AND NOT cancelling ORDER BY begin_at LIMIT ${MAX_TASKS}
 ) t`
 
-export async function readBacklog(runner: Runner): Promise<Backlog> {
-  const rows = await run<[Channel, string | null, number | null, number | null]>(
-    runner,
+export async function readBacklog(db: Database): Promise<Backlog> {
+  const rows = await searchWithin<[Channel, string | null, number | null, number | null]>(
+    db,
+    await batchDays(db),
     'backlog',
     openSql,
     [],
   )
-  const states = await run<['due' | 'planning' | 'sending', number, number | null]>(
-    runner,
+  const states = await searchWithin<['due' | 'planning' | 'sending', number, number | null]>(
+    db,
+    await openDays(db),
     'backlog-tasks',
     tasksSql,
     [],

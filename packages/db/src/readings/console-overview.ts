@@ -1,6 +1,7 @@
 import type { Channel, Environment } from '@herald/domain'
 import type { CertificateState } from '../certificates/certificates.ts'
 import type { Database } from '../store/database.ts'
+import { inDays, openDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
 import { fields, inTransaction, run } from '../store/statement.ts'
 
@@ -58,6 +59,8 @@ type CertificateView = {
 }
 
 const HOUR_MS = 3_600_000
+/** The totals are of 24 hours, from a full hour on. */
+const TOTAL_HOURS = 25
 /** Maximum number of batches counted per certificate and state, so that a backlog of millions does not cost millions of reads. */
 const MAX_BATCHES = 10_000
 /** Maximum number of connections whose application is looked up. */
@@ -87,7 +90,7 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
       'open-before',
       // Open tasks beyond the limit are included in the total, so their changes are seen once per minute.
       `SELECT id FROM (
-         SELECT id FROM task WHERE state IN ('planning', 'sending') AND ${read.inApp('app_id')} ORDER BY check_at LIMIT ${MAX_TASKS}
+         SELECT id FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') AND ${read.inApp('app_id')} ORDER BY id LIMIT ${MAX_TASKS}
        ) t WHERE id >= $2 AND id < $3`,
       [firstTaskIdAt(since), edge],
     )
@@ -95,12 +98,12 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
     const [row] = await read.query<[sent: number, received: number, failed: number]>(
       'settled-total',
       `WITH open AS (SELECT sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed
-         FROM counter WHERE task_id = ANY($4::bigint[]))
+         FROM counter WHERE ${inDays('task_id')} AND task_id = ANY($4::bigint[]))
        SELECT (coalesce(sum(c.sent), 0) - coalesce(min(o.sent), 0))::bigint,
          (coalesce(sum(c.received), 0) - coalesce(min(o.received), 0))::bigint,
          (coalesce(sum(c.failed), 0) - coalesce(min(o.failed), 0))::bigint
-       FROM open o, counter c ${read.allApps ? '' : 'JOIN task t ON t.id = c.task_id AND t.id >= $2 AND t.id < $3'}
-       WHERE c.task_id >= $2 AND c.task_id < $3 AND ${read.inApp('t.app_id')}`,
+       FROM open o, counter c ${read.allApps ? '' : `JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} AND t.id >= $2 AND t.id < $3`}
+       WHERE ${inDays('c.task_id')} AND c.task_id >= $2 AND c.task_id < $3 AND ${read.inApp('t.app_id')}`,
       [firstTaskIdAt(since), edge, open],
     )
     const [sent, received, failed] = row!
@@ -144,19 +147,20 @@ type Reader = {
  * Reads from one snapshot, through indexes only and with a time limit, because every open console asks every few seconds. $1 is the
  * application in every statement.
  */
-function readSnapshot<T>(
+async function readSnapshot<T>(
   db: Database,
   appId: string | undefined,
   readAll: (read: Reader, at: number) => Promise<T>,
 ): Promise<T> {
   const allApps = appId === undefined
+  const days = await openDays(db, TOTAL_HOURS)
   return inTransaction(db, async (runner) => {
     await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
     // If the statistics of a table are old, Postgres may take it for small and read it whole.
     await runner.query(`SET LOCAL enable_seqscan = off; SET LOCAL statement_timeout = '10s'`)
     const read: Reader = {
       query: (name, sql, values = []) =>
-        run(runner, `overview-${name}${allApps ? '' : '-app'}`, sql, [appId ?? null, ...values]),
+        runWithin(runner, days, `overview-${name}${allApps ? '' : '-app'}`, sql, [appId ?? null, ...values]),
       inApp: (column) => (allApps ? '$1::text IS NULL' : `${column} = $1`),
       allApps,
     }
@@ -175,9 +179,9 @@ async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise
     'recent',
     `SELECT channel, sum(sent)::bigint, sum(received)::bigint, sum(failed)::bigint FROM (
        SELECT c.channel, c.sent, c.received, c.failed
-       FROM counter c ${read.allApps ? '' : 'JOIN task t ON t.id = c.task_id AND t.id >= $2'}
-       WHERE c.task_id >= $2 AND ${read.inApp('t.app_id')}
-       UNION ALL SELECT channel, sent, received, failed FROM counter WHERE task_id = ANY($3::bigint[])
+       FROM counter c ${read.allApps ? '' : `JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} AND t.id >= $2`}
+       WHERE ${inDays('c.task_id')} AND c.task_id >= $2 AND ${read.inApp('t.app_id')}
+       UNION ALL SELECT channel, sent, received, failed FROM counter WHERE ${inDays('task_id')} AND task_id = ANY($3::bigint[])
      ) c GROUP BY 1`,
     [edge, open],
   )
@@ -198,7 +202,7 @@ const ageSql = (planned: string) => `extract(epoch FROM now() - ${planned})::flo
 /** At most MAX_BATCHES batches per state, in the order of an index, so that Postgres uses that index. */
 function countedBatches(destination: 'certificate_id = c.id' | 'certificate_id IS NULL') {
   const some = (columns: string, state: string, order: string) =>
-    `(SELECT ${columns} FROM batch WHERE state = '${state}' AND ${destination} ORDER BY ${order} LIMIT ${MAX_BATCHES})`
+    `(SELECT ${columns} FROM batch WHERE ${inDays('task_id')} AND state = '${state}' AND ${destination} ORDER BY ${order} LIMIT ${MAX_BATCHES})`
   return {
     ready: some('app_id, not_before, planned_at', 'ready', 'certificate_id, node, lane, not_before'),
     released: some('app_id, planned_at', 'released', 'certificate_id, released_at'),
@@ -209,7 +213,7 @@ function countedBatches(destination: 'certificate_id = c.id' | 'certificate_id I
 function vendorQueues(read: Reader): Promise<QueueRow[]> {
   const { ready, released, sending } = countedBatches('certificate_id = c.id')
   const first = (lane: string) =>
-    `(SELECT planned_at FROM batch WHERE state = 'ready' AND certificate_id = c.id AND node IS NULL AND lane = '${lane}'
+    `(SELECT planned_at FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = c.id AND node IS NULL AND lane = '${lane}'
       AND not_before <= now() ORDER BY node, not_before LIMIT 1)`
   return read.query(
     'vendor-queues',
@@ -247,12 +251,12 @@ function delayedByTask(read: Reader): Promise<QueueRow[]> {
   return read.query(
     'delayed-by-task',
     `WITH delaying AS (
-       SELECT id FROM task WHERE speed IS NOT NULL AND state IN ('planning', 'sending') AND ${read.inApp('app_id')}
+       SELECT id FROM task WHERE ${inDays('id')} AND speed IS NOT NULL AND state IN ('planning', 'sending') AND ${read.inApp('app_id')}
        UNION
-       SELECT id FROM task WHERE (paused OR cancelling) AND state IN ('accepted', 'planning', 'sending') AND ${read.inApp('app_id')}
+       SELECT id FROM task WHERE ${inDays('id')} AND (paused OR cancelling) AND state IN ('accepted', 'planning', 'sending') AND ${read.inApp('app_id')}
      ), delayed AS (
        SELECT b.channel FROM delaying d CROSS JOIN LATERAL (
-         SELECT channel FROM batch WHERE task_id = d.id AND state IN ('paced', 'held') LIMIT ${MAX_BATCHES}
+         SELECT channel FROM batch WHERE ${inDays('task_id')} AND task_id = d.id AND state IN ('paced', 'held') LIMIT ${MAX_BATCHES}
        ) b LIMIT ${MAX_BATCHES}
      )
      SELECT channel, 0, 0, count(*)::int, (SELECT count(*) FROM delayed) = ${MAX_BATCHES}, NULL FROM delayed GROUP BY channel`,
@@ -322,10 +326,10 @@ async function openTasks(
 ): Promise<Pick<Overview, 'tasksOpen' | 'acceptedLastMinute'>> {
   const [row] = await read.query<[open: number, accepted: number]>(
     'tasks',
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'accepted' AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM task WHERE ${inDays('id')} AND state = 'accepted' AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int
        + (SELECT count(*) FROM (
-           SELECT 1 FROM task WHERE state IN ('planning', 'sending') AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int,
-       (SELECT count(*) FROM task WHERE id >= $2 AND ${read.inApp('app_id')})::int`,
+           SELECT 1 FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int,
+       (SELECT count(*) FROM task WHERE ${inDays('id')} AND id >= $2 AND ${read.inApp('app_id')})::int`,
     [firstTaskIdAt(at - 60_000)],
   )
   return { tasksOpen: row![0], acceptedLastMinute: row![1] }

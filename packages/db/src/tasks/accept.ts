@@ -1,5 +1,5 @@
 import { retryWithBackoff, sleep } from '@herald/async'
-import { type Audience, type NewTask, type Plan, targetsOf } from '@herald/domain'
+import type { Audience, NewTask, Plan } from '@herald/domain'
 import { hashOf } from '../devices/push-tokens.ts'
 import {
   type BatchRow,
@@ -11,9 +11,12 @@ import {
   insertCopiesSql,
   type ReleasedBatch,
 } from '../ledger/batch-rows.ts'
+import { addChecksSql, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
+import { findRequestsSql, requestSteps } from './requests.ts'
 
 export type TaskToAccept = {
   task: NewTask
@@ -87,14 +90,21 @@ type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null]
  */
 async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Promise<InsertedRow[]> {
   let ids = await newTaskIds(db, tasks.length)
+  const withRequests = tasks.some((task) => task.request_id !== null)
   const insert = () => {
     const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
-    return run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
+    return withRequests
+      ? run<InsertedRow>(db.pool, 'accept-requests', acceptRequestsSql, [rows])
+      : run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
   }
   for (let draws = 1; ; draws++) {
     try {
-      // A deadlock with another commit was rolled back, so it is repeated.
-      return await retryWithBackoff(insert, { isTransient: isConflict, forMs: CONFLICT_MS })
+      // A deadlock with another commit was rolled back, so it is repeated. So is one that met a program of the release before, which
+      // used the same request id and does not know the table of them: the next attempt sees its task.
+      return await retryWithBackoff(insert, {
+        isTransient: (error) => isConflict(error) || isRequestTaken(error),
+        forMs: CONFLICT_MS,
+      })
     } catch (error) {
       if (isInDoubt(error)) return repeatInDoubt(error)
       // If the server's clock was set back, ids repeat. Nothing was written in this case; other ids are drawn.
@@ -116,7 +126,12 @@ async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Pr
 
 function isIdTaken(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string }
-  return code === '23505' && constraint === 'task_pkey'
+  return code === '23505' && /^task_(\d{8}_|before_)?pkey$/.test(constraint ?? '')
+}
+
+function isRequestTaken(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' && /^task_(before_)?request$/.test(constraint ?? '')
 }
 
 function throwInDoubt(cause: unknown): never {
@@ -140,9 +155,13 @@ async function findWritten(
   ids: readonly number[],
 ): Promise<InsertedRow[]> {
   const rows = await retrying(() =>
-    run<[number]>(db.pool, 'tasks-written', 'SELECT id FROM task WHERE id = ANY($1::bigint[])', [
-      idList(ids),
-    ]),
+    runWithin<[number]>(
+      db.pool,
+      daysOf(ids),
+      'tasks-written',
+      `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND ${inDays('id')}`,
+      [idList(ids)],
+    ),
   )
   const written = new Set(rows.map(([id]) => id))
   return tasks.flatMap(({ ord }, i): InsertedRow[] => (written.has(ids[i]!) ? [[ord, ids[i]!, null]] : []))
@@ -150,7 +169,15 @@ async function findWritten(
 
 type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
 
-const acceptSql = `
+const acceptSql = acceptTasksSql('', 'true')
+/** For commits in which a task has a request id: the tasks whose id is new are inserted. */
+const acceptRequestsSql = acceptTasksSql(
+  `, ${requestSteps('timed')}`,
+  '(request_id IS NULL OR id IN (SELECT task_id FROM fresh_request))',
+)
+
+function acceptTasksSql(steps: string, condition: string): string {
+  return `
 WITH input AS MATERIALIZED (
   SELECT r.*, GREATEST(now(), to_timestamp(r.show_begin)) AS begin_at,
     to_timestamp(r.show_end) AS show_end_at
@@ -159,13 +186,12 @@ WITH input AS MATERIALIZED (
     show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
 ), timed AS (
   SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
-), inserted AS (
+)${steps}, inserted AS (
   INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
     lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)
   SELECT id, app_id, group_id, request_id, state, audience::json, strategy, sequence::text[], message::json, message_class,
     lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state = 'sending' THEN now() END, unreachable, now()
-  FROM timed
-  ON CONFLICT (app_id, request_id) WHERE request_id IS NOT NULL DO NOTHING
+  FROM timed WHERE ${condition}
   RETURNING id
 ), fresh AS (
   SELECT t.* FROM timed t JOIN inserted USING (id)
@@ -184,14 +210,17 @@ WITH input AS MATERIALIZED (
 ), copies AS (
   ${insertCopiesSql('f', 'fresh f, unnest(f.copies::bigint[]) AS d (id)')}
 ), counted AS (
-  INSERT INTO counter (task_id, channel, target)
-  SELECT f.id, t.key, t.value::bigint FROM fresh f, jsonb_each_text(f.targets) t
+  INSERT INTO counter (task_id, channel, target, ranged, spread)
+  SELECT f.id, t.channel, t.target, t.target, t.spread FROM fresh f, jsonb_to_recordset(f.targets) AS t (${targetRecord})
+), checks AS (
+  ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND targets = '[]'")}
 )
 SELECT f.ord, f.id, (
   SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
     'lane', b.lane, 'size', b.size, 'lost', 0, 'releasedAt', extract(epoch FROM now()) * 1000))
   FROM batches b WHERE b.task_id = f.id AND b.state = 'released')
 FROM fresh f`
+}
 
 function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
   return {
@@ -218,7 +247,7 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
     })),
     inbox: idList(plan?.inbox ?? []),
     copies: idList(plan?.copies ?? []),
-    targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
+    targets: plan ? targetRows(plan) : [],
   }
 }
 
@@ -231,13 +260,10 @@ function compare(a: string, b: string): number {
 }
 
 async function findRequests(db: Database, tasks: NewTask[]): Promise<(number | undefined)[]> {
-  const rows = await run<[ord: number, id: number]>(
-    db.pool,
-    'find-requests',
-    `SELECT r.ord::int, t.id FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS r (app_id, request_id, ord)
-     JOIN task t ON t.app_id = r.app_id AND t.request_id = r.request_id`,
-    [tasks.map((task) => task.appId), tasks.map((task) => task.requestId ?? null)],
-  )
+  const rows = await run<[ord: number, id: number]>(db.pool, 'find-requests', findRequestsSql, [
+    tasks.map((task) => task.appId),
+    tasks.map((task) => task.requestId ?? null),
+  ])
   const found: (number | undefined)[] = tasks.map(() => undefined)
   for (const [ord, id] of rows) found[ord - 1] = id
   return found
@@ -249,13 +275,11 @@ export async function findByRequestId(
   appId: string,
   requestId: string,
 ): Promise<number | undefined> {
-  const [row] = await run<[number]>(
-    db.pool,
-    'find-request',
-    'SELECT id FROM task WHERE app_id = $1 AND request_id = $2',
-    [appId, requestId],
-  )
-  return row?.[0]
+  const [row] = await run<[ord: number, id: number]>(db.pool, 'find-requests', findRequestsSql, [
+    [appId],
+    [requestId],
+  ])
+  return row?.[1]
 }
 
 /** User ids are int64, so they are stored as text. Push tokens are stored as hashes. */

@@ -1,5 +1,6 @@
 import type { Badge } from '@herald/domain'
-import { type Runner, run } from '../store/statement.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
+import type { Runner } from '../store/statement.ts'
 import { batchName } from './claim.ts'
 
 /** Badges must not overflow a client's 32-bit integer. */
@@ -26,7 +27,7 @@ export async function assignBadges(
   const missing = requests.filter((request) => !badges.has(batchName(request.taskId, request.id)))
   if (missing.length > 0) {
     // They may be stored already, by an earlier call whose reply was lost.
-    const rows = await run<BadgeRow>(runner, 'stored-badges', storedSql, [
+    const rows = await runWithin<BadgeRow>(runner, daysIn(missing), 'stored-badges', storedSql, [
       missing.map((request) => request.taskId),
       missing.map((request) => request.id),
       missing.map((request) => request.version),
@@ -41,7 +42,7 @@ type BadgeRow = [taskId: number, id: number, badges: number[]]
 function assign(runner: Runner, requests: readonly BadgeRequest[], add: boolean): Promise<BadgeRow[]> {
   const [one] = requests
   if (requests.length === 1 && isAscending(one!.recipients)) {
-    return run(runner, 'badges-of-one', oneBatchSql, [
+    return runWithin(runner, daysIn(requests), 'badges-of-one', oneBatchSql, [
       one!.taskId,
       one!.id,
       one!.version,
@@ -49,7 +50,7 @@ function assign(runner: Runner, requests: readonly BadgeRequest[], add: boolean)
       add,
     ])
   }
-  return run(runner, 'badges', badgeSql, [
+  return runWithin(runner, daysIn(requests), 'badges', badgeSql, [
     requests.map((request) => request.taskId),
     requests.map((request) => request.id),
     requests.map((request) => request.version),
@@ -57,6 +58,8 @@ function assign(runner: Runner, requests: readonly BadgeRequest[], add: boolean)
     add,
   ])
 }
+
+const daysIn = (requests: readonly BadgeRequest[]) => daysOf(requests.map(({ taskId }) => taskId))
 
 function isAscending(ids: readonly number[]): boolean {
   return ids.every((id, i) => i === 0 || ids[i - 1]! < id)
@@ -67,7 +70,7 @@ function isAscending(ids: readonly number[]): boolean {
 const oneBatchSql = `
 WITH claimed AS MATERIALIZED (
   SELECT task_id, id, recipients FROM batch
-  WHERE task_id = $1 AND id = $2 AND version = $3 AND state = 'sending' AND badges IS NULL
+  WHERE task_id = $1 AND id = $2 AND ${inDays('task_id')} AND version = $3 AND state = 'sending' AND badges IS NULL
 ), shown AS (
   INSERT INTO badge AS b (device_id, value)
   SELECT r.device, LEAST($4::int, ${MAX_BADGE}) FROM claimed CROSS JOIN LATERAL unnest(claimed.recipients) AS r (device) ORDER BY r.device
@@ -76,11 +79,12 @@ WITH claimed AS MATERIALIZED (
   RETURNING device_id, value
 )
 UPDATE batch b SET badges = (SELECT array_agg(value ORDER BY device_id) FROM shown)
-FROM claimed WHERE b.task_id = $1 AND b.id = $2
+FROM claimed WHERE b.task_id = $1 AND b.id = $2 AND ${inDays('b.task_id')}
 RETURNING b.task_id, b.id, b.badges`
 
 const storedSql = `SELECT b.task_id, b.id, b.badges FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS h (task_id, id, version)
-JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version WHERE b.badges IS NOT NULL`
+JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version
+WHERE ${inDays('b.task_id')} AND b.badges IS NOT NULL`
 
 // The numbers are looked up in one JSON object: Postgres would join two lists of unknown length by a nested loop, a million steps
 // for a thousand recipients. OFFSET 0 prevents that Postgres reads every batch in `sending` to find these.
@@ -88,7 +92,7 @@ const badgeSql = `
 WITH claimed AS MATERIALIZED (
   SELECT h.count, b.task_id, b.id, b.recipients
   FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[]) AS h (task_id, id, version, count)
-  CROSS JOIN LATERAL (SELECT * FROM batch WHERE task_id = h.task_id AND id = h.id OFFSET 0) b
+  CROSS JOIN LATERAL (SELECT * FROM batch WHERE task_id = h.task_id AND id = h.id AND ${inDays('task_id')} OFFSET 0) b
   WHERE b.version = h.version AND b.state = 'sending' AND b.badges IS NULL
 ), shown AS (
   INSERT INTO badge AS b (device_id, value)
@@ -103,5 +107,5 @@ WITH claimed AS MATERIALIZED (
 UPDATE batch b SET badges = ARRAY(
   SELECT (numbers.by_device ->> r.device::text)::int
   FROM unnest(claimed.recipients) WITH ORDINALITY AS r (device, n), numbers ORDER BY r.n)
-FROM claimed WHERE b.task_id = claimed.task_id AND b.id = claimed.id
+FROM claimed WHERE b.task_id = claimed.task_id AND b.id = claimed.id AND ${inDays('b.task_id')}
 RETURNING b.task_id, b.id, b.badges`

@@ -1,4 +1,4 @@
-import { type Lane, type Plan, targetsOf } from '@herald/domain'
+import type { Lane, Plan } from '@herald/domain'
 import {
   batchRecord,
   batchRow,
@@ -8,7 +8,9 @@ import {
   insertCopiesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
+import { addChecksSql, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, noteBatchesOf, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns, taskFields } from './planned-task.ts'
@@ -46,7 +48,8 @@ export type DueTasks = {
  */
 export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTasks | undefined> {
   const { lane } = turn
-  const rows = await run(db.pool, 'take-due', takeDueSql, [lane, turn.after, turn.except, turn.max])
+  const days = await openDays(db)
+  const rows = await searchWithin(db, days, 'take-due', takeDueSql, [lane, turn.after, turn.except, turn.max])
   if (rows.length === 0) return undefined
   const [until, after] = rows[0]!.slice(-2) as [string, string | null]
   const tasks: PlannedTask[] = []
@@ -74,7 +77,7 @@ const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t
 const takeDueSql = `
 WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest AS (
   SELECT t.app_id FROM task t
-  WHERE t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
+  WHERE ${inDays('t.id')} AND t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
   ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
 ), apps AS MATERIALIZED (
   SELECT app_id, min(nth) AS nth FROM (
@@ -82,7 +85,7 @@ WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest 
   ) a GROUP BY app_id
 ), candidates AS MATERIALIZED (
   SELECT c.app_id, c.nth FROM apps c
-  CROSS JOIN LATERAL (SELECT FROM task t WHERE ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now() LIMIT 1) due
+  CROSS JOIN LATERAL (SELECT FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now() LIMIT 1) due
   WHERE NOT EXISTS (SELECT 1 FROM begin_lease l WHERE l.app_id = c.app_id AND l.lane = $1 AND l.until > now())
   ORDER BY c.nth LIMIT $4
 ), leased AS (
@@ -100,7 +103,7 @@ FROM leased CROSS JOIN LATERAL (
   SELECT ${Object.entries(taskColumns)
     .map(([name, sql]) => `${sql} AS "${name}"`)
     .join(', ')}
-  FROM task t WHERE ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
+  FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
   ORDER BY t.begin_at LIMIT (SELECT $4 / NULLIF(count(*), 0) FROM leased)
 ) t`
 
@@ -124,8 +127,12 @@ export type TaskToBegin = { taskId: number; plan?: Plan }
  */
 export async function beginTasks(db: Database, tasks: readonly TaskToBegin[]): Promise<Set<number>> {
   if (tasks.length === 0) return new Set()
-  const rows = await run<[number]>(db.pool, 'begin-tasks', beginSql, [JSON.stringify(tasks.map(beginRow))])
-  return new Set(rows.map(([taskId]) => taskId))
+  const days = daysOf(tasks.map(({ taskId }) => taskId))
+  const input = JSON.stringify(tasks.map(beginRow))
+  const rows = await runWithin<[number]>(db.pool, days, 'begin-tasks', beginSql, [input])
+  const begun = new Set(rows.map(([taskId]) => taskId))
+  await noteBatchesOf(db, begun)
+  return begun
 }
 
 function beginRow({ taskId, plan }: TaskToBegin) {
@@ -136,7 +143,7 @@ function beginRow({ taskId, plan }: TaskToBegin) {
     batches: plan?.batches.map(batchRow) ?? [],
     inbox: idList(plan?.inbox ?? []),
     copies: idList(plan?.copies ?? []),
-    targets: plan ? Object.fromEntries(targetsOf(plan)) : {},
+    targets: plan ? targetRows(plan) : [],
   }
 }
 
@@ -145,14 +152,14 @@ WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb)
     AS r (id bigint, large boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
 ), waiting AS MATERIALIZED (
-  SELECT t.id FROM task t WHERE t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
+  SELECT t.id FROM task t WHERE ${inDays('t.id')} AND t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
   ORDER BY t.id FOR UPDATE SKIP LOCKED
 ), begun AS (
   UPDATE task SET state = CASE WHEN i.large THEN 'planning' ELSE 'sending' END,
     lane = CASE WHEN lane_fixed THEN lane WHEN i.large THEN 'normal' ELSE 'high' END,
     deadline = LEAST(now() + ${deliveryWindowSql}, show_end), planned_at = CASE WHEN NOT i.large THEN now() END,
     unreachable = i.unreachable, speed_at = now()
-  FROM waiting w JOIN input i USING (id) WHERE task.id = w.id
+  FROM waiting w JOIN input i USING (id) WHERE task.id = w.id AND ${inDays('task.id')}
   RETURNING task.id, task.app_id, task.lane, task.deadline, task.paused, task.speed
 ), batches AS (
   ${insertBatchesSql({
@@ -178,7 +185,10 @@ WITH input AS MATERIALIZED (
   CROSS JOIN generate_series(1, ${SLICES}) n
   WHERE i.large AND e.lo + (n - 1) * s.span < e.hi
 ), counted AS (
-  INSERT INTO counter (task_id, channel, target)
-  SELECT t.id, n.key, n.value::bigint FROM begun t JOIN input i USING (id), jsonb_each_text(i.targets) n
+  INSERT INTO counter (task_id, channel, target, ranged, spread)
+  SELECT t.id, n.channel, n.target, n.target, n.spread
+  FROM begun t JOIN input i USING (id), jsonb_to_recordset(i.targets) AS n (${targetRecord})
+), checks AS (
+  ${addChecksSql("SELECT t.id AS task_id FROM begun t JOIN input i USING (id) WHERE NOT i.large AND i.targets = '[]'")}
 )
 SELECT id FROM begun`

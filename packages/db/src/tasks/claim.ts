@@ -1,6 +1,7 @@
 import { type Channel, cardOf, type Lane, type VendorChannel } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { fields, type Runner, run } from '../store/statement.ts'
 import { runColumns } from '../store/text-columns.ts'
 
@@ -31,10 +32,10 @@ export type ClaimedBatch = {
 
 export type BatchKey = { taskId: number; id: number }
 
-/** `certificateId` is null for native batches. */
+/** `certificateIds` is empty for native batches. */
 export type BatchesToClaim = {
   channel: Channel
-  certificateId: number | string | null
+  certificateIds: readonly (number | string)[]
   batches: readonly BatchKey[]
 }
 
@@ -61,26 +62,27 @@ const claimed = fields<ClaimedBatch>({
 /**
  * Takes released batches to send them, under a lease by the database's clock. No batch is sent without a claim. Batches that
  * another claim has, or that are settled, paused, cancelled or expired, are left out. So are batches of another channel or
- * certificate, which only a forged job names: all batches of a job are sent with one certificate. `worker` identifies this claim:
- * if it is repeated after a lost connection, it returns the batches that it already took.
+ * of other certificates, which only a forged job names. `worker` identifies this claim: if it is repeated after a lost connection,
+ * it returns the batches that it already took.
  */
 export async function claimBatches(
   runner: Runner,
-  { channel, certificateId, batches }: BatchesToClaim,
+  { channel, certificateIds, batches }: BatchesToClaim,
   lease: { seconds: number; worker: string },
 ): Promise<ClaimedBatch[]> {
-  const rows = await run<unknown[]>(
+  const rows = await runWithin<unknown[]>(
     runner,
+    daysOf(batches.map((key) => key.taskId)),
     'claim',
     `WITH k AS MATERIALIZED (
        SELECT k.* FROM unnest($1::bigint[], $2::bigint[]) AS k (task_id, id) JOIN task t ON t.id = k.task_id
-       WHERE NOT t.paused AND NOT t.cancelling ORDER BY 1, 2
+       WHERE ${inDays('t.id')} AND NOT t.paused AND NOT t.cancelling ORDER BY 1, 2
      )
      UPDATE batch b SET state = 'sending', version = b.version + 1, attempts = b.attempts + 1,
        lease_until = now() + make_interval(secs => $3), worker = $4
-     FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND b.deadline > now()
+     FROM k WHERE b.task_id = k.task_id AND b.id = k.id AND ${inDays('b.task_id')} AND b.deadline > now()
        AND (b.state = 'released' OR b.state = 'sending' AND b.worker = $4)
-       AND b.channel = $5 AND b.certificate_id IS NOT DISTINCT FROM $6::bigint
+       AND b.channel = $5 AND (b.certificate_id = ANY($6::bigint[]) OR b.certificate_id IS NULL AND cardinality($6::bigint[]) = 0)
      RETURNING ${claimed.sql}`,
     [
       batches.map((key) => key.taskId),
@@ -88,7 +90,7 @@ export async function claimBatches(
       lease.seconds,
       lease.worker,
       channel,
-      certificateId,
+      certificateIds,
     ],
   )
   return rows.map(claimed.read)
@@ -100,17 +102,19 @@ export async function renewLeases(
   leased: readonly (BatchKey & { version: number })[],
   seconds: number,
 ): Promise<Set<string>> {
-  const rows = await run<[number, number]>(
+  const rows = await runWithin<[number, number]>(
     db.pool,
+    daysOf(leased.map((l) => l.taskId)),
     'renew',
     // Locked in the order of settle, so that the two do not deadlock.
     `WITH l AS MATERIALIZED (
        SELECT b.task_id, b.id, b.version FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS k (task_id, id, version)
        JOIN batch b ON b.task_id = k.task_id AND b.id = k.id AND b.version = k.version
-       WHERE b.state = 'sending' AND b.lease_until > now() ORDER BY 1, 2 FOR NO KEY UPDATE OF b
+       WHERE ${inDays('b.task_id')} AND b.state = 'sending' AND b.lease_until > now() ORDER BY 1, 2 FOR NO KEY UPDATE OF b
      )
      UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
-     FROM l WHERE b.task_id = l.task_id AND b.id = l.id AND b.version = l.version AND b.state = 'sending' AND b.lease_until > now()
+     FROM l WHERE b.task_id = l.task_id AND b.id = l.id AND ${inDays('b.task_id')} AND b.version = l.version AND b.state = 'sending'
+       AND b.lease_until > now()
      RETURNING b.task_id, b.id`,
     [leased.map((l) => l.taskId), leased.map((l) => l.id), leased.map((l) => l.version), seconds],
   )

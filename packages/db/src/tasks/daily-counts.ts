@@ -1,6 +1,6 @@
 import type { VendorChannel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import type { BatchKey } from './claim.ts'
 
 /** A claimed batch and the devices of it that are about to be sent to. */
@@ -18,16 +18,22 @@ export async function countDaily(
   max: number,
   timeZone: string,
 ): Promise<Map<number, Set<number>>> {
-  const rows = await run<[at: number, device: number]>(db.pool, 'count-daily', countSql, [
-    batches.map(({ taskId }) => taskId),
-    batches.map(({ id }) => id),
-    batches.map(({ version }) => version),
-    batches.flatMap(({ devices }) => devices),
-    batches.flatMap(({ devices }, at) => devices.map(() => at + 1)),
-    channel,
-    max,
-    timeZone,
-  ])
+  const rows = await runWithin<[at: number, device: number]>(
+    db.pool,
+    daysIn(batches),
+    'count-daily',
+    countSql,
+    [
+      batches.map(({ taskId }) => taskId),
+      batches.map(({ id }) => id),
+      batches.map(({ version }) => version),
+      batches.flatMap(({ devices }) => devices),
+      batches.flatMap(({ devices }, at) => devices.map(() => at + 1)),
+      channel,
+      max,
+      timeZone,
+    ],
+  )
   const refused = new Map<number, Set<number>>()
   for (const [at, device] of rows) {
     const devices = refused.get(at - 1)
@@ -37,12 +43,14 @@ export async function countDaily(
   return refused
 }
 
+const daysIn = (batches: readonly BatchKey[]) => daysOf(batches.map(({ taskId }) => taskId))
+
 const countSql = `
 WITH today AS MATERIALIZED (SELECT (now() AT TIME ZONE $8)::date AS day),
 marked AS MATERIALIZED (
   UPDATE batch b SET counted_on = today.day
   FROM unnest($1::bigint[], $2::bigint[], $3::int[]) WITH ORDINALITY AS k (task_id, id, version, at), today
-  WHERE b.task_id = k.task_id AND b.id = k.id AND b.version = k.version AND b.counted_on IS DISTINCT FROM today.day
+  WHERE b.task_id = k.task_id AND b.id = k.id AND ${inDays('b.task_id')} AND b.version = k.version AND b.counted_on IS DISTINCT FROM today.day
   RETURNING k.at
 ), wanted AS MATERIALIZED (
   SELECT w.device, w.at, row_number() OVER (ORDER BY w.device, w.at) AS n
@@ -61,14 +69,15 @@ export async function uncountDaily(
   channel: VendorChannel,
   batches: readonly (BatchKey & { devices: readonly number[] })[],
 ): Promise<void> {
-  await run(
+  await runWithin(
     db.pool,
+    daysIn(batches),
     'uncount-daily',
     `SELECT count_daily(day, $5, devices, -1, 0) FROM (
        SELECT b.counted_on AS day, array_agg(w.device ORDER BY w.device) AS devices
        FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k (task_id, id, at)
        JOIN batch b ON b.task_id = k.task_id AND b.id = k.id JOIN unnest($3::bigint[], $4::int[]) AS w (device, at) ON w.at = k.at
-       WHERE b.counted_on IS NOT NULL GROUP BY 1 ORDER BY 1
+       WHERE ${inDays('b.task_id')} AND b.counted_on IS NOT NULL GROUP BY 1 ORDER BY 1
      ) counted`,
     [
       batches.map(({ taskId }) => taskId),

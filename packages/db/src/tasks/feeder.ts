@@ -1,7 +1,7 @@
 import { type Lane, PATIENCE_SECONDS } from '@herald/domain'
-import { type ReleasedBatch, releasedBatch } from '../ledger/batch-rows.ts'
+import { type ReleasedBatch, readyOrder, releasedBatch } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 
 /** Batches are released per certificate, or per gateway node for the native channel. */
 export type Destination = { certificateId: number } | { node: string }
@@ -14,9 +14,10 @@ export type Window = { recipients: number; batches: number }
  * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried.
  */
 export const certificatesWithReady = `next_certificate AS (
-       (SELECT certificate_id AS id FROM batch WHERE state = 'ready' AND certificate_id IS NOT NULL ORDER BY certificate_id LIMIT 1)
+       (SELECT certificate_id AS id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id IS NOT NULL
+        ORDER BY certificate_id LIMIT 1)
        UNION ALL
-       SELECT (SELECT certificate_id FROM batch WHERE state = 'ready' AND certificate_id > n.id
+       SELECT (SELECT certificate_id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > n.id
                ORDER BY certificate_id LIMIT 1) FROM next_certificate n WHERE n.id IS NOT NULL
      )`
 
@@ -30,31 +31,34 @@ const patience = `interval '${PATIENCE_SECONDS} seconds'`
  * released and put back without end.
  */
 export async function readyDestinations(db: Database): Promise<Destination[]> {
-  const rows = await run<[number]>(
-    db.pool,
+  const days = await batchDays(db)
+  const rows = await searchWithin<[number]>(
+    db,
+    days,
     'ready-certificates',
     `WITH RECURSIVE ${certificatesWithReady}
      SELECT n.id FROM next_certificate n CROSS JOIN LATERAL (
        SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
-           AND not_before <= now() ORDER BY not_before LIMIT 1
+         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
+           AND not_before <= now() ORDER BY ${readyOrder} LIMIT 1
        ) b LIMIT 1
      ) due LEFT JOIN breaker r ON r.certificate_id = n.id
      WHERE r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}
      UNION
      SELECT r.certificate_id FROM breaker r JOIN certificate c ON c.id = r.certificate_id AND c.state <> 'closed' CROSS JOIN LATERAL (
        SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = r.certificate_id AND node IS NULL AND lane = l.lane
-           AND not_before = 'infinity' LIMIT 1
+         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = r.certificate_id AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
        ) b LIMIT 1
      ) waiting WHERE r.retry_at <= now()`,
     [],
   )
-  const nodes = await run<[string]>(
-    db.pool,
+  const nodes = await searchWithin<[string]>(
+    db,
+    days,
     'ready-nodes',
     `SELECT n.id FROM gateway_node n WHERE n.lease_until > now()
-       AND EXISTS (SELECT 1 FROM batch b WHERE b.state = 'ready' AND b.certificate_id IS NULL AND b.node = n.id)`,
+       AND EXISTS (SELECT 1 FROM batch b WHERE ${inDays('b.task_id')} AND b.state = 'ready' AND b.certificate_id IS NULL AND b.node = n.id)`,
     [],
   )
   return [
@@ -69,8 +73,9 @@ export async function readyDestinations(db: Database): Promise<Destination[]> {
  */
 export async function releaseReady(db: Database, to: Destination, window: Window): Promise<ReleasedBatch[]> {
   const isVendor = 'certificateId' in to
-  const rows = await run(
-    db.pool,
+  const rows = await searchWithin(
+    db,
+    await batchDays(db),
     isVendor ? 'release-certificate' : 'release-node',
     isVendor ? releaseOfCertificate : releaseOfNode,
     [isVendor ? to.certificateId : to.node, window.recipients, window.batches],
@@ -87,7 +92,8 @@ const releaseOfCertificate = releaseSql(
 )
 const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', 'NULL::text')
 
-// in_flight: recipients and batches that were released or are being sent.
+// in_flight: recipients and batches that were released or are being sent. As many as the window has room for are enough to know that it
+//   is full.
 // free: how much may still be released.
 // high, normal: the first due batches of each lane, locked; waiting: batches that wait for the certificate, for a probe.
 // ordered: merges the lanes: the nth high batch has turn n, the nth normal batch has turn 4n.
@@ -95,17 +101,18 @@ const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', 'NULL::
 // Conditions are equalities on one state at a time. `IS NOT DISTINCT FROM` or a list of states would not use the index and read
 // every open batch for each certificate.
 function releaseSql(destination: string, breaker: string): string {
-  const inFlight = (state: string) => `SELECT size FROM batch WHERE ${destination} AND state = '${state}'`
+  const inFlight = (state: string) =>
+    `(SELECT size FROM batch WHERE ${inDays('task_id')} AND ${destination} AND state = '${state}' LIMIT $3)`
   const first = (lane: Lane) =>
     `SELECT task_id, id, size, not_before FROM batch
-       WHERE state = 'ready' AND ${destination} AND lane = '${lane}'
+       WHERE ${inDays('task_id')} AND state = 'ready' AND ${destination} AND lane = '${lane}'
          AND not_before <= now() AND (SELECT recipients > 0 AND batches > 0 FROM free)
-       ORDER BY not_before, task_id, id LIMIT 400 FOR UPDATE SKIP LOCKED`
+       ORDER BY ${readyOrder} LIMIT 400 FOR UPDATE SKIP LOCKED`
   const waiting = (lane: Lane) =>
     `SELECT task_id, id, size FROM batch
-       WHERE state = 'ready' AND ${destination} AND lane = '${lane}'
+       WHERE ${inDays('task_id')} AND state = 'ready' AND ${destination} AND lane = '${lane}'
          AND not_before = 'infinity' AND (SELECT probe AND batches > 0 FROM free)
-       ORDER BY task_id, id LIMIT 1 FOR UPDATE SKIP LOCKED`
+       ORDER BY ${readyOrder} LIMIT 1 FOR UPDATE SKIP LOCKED`
   return `WITH in_flight AS MATERIALIZED (
        SELECT coalesce(sum(size), 0) AS recipients, count(*) AS batches
        FROM (${inFlight('released')} UNION ALL ${inFlight('sending')}) f
@@ -131,17 +138,18 @@ function releaseSql(destination: string, breaker: string): string {
        ) s, free f WHERE s.before < f.recipients AND s.place <= f.batches
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked
-     WHERE b.task_id = picked.task_id AND b.id = picked.id
+     WHERE ${inDays('b.task_id')} AND b.task_id = picked.task_id AND b.id = picked.id
      RETURNING ${releasedBatch.sql}`
 }
 
 /** Returns the tasks with a speed limit that have a due batch. */
 export async function pacedTasks(db: Database): Promise<number[]> {
-  const rows = await run<[number]>(
-    db.pool,
+  const rows = await searchWithin<[number]>(
+    db,
+    await openDays(db),
     'paced-tasks',
-    `SELECT id FROM task t WHERE speed IS NOT NULL AND state IN ('planning', 'sending') AND NOT paused AND NOT cancelling
-       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND b.state = 'paced' AND b.not_before <= now())`,
+    `SELECT id FROM task t WHERE ${inDays('t.id')} AND speed IS NOT NULL AND state IN ('planning', 'sending') AND NOT paused AND NOT cancelling
+       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now())`,
     [],
   )
   return rows.map(([id]) => id)
@@ -152,14 +160,15 @@ export async function pacedTasks(db: Database): Promise<number[]> {
  * stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill while the task is paused.
  */
 export async function releasePaced(db: Database, taskId: number): Promise<ReleasedBatch[]> {
-  const rows = await run(
+  const rows = await runWithin(
     db.pool,
+    daysOf([taskId]),
     'release-paced',
     `WITH bucket AS MATERIALIZED (
        SELECT id, speed, LEAST(speed, speed_tokens + speed * GREATEST(0, extract(epoch FROM now() - speed_at))) AS tokens
-       FROM task WHERE id = $1 AND NOT paused AND NOT cancelling FOR NO KEY UPDATE SKIP LOCKED
+       FROM task WHERE id = $1 AND ${inDays('id')} AND NOT paused AND NOT cancelling FOR NO KEY UPDATE SKIP LOCKED
      ), queue AS MATERIALIZED (
-       SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND b.state = 'paced' AND b.not_before <= now()
+       SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now()
          AND EXISTS (SELECT 1 FROM bucket WHERE tokens > 0)
          AND NOT EXISTS (SELECT 1 FROM breaker r WHERE r.certificate_id = b.certificate_id
            AND r.retry_at > now() AND r.opened_at > now() - ${patience})
@@ -169,9 +178,10 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
        WHERE q.upto <= bucket.tokens
      ), paid AS (
        UPDATE task SET speed_tokens = bucket.tokens - (SELECT coalesce(sum(size), 0) FROM picked), speed_at = now()
-       FROM bucket WHERE task.id = bucket.id
+       FROM bucket WHERE task.id = bucket.id AND ${inDays('task.id')}
      )
-     UPDATE batch b SET state = 'released', released_at = now() FROM picked WHERE b.task_id = $1 AND b.id = picked.id
+     UPDATE batch b SET state = 'released', released_at = now() FROM picked
+     WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id = picked.id
      RETURNING ${releasedBatch.sql}`,
     [taskId],
   )

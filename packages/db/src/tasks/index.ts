@@ -18,7 +18,15 @@ export {
   type StoredCallback,
   storeCallbacks,
 } from './callbacks.ts'
-export { batchName, type ClaimedBatch, claimBatches, removedAmong, renewLeases, tokensOf } from './claim.ts'
+export {
+  batchName,
+  type ClaimedBatch,
+  type CurrentToken,
+  claimBatches,
+  removedAmong,
+  renewLeases,
+  tokensOf,
+} from './claim.ts'
 export { countDaily, uncountDaily } from './daily-counts.ts'
 export { findDueWork } from './due-work.ts'
 export {
@@ -29,20 +37,20 @@ export {
   releaseReady,
   type Window,
 } from './feeder.ts'
+export { checkLateTasks, finishTasks, walkOpenTasks } from './finishing.ts'
+export { alignPausedBatches } from './pausing.ts'
 export { type PlannedTask, PlanningFailed, tasksById } from './planned-task.ts'
-export { expireUnplanned, finishPlanning, finishPlanningOf, type PlannedPage, planPage } from './planning.ts'
+export { expireUnplanned, finishPlanned, finishPlanning, type PlannedPage, planPage } from './planning.ts'
 export { putBackReleased } from './put-back.ts'
 export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'
 export { settleUntilKnown } from './settle-until-known.ts'
 export {
-  alignPausedBatches,
   type ChannelLane,
   cancelAccepted,
   type EndedBatches,
   failLost,
-  finishTasks,
   lanesWithUnclaimed,
   leaseTime,
   reclaimExpiredLeases,

@@ -1,5 +1,6 @@
 import type { Lane, Message, MessageClass, SequenceWord, Strategy } from '@herald/domain'
-import { fields, type Runner, run } from '../store/statement.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { fields, type Runner } from '../store/statement.ts'
 import { decodeAudience } from './accept.ts'
 import type { AudienceScope } from './audience.ts'
 
@@ -45,10 +46,11 @@ export function plannedTask(row: unknown[]): PlannedTask {
 }
 
 export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
-  const rows = await run(
+  const rows = await runWithin(
     runner,
+    daysOf(ids),
     'tasks-by-id',
-    `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[])`,
+    `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')}`,
     [ids],
   )
   return rows.map(plannedTask)

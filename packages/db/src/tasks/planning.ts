@@ -1,4 +1,4 @@
-import { type Lane, ownReasons, type Plan, targetsOf } from '@herald/domain'
+import { type Lane, ownReasons, type Plan } from '@herald/domain'
 import {
   batchRecord,
   batchRow,
@@ -8,14 +8,17 @@ import {
   insertCopiesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
-import { addCountersSql, after } from '../ledger/counter-rows.ts'
+import { addChecksSql, addCountersSql, after, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { isTransient } from '../store/errors.ts'
 import { fields, run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns } from './planned-task.ts'
 
 const MAX_WIDTH = 4_194_304
+/** Pages with fewer devices get wider: each page starts new batches on every channel, and small batches cost as much as full ones. */
+const WIDE_ENOUGH = 10_000
 /**
  * Longer than a page takes, so that planners do not read the same page; a planner that died delays its slice by this time. If a
  * page takes longer, two planners read it and the cursor decides which of them commits it.
@@ -52,7 +55,12 @@ export async function planPage(
   turn: PageTurn,
   decide: (page: SlicePage) => Promise<{ plan: Plan; devices: number } | undefined>,
 ): Promise<PlannedPage | undefined> {
-  const [row] = await run(db.pool, 'lease-slice', leaseSliceSql, [turn.lane, turn.after, turn.except])
+  const days = await openDays(db)
+  const [row] = await searchWithin(db, days, 'lease-slice', leaseSliceSql, [
+    turn.lane,
+    turn.after,
+    turn.except,
+  ])
   if (!row) return undefined
   const slice = sliceFields.read(row)
   const { taskId, appId, cursor, hi, width } = slice
@@ -63,7 +71,7 @@ export async function planPage(
       await narrow(db, slice)
       return { taskId, appId, last: false }
     }
-    const wider = planned.devices < 1000 ? Math.min(MAX_WIDTH, width * 2) : width
+    const wider = planned.devices < WIDE_ENOUGH ? Math.min(MAX_WIDTH, width * 2) : width
     const committed = await commitPage(db, slice, { cursor: end, width: wider }, planned.plan)
     return { taskId, appId, plan: committed ? planned.plan : undefined, last: committed && end === hi }
   } catch (error) {
@@ -83,7 +91,7 @@ WITH RECURSIVE ${applicationsInTurnSql('apps', inPlanning, MAX_LOOKED_AT)}, chos
   SELECT s.task_id, s.no FROM apps a
   CROSS JOIN LATERAL (
     SELECT o.id FROM (
-      SELECT t.id FROM task t WHERE ${inPlanning} AND t.app_id = a.app_id ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
+      SELECT t.id FROM task t WHERE ${inDays('t.id')} AND ${inPlanning} AND t.app_id = a.app_id ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
     ) o ORDER BY random()
   ) b
   CROSS JOIN LATERAL (
@@ -94,7 +102,7 @@ WITH RECURSIVE ${applicationsInTurnSql('apps', inPlanning, MAX_LOOKED_AT)}, chos
   LIMIT 1
 )
 UPDATE slice s SET planning_until = now() + interval '${SLICE_LEASE_SECONDS} seconds'
-FROM chosen c JOIN task t ON t.id = c.task_id
+FROM chosen c JOIN task t ON t.id = c.task_id AND ${inDays('t.id')}
 WHERE s.task_id = c.task_id AND s.no = c.no
 RETURNING ${sliceFields.sql}, set_config('synchronous_commit', 'off', true)`
 
@@ -130,7 +138,7 @@ async function commitPage(
   next: { cursor: number; width: number },
   plan: Plan,
 ): Promise<boolean> {
-  const [row] = await run<[boolean]>(db.pool, 'commit-page', commitPageSql, [
+  const [row] = await runWithin<[boolean]>(db.pool, daysOf([taskId]), 'commit-page', commitPageSql, [
     taskId,
     no,
     cursor,
@@ -138,7 +146,7 @@ async function commitPage(
     next.width,
     JSON.stringify(plan.batches.map(batchRow)),
     idList(plan.inbox),
-    JSON.stringify(Object.fromEntries(targetsOf(plan))),
+    JSON.stringify(targetRows(plan)),
     plan.unreachable,
     idList(plan.copies ?? []),
   ])
@@ -150,7 +158,7 @@ WITH moved AS MATERIALIZED (
   UPDATE slice SET cursor = $4, width = $5, planning_until = NULL WHERE task_id = $1 AND no = $2 AND cursor = $3
   RETURNING task_id
 ), t AS MATERIALIZED (
-  SELECT * FROM task WHERE id = (SELECT task_id FROM moved) AND state IN ('planning', 'sending') FOR KEY SHARE
+  SELECT * FROM task WHERE id = (SELECT task_id FROM moved) AND ${inDays('id')} AND state IN ('planning', 'sending') FOR KEY SHARE
 ), batches AS (
   ${insertBatchesSql({
     from: `t, jsonb_to_recordset($6::jsonb) AS b (${batchRecord})`,
@@ -167,41 +175,57 @@ WITH moved AS MATERIALIZED (
   ${insertCopiesSql('t', 't, unnest($10::bigint[]) AS d (id)')}
   RETURNING 1
 ), unreachable AS (
-  UPDATE task SET unreachable = unreachable + $9 WHERE id IN (SELECT id FROM t) AND $9 > 0
+  UPDATE task SET unreachable = unreachable + $9 WHERE id IN (SELECT id FROM t) AND ${inDays('id')} AND $9 > 0
   RETURNING 1
 ), counted AS (
   ${addCountersSql(
-    ['target'],
-    `SELECT t.id AS task_id, n.key AS channel, n.value::bigint AS target FROM t, jsonb_each_text($8::jsonb) n`,
+    ['target', 'ranged', 'spread'],
+    `SELECT t.id AS task_id, n.channel, n.target, n.target AS ranged, n.spread FROM t, jsonb_to_recordset($8::jsonb) AS n (${targetRecord})`,
     after('batches', 'inboxes', 'copies', 'unreachable'),
   )}
 )
 SELECT EXISTS (SELECT 1 FROM t)`
 
-/** Moves this task to `sending` if all its slices are planned. */
-export async function finishPlanningOf(db: Database, taskId: number): Promise<void> {
-  await run(db.pool, 'finish-planning-of', finishPlanningSql('t.id = $1'), [taskId])
+/**
+ * Moves those of the tasks to `sending` whose slices are all planned. A planner calls it after the last page of a slice; if it dies in
+ * between, `finishPlanned` does. Returns how many were moved.
+ */
+export async function finishPlanning(db: Database, taskIds: readonly number[]): Promise<number> {
+  const rows = await runWithin(
+    db.pool,
+    daysOf(taskIds),
+    'finish-planning',
+    `WITH done AS MATERIALIZED (
+       SELECT t.id FROM task t WHERE ${inDays('t.id')} AND t.id = ANY($1::bigint[]) AND t.state = 'planning'
+         AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
+       FOR UPDATE SKIP LOCKED
+     ), gone AS (
+       DELETE FROM slice WHERE task_id IN (SELECT id FROM done)
+     ), planned AS (
+       UPDATE task SET state = 'sending', planned_at = now() WHERE ${inDays('id')} AND id IN (SELECT id FROM done)
+       RETURNING id AS task_id
+     ), checks AS (
+       ${addChecksSql('SELECT task_id FROM planned')}
+     )
+     SELECT task_id FROM planned`,
+    [taskIds],
+  )
+  return rows.length
 }
 
-/** Moves all tasks whose slices are planned to `sending`, and deletes the slices of tasks that ended before. */
-export async function finishPlanning(db: Database): Promise<number> {
-  const finished = await run(db.pool, 'finish-planning', finishPlanningSql('true'), [])
-  await run(
+/** The same for all tasks that are being planned. It reads the slices of open broadcasts: eight of each. */
+export async function finishPlanned(db: Database): Promise<void> {
+  const rows = await run<[taskId: number]>(
     db.pool,
-    'delete-slices',
-    `DELETE FROM slice s USING task t WHERE t.id = s.task_id AND t.state IN ('finished', 'cancelled')`,
+    'planned-tasks',
+    'SELECT task_id FROM slice GROUP BY task_id HAVING bool_and(cursor >= hi) LIMIT 1000',
     [],
   )
-  return finished.length
-}
-
-function finishPlanningSql(which: string): string {
-  return `WITH done AS (
-    SELECT t.id FROM task t WHERE t.state = 'planning' AND ${which}
-      AND NOT EXISTS (SELECT 1 FROM slice s WHERE s.task_id = t.id AND s.cursor < s.hi)
-    FOR UPDATE SKIP LOCKED
-  ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM done))
-  UPDATE task SET state = 'sending', planned_at = now(), check_at = now() WHERE id IN (SELECT id FROM done) RETURNING id`
+  if (rows.length > 0)
+    await finishPlanning(
+      db,
+      rows.map(([taskId]) => taskId),
+    )
 }
 
 const unplanned = ownReasons.planning_failed
@@ -212,15 +236,18 @@ const unplanned = ownReasons.planning_failed
  */
 export async function expireUnplanned(db: Database, taskId: number): Promise<boolean> {
   const deadline = `COALESCE(deadline, LEAST(begin_at + ${deliveryWindowSql}, show_end))`
-  const rows = await run(
+  const rows = await runWithin(
     db.pool,
+    daysOf([taskId]),
     'expire-unplanned',
     `WITH expired AS (
-       UPDATE task SET state = 'sending', deadline = ${deadline}, planned_at = now(), check_at = now()
-       WHERE id = $1 AND state IN ('accepted', 'planning') AND ${deadline} <= now() RETURNING id
+       UPDATE task SET state = 'sending', deadline = ${deadline}, planned_at = now()
+       WHERE id = $1 AND ${inDays('id')} AND state IN ('accepted', 'planning') AND ${deadline} <= now() RETURNING id
      ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM expired)), failures AS (
        INSERT INTO failure (task_id, channel, fate, reason, text, count, samples)
        SELECT id, 'native', 'expired', $2, $3, 0, '{}' FROM expired ON CONFLICT DO NOTHING
+     ), checks AS (
+       ${addChecksSql('SELECT id AS task_id FROM expired')}
      )
      SELECT id FROM expired`,
     [taskId, unplanned.code, unplanned.text],

@@ -1,7 +1,9 @@
 import type { Channel } from '@herald/domain'
+import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
-import { type Runner, run } from '../store/statement.ts'
+import type { Runner } from '../store/statement.ts'
 
 export type ReceiptToRecord = {
   appId: string
@@ -24,7 +26,7 @@ export async function recordReceipts(
 ): Promise<number> {
   if (receipts.length === 0) return 0
   const rows = await retrying(() =>
-    run<[Channel, number]>(db.pool, 'record-receipts', recordSql, [
+    runWithin<[Channel, number]>(db.pool, daysIn(receipts), 'record-receipts', recordSql, [
       receipts.map((r) => r.appId),
       receipts.map((r) => r.taskId),
       receipts.map((r) => r.deviceId),
@@ -36,9 +38,16 @@ export async function recordReceipts(
   return rows.reduce((sum, [, count]) => sum + count, 0)
 }
 
+const daysIn = (keys: readonly { taskId: number }[]) => daysOf(keys.map(({ taskId }) => taskId))
+
+/** The smallest `lo` that a batch with this device can have, from the counter `c` of its task and channel. */
+function firstLoSql(device: string): string {
+  return `CASE WHEN c.ranged = c.target THEN ${device} - c.spread ELSE 0 END`
+}
+
 // All steps are sorted, because concurrent calls that lock the same rows in different orders deadlock.
 // matched: finds the device and its status letter among the task's recipients: in the batches of the channel whose range of ids
-//   (lo to hi) includes it, and in the inbox.
+//   (lo to hi) includes it, and in the inbox. Without a lower bound for `lo` every batch before the device would be read.
 // chosen: of several matches one that was sent, otherwise one that was not moved, otherwise that of the latest batch.
 // copies, cleared: a device that has the message needs no inbox copy. If another channel reports, a copy that was not sent yet
 //   stays, because it is still counted as pending on the native channel.
@@ -50,19 +59,21 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[]) AS r (app_id, task_id, device_id, channel, clicked)
   GROUP BY 1, 2, 3, 4
 ), known AS MATERIALIZED (
-  SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND t.app_id = i.app_id
+  SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND ${inDays('t.id')} AND t.app_id = i.app_id
 ), matched AS MATERIALIZED (
   SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
     SELECT c.channel, substr(b.status, b.nth, 1) AS letter, b.id
-    FROM (SELECT channel FROM counter WHERE task_id = k.task_id AND channel = coalesce(k.channel, channel)) c
+    FROM (SELECT channel, ${firstLoSql('k.device_id')} AS first FROM counter c
+      WHERE task_id = k.task_id AND ${inDays('task_id')} AND channel = coalesce(k.channel, channel)) c
     CROSS JOIN LATERAL (
       SELECT id, status, array_position(recipients, k.device_id) AS nth FROM batch
-      WHERE task_id = k.task_id AND channel = c.channel AND lo <= k.device_id AND hi >= k.device_id
+      WHERE task_id = k.task_id AND ${inDays('task_id')} AND channel = c.channel AND lo BETWEEN c.first AND k.device_id
+        AND hi >= k.device_id
     ) b
     WHERE b.nth IS NOT NULL
     UNION ALL
     SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
-    WHERE n.task_id = k.task_id AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native' AND NOT n.is_copy
+    WHERE n.task_id = k.task_id AND ${inDays('n.task_id')} AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native' AND NOT n.is_copy
   ) b
 ), chosen AS (
   SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, clicked, letter FROM matched
@@ -74,13 +85,16 @@ WITH input AS MATERIALIZED (
   RETURNING task_id, device_id, channel
 ), clicked AS (
   UPDATE receipt r SET clicked_at = now() FROM chosen c
-  WHERE c.clicked AND r.task_id = c.task_id AND r.device_id = c.device_id AND r.clicked_at IS NULL
+  WHERE c.clicked AND r.task_id = c.task_id AND ${inDays('r.task_id')} AND r.device_id = c.device_id AND r.clicked_at IS NULL
 ), copies AS MATERIALIZED (
   SELECT i.task_id, i.device_id FROM inbox i JOIN chosen c USING (task_id, device_id)
-  WHERE c.channel = 'native' OR i.sent_at IS NOT NULL ORDER BY 1, 2 FOR UPDATE OF i
+  WHERE ${inDays('i.task_id')} AND (c.channel = 'native' OR i.sent_at IS NOT NULL) ORDER BY 1, 2 FOR UPDATE OF i
 ), cleared AS (
-  DELETE FROM inbox i USING copies WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id
+  DELETE FROM inbox i USING copies
+  WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id AND ${inDays('i.task_id')}
   RETURNING i.task_id, i.sent_at
+), checks AS (
+  ${addChecksSql('SELECT task_id FROM cleared')}
 ), counted AS (
   UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent, moved = c.moved - n.unmoved FROM (
     SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent, sum(unmoved) AS unmoved FROM (
@@ -89,7 +103,7 @@ WITH input AS MATERIALIZED (
       UNION ALL SELECT task_id, 'native', 0, 1, 1 FROM inserted JOIN chosen USING (task_id, device_id, channel)
         WHERE channel = 'native' AND letter = 'm'
     ) deltas GROUP BY 1, 2 ORDER BY 1, 2
-  ) n WHERE c.task_id = n.task_id AND c.channel = n.channel
+  ) n WHERE c.task_id = n.task_id AND ${inDays('c.task_id')} AND c.channel = n.channel
 )
 SELECT channel, count(*)::int FROM inserted GROUP BY 1`
 
@@ -100,13 +114,15 @@ export async function findRecipients(
   channel: Channel,
   keys: readonly { taskId: number; deviceId: number }[],
 ): Promise<Set<string>> {
-  const rows = await run<[number, number]>(
+  const rows = await runWithin<[number, number]>(
     runner,
+    daysIn(keys),
     'recipients-among',
     `SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
-     JOIN task t ON t.id = k.task_id AND t.app_id = $1
-     WHERE EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND b.channel = $2
-       AND b.lo <= k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients))`,
+     JOIN task t ON t.id = k.task_id AND t.app_id = $1 JOIN counter c ON c.task_id = k.task_id AND c.channel = $2
+     WHERE ${inDays('t.id')} AND ${inDays('c.task_id')}
+       AND EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND ${inDays('b.task_id')} AND b.channel = $2
+       AND b.lo BETWEEN ${firstLoSql('k.device_id')} AND k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients))`,
     [appId, channel, keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
   )
   return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
@@ -117,11 +133,13 @@ export async function findReceipts(
   runner: Runner,
   keys: readonly { taskId: number; deviceId: number }[],
 ): Promise<Set<string>> {
-  const rows = await run<[number, number]>(
+  const rows = await runWithin<[number, number]>(
     runner,
+    daysIn(keys),
     'receipts-among',
     `SELECT task_id, device_id FROM receipt
-     JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)`,
+     JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)
+     WHERE ${inDays('receipt.task_id')}`,
     [keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
   )
   return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))

@@ -1,54 +1,134 @@
 import type { Database } from '../store/database.ts'
 import { type Lead, leadOf } from '../store/lead.ts'
-import { databaseTime, dropPartitions, ensurePartitions, partitionDays } from '../store/partitions.ts'
+import {
+  databaseTime,
+  dropEmptiedBefore,
+  dropPartitions,
+  dropRequestPeriods,
+  eachStep,
+  ensurePartitions,
+  ensureRequestPeriod,
+  firstTaskIdAt,
+  IDS_PER_DAY,
+  type PartitionDay,
+  partitionDays,
+  partitionUpgraded,
+  tablesBefore,
+  timeOfTaskId,
+} from '../store/partitions.ts'
+import { changeDays } from '../tenants/changes.ts'
 
 export type RetentionReport = { droppedDays: number; rows: number }
 
 const DAY_MS = 86_400_000
 const CHUNK = 10_000
+/** Request ids of tasks that have no partition of their own day are in the tasks, so these are kept as long as request ids. */
+const BEFORE_DAYS = 30
 /** Longer than any of its statements may take. */
 const LEAD_SECONDS = 300
 
 /**
- * Deletes old data: days whose tasks all ended more than `days` ago with their partitions, and old rows of smaller tables. One
- * process at a time; others return at once. Times are compared by the clock of Postgres: a process whose clock is ahead would
- * delete what is to be kept.
+ * Deletes old data: days whose tasks all ended more than `days` ago with their partitions, old request ids, and old rows of smaller
+ * tables. One process at a time; others return at once. Times are compared by the clock of Postgres: a process whose clock is ahead
+ * would delete what is to be kept. A step that fails, such as dropping a day that a dump reads, does not prevent the others; the next
+ * call repeats it. Throws the first error.
  */
 export async function applyRetention(db: Database, days: number, at?: number): Promise<RetentionReport> {
+  const report: RetentionReport = { droppedDays: 0, rows: 0 }
   const lead = leadOf(db, 'retention')
-  if (!(await lead.take(LEAD_SECONDS))) return { droppedDays: 0, rows: 0 }
+  if (!(await lead.take(LEAD_SECONDS))) return report
   try {
     const now = at ?? (await databaseTime(db))
-    await ensurePartitions(db, now)
-    // First, because dropping a day fails while a reader has it open.
-    const rows = await deleteAged(db, lead, days, now)
-    return { droppedDays: await dropEndedDays(db, lead, now - days * DAY_MS), rows }
+    await eachStep([
+      () => ensureRequestPeriod(db, days),
+      () => ensurePartitions(db, now),
+      () => partitionUpgraded(db, at),
+      async () => {
+        report.rows = await deleteAged(db, lead, days, now)
+      },
+      () => deleteEndedBefore(db, lead, days, now),
+      () => dropEndedDays(db, lead, days, now, report),
+      () => dropEmptiedBefore(db, now),
+      () => dropRequestPeriods(db, days, now),
+    ])
+    return report
   } finally {
     // If it cannot be released, it ends by itself.
     await lead.release().catch(() => {})
   }
 }
 
-async function dropEndedDays(db: Database, lead: Lead, before: number): Promise<number> {
-  let dropped = 0
-  for (const { day, from, to } of await partitionDays(db)) {
-    if (day + DAY_MS > before || !(await lead.take(LEAD_SECONDS))) break
-    // A task of that day may have started later, or still wait for its last device.
-    const alive = await db.pool.query(
-      `SELECT 1 FROM task WHERE id >= $1 AND id < $2
-         AND (finished_at IS NULL OR finished_at > to_timestamp($3)) LIMIT 1`,
-      [from, to, before / 1000],
-    )
-    if (alive.rowCount) continue
-    for (const table of ['counter', 'failure', 'task_memory', 'slice', 'task']) {
-      const column = table === 'task' ? 'id' : 'task_id'
-      await deleteInChunks(db, lead, table, `${column} >= $1 AND ${column} < $2`, [from, to])
-    }
-    // Last, because days are found by their partitions: if a delete fails, the next run continues with this day.
-    await dropPartitions(db, day)
-    dropped++
+async function dropEndedDays(
+  db: Database,
+  lead: Lead,
+  days: number,
+  now: number,
+  report: RetentionReport,
+): Promise<void> {
+  const found = await partitionDays(db)
+  await eachStep(
+    found.map((day) => async () => {
+      const hasTasks = !(await tablesBefore(db, day.to)).includes('task')
+      const before = now - (hasTasks ? days : Math.max(days, BEFORE_DAYS)) * DAY_MS
+      if (day.day + DAY_MS > before) return
+      if (!(await lead.take(LEAD_SECONDS)) || (await isInUse(db, day, before))) return
+      await deleteOfDay(db, lead, ['task_memory', 'slice'], day)
+      await dropPartitions(db, day.day)
+      report.droppedDays++
+    }),
+  )
+}
+
+/** A task of that day may have started later, or still wait for its last device. Days are constants: see days.ts. */
+async function isInUse(db: Database, { from, to }: PartitionDay, before: number): Promise<boolean> {
+  const ofDay = `id >= ${from} AND id < ${to}`
+  // The first two are found by indexes; the last reads the day unless a task is found early.
+  const { rows } = await db.pool.query<{ used: boolean }>(
+    `SELECT EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state = 'accepted')
+       OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state IN ('planning', 'sending'))
+       OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND (finished_at IS NULL OR finished_at > to_timestamp($1))) AS used`,
+    [before / 1000],
+  )
+  return rows[0]!.used
+}
+
+async function deleteOfDay(
+  db: Database,
+  lead: Lead,
+  tables: readonly string[],
+  { from, to }: PartitionDay,
+): Promise<void> {
+  for (const table of tables) {
+    const column = table === 'task' ? 'id' : 'task_id'
+    await deleteInChunks(db, lead, table, `${column} >= ${from} AND ${column} < ${to}`, [])
   }
-  return dropped
+}
+
+/**
+ * Deletes the rows of tasks, counters and failures from before these tables had partitions, day by day from the oldest. Tasks go last:
+ * they tell where the next call continues.
+ */
+async function deleteEndedBefore(db: Database, lead: Lead, days: number, now: number): Promise<void> {
+  const before = now - Math.max(days, BEFORE_DAYS) * DAY_MS
+  for (let from = Number.NEGATIVE_INFINITY; ; ) {
+    const { rows } = await db.pool.query<{ id: number }>(
+      `SELECT id FROM task WHERE ${from === Number.NEGATIVE_INFINITY ? '' : `id >= ${from} AND `}id < ${firstTaskIdAt(before)}
+       ORDER BY id LIMIT 1`,
+    )
+    if (!rows[0]) return
+    const start = Math.floor(rows[0].id / IDS_PER_DAY) * IDS_PER_DAY
+    const day = { day: timeOfTaskId(start), from: start, to: start + IDS_PER_DAY }
+    from = day.to
+    if (timeOfTaskId(day.to) > before || !(await lead.take(LEAD_SECONDS))) return
+    const tables = await tablesBefore(db, day.to)
+    if (!tables.includes('task') || (await isInUse(db, day, before))) continue
+    await deleteOfDay(
+      db,
+      lead,
+      ['task_memory', 'slice', ...tables.filter((table) => table !== 'task'), 'task'],
+      day,
+    )
+  }
 }
 
 /** Tables that one statement per table could not clear within the time limit of a statement. */
@@ -78,6 +158,7 @@ async function deleteAged(db: Database, lead: Lead, days: number, now: number): 
     ['certificate_hold', 'until', 1],
     ['login_failure', 'window_start', 1],
     ['daily_count', 'day', 2],
+    ['change', 'at', changeDays],
     ['audit', 'at', Math.max(days, 365)],
   ]
   let rows = 0

@@ -1,7 +1,8 @@
 import { GUARD_WINDOW, isSuspectSql, retireSql } from '../devices/retired-tokens.ts'
 import { batchRecord, insertBatchesSql, pendingSql, waitingStateSql } from '../ledger/batch-rows.ts'
-import { addCountersSql, after } from '../ledger/counter-rows.ts'
+import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { reasonsSql } from '../ledger/failure-rows.ts'
+import { inDays } from '../store/days.ts'
 
 /** Batches for the next channels. `done` is a step with columns of the batch and of its task, and the new rows as `fallback`. */
 export const nextBatchesSql = `${insertBatchesSql({
@@ -11,7 +12,7 @@ export const nextBatchesSql = `${insertBatchesSql({
   state: waitingStateSql('d'),
   extra: ['planned_at', 'd.planned_at'],
 })}
-  RETURNING task_id, channel, size`
+  RETURNING task_id, channel, size, hi - lo AS spread`
 
 // The first steps of both statements.
 // done: writes the batches whose version is the expected one. `sending` keeps the lease; `retry` puts the batch back with only
@@ -37,7 +38,7 @@ const doneSql = `WITH input AS MATERIALIZED (
     lease_until = CASE WHEN i.state = 'sending' THEN batch.lease_until END,
     worker = CASE WHEN i.state = 'sending' THEN batch.worker END
   FROM input i JOIN task t ON t.id = i.t
-  WHERE batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
+  WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
     batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
     i.inbox, i.clear_inbox, i.reasons, i.retire, i.answered, i.gone
@@ -51,8 +52,8 @@ const doneSql = `WITH input AS MATERIALIZED (
   RETURNING certificate_id, answered, gone
 )`
 
-const counters = ['target', 'sent', 'failed', 'moved', 'expired', 'cancelled'] as const
-const doneDeltas = 'SELECT task_id, channel, 0 AS target, sent, failed, moved, expired, cancelled FROM done'
+const counters = ['sent', 'failed', 'moved', 'expired', 'cancelled'] as const
+const doneDeltas = 'SELECT task_id, channel, sent, failed, moved, expired, cancelled'
 
 // suspects: certificates that the guard protects, by this minute and the ones before it in the window.
 // dead, unbound, retired: deletes the bindings of dead tokens, unless registered again since, and stores them as retired.
@@ -84,25 +85,19 @@ export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
   RETURNING task_id
 ), cleared AS (
   DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.clear_inbox::bigint[]) AS x (id)
-  WHERE n.task_id = d.task_id AND n.device_id = x.id RETURNING 1
+  WHERE n.task_id = d.task_id AND n.device_id = x.id AND ${inDays('n.task_id')} RETURNING 1
 ), failures AS (
   ${reasonsSql}
-), counted AS (
-  ${addCountersSql(
-    counters,
-    `${doneDeltas}
-    UNION ALL SELECT task_id, channel, size, 0, 0, 0, 0, 0 FROM next_batches
-    UNION ALL SELECT task_id, 'native', 1, 0, 0, 0, 0, 0 FROM added`,
-    after('retired', 'failures', 'cleared'),
-  )}
-  RETURNING 1
-)
+), ${countAndCheckSql(
+  [...counters, 'target', 'ranged', 'spread'],
+  `${doneDeltas}, 0 AS target, 0 AS ranged, 0 AS spread FROM done
+    UNION ALL SELECT task_id, channel, 0, 0, 0, 0, 0, size, size, spread FROM next_batches
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, 0, 0, 1, 1, 0 FROM added`,
+  after('retired', 'failures', 'cleared'),
+)}
 SELECT d.task_id, d.id, coalesce(d.certificate_id IN (SELECT certificate_id FROM suspects), false)
 FROM done d WHERE ${after('counted')}`
 
 /** For settles where no recipient left its channel: starting the full statement costs a millisecond, more than one push takes. */
-export const plainSettleSql = `${doneSql}, counted AS (
-  ${addCountersSql(counters, doneDeltas, after('current_window'))}
-  RETURNING 1
-)
+export const plainSettleSql = `${doneSql}, ${countAndCheckSql(counters, `${doneDeltas} FROM done`, after('current_window'))}
 SELECT d.task_id, d.id, false FROM done d WHERE ${after('counted')}`

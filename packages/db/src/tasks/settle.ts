@@ -2,7 +2,7 @@ import type { Fold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
 import { reasonRows } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { type BatchKey, batchName } from './claim.ts'
 import { plainSettleSql, settleSql } from './settle-sql.ts'
 
@@ -30,8 +30,8 @@ export type Settlement = BatchKey &
 export type SettleResult = {
   /** Batches whose version matched; nothing was written for the others. */
   settled: Set<string>
-  /** More than half of the certificate's tokens were called dead, so none was retired. */
-  suspect: boolean
+  /** Those for whose certificate more than half of the tokens were called dead, so that none was retired. */
+  suspect: Set<string>
 }
 
 /**
@@ -41,15 +41,16 @@ export type SettleResult = {
  */
 export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
   const plain = settlements.every(isPlain)
-  const rows = await run<[taskId: number, id: number, suspect: boolean]>(
+  const rows = await runWithin<[taskId: number, id: number, suspect: boolean]>(
     db.pool,
+    daysOf(settlements.map(({ taskId }) => taskId)),
     plain ? 'settle-plain' : 'settle',
     plain ? plainSettleSql : settleSql,
     [JSON.stringify([...settlements].sort(byKey).map(settleRow))],
   )
   return {
     settled: new Set(rows.map(([taskId, id]) => batchName(taskId, id))),
-    suspect: rows.some(([, , suspect]) => suspect),
+    suspect: new Set(rows.flatMap(([taskId, id, suspect]) => (suspect ? [batchName(taskId, id)] : []))),
   }
 }
 
@@ -91,10 +92,11 @@ export async function batchVersion(
   taskId: number,
   id: number,
 ): Promise<{ version: number; status: string } | undefined> {
-  const [row] = await run<[number, string]>(
+  const [row] = await runWithin<[number, string]>(
     db.pool,
+    daysOf([taskId]),
     'batch-version',
-    'SELECT version, status FROM batch WHERE task_id = $1 AND id = $2',
+    `SELECT version, status FROM batch WHERE task_id = $1 AND id = $2 AND ${inDays('task_id')}`,
     [taskId, id],
   )
   return row && { version: row[0], status: row[1] }

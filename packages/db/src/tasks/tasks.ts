@@ -1,7 +1,9 @@
 import { type Channel, type Lane, publicName, type TaskState, taskStates } from '@herald/domain'
+import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
-import { run } from '../store/statement.ts'
+import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 
 /** All tasks of an application, or only those sent for one of its groups. */
 export type TaskScope = { appId: string; groupId?: number }
@@ -18,13 +20,14 @@ export async function taskDetails(
   scope: TaskScope,
   ids: (number | bigint)[],
 ): Promise<TaskCounters[]> {
-  const rows = await run<
+  const rows = await runWithin<
     [id: number, channel: Channel | null, target: number, sent: number, received: number]
   >(
     db.pool,
+    daysOf(ids),
     'task-details',
-    `SELECT t.id, c.channel, c.target, c.sent, c.received FROM task t LEFT JOIN counter c ON c.task_id = t.id
-     WHERE t.id = ANY($1::bigint[]) AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+    `SELECT t.id, c.channel, c.target, c.sent, c.received FROM task t LEFT JOIN counter c ON c.task_id = t.id AND ${inDays('c.task_id')}
+     WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
     [ids.map(String), scope.appId, scope.groupId ?? null],
   )
   const byId = new Map<number, TaskCounters>()
@@ -67,27 +70,16 @@ export type TaskPage = { before?: number; limit: number; state?: TaskState }
 export async function listTasks(db: Database, scope: TaskScope, page: TaskPage): Promise<TaskView[]> {
   // A literal, because the indexes of open tasks are partial: with a parameter all tasks of the application would be read.
   const state = taskStates.find((known) => known === page.state)
-  const { rows } = await db.pool.query<
-    Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
-  >(
-    `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
-         WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE t.state END AS state,
-       t.created_at AS "createdAt", t.begin_at AS "beginAt", t.finished_at AS "finishedAt", t.request_id AS "requestId",
-       t.group_id AS "groupId", t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
-       coalesce(c.target, 0)::bigint AS target, coalesce(c.sent, 0)::bigint AS sent, coalesce(c.received, 0)::bigint AS received,
-       coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,
-       coalesce(c.expired, 0)::bigint AS expired, coalesce(c.cancelled, 0)::bigint AS cancelled,
-       extract(epoch FROM coalesce(t.finished_at, now()) - t.begin_at)::float8 AS seconds
-     FROM task t LEFT JOIN LATERAL (
-       SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed,
-         sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
-       FROM counter WHERE task_id = t.id
-     ) c ON true
-     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ($3::bigint IS NULL OR t.id < $3)
-       ${state ? `AND t.state = '${state}'` : ''}
-     ORDER BY t.id DESC LIMIT $4`,
-    [scope.appId, scope.groupId ?? null, page.before ?? null, page.limit],
-  )
+  const rows: ListedRow[] = []
+  // The newest days first: most pages are complete after two of them, and opening hundreds of days costs more than reading the page.
+  let upto = page.before
+  for (const days of [2, 8, 32, 128, Number.POSITIVE_INFINITY]) {
+    const last = Math.floor((upto ?? firstTaskIdAt(Date.now())) / IDS_PER_DAY)
+    const from = days === Number.POSITIVE_INFINITY ? undefined : (last - days + 1) * IDS_PER_DAY
+    rows.push(...(await listDays(db, scope, { from, upto }, state, page.limit - rows.length)))
+    if (rows.length >= page.limit || from === undefined) break
+    upto = from
+  }
   return rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
     const rate = seconds > 0 ? (row.target - pending) / seconds : 0
@@ -102,13 +94,53 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
   })
 }
 
+type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
+
+/** Tasks with ids in [from, upto), the newest first. The ids are constants, so that other days are not opened (days.ts). */
+async function listDays(
+  db: Database,
+  scope: TaskScope,
+  { from, upto }: { from?: number; upto?: number },
+  state: TaskState | undefined,
+  limit: number,
+): Promise<ListedRow[]> {
+  const range = (column: string) =>
+    [
+      from === undefined ? [] : `${column} >= ${from}`,
+      upto === undefined ? [] : `${column} < ${upto}`,
+      'true',
+    ]
+      .flat()
+      .join(' AND ')
+  const { rows } = await db.pool.query<ListedRow>(
+    `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
+         WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE t.state END AS state,
+       t.created_at AS "createdAt", t.begin_at AS "beginAt", t.finished_at AS "finishedAt", t.request_id AS "requestId",
+       t.group_id AS "groupId", t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
+       coalesce(c.target, 0)::bigint AS target, coalesce(c.sent, 0)::bigint AS sent, coalesce(c.received, 0)::bigint AS received,
+       coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,
+       coalesce(c.expired, 0)::bigint AS expired, coalesce(c.cancelled, 0)::bigint AS cancelled,
+       extract(epoch FROM coalesce(t.finished_at, now()) - t.begin_at)::float8 AS seconds
+     FROM task t LEFT JOIN LATERAL (
+       SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed,
+         sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
+       FROM counter WHERE task_id = t.id AND ${range('task_id')}
+     ) c ON true
+     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${range('t.id')}
+       ${state ? `AND t.state = '${state}'` : ''}
+     ORDER BY t.id DESC LIMIT $3`,
+    [scope.appId, scope.groupId ?? null, limit],
+  )
+  return rows
+}
+
 export type ControlResult = 'ok' | 'unknown' | 'finished'
 
 const taskChanges = {
-  'cancel-task': 'cancelling = true, check_at = now()',
+  'cancel-task': 'cancelling = true',
   'pause-task': 'paused = true',
   // The bucket of the speed limit starts empty; otherwise the time spent paused would allow a burst.
-  'resume-task': 'paused = false, speed_tokens = 0, speed_at = now(), check_at = now()',
+  'resume-task': 'paused = false, speed_tokens = 0, speed_at = now()',
 }
 
 async function changeTask(
@@ -118,14 +150,16 @@ async function changeTask(
   change: keyof typeof taskChanges,
 ): Promise<ControlResult> {
   const [row] = await retrying(() =>
-    run<[boolean]>(
+    runWithin<[boolean]>(
       db.pool,
+      daysOf([id]),
       change,
       `WITH t AS (
-         SELECT id, state FROM task WHERE id = $1 AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
+         SELECT id, state FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
        ), changed AS (
-         UPDATE task SET ${taskChanges[change]} FROM t WHERE task.id = t.id AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
-       )
+         UPDATE task SET ${taskChanges[change]} FROM t
+         WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
+       )${change === 'cancel-task' ? `, checks AS (${addChecksSql('SELECT id AS task_id FROM changed')})` : ''}
        SELECT EXISTS (SELECT 1 FROM changed) FROM t`,
       [String(id), scope.appId, scope.groupId ?? null],
     ),
@@ -154,12 +188,13 @@ export async function resumeTask(
   id: number | bigint,
 ): Promise<ControlResult> {
   await retrying(() =>
-    run(
+    runWithin(
       db.pool,
+      daysOf([id]),
       'hold-released',
       `UPDATE batch SET state = 'held' FROM task t
-       WHERE t.id = $1 AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) AND t.paused
-         AND batch.task_id = $1 AND batch.state = 'released'`,
+       WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) AND t.paused
+         AND batch.task_id = $1 AND ${inDays('batch.task_id')} AND batch.state = 'released'`,
       [String(id), scope.appId, scope.groupId ?? null],
     ),
   )
@@ -183,19 +218,21 @@ export async function taskFailures(
   scope: TaskScope,
   id: number | bigint,
 ): Promise<FailureGroup[] | undefined> {
-  const known = await run(
+  const known = await runWithin(
     db.pool,
+    daysOf([id]),
     'task-known',
-    'SELECT 1 FROM task WHERE id = $1 AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3)',
+    `SELECT 1 FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3)`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (known.length === 0) return undefined
-  const rows = await run<[Channel, string, string | null, string, number, number[], (string | null)[]]>(
+  const rows = await runWithin<[Channel, string, string | null, string, number, number[], (string | null)[]]>(
     db.pool,
+    daysOf([id]),
     'task-failures',
     `SELECT f.channel, f.fate, CASE WHEN f.text IS NOT NULL THEN f.reason END, coalesce(f.text, f.reason), f.count, f.samples,
        ARRAY(SELECT d.guid FROM unnest(f.samples) WITH ORDINALITY s (id, n) LEFT JOIN device d ON d.id = s.id ORDER BY s.n)
-     FROM failure f WHERE f.task_id = $1 ORDER BY f.count DESC, f.channel, f.reason`,
+     FROM failure f WHERE f.task_id = $1 AND ${inDays('f.task_id')} ORDER BY f.count DESC, f.channel, f.reason`,
     [String(id)],
   )
   return rows.map(([channel, fate, code, reason, count, samples, guids]) => ({

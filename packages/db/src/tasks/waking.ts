@@ -1,5 +1,6 @@
+import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { certificatesWithReady } from './feeder.ts'
 
 /** Rows of one statement: a certificate may have hundreds of thousands. */
@@ -9,15 +10,16 @@ const lanes = `(VALUES ('high'), ('normal')) AS l (lane)`
 
 /** Certificates that can be used (or were removed) and have batches that are due at infinity. Reads one row per certificate and lane. */
 export async function certificatesToWake(db: Database): Promise<number[]> {
-  const rows = await run<[number]>(
-    db.pool,
+  const rows = await searchWithin<[number]>(
+    db,
+    await batchDays(db),
     'certificates-to-wake',
     `WITH RECURSIVE ${certificatesWithReady}
      SELECT n.id FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id
      WHERE n.id IS NOT NULL AND c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND EXISTS (
        SELECT 1 FROM ${lanes} CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
-           AND not_before = 'infinity' LIMIT 1
+         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
        ) b)`,
     [],
   )
@@ -29,16 +31,18 @@ export async function wakeBatches(
   db: Database,
   certificateId: number,
 ): Promise<{ woken: number; more: boolean }> {
-  const rows = await run(
-    db.pool,
+  const rows = await searchWithin(
+    db,
+    await batchDays(db),
     'wake-batches',
     `WITH asleep AS MATERIALIZED (
        SELECT b.task_id, b.id FROM ${lanes} CROSS JOIN LATERAL (
-         SELECT task_id, id FROM batch WHERE state = 'ready' AND certificate_id = $1 AND node IS NULL AND lane = l.lane
-           AND not_before = 'infinity' ORDER BY task_id, id LIMIT ${CHUNK} FOR UPDATE SKIP LOCKED
+         SELECT task_id, id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = $1 AND node IS NULL AND lane = l.lane
+           AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT ${CHUNK} FOR UPDATE SKIP LOCKED
        ) b
      )
-     UPDATE batch b SET not_before = now() FROM asleep a WHERE b.task_id = a.task_id AND b.id = a.id RETURNING b.id`,
+     UPDATE batch b SET not_before = now() FROM asleep a
+     WHERE b.task_id = a.task_id AND b.id = a.id AND ${inDays('b.task_id')} RETURNING b.id`,
     [certificateId],
   )
   return { woken: rows.length, more: rows.length >= CHUNK }
@@ -46,11 +50,12 @@ export async function wakeBatches(
 
 /** Tasks with a speed limit that have batches due at infinity. */
 export async function pacedTasksToWake(db: Database): Promise<number[]> {
-  const rows = await run<[number]>(
-    db.pool,
+  const rows = await searchWithin<[number]>(
+    db,
+    await openDays(db),
     'paced-tasks-to-wake',
-    `SELECT id FROM task t WHERE speed IS NOT NULL AND state IN ('planning', 'sending')
-       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND b.state = 'paced' AND b.not_before = 'infinity')`,
+    `SELECT id FROM task t WHERE ${inDays('t.id')} AND speed IS NOT NULL AND state IN ('planning', 'sending')
+       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before = 'infinity')`,
     [],
   )
   return rows.map(([id]) => id)
@@ -62,20 +67,21 @@ export async function pacedTasksToWake(db: Database): Promise<number[]> {
  * be no other. Returns the last batch looked at; undefined at the end.
  */
 export async function wakePaced(db: Database, taskId: number, after: number): Promise<number | undefined> {
-  const [row] = await run<[seen: number, last: number | null]>(
+  const [row] = await runWithin<[seen: number, last: number | null]>(
     db.pool,
+    daysOf([taskId]),
     'wake-paced',
     `WITH page AS MATERIALIZED (
        SELECT id, certificate_id, row_number() OVER (PARTITION BY certificate_id ORDER BY id) = 1 AS is_first FROM (
          SELECT id, certificate_id FROM batch
-         WHERE task_id = $1 AND state = 'paced' AND not_before = 'infinity' AND id > $2 ORDER BY id LIMIT ${CHUNK}
+         WHERE task_id = $1 AND ${inDays('task_id')} AND state = 'paced' AND not_before = 'infinity' AND id > $2 ORDER BY id LIMIT ${CHUNK}
        ) b
      ), woken AS (
        UPDATE batch b SET not_before = now()
        FROM page p LEFT JOIN certificate c ON c.id = p.certificate_id LEFT JOIN breaker r ON r.certificate_id = p.certificate_id
-       WHERE b.task_id = $1 AND b.id = p.id AND b.state = 'paced' AND b.not_before = 'infinity'
+       WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id = p.id AND b.state = 'paced' AND b.not_before = 'infinity'
          AND c.state IS DISTINCT FROM 'closed' AND (r.certificate_id IS NULL OR p.is_first AND r.retry_at <= now() AND NOT EXISTS (
-           SELECT 1 FROM batch d WHERE d.task_id = $1 AND d.state = 'paced' AND d.not_before <= now()
+           SELECT 1 FROM batch d WHERE d.task_id = $1 AND ${inDays('d.task_id')} AND d.state = 'paced' AND d.not_before <= now()
              AND d.certificate_id = p.certificate_id))
      )
      SELECT count(*)::int, max(id) FROM page`,

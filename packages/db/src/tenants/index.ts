@@ -15,6 +15,7 @@ export {
   revokeAdminTokens,
 } from './applications.ts'
 export { type AuditEntry, recordAudit } from './audit.ts'
+export { type Changes, changesOf } from './changes.ts'
 export {
   type ConsoleSessionRow,
   closeConsoleSession,
