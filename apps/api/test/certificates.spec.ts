@@ -130,7 +130,10 @@ describe('a certificate', () => {
       [api.appId],
     )
     const limits = { devicesPerSecond: 100, dailyQuota: 1000, timeZone: 'Asia/Shanghai' }
-    await takePermits(api.context.db, rows[0].id, 'marketing', { requests: 1, devices: 60 }, limits)
+    const want = { requests: 1, devices: 60 }
+    await takePermits(api.context.db, [
+      { certificateId: rows[0].id, messageClass: 'marketing', want, limits },
+    ])
     const shown = (await api.client.certificates()).find(
       (entry) => entry.provider === 6 && entry.environment === 1,
     )

@@ -1,5 +1,6 @@
 import { joinNode } from '@herald/db/native'
 import { readOverview, readSettledTotal } from '@herald/db/readings'
+import { ensurePartitions } from '@herald/db/store'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
 import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
@@ -25,6 +26,7 @@ describe('the overview of a known database', () => {
   const sql = (text: string, values: unknown[] = []) => api.deps.db.pool.query(text, values)
 
   async function fill(): Promise<void> {
+    await ensurePartitions(api.deps.db, Date.now() - 2 * 86_400_000)
     await api.client.putCertificate({ provider: 2, name: 'main', app_id: '1', app_secret: 'hidden-secret' })
     await api.client.putCertificate({ provider: 4, app_id: '1', app_key: 'k', app_secret: 'hidden-secret' })
     await api.call('/admin/push/certificate', {

@@ -188,7 +188,7 @@ for (const backend of backends)
       const { db, queues } = api.context
       await joinNode(db, 'spec-node', 60)
       await queues.add(nativeQueue('spec-node'), {
-        certificateId: null,
+        certificateIds: [],
         batches: [{ taskId: 1, id: 1 }],
       })
       await until(async () => (await namesShown()).includes('push-native-spec-node'), { seconds: 30 })

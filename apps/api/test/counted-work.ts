@@ -28,12 +28,18 @@ export function countWork(run: () => void): number {
   }
 
   const lengthOf = (value: unknown) => (value as { length?: number } | undefined)?.length ?? 1
+  /** From where the search begins to where it ends. */
+  const searched = (self: unknown, [, from = 0]: unknown[], found: unknown) =>
+    (Number(found) < 0 ? lengthOf(self) : Number(found) + 1) - Number(from)
   for (const holder of [String.prototype, Array.prototype] as object[]) {
     for (const name of Reflect.ownKeys(holder)) {
       if (name === 'constructor') continue
       const isSingle = single.has(String(name))
       const isCut = name === 'slice' || name === 'substring'
-      charge(holder, name, (self, _args, result) => (isSingle ? 1 : lengthOf(isCut ? result : self)))
+      charge(holder, name, (self, args, result) => {
+        if (name === 'indexOf') return searched(self, args, result)
+        return isSingle ? 1 : lengthOf(isCut ? result : self)
+      })
     }
   }
   charge(RegExp.prototype, 'exec', (_self, [text]) => lengthOf(text))

@@ -92,7 +92,10 @@ describe('a request_id', () => {
     const first = await push('expiring', { title: 'x', show_end_time: end })
     const later = jest.spyOn(Date, 'now').mockReturnValue((end + 1) * 1000)
     try {
-      expect((await push('expiring', { title: 'x', show_end_time: end })).data).toEqual(first.data)
+      expect((await push('expiring', { title: 'x', show_end_time: end })).data).toEqual({
+        ...first.data,
+        repeated: true,
+      })
       expect((await push('new', { title: 'x', show_end_time: end })).code).toBe(40002)
     } finally {
       later.mockRestore()

@@ -1,6 +1,7 @@
 export { CoalesceFull, type CoalesceOptions, type Coalescer, CoalesceTimeout, coalesce } from './coalesce.ts'
 export { eachConcurrently } from './each-concurrently.ts'
 export { createFairQueue, type FairQueue } from './fair-queue.ts'
+export { type KeepReadsOptions, type KeptReads, keepReads } from './keep-reads.ts'
 export { type RetryOptions, retryWithBackoff } from './retry-with-backoff.ts'
 export { type SharedReads, type ShareReadsOptions, shareReads } from './share-reads.ts'
 export { sleep } from './sleep.ts'

@@ -1,17 +1,16 @@
-import { shareReads } from '@herald/async'
+import { keepReads } from '@herald/async'
 import { CertificateProblem, type ChannelAdapter } from '@herald/channels'
 import {
   type Breaker,
   breakersOf,
-  certificateById,
+  certificateOwner,
   certificatesOf,
-  certificatesStamp,
   holdsOf,
   type StoredCertificate,
   type StoredHold,
 } from '@herald/db/certificates'
 import { type Database, SealBroken, type Sealer } from '@herald/db/store'
-import { type Application, findApplication } from '@herald/db/tenants'
+import { type Application, changesOf, findApplication } from '@herald/db/tenants'
 import {
   cardOf,
   type Environment,
@@ -63,12 +62,15 @@ export type CertificateCache = {
   forget(appId: string): void
 }
 
-/** How long this process may use a certificate that another process has changed. */
-const MAX_AGE_MS = 1000
+/** Changes are reported (changesOf). Nothing is used for longer than this, in case a change was not, such as one made without triggers. */
+const MAX_AGE_MS = 3_600_000
+/** Applications whose certificates are kept, with parsed keys: some kilobytes each. */
+const MAX_APPLICATIONS = 20_000
+const MAX_OWNERS = 100_000
 
 /**
- * Reads certificates through a short cache. Certificates whose stamp is unchanged are not opened again: unsealing and parsing
- * keys every second would cost each worker a tenth of its time.
+ * Keeps certificates until they change: unsealing and parsing keys for each job would cost a worker a tenth of its time. What has
+ * changed is asked once per second for all applications, so that a push costs no statement here, whatever their number.
  */
 export function createCertificateCache(deps: {
   db: Database
@@ -76,13 +78,15 @@ export function createCertificateCache(deps: {
   adapters: Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
   publicUrl?: string
 }): CertificateCache {
-  const applications = shareReads<string, ApplicationCertificates & { stamp: string }>({
-    async read(appId, previous) {
-      const stamp = await certificatesStamp(deps.db, appId)
-      return previous?.stamp === stamp ? previous : { ...(await readApplication(appId)), stamp }
-    },
+  const changes = changesOf(deps.db)
+  const applications = keepReads<string, ApplicationCertificates>({
+    read: readApplication,
+    maxKeys: MAX_APPLICATIONS,
     maxAgeMs: MAX_AGE_MS,
-    maxKeys: 10_000,
+  })
+  changes.onApplications(({ all, ids }) => {
+    if (all) applications.forgetAll()
+    else for (const appId of ids) applications.forget(appId)
   })
   /** Needs no expiry: a certificate never changes its application, and ids are not reused. */
   const owners = new Map<number, string>()
@@ -152,13 +156,19 @@ export function createCertificateCache(deps: {
     }
   }
 
+  async function of(appId: string): Promise<ApplicationCertificates> {
+    await changes.refreshed()
+    return applications.get(appId)
+  }
+
   return {
-    of: applications.get,
+    of,
     async byId(id) {
-      const owner = owners.get(id) ?? (await certificateById(deps.db, deps.sealer, id))?.application
+      const owner = owners.get(id) ?? (await certificateOwner(deps.db, id))
       if (owner === undefined) return removed
+      if (owners.size >= MAX_OWNERS) owners.clear()
       owners.set(id, owner)
-      return (await applications.get(owner)).byId(id)
+      return (await of(owner)).byId(id)
     },
     knownHolds: (id) => holdsById.get(id) ?? noHolds,
     forget: applications.forget,

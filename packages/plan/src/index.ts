@@ -5,8 +5,9 @@ export {
   callbackUrlOf,
   createCertificateCache,
   type ReadCertificate,
+  type Unusable,
 } from './certificate-cache.ts'
 export { type Explanation, explain } from './explain.ts'
-export { enqueue, jobsOf } from './jobs.ts'
+export { enqueue, isLittle, jobsOf } from './jobs.ts'
 export { planUnwritten } from './plan-unwritten.ts'
 export { availability, classOf, payloadOf, type RoutedTask, rulesFor } from './rules.ts'

@@ -4,11 +4,17 @@ import { nativeQueue, type PushQueues, pushQueue, type QueueName } from '@herald
 
 /** Small batches are claimed and settled together, but a job must stay short. */
 const BATCHES_PER_JOB = 64
+/**
+ * Up to this much of a certificate shares a job with other certificates: the single pushes of 64 applications then cost one claim
+ * and one settle. More of it has jobs of its own, so that others do not wait for the calls of one application.
+ */
+const LITTLE = { batches: 8, recipients: 64 }
 
 type Job = {
   queue: QueueName
   lane: Lane
-  certificateId: string | null
+  /** Empty for native batches. */
+  certificateIds: string[]
   batches: { taskId: number; id: number }[]
   size: number
   /** Of its batch that was released first. */
@@ -22,35 +28,53 @@ export function queueOf(batch: { channel: Channel; node?: string | null; lane: L
 }
 
 /**
- * Groups released batches into jobs: each has one certificate (or node), one lane and at most 1000 recipients. A batch whose last
- * lease ended without a settle is alone in its job: if it was the cause, for example because its task cannot be read, it would
- * stop its neighbours again.
+ * Groups released batches into jobs: each has one channel (or node), one lane and at most 1000 recipients. Certificates with little
+ * share jobs if `mayShare`. A batch whose last lease ended without a settle is alone in its job: if it was the cause, for example
+ * because its task cannot be read, it would stop its neighbours again.
  */
-export function jobsOf(released: readonly ReleasedBatch[]): Job[] {
+export function jobsOf(released: readonly ReleasedBatch[], mayShare = true): Job[] {
   const open = new Map<string, Job>()
   const jobs: Job[] = []
-  for (const batch of released) {
-    const queue = queueOf(batch)
-    const key = `${queue}|${batch.certificateId}|${batch.lane}`
-    const isAlone = batch.lost > 0
-    let job = isAlone ? undefined : open.get(key)
-    if (!job || job.size + batch.size > batchSize || job.batches.length >= BATCHES_PER_JOB) {
-      job = {
-        queue,
-        lane: batch.lane,
-        certificateId: batch.certificateId?.toString() ?? null,
-        batches: [],
-        size: 0,
-        releasedAt: batch.releasedAt,
+  for (const group of byCertificate(released)) {
+    const shared = mayShare && isLittle(group)
+    for (const batch of group) {
+      const { lane, certificateId, lost, size } = batch
+      const queue = queueOf(batch)
+      const key = `${queue}|${lane}|${shared ? '' : certificateId}`
+      let job = lost > 0 ? undefined : open.get(key)
+      if (!job || job.size + size > batchSize || job.batches.length >= BATCHES_PER_JOB) {
+        job = { queue, lane, certificateIds: [], batches: [], size: 0, releasedAt: batch.releasedAt }
+        if (lost === 0) open.set(key, job)
+        jobs.push(job)
       }
-      if (!isAlone) open.set(key, job)
-      jobs.push(job)
+      const certificate = certificateId?.toString()
+      // The batches of a certificate follow each other.
+      if (certificate !== undefined && job.certificateIds.at(-1) !== certificate)
+        job.certificateIds.push(certificate)
+      job.batches.push({ taskId: batch.taskId, id: batch.id })
+      job.size += size
+      job.releasedAt = Math.min(job.releasedAt, batch.releasedAt)
     }
-    job.batches.push({ taskId: batch.taskId, id: batch.id })
-    job.size += batch.size
-    job.releasedAt = Math.min(job.releasedAt, batch.releasedAt)
   }
   return jobs
+}
+
+function byCertificate(released: readonly ReleasedBatch[]): Iterable<ReleasedBatch[]> {
+  const groups = new Map<string, ReleasedBatch[]>()
+  for (const batch of released) {
+    const key = `${queueOf(batch)}|${batch.certificateId}|${batch.lane}`
+    const group = groups.get(key)
+    if (group) group.push(batch)
+    else groups.set(key, [batch])
+  }
+  return groups.values()
+}
+
+/** Whether these batches of one certificate may share a job with those of others. */
+export function isLittle(batches: readonly ReleasedBatch[]): boolean {
+  return (
+    batches.length <= LITTLE.batches && batches.reduce((sum, { size }) => sum + size, 0) <= LITTLE.recipients
+  )
 }
 
 /**
@@ -61,12 +85,17 @@ export async function enqueue(
   queues: PushQueues,
   released: readonly ReleasedBatch[],
   onFailure: (error: unknown, tasks: number[]) => void,
+  mayShare = true,
 ): Promise<void> {
   await Promise.all(
-    jobsOf(released).map(({ queue, lane, certificateId, batches, releasedAt }) =>
+    jobsOf(released, mayShare).map(({ queue, lane, certificateIds, batches, releasedAt }) =>
       queues
         // The queue of a vendor channel has one lane and needs no priorities.
-        .add(queue, { certificateId, batches }, { lane: certificateId === null ? lane : 'high', releasedAt })
+        .add(
+          queue,
+          { certificateIds, batches },
+          { lane: certificateIds.length === 0 ? lane : 'high', releasedAt },
+        )
         .catch((error) => onFailure(error, [...new Set(batches.map(({ taskId }) => taskId))])),
     ),
   )

@@ -94,6 +94,34 @@ describe('the certificate cache', () => {
     clock.mockRestore()
   })
 
+  it('costs one statement per second, however many applications are in use', async () => {
+    const sealer = createSealer(Buffer.alloc(32))
+    const many: string[] = []
+    for (let n = 0; n < 20; n++) {
+      const made = await createApplication(db, { name: `tenant ${n}`, packageName: '' })
+      if (made === 'taken') throw new Error('taken')
+      many.push(made.appId)
+    }
+    const cache = createCertificateCache({ db, sealer, adapters: {} })
+    const now = performance.now.bind(performance)
+    const clock = jest.spyOn(performance, 'now')
+    // Twice: the first look reports that the applications were created.
+    for (const minutes of [10, 20]) {
+      const at = now() + minutes * 60_000
+      clock.mockReturnValue(at)
+      for (const appId of many) await cache.of(appId)
+    }
+    const query = jest.spyOn(db.pool, 'query')
+    for (let second = 1; second <= 5; second++) {
+      const at = now() + (20 + second) * 60_000
+      clock.mockReturnValue(at)
+      for (const appId of many) await cache.of(appId)
+      expect(query).toHaveBeenCalledTimes(second)
+    }
+    clock.mockRestore()
+    query.mockRestore()
+  })
+
   it('treats a certificate that no key opens as unusable, and serves the others', async () => {
     const [ours, lost] = [createSealer(Buffer.alloc(32)), createSealer(Buffer.alloc(32, 1))]
     const save = (channel: 'oppo' | 'vivo', sealer: typeof ours) =>

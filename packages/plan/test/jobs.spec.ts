@@ -19,12 +19,43 @@ const sizes = (released: ReleasedBatch[]) => jobsOf(released).map(({ batches }) 
 
 describe('jobs', () => {
   it.each<[string, Partial<ReleasedBatch>]>([
-    ['certificate', { certificateId: 8 }],
     ['channel', { channel: 'huawei' }],
     ['lane', { lane: 'normal' }],
     ['gateway', { channel: 'native', certificateId: null, node: 'a' }],
   ])('contain batches of one %s', (_, other) => {
     expect(sizes([batch(), batch(other), batch(), batch(other)])).toEqual([2, 2])
+  })
+
+  it('are shared by certificates that have little', () => {
+    const tenants = Array.from({ length: 64 }, (_, n) => batch({ taskId: n, certificateId: n + 1 }))
+    expect(jobsOf(tenants)).toMatchObject([
+      {
+        queue: 'push-fcm',
+        certificateIds: tenants.map(({ certificateId }) => String(certificateId)),
+        batches: tenants.map(({ taskId, id }) => ({ taskId, id })),
+      },
+    ])
+    const [first] = jobsOf([batch(), batch({ certificateId: 8 }), batch(), batch({ certificateId: 8 })])
+    expect(first!.certificateIds).toEqual(['7', '8'])
+  })
+
+  it('have one certificate each if they may not be shared', () => {
+    const jobs = jobsOf([batch(), batch({ certificateId: 8 }), batch()], false)
+    expect(jobs.map(({ certificateIds, batches }) => [certificateIds, batches.length])).toEqual([
+      [['7'], 2],
+      [['8'], 1],
+    ])
+  })
+
+  it('are not shared with a certificate that has much', () => {
+    const many = Array.from({ length: 9 }, () => batch({ certificateId: 8 }))
+    const large = batch({ certificateId: 9, size: 65 })
+    const jobs = jobsOf([batch(), ...many, large, batch({ certificateId: 10 })])
+    expect(jobs.map(({ certificateIds, batches }) => [certificateIds, batches.length])).toEqual([
+      [['7', '10'], 2],
+      [['8'], 9],
+      [['9'], 1],
+    ])
   })
 
   it('are separate for two gateways', () => {
@@ -60,7 +91,7 @@ describe('jobs', () => {
     expect(jobsOf(released)).toMatchObject([
       {
         queue: 'push-fcm',
-        certificateId: '7',
+        certificateIds: ['7'],
         batches: released.map(({ taskId, id }) => ({ taskId, id })),
       },
     ])

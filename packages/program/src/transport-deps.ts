@@ -1,6 +1,6 @@
 import type { TransportDeps } from '@herald/channels'
-import { taskMemory, vendorSession } from '@herald/db/certificates'
-import { isTransient } from '@herald/db/store'
+import { readSession, taskMemory } from '@herald/db/certificates'
+import { type Database, isTransient } from '@herald/db/store'
 import { certificateHolds } from './certificate-holds.ts'
 import type { Context } from './service.ts'
 
@@ -20,13 +20,42 @@ export function transportDeps(
     client: settings.vendorClient,
     now: Date.now,
     timeoutMs: settings.sendTimeoutSeconds * 1000,
-    session: (key, mint, stale, scope) =>
-      reading(() =>
-        vendorSession(db, sealer, scope === 'shared' ? { key } : { certificateId, key }, mint, stale),
-      ),
+    async session(key, mint, stale, scope) {
+      const place = scope === 'shared' ? { key } : { certificateId, key }
+      const name = `${place.certificateId ?? ''} ${key}`
+      const known = sessionsOf(db).get(name)
+      if (known && known.value !== stale && performance.now() < known.until) return known.value
+      const { value, freshFor } = await reading(() => readSession(db, sealer, place, mint, stale))
+      keepSession(sessionsOf(db), name, value, freshFor)
+      return value
+    },
     holds: certificateHolds(context, certificateId),
     taskMemory: (taskId, key, make) => reading(() => taskMemory(db, taskId, certificateId, key, make)),
   }
+}
+
+/**
+ * Access tokens of this process until they are due for renewal. Without it each push of an application that sends once a minute would
+ * read its token. A token that another process has replaced is refused by the vendor, and then read again.
+ */
+const sessionsByDatabase = new WeakMap<Database, Sessions>()
+type Sessions = Map<string, { value: string; until: number }>
+const MAX_SESSIONS = 20_000
+
+function sessionsOf(db: Database): Sessions {
+  let sessions = sessionsByDatabase.get(db)
+  if (!sessions) {
+    sessions = new Map()
+    sessionsByDatabase.set(db, sessions)
+  }
+  return sessions
+}
+
+function keepSession(sessions: Sessions, name: string, value: string, freshFor: number): void {
+  // Deleted first, so that the map is in the order of the reads.
+  sessions.delete(name)
+  sessions.set(name, { value, until: performance.now() + freshFor * 1000 })
+  if (sessions.size > MAX_SESSIONS) sessions.delete(sessions.keys().next().value as string)
 }
 
 /** Tells errors of Postgres from those of the vendor, which callers count as silence. */

@@ -6,7 +6,7 @@ import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
 import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import type { Context } from '../src/service.ts'
 import { transportDeps } from '../src/transport-deps.ts'
 
@@ -101,4 +101,28 @@ it('gives a record with another key its own token', async () => {
   expect(await send(await addRecord('fourth', 'production', newKey()))).toBe('misconfigured')
   const after = await db.pool.query('SELECT count(*)::int AS keys FROM shared_session')
   expect(after.rows[0].keys).toBe(before.rows[0].keys + 1)
+})
+
+it('reads an access token once until it is due for renewal, and again when the vendor refused it', async () => {
+  const record = await addRecord('fifth', 'production')
+  const deps = transportDeps({ settings: { vendorUrls: {} }, db, sealer } as unknown as Context, record.id)
+  let minted = 0
+  const mint = async () => {
+    minted++
+    return { value: `token ${minted}`, renewAt: Date.now() + 600_000, expiresAt: Date.now() + 900_000 }
+  }
+  expect(await deps.session('k', mint)).toBe('token 1')
+  const query = jest.spyOn(db.pool, 'query')
+  const again = transportDeps({ settings: { vendorUrls: {} }, db, sealer } as unknown as Context, record.id)
+  expect(await again.session('k', mint)).toBe('token 1')
+  expect(query).not.toHaveBeenCalled()
+  expect(await deps.session('k', mint, 'token 1')).toBe('token 2')
+  expect(await again.session('k', mint)).toBe('token 2')
+  query.mockClear()
+  const now = performance.now()
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(now + 601_000)
+  expect(await again.session('k', mint)).toBe('token 2')
+  expect(query).toHaveBeenCalledTimes(1)
+  clock.mockRestore()
+  query.mockRestore()
 })

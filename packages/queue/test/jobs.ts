@@ -1,7 +1,7 @@
 import type { PushJob } from '../src/index.ts'
 
 export const job = (batchId: number): PushJob => ({
-  certificateId: '7',
+  certificateIds: ['7'],
   batches: [{ taskId: 1, id: batchId }],
 })
 export const idOf = (done: PushJob) => done.batches[0]?.id ?? -1

@@ -4,9 +4,10 @@ import { decodePushJob, encodePushJob } from '../src/push-job.ts'
 
 describe('a push job', () => {
   it.each([
-    { certificateId: '7', batches: [{ taskId: 9007199254740991, id: 1 }] },
+    { certificateIds: ['7'], batches: [{ taskId: 9007199254740991, id: 1 }] },
+    { certificateIds: ['7', '8'], batches: [{ taskId: 1, id: 2 }] },
     {
-      certificateId: null,
+      certificateIds: [],
       batches: [
         { taskId: 1, id: 2 },
         { taskId: 1, id: 3 },
@@ -17,17 +18,48 @@ describe('a push job', () => {
   })
 
   it('is stored with its version and ids only', () => {
-    expect(encodePushJob({ certificateId: '7', batches: [{ taskId: 1, id: 2 }] })).toEqual({
+    const batches = [{ taskId: 1, id: 2 }]
+    expect(encodePushJob({ certificateIds: ['7'], batches })).toEqual({
       v: 1,
       certificateId: '7',
       batches: [[1, 2]],
+    })
+    expect(encodePushJob({ certificateIds: [], batches })).toMatchObject({ v: 1, certificateId: null })
+    expect(encodePushJob({ certificateIds: ['7', '8'], batches })).toEqual({
+      v: 2,
+      certificateIds: ['7', '8'],
+      batches: [[1, 2]],
+    })
+  })
+
+  it('of the release before is read', () => {
+    expect(decodePushJob({ v: 1, certificateId: '7', batches: [[1, 2]] })).toEqual({
+      certificateIds: ['7'],
+      batches: [{ taskId: 1, id: 2 }],
+    })
+    expect(decodePushJob({ v: 1, certificateId: null, batches: [[1, 2]] })).toMatchObject({
+      certificateIds: [],
     })
   })
 
   it.each([
     ['nothing', undefined, /not an object/],
     ['a list', [], /version undefined/],
-    ['a newer version', { v: 2, certificateId: '7', batches: [[1, 2]] }, /version 2/],
+    ['a newer version', { v: 3, certificateId: '7', batches: [[1, 2]] }, /version 3/],
+    [
+      'one certificate in version 2',
+      { v: 2, certificateId: '7', batches: [[1, 2]] },
+      /unknown field "certificateId"/,
+    ],
+    [
+      'several in version 1',
+      { v: 1, certificateIds: ['7'], batches: [[1, 2]] },
+      /unknown field "certificateIds"/,
+    ],
+    ['no list of certificates', { v: 2, batches: [[1, 2]] }, /certificateIds/],
+    ['an empty list of certificates', { v: 2, certificateIds: [], batches: [[1, 2]] }, /certificateIds/],
+    ['a list with null', { v: 2, certificateIds: ['7', null], batches: [[1, 2]] }, /certificateIds/],
+    ['a certificate that is no number', { v: 1, certificateId: 'x', batches: [[1, 2]] }, /certificateId/],
     [
       'an unknown field',
       { v: 1, certificateId: '7', batches: [[1, 2]], message: 'hi' },
@@ -49,7 +81,9 @@ describe('a push job', () => {
   })
 
   it('is not stored when it could not be read again', () => {
-    expect(() => encodePushJob({ certificateId: '7', batches: [] })).toThrow(InvalidJob)
-    expect(() => encodePushJob({ certificateId: '7', batches: [{ taskId: 1.5, id: 1 }] })).toThrow(InvalidJob)
+    expect(() => encodePushJob({ certificateIds: ['7'], batches: [] })).toThrow(InvalidJob)
+    expect(() => encodePushJob({ certificateIds: ['7'], batches: [{ taskId: 1.5, id: 1 }] })).toThrow(
+      InvalidJob,
+    )
   })
 })

@@ -34,8 +34,8 @@ for (const backend of backends) {
 
     it('delivers a job as it was added', async () => {
       const jobs = [
-        { certificateId: '9007199254740993', batches: [{ taskId: 2 ** 53 - 1, id: 5 }] },
-        { certificateId: null, batches: Array.from({ length: 1000 }, (_, n) => ({ taskId: 8, id: n })) },
+        { certificateIds: ['9007199254740993'], batches: [{ taskId: 2 ** 53 - 1, id: 5 }] },
+        { certificateIds: [], batches: Array.from({ length: 1000 }, (_, n) => ({ taskId: 8, id: n })) },
       ]
       const got: PushJob[] = []
       queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
@@ -138,7 +138,7 @@ for (const backend of backends) {
     })
 
     it('fails a job of an unknown version without handling it, and continues', async () => {
-      await queues.bullQueues([name])[0]?.add('push', { v: 2, certificateId: '7', batches: [[1, 1]] })
+      await queues.bullQueues([name])[0]?.add('push', { v: 3, certificateId: '7', batches: [[1, 1]] })
       await queues.add(name, job(2))
       const got: number[] = []
       queues.work(name, { concurrency: 1, onDead: alive }, async (done) => {
@@ -150,7 +150,7 @@ for (const backend of backends) {
     })
 
     it('refuses a job that could not be decoded', async () => {
-      await expect(queues.add(name, { certificateId: '', batches: [] })).rejects.toThrow(/certificateId/)
+      await expect(queues.add(name, { certificateIds: [''], batches: [] })).rejects.toThrow(/certificateId/)
       expect(await queues.depth(name)).toBe(0)
     })
 

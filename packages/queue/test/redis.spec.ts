@@ -112,7 +112,7 @@ describeWith(
       const log = { warn() {}, error() {} }
       const queues = await openQueues({ url: ${JSON.stringify(redis.url)}, log })
       queues.work(pushQueue('apns'), { concurrency: 1, onDead() {} }, async () => console.log('working'))
-      await queues.add(pushQueue('apns'), { certificateId: '1', batches: [{ taskId: 1, id: 1 }] })
+      await queues.add(pushQueue('apns'), { certificateIds: ['1'], batches: [{ taskId: 1, id: 1 }] })
       process.once('SIGTERM', () => queues.close().then(() => console.log('closed')))`
     const child = startProcess(process.execPath, ['--input-type=module', '-e', program])
     await child.prints(/working/)

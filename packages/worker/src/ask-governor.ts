@@ -14,33 +14,46 @@ import type { Attempt } from './attempt.ts'
 import { closedUntil } from './hours.ts'
 import type { WorkerMetrics } from './metrics.ts'
 
-/** Takes permits for a whole job, per message class. Targets without a permit get their result here and are removed. */
+/** The attempts of one message class of a certificate, which share a limit. */
+type Limited = {
+  certificate: ReadCertificate
+  messageClass: MessageClass
+  attempts: Attempt[]
+  limits: Limits
+}
+
+/**
+ * Takes permits for a whole job, per certificate and message class, with one statement. Targets without a permit get their result
+ * here and are removed.
+ */
 export async function askGovernor(
   db: Database,
-  attempts: Attempt[],
-  certificate: ReadCertificate,
+  parts: readonly { attempts: Attempt[]; certificate: ReadCertificate }[],
   metrics?: WorkerMetrics,
 ): Promise<void> {
-  const { adapter, settings, stored } = certificate
-  for (const [messageClass, some] of byClass(attempts, certificate)) {
-    const limits = adapter.limits(settings, messageClass)
-    const until = closedUntil(limits, Date.now())
-    if (until !== undefined) {
-      metrics?.deferred(adapter.name, 'hours', countTargets(some))
-      for (const attempt of some)
-        refuse(attempt, 0, { kind: 'quota', reason: ownReasons.outside_hours, until })
-      continue
-    }
-    await countPerDevice(db, some, adapter.name, limits)
-    const devices = countTargets(some)
-    if (devices === 0) continue
-    const want = { requests: requestsOf(some, adapter), devices }
-    const { granted, limitedBy, wait } = await retrying(() =>
-      takePermits(db, stored.id, messageClass, want, limits),
-    )
-    if (granted < devices) metrics?.deferred(adapter.name, limitedBy ?? 'rate', devices - granted)
+  const open = parts.flatMap((part) => limitedOf(part, metrics))
+  await countPerDevice(db, open)
+  const wanted = open.flatMap((one) => {
+    const devices = countTargets(one.attempts)
+    return devices === 0 ? [] : [{ ...one, devices }]
+  })
+  if (wanted.length === 0) return
+  const grants = await retrying(() =>
+    takePermits(
+      db,
+      wanted.map(({ certificate, messageClass, attempts, limits, devices }) => ({
+        certificateId: certificate.stored.id,
+        messageClass,
+        want: { requests: requestsOf(attempts, certificate.adapter), devices },
+        limits,
+      })),
+    ),
+  )
+  wanted.forEach(({ certificate, attempts, devices }, at) => {
+    const { granted, limitedBy, wait } = grants[at]!
+    if (granted < devices) metrics?.deferred(certificate.adapter.name, limitedBy ?? 'rate', devices - granted)
     let left = granted
-    for (const attempt of some) {
+    for (const attempt of attempts) {
       const allowed = Math.min(left, attempt.targets.length)
       left -= allowed
       if (allowed === attempt.targets.length) continue
@@ -52,7 +65,23 @@ export async function askGovernor(
           : { kind: 'deferred', wait },
       )
     }
-  }
+  })
+}
+
+/** The groups of a part that may be sent now; outside the vendor's hours the others get their result here. */
+function limitedOf(
+  { attempts, certificate }: { attempts: Attempt[]; certificate: ReadCertificate },
+  metrics?: WorkerMetrics,
+): Limited[] {
+  const { adapter, settings } = certificate
+  return [...byClass(attempts, certificate)].flatMap(([messageClass, some]) => {
+    const limits = adapter.limits(settings, messageClass)
+    const until = closedUntil(limits, Date.now())
+    if (until === undefined) return [{ certificate, messageClass, attempts: some, limits }]
+    metrics?.deferred(adapter.name, 'hours', countTargets(some))
+    for (const attempt of some) refuse(attempt, 0, { kind: 'quota', reason: ownReasons.outside_hours, until })
+    return []
+  })
 }
 
 /**
@@ -60,13 +89,34 @@ export async function askGovernor(
  * moves to its next channel. After a lost reply the statement counts nothing again and refuses nobody, so such a device may be
  * sent to.
  */
-async function countPerDevice(
+async function countPerDevice(db: Database, open: readonly Limited[]): Promise<void> {
+  // Certificates have their vendor's limit, unless an operator has set another: usually one statement.
+  const byLimit = new Map<string, Limited[]>()
+  for (const one of open) {
+    const { perDevicePerDay, timeZone } = one.limits
+    if (perDevicePerDay === undefined) continue
+    const key = `${perDevicePerDay} ${timeZone}`
+    byLimit.set(key, [...(byLimit.get(key) ?? []), one])
+  }
+  for (const group of byLimit.values()) {
+    const { certificate, limits } = group[0]!
+    await countOne(
+      db,
+      group.flatMap(({ attempts }) => attempts),
+      certificate.adapter.name,
+      limits.perDevicePerDay!,
+      limits.timeZone,
+    )
+  }
+}
+
+async function countOne(
   db: Database,
   attempts: Attempt[],
   channel: VendorChannel,
-  { perDevicePerDay, timeZone }: Limits,
+  perDevicePerDay: number,
+  timeZone: string,
 ): Promise<void> {
-  if (perDevicePerDay === undefined) return
   const batches = attempts.map(({ batch, targets }) => ({
     taskId: batch.taskId,
     id: batch.id,

@@ -11,6 +11,8 @@ export type Attempt = {
   targets: { index: number; recipient: Recipient }[]
   /** Those of `targets` that were counted for the day; the governor may have removed some of them from `targets` afterwards. */
   counted?: readonly Attempt['targets'][number][]
+  /** How long the breaker of its certificate has been open, in seconds; undefined if it is not. */
+  breakerOpenFor?: number
 }
 
 export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId: number) => void): void {

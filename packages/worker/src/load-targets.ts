@@ -1,29 +1,56 @@
 import { type Database, retrying } from '@herald/db/store'
-import { assignBadges, batchName, findReceipts, removedAmong, tokensOf } from '@herald/db/tasks'
+import {
+  assignBadges,
+  batchName,
+  type CurrentToken,
+  findReceipts,
+  removedAmong,
+  tokensOf,
+} from '@herald/db/tasks'
 import { ownReasons } from '@herald/domain'
-import type { CertificateCache, ReadCertificate } from '@herald/plan'
+import type { ApplicationCertificates, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
 
-/** Adds the pending recipients with their tokens and badges to `targets`. Those that cannot be sent to get their result here. */
-export async function loadTargets(
-  deps: { db: Database; certificates: CertificateCache },
-  attempts: Attempt[],
-  { adapter, stored }: ReadCertificate,
-): Promise<void> {
+/**
+ * Adds the pending recipients of a job with their tokens and badges to `targets`, for all its certificates at once. Those that
+ * cannot be sent to get their result here.
+ */
+export async function loadTargets(db: Database, parts: readonly LoadedPart[]): Promise<void> {
+  const attempts = parts.flatMap((part) => part.attempts)
+  const { adapter } = parts[0]!.certificate
   const pending: number[] = []
   for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
   const since = Math.min(...attempts.map(({ batch }) => batch.plannedAt))
-  const [tokens, badges, application, acknowledged] = await Promise.all([
-    retrying(() => tokensOf(deps.db.pool, adapter.name, pending, since)),
-    adapter.absoluteBadge ? badgesOf(deps.db, attempts) : undefined,
-    deps.certificates.of(stored.application),
-    acknowledgedOf(deps.db, attempts),
+  const [tokens, badges, acknowledged] = await Promise.all([
+    retrying(() => tokensOf(db.pool, adapter.name, pending, since)),
+    adapter.absoluteBadge ? badgesOf(db, attempts) : undefined,
+    acknowledgedOf(db, attempts),
   ])
   const withoutToken = pending.filter((deviceId) => !tokens.has(deviceId))
   const removed =
-    withoutToken.length > 0
-      ? await retrying(() => removedAmong(deps.db.pool, withoutToken))
-      : new Set<number>()
+    withoutToken.length > 0 ? await retrying(() => removedAmong(db.pool, withoutToken)) : new Set<number>()
+  for (const part of parts) addTargets(part, { tokens, badges, acknowledged, removed })
+}
+
+/** The attempts of one certificate, which belongs to `application`. */
+export type LoadedPart = {
+  attempts: Attempt[]
+  certificate: ReadCertificate
+  application: ApplicationCertificates
+}
+
+type Loaded = {
+  tokens: Map<number, CurrentToken>
+  badges?: Map<string, number[]>
+  acknowledged: Set<string>
+  removed: Set<number>
+}
+
+function addTargets(
+  { attempts, certificate, application }: LoadedPart,
+  { tokens, badges, acknowledged, removed }: Loaded,
+): void {
+  const { adapter, stored } = certificate
   const serves = (environment: number, region: string | undefined) => {
     const found = application.serving(adapter.name, environment, region)
     return 'stored' in found && found.stored.id === stored.id
@@ -38,6 +65,7 @@ export async function loadTargets(
   for (const { batch, results, targets } of attempts) {
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
+      // Tokens are by device: a device belongs to one application, so to one certificate of the job.
       const binding = tokens.get(deviceId)
       if (acknowledged.has(`${batch.taskId}/${deviceId}`)) results.set(index, { kind: 'acknowledged' })
       else if (removed.has(deviceId)) results.set(index, { kind: 'removed' })

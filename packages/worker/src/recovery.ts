@@ -55,6 +55,7 @@ export async function askBreaker(
   const probe = breaker && (await retrying(() => takeProbe(deps.db, stored.id, probeSeconds)))
   if (!breaker || !probe) return { sendable: attempts, putOff: [] }
   const { mayProbe, openFor } = probe
+  for (const attempt of attempts) attempt.breakerOpenFor = openFor
   const sendable = mayProbe ? attempts.slice(0, 1) : []
   const putOff = attempts.slice(sendable.length)
   const reason = ownReasons.vendor_silent(publicName(stored.channel), breaker)

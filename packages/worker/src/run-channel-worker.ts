@@ -25,6 +25,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
       const transports = createTransports(
         (certificateId) => transportDeps(context, certificateId),
         (error) => log.warn({ err: error }, 'a transport did not close cleanly'),
+        { max: settings.workerTransports, idleMs: settings.workerIdleMinutes * 60_000 },
       )
       const stopping = new AbortController()
       const metrics = createMetrics(context.registry)
@@ -52,9 +53,10 @@ export function channelWorker(adapter: ChannelAdapter): Service {
           (job) =>
             slots.run({
               lane,
-              certificateId: job.certificateId,
-              work: (progress) => metrics.timed(adapter.name, () => run(job, progress)),
-              putBack: () => putBackReleased(db, job.batches, PUT_BACK_SECONDS),
+              certificateIds: job.certificateIds,
+              work: (certificateIds, progress) =>
+                metrics.timed(adapter.name, () => run({ ...job, certificateIds }, progress)),
+              putBack: (certificateIds) => putBackReleased(db, { ...job, certificateIds }, PUT_BACK_SECONDS),
             }),
         ),
       )

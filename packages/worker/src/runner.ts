@@ -1,15 +1,23 @@
 import { eachConcurrently } from '@herald/async'
-import { retrying } from '@herald/db/store'
+import { isUnreachable, retrying } from '@herald/db/store'
 import { type ClaimedBatch, tasksById } from '@herald/db/tasks'
-import { type Channel, ownReasons, publicName, type RecoveryPauses, recoveryPauses } from '@herald/domain'
-import { payloadOf, type ReadCertificate } from '@herald/plan'
+import {
+  type Channel,
+  ownReasons,
+  publicName,
+  type RecipientResult,
+  type RecoveryPauses,
+  recoveryPauses,
+} from '@herald/domain'
+import { type ApplicationCertificates, payloadOf, type ReadCertificate, type Unusable } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
 import { askGovernor, returnUnused, uncountUnsent } from './ask-governor.ts'
 import { type Attempt, setRemaining } from './attempt.ts'
 import { type ClaimedJob, claimJob } from './claim-job.ts'
+import { type JoinedSettles, joinSettles } from './join-settles.ts'
 import { keepLeases, type Leases } from './lease.ts'
-import { loadTargets } from './load-targets.ts'
-import { askBreaker, confirmRefusals, noteAnswers, type RecoveryDeps } from './recovery.ts'
+import { type LoadedPart, loadTargets } from './load-targets.ts'
+import { askBreaker, confirmRefusals, noteAnswers, type Permission, type RecoveryDeps } from './recovery.ts'
 import { sendBatch } from './send-batch.ts'
 import { type SettleDeps, settleAccepted, settleAttempts } from './settle-attempts.ts'
 import type { Progress } from './slots.ts'
@@ -55,74 +63,160 @@ export function createRunner(deps: RunnerDeps): (job: PushJob, onProgress?: Prog
 
 type RunDeps = RunnerDeps & RecoveryDeps
 
+/** The batches of a job that belong to one certificate, by their rows: what the job says does not matter. */
+type Part = {
+  attempts: Attempt[]
+  certificate: ReadCertificate | Unusable
+  application: ApplicationCertificates
+}
+type UsablePart = LoadedPart & { permission: Permission }
+
 async function runBatches(deps: RunDeps, claimed: ClaimedJob): Promise<void> {
-  const { batches } = claimed
-  const leases = keepLeases(deps.db, batches, claimed.requestedAt, isWriting)
+  const leases = keepLeases(deps.db, claimed.batches, claimed.requestedAt, isWriting)
+  const errors: unknown[] = []
   try {
-    let attempts = await attemptsOf(deps, batches)
-    let breakerOpenFor: number | undefined
-    let noteVendor = async () => {}
-    const certificate = await retrying(() => deps.certificates.byId(batches[0]!.certificateId ?? 0))
-    if ('problem' in certificate) {
-      const { problem: reason, sealedId } = certificate
-      // Postgres does not know when the right key is configured, so nothing would wake the batch.
-      const result =
-        sealedId === undefined
-          ? ({ kind: 'rejected', reason } as const)
-          : ({ kind: 'unsent', reason, wait: SEALED_WAIT_SECONDS } as const)
-      for (const attempt of attempts) setRemaining(attempt, result)
-    } else if (certificate.stored.state === 'closed') {
-      const { stored } = certificate
-      const reason = ownReasons.certificate_closed(publicName(stored.channel), stored)
-      for (const attempt of attempts) setRemaining(attempt, { kind: 'unsent', reason })
-    } else {
-      const permission = await askBreaker(
-        deps,
-        attempts,
-        certificate,
-        sendSeconds(deps, attempts[0]!, certificate),
-      )
-      const { sendable, putOff } = permission
-      breakerOpenFor = permission.openFor
-      // At once: a probe may take a minute.
-      if (putOff.length > 0) await settleAttempts(deps, putOff, breakerOpenFor)
-      attempts = sendable
-      if (sendable.length > 0) {
-        await loadTargets(deps, sendable, certificate)
-        await askGovernor(deps.db, sendable, certificate, deps.metrics)
-        await sendAttempts(deps, sendable, certificate, leases, claimed)
-      }
-      // Calls that were given up here tell nothing about the vendor.
-      const sent = deps.stopping?.aborted
-        ? []
-        : sendable.filter(({ batch }) => !leases.signalOf(batch).aborted)
-      await confirmRefusals(deps, sendable, certificate)
-      noteVendor = () => noteAnswers(deps, sent, certificate, permission)
-      await returnUnused(deps.db, sendable, certificate).catch((error) =>
-        deps.log.warn(
-          { err: error, certificateId: certificate.stored.id },
-          'unused quota could not be returned',
-        ),
-      )
+    const groups = [...Map.groupBy(claimed.batches, ({ certificateId }) => certificateId).values()]
+    const parts = await loadTogether(groups, (some) => partsOf(deps, some), errors)
+    const { usable, unsent } = await askCertificates(deps, parts)
+    // At once: a probe may take a minute.
+    if (unsent.length > 0) await settleAttempts(deps, unsent)
+    const load = async (some: UsablePart[]) => {
+      await loadTargets(deps.db, some)
+      return some
     }
-    if (attempts.length > 0) await settleAttempts(deps, attempts, breakerOpenFor)
-    // After the settle: an error must not lose results, which would be sent again.
-    await noteVendor().catch((error) =>
-      deps.log.error(
-        { err: error, certificateId: batches[0]!.certificateId },
-        'the breaker could not be written',
-      ),
+    const loaded = usable.length > 0 ? await loadTogether(usable, load, errors) : []
+    await askGovernor(deps.db, loaded, deps.metrics)
+    const settles = joinSettles(loaded.length, (attempts) => settleAttempts(deps, attempts))
+    const results = await Promise.allSettled(
+      loaded.map((part) => runPart(deps, part, leases, claimed, settles)),
     )
-    if ('stored' in certificate)
-      await uncountUnsent(deps.db, attempts, certificate).catch((error) =>
-        deps.log.warn(
-          { err: error, certificateId: certificate.stored.id },
-          'the daily count of devices that were not sent to could not be corrected',
-        ),
-      )
+    for (const result of results) if (result.status === 'rejected') errors.push(result.reason)
   } finally {
     leases.end()
   }
+  for (const error of errors.slice(1)) deps.log.error({ err: error }, 'a part of a job failed')
+  if (errors.length > 0) throw errors[0]
+}
+
+/**
+ * Loads for all certificates of a job at once. If a row cannot be read, it is done for each of them alone: one application must not
+ * stop the batches of others.
+ */
+async function loadTogether<Item, Loaded>(
+  items: Item[],
+  load: (items: Item[]) => Promise<Loaded[]>,
+  errors: unknown[],
+): Promise<Loaded[]> {
+  try {
+    return await load(items)
+  } catch (error) {
+    if (items.length < 2 || isUnreachable(error)) throw error
+  }
+  const loaded: Loaded[] = []
+  for (const item of items) {
+    try {
+      loaded.push(...(await load([item])))
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  return loaded
+}
+
+async function partsOf(deps: RunDeps, groups: ClaimedBatch[][]): Promise<Part[]> {
+  const ids = [...new Set(groups.flatMap((batches) => batches.map(({ taskId }) => taskId)))]
+  const [tasks, applications] = await Promise.all([
+    retrying(() => tasksById(deps.db.pool, ids)),
+    Promise.all(groups.map((batches) => retrying(() => deps.certificates.of(batches[0]!.appId)))),
+  ])
+  const byId = new Map(tasks.map((task) => [task.taskId, task]))
+  return groups.map((batches, at) => ({
+    attempts: batches.map((batch) => ({
+      batch,
+      task: byId.get(batch.taskId)!,
+      results: new Map(),
+      targets: [],
+    })),
+    certificate: applications[at]!.byId(batches[0]!.certificateId ?? 0),
+    application: applications[at]!,
+  }))
+}
+
+/** `unsent` are the attempts of certificates that do not send, with their results. */
+async function askCertificates(
+  deps: RunDeps,
+  parts: Part[],
+): Promise<{ usable: UsablePart[]; unsent: Attempt[] }> {
+  const unsent: Attempt[] = []
+  const open: LoadedPart[] = []
+  for (const { certificate, ...part } of parts) {
+    const result = unsentResult(certificate)
+    if (!result) {
+      open.push({ ...part, certificate: certificate as ReadCertificate })
+      continue
+    }
+    for (const attempt of part.attempts) setRemaining(attempt, result)
+    unsent.push(...part.attempts)
+  }
+  const asked = await Promise.all(
+    open.map(async (part): Promise<UsablePart> => {
+      const { attempts, certificate } = part
+      const seconds = sendSeconds(deps, attempts[0]!, certificate)
+      const permission = await askBreaker(deps, attempts, certificate, seconds)
+      return { ...part, attempts: permission.sendable, permission }
+    }),
+  )
+  unsent.push(...asked.flatMap(({ permission }) => permission.putOff))
+  return { usable: asked.filter(({ attempts }) => attempts.length > 0), unsent }
+}
+
+/** Undefined for a certificate that sends. */
+function unsentResult(certificate: ReadCertificate | Unusable): RecipientResult | undefined {
+  if ('problem' in certificate) {
+    const { problem: reason, sealedId } = certificate
+    // Postgres does not know when the right key is configured, so nothing would wake the batch.
+    return sealedId === undefined
+      ? { kind: 'rejected', reason }
+      : { kind: 'unsent', reason, wait: SEALED_WAIT_SECONDS }
+  }
+  const { stored } = certificate
+  if (stored.state !== 'closed') return undefined
+  return { kind: 'unsent', reason: ownReasons.certificate_closed(publicName(stored.channel), stored) }
+}
+
+async function runPart(
+  deps: RunDeps,
+  part: UsablePart,
+  leases: Leases,
+  claimed: ClaimedJob,
+  settles: JoinedSettles,
+): Promise<void> {
+  const { attempts, certificate, permission } = part
+  const certificateId = certificate.stored.id
+  let sent: Attempt[] = []
+  try {
+    await sendAttempts(deps, part, leases, claimed)
+    // Calls that were given up here tell nothing about the vendor.
+    if (!deps.stopping?.aborted) sent = attempts.filter(({ batch }) => !leases.signalOf(batch).aborted)
+    await confirmRefusals(deps, attempts, certificate)
+    await returnUnused(deps.db, attempts, certificate).catch((error) =>
+      deps.log.warn({ err: error, certificateId }, 'unused quota could not be returned'),
+    )
+  } catch (error) {
+    settles.leave()
+    throw error
+  }
+  await settles.settle(attempts)
+  // After the settle: an error must not lose results, which would be sent again.
+  await noteAnswers(deps, sent, certificate, permission).catch((error) =>
+    deps.log.error({ err: error, certificateId }, 'the breaker could not be written'),
+  )
+  await uncountUnsent(deps.db, attempts, certificate).catch((error) =>
+    deps.log.warn(
+      { err: error, certificateId },
+      'the daily count of devices that were not sent to could not be corrected',
+    ),
+  )
 }
 
 /** How long the calls of a batch may take. */
@@ -132,35 +226,22 @@ function sendSeconds({ timeoutMs }: RunDeps, { batch }: Attempt, { adapter }: Re
   return (Math.ceil(calls / PARALLEL_CALLS) * perCall) / 1000 + PROBE_MARGIN_SECONDS
 }
 
-async function attemptsOf(deps: RunnerDeps, batches: ClaimedBatch[]): Promise<Attempt[]> {
-  const ids = [...new Set(batches.map(({ taskId }) => taskId))]
-  const tasks = new Map(
-    (await retrying(() => tasksById(deps.db.pool, ids))).map((task) => [task.taskId, task]),
-  )
-  return batches.map((batch) => ({
-    batch,
-    task: tasks.get(batch.taskId)!,
-    results: new Map(),
-    targets: [],
-  }))
-}
-
 async function sendAttempts(
   deps: RunnerDeps,
-  attempts: Attempt[],
-  certificate: ReadCertificate,
+  { attempts, certificate, application }: LoadedPart,
   leases: Leases,
   claimed: ClaimedJob,
 ): Promise<void> {
   const { adapter, settings, stored } = certificate
-  const { applicationName } = await deps.certificates.of(stored.application)
+  const { applicationName } = application
+  const certificateId = String(stored.id)
   const limits = {
     tokensPerCall: adapter.tokensPerCall,
     parallelCalls: PARALLEL_CALLS,
     timeoutMs: deps.timeoutMs * (adapter.onePerDevice ? BATCH_TIME_FACTOR : 1),
     stopping: deps.stopping,
     onCalled: (seconds: number) => deps.metrics?.called(adapter.name, seconds),
-    onProgress: () => deps.onProgress?.('calling'),
+    onProgress: () => deps.onProgress?.('calling', certificateId),
   }
   const credential = { id: stored.id, version: stored.version, adapter, settings }
   await deps.transports.use(credential, async (transport) => {
@@ -180,7 +261,7 @@ async function sendAttempts(
       await stop?.()
     })
   })
-  deps.onProgress?.('working')
+  deps.onProgress?.('working', certificateId)
 }
 
 /** After a crash, recipients accepted since the last of these writes are sent to again. */

@@ -11,19 +11,12 @@ export type SettleDeps = WriteDeps & {
   log: { error(fields: object, message: string): void }
 }
 
-/**
- * Writes the results of all recipients of a job: counters, dead tokens, retries and fallbacks to the next channel.
- * `breakerOpenFor` is how long the breaker of the certificate has been open, in seconds.
- */
-export async function settleAttempts(
-  deps: SettleDeps,
-  attempts: Attempt[],
-  breakerOpenFor?: number,
-): Promise<void> {
+/** Writes the results of all recipients, also of several certificates: counters, dead tokens, retries and fallbacks to the next channel. */
+export async function settleAttempts(deps: SettleDeps, attempts: Attempt[]): Promise<void> {
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
     deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
-    return sortResults(results, { ...troubleOf(attempt), breakerOpenFor })
+    return sortResults(results, { ...troubleOf(attempt), breakerOpenFor: attempt.breakerOpenFor })
   })
   const plans = await planNext(deps, attempts, sorted)
   const settlements = attempts.map((attempt, i) => {

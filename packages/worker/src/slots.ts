@@ -1,14 +1,18 @@
 import type { Lane } from '@herald/domain'
 
-/** What a job waits for: `calling` is reported before a call to the vendor and at each of its results, `working` after the last. */
-export type Progress = (phase: 'calling' | 'working') => void
+/**
+ * What a job waits for with a certificate: `calling` is reported before a call to the vendor and at each of its results, `working`
+ * after the last.
+ */
+export type Progress = (phase: 'calling' | 'working', certificateId: string) => void
 
 export type SlotJob = {
   lane: Lane
-  certificateId: string | null
-  work(progress: Progress): Promise<void>
-  /** Puts the job's batches back to be released later. */
-  putBack(): Promise<void>
+  certificateIds: readonly string[]
+  /** Runs the batches of these certificates. */
+  work(certificateIds: readonly string[], progress: Progress): Promise<void>
+  /** Puts the batches of these certificates back, to be released later. */
+  putBack(certificateIds: readonly string[]): Promise<void>
 }
 
 export type Slots = {
@@ -26,15 +30,16 @@ const HIGH_TURNS = 4
 /** Stalled jobs per slot: they wait for the network only, but each has recipients in memory and connections open. */
 const STALLED_PER_SLOT = 3
 
-type Waiting = { certificate: string; start(): void }
+type Waiting = { certificates: readonly string[]; start(): void }
 type Usage = { inSlots: number; stalled: number; isSuspect: boolean }
 
 /**
  * The slots that the lanes of a worker share. At most `size` jobs run, and while both lanes wait the high one gets four turns for
- * one of the normal one. Within a lane the next job is of the certificate with the fewest slots, of several the one that came
- * first: the single push of one application does not wait for the many of another. A job whose vendor stops answering loses its slot, so that it takes no turns from other applications; its
- * certificate is suspect until another of its jobs ends without stalling. A suspect certificate has one slot, and jobs beyond that
- * are put back: they would stall as well.
+ * one of the normal one. Within a lane the next job is that with the certificate that has the fewest slots, of several the one that
+ * came first: the single push of one application does not wait for the many of another. A job whose vendor stops answering loses its
+ * slot, so that it takes no turns from other applications; the certificate is suspect until another of its jobs ends without
+ * stalling. A suspect certificate has one slot, and its batches beyond that are put back: they would stall as well. A job of several
+ * certificates keeps its slot until none of them gets answers.
  */
 export function createSlots(options: {
   size: number
@@ -64,10 +69,10 @@ export function createSlots(options: {
   }
 
   function takeFewest(jobs: Waiting[]): Waiting | undefined {
-    const slotsOf = ({ certificate }: Waiting) => usages.get(certificate)?.inSlots ?? 0
-    let best = 0
-    for (let at = 1; at < jobs.length; at++) if (slotsOf(jobs[at]!) < slotsOf(jobs[best]!)) best = at
-    return jobs.splice(best, 1)[0]
+    const counts = jobs.map(({ certificates }) =>
+      Math.min(...certificates.map((certificate) => usages.get(certificate)?.inSlots ?? 0)),
+    )
+    return jobs.splice(counts.indexOf(Math.min(...counts)), 1)[0]
   }
 
   function startNext(): void {
@@ -75,23 +80,29 @@ export function createSlots(options: {
       const next = nextWaiting()
       if (!next) return
       inSlots++
-      usageOf(next.certificate).inSlots++
+      for (const certificate of next.certificates) usageOf(certificate).inSlots++
       next.start()
     }
   }
 
-  function slotOf(lane: Lane, certificate: string): Promise<void> {
+  function slotOf(lane: Lane, certificates: readonly string[]): Promise<void> {
     return new Promise((resolve) => {
-      waiting[lane].push({ certificate, start: resolve })
+      waiting[lane].push({ certificates, start: resolve })
       startNext()
     })
   }
 
-  function leaveSlot(certificate: string): void {
+  function leaveUsage(certificates: readonly string[]): void {
+    for (const certificate of certificates) {
+      const usage = usageOf(certificate)
+      usage.inSlots--
+      forgetIdle(certificate, usage)
+    }
+  }
+
+  function leaveSlot(certificates: readonly string[]): void {
     inSlots--
-    const usage = usageOf(certificate)
-    usage.inSlots--
-    forgetIdle(certificate, usage)
+    leaveUsage(certificates)
     startNext()
   }
 
@@ -115,36 +126,55 @@ export function createSlots(options: {
     return usage?.isSuspect === true && (usage.inSlots > own || usage.stalled >= size)
   }
 
-  async function run({ lane, certificateId, work, putBack }: SlotJob): Promise<void> {
-    const certificate = certificateId ?? ''
-    if (mustWait(certificate, 0)) return putBack()
-    await slotOf(lane, certificate)
-    if (mustWait(certificate, 1)) {
-      leaveSlot(certificate)
-      return putBack()
+  async function run({ lane, certificateIds, work, putBack }: SlotJob): Promise<void> {
+    if (certificateIds.every((certificate) => mustWait(certificate, 0))) return putBack(certificateIds)
+    await slotOf(lane, certificateIds)
+    const suspect = certificateIds.filter((certificate) => mustWait(certificate, 1))
+    if (suspect.length === certificateIds.length) {
+      leaveSlot(certificateIds)
+      return putBack(certificateIds)
     }
+    leaveUsage(suspect)
+    const running = certificateIds.filter((certificate) => !suspect.includes(certificate))
+    // The job has not ended while its work runs, even if the batches could not be put back.
+    const ended = await Promise.allSettled([
+      runInSlot(running, (progress) => work(running, progress)),
+      suspect.length > 0 ? putBack(suspect) : undefined,
+    ])
+    for (const result of ended) if (result.status === 'rejected') throw result.reason
+  }
+
+  function runInSlot(
+    certificates: readonly string[],
+    work: (progress: Progress) => Promise<void>,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
-      const usage = usageOf(certificate)
-      let isStalled = false
-      const watch = watchProgress(() => {
-        usage.isSuspect = true
-        if (stalledJobs.size >= size * STALLED_PER_SLOT) return false
-        isStalled = true
-        usage.stalled++
+      /** Those without answers when the job lost its slot. */
+      let stalled: string[] | undefined
+      const watch = watchProgress((silent, areOthersCalling) => {
+        for (const certificate of silent) usageOf(certificate).isSuspect = true
+        if (areOthersCalling || stalledJobs.size >= size * STALLED_PER_SLOT) return false
+        stalled = silent
+        for (const certificate of silent) usageOf(certificate).stalled++
         stalledJobs.add(ended)
         resolve()
-        leaveSlot(certificate)
+        leaveSlot(certificates)
         return true
       })
       const end = () => {
         watch.stop()
-        if (isStalled) {
+        for (const certificate of certificates)
+          if (watch.hasCalled(certificate) && !watch.hasStalled(certificate)) {
+            const usage = usageOf(certificate)
+            usage.isSuspect = false
+            forgetIdle(certificate, usage)
+          }
+        if (!stalled) return leaveSlot(certificates)
+        stalledJobs.delete(ended)
+        for (const certificate of stalled) {
+          const usage = usageOf(certificate)
           usage.stalled--
-          stalledJobs.delete(ended)
           forgetIdle(certificate, usage)
-        } else {
-          if (watch.hasCalled() && !watch.hasStalled()) usage.isSuspect = false
-          leaveSlot(certificate)
         }
       }
       const ended: Promise<void> = work(watch.progress).then(
@@ -154,7 +184,7 @@ export function createSlots(options: {
         },
         (error) => {
           end()
-          if (isStalled) options.onStalledError(error)
+          if (stalled) options.onStalledError(error)
           else reject(error)
         },
       )
@@ -169,15 +199,14 @@ export function createSlots(options: {
   }
 }
 
+type Watched = { isCalling: boolean; ticks: number; hasStalled: boolean }
+
 /**
- * Calls `onStalled` when a call reported nothing for STALL_MS, and again later if it returned false. It counts ticks, not time: a
- * process that gets no CPU for seconds has one late tick, and does not take its own delay for the vendor's.
+ * Calls `onStalled` when calls with a certificate reported nothing for STALL_MS, and again later if it returned false. It counts
+ * ticks, not time: a process that gets no CPU for seconds has one late tick, and does not take its own delay for the vendor's.
  */
-function watchProgress(onStalled: () => boolean) {
-  let isCalling = false
-  let ticks = 0
-  let called = false
-  let stalled = false
+function watchProgress(onStalled: (silent: string[], areOthersCalling: boolean) => boolean) {
+  const watched = new Map<string, Watched>()
   let timer: NodeJS.Timeout | undefined
 
   function stop(): void {
@@ -186,21 +215,36 @@ function watchProgress(onStalled: () => boolean) {
   }
 
   function tick(): void {
-    if (!isCalling || ++ticks < STALL_MS / TICK_MS) return
-    ticks = 0
-    stalled = true
-    if (onStalled()) stop()
+    const calling = [...watched].filter(([, { isCalling }]) => isCalling)
+    const silent = calling.filter(([, one]) => ++one.ticks >= STALL_MS / TICK_MS)
+    if (silent.length === 0) return
+    for (const [, one] of silent) one.hasStalled = true
+    const areOthersCalling = silent.length < calling.length
+    if (
+      onStalled(
+        silent.map(([certificate]) => certificate),
+        areOthersCalling,
+      )
+    )
+      stop()
+    // While others are still answered, the silent ones are looked at again at the next tick.
+    else if (!areOthersCalling) for (const [, one] of silent) one.ticks = 0
   }
 
   return {
-    progress: (phase: 'calling' | 'working') => {
-      isCalling = phase === 'calling'
-      ticks = 0
-      if (isCalling && !called) timer = setInterval(tick, TICK_MS)
-      called ||= isCalling
+    progress: (phase: 'calling' | 'working', certificate: string) => {
+      let one = watched.get(certificate)
+      if (!one) {
+        if (phase === 'working') return
+        if (watched.size === 0) timer = setInterval(tick, TICK_MS)
+        one = { isCalling: true, ticks: 0, hasStalled: false }
+        watched.set(certificate, one)
+      }
+      one.isCalling = phase === 'calling'
+      one.ticks = 0
     },
-    hasStalled: () => stalled,
-    hasCalled: () => called,
+    hasStalled: (certificate: string) => watched.get(certificate)?.hasStalled ?? false,
+    hasCalled: (certificate: string) => watched.has(certificate),
     stop,
   }
 }

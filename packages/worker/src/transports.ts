@@ -18,62 +18,80 @@ type Entry = {
   version: number
   transport: Transport<unknown>
   users: number
-  /** Whether it was used since the last sweep. */
-  wasUsed: boolean
+  usedAt: number
   retired: boolean
 }
 
-/** A transport that is not used between two sweeps is closed: its certificate was removed, or its tenant is idle. */
-const IDLE_MS = 3_600_000
+export type TransportLimits = {
+  /** Maximum number of open transports. It is exceeded only while all of them have calls in progress. */
+  max: number
+  idleMs: number
+}
 
-/** Keeps one open transport per certificate, so that connections and access tokens are reused. */
+const SWEEP_MS = 60_000
+
+/**
+ * Keeps one open transport per certificate, so that connections and access tokens are reused. With thousands of applications, the
+ * ones used longest ago are closed; none that has calls in progress.
+ */
 export function createTransports(
   depsOf: (certificateId: number) => TransportDeps,
   onCloseError: (error: unknown) => void,
+  { max, idleMs }: TransportLimits,
 ): Transports {
+  /** In the order of their last use. */
   const entries = new Map<number, Entry>()
   const sweep = setInterval(() => {
-    for (const [id, entry] of entries) {
-      if (entry.users === 0 && !entry.wasUsed) {
-        entries.delete(id)
-        retire(entry)
-      }
-      entry.wasUsed = false
-    }
-  }, IDLE_MS).unref()
+    const oldest = performance.now() - idleMs
+    for (const [id, entry] of entries) if (entry.users === 0 && entry.usedAt <= oldest) drop(id, entry)
+  }, SWEEP_MS).unref()
 
   const closeIfIdle = (entry: Entry) => {
     if (entry.retired && entry.users === 0) entry.transport.close().catch(onCloseError)
   }
-  const retire = (entry: Entry) => {
+  const drop = (id: number, entry: Entry) => {
+    entries.delete(id)
     entry.retired = true
     closeIfIdle(entry)
   }
 
+  function dropExcess(): void {
+    if (entries.size <= max) return
+    for (const [id, entry] of entries) {
+      if (entry.users > 0) continue
+      drop(id, entry)
+      if (entries.size <= max) return
+    }
+  }
+
   return {
     async use(credential, work) {
-      let entry = entries.get(credential.id)
-      if (!entry || entry.version < credential.version) {
-        if (entry) retire(entry)
-        const transport = credential.adapter.open(credential.settings, depsOf(credential.id))
-        entry = { version: credential.version, transport, users: 0, wasUsed: true, retired: false }
-        entries.set(credential.id, entry)
+      const { id, version, adapter, settings } = credential
+      let entry = entries.get(id)
+      if (!entry || entry.version < version) {
+        if (entry) drop(id, entry)
+        const transport = adapter.open(settings, depsOf(id))
+        entry = { version, transport, users: 0, usedAt: 0, retired: false }
       }
       entry.users++
-      entry.wasUsed = true
+      entry.usedAt = performance.now()
+      // Deleted first, so that the map stays in the order of use.
+      entries.delete(id)
+      entries.set(id, entry)
+      dropExcess()
       try {
         return await work(entry.transport)
       } finally {
         entry.users--
+        entry.usedAt = performance.now()
         closeIfIdle(entry)
+        dropExcess()
       }
     },
     check: ({ id, adapter, settings }) => askVendor(adapter, settings, depsOf(id)),
     renew(certificateId) {
       const entry = entries.get(certificateId)
-      if (!entry) return
-      entries.delete(certificateId)
-      retire(entry)
+      if (entry) drop(certificateId, entry)
     },
     async close() {
       clearInterval(sweep)

@@ -38,10 +38,10 @@ export async function writeSettlements(
 
 async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
   const { channel } = attempts[0]!.batch
-  let suspect = false
+  const suspect = new Set<string>()
   const settle = async (open: readonly Settlement[]) => {
     const result = await settleBatches(deps.db, open)
-    suspect ||= result.suspect
+    for (const name of result.suspect) suspect.add(name)
     return result.settled
   }
   const settled = await settleUntilKnown(deps.db, settlements, settle, () =>
@@ -63,11 +63,14 @@ async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settl
     batch.status = settlement.status
     deps.metrics?.settled(channel, settlement)
   })
-  const certificateId = attempts[0]!.batch.certificateId
-  if (suspect && certificateId !== null) {
+  const marked = new Set<number>()
+  for (const { batch } of attempts) {
+    const { certificateId, taskId, id } = batch
+    if (certificateId === null || marked.has(certificateId) || !suspect.has(batchName(taskId, id))) continue
+    marked.add(certificateId)
     const restored = await retrying(() => markSuspect(deps.db, certificateId))
     deps.log.warn(
-      { certificateId, task: attempts[0]!.batch.taskId, restored },
+      { certificateId, task: taskId, restored },
       'more than half of the tokens were reported dead; none is retired',
     )
   }

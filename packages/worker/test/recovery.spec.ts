@@ -92,6 +92,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       transports: createTransports(
         () => ({}) as never,
         () => {},
+        { max: 100, idleMs: 3_600_000 },
       ),
       channel: 'fcm',
       worker: 'w',
@@ -104,7 +105,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       run(batch: { taskId: number; id: number } | { taskId: number; id: number }[], { cached = false } = {}) {
         if (!cached) certificates.forget(appId)
         const batches = [batch].flat().map(({ taskId, id: batchId }) => ({ taskId, id: batchId }))
-        return run({ certificateId: String(id), batches })
+        return run({ certificateIds: [String(id)], batches })
       },
     }
   }

@@ -1,5 +1,5 @@
 import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
-import { governorOf, saveCertificate } from '@herald/db/certificates'
+import { closeCertificate, governorOf, saveCertificate } from '@herald/db/certificates'
 import { bind, openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
 import { findImbalances } from '@herald/db/readings'
@@ -8,7 +8,7 @@ import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
@@ -44,17 +44,24 @@ afterAll(async () => {
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 /** A worker of a channel with one request per device, whose vendor is `send`. */
-function workerWith(send: Transport<unknown>['send'], limits: Partial<Limits> = {}) {
+function workerWith(
+  send: Transport<unknown>['send'],
+  limits: Partial<Limits> = {},
+  onOpen: (settings: unknown) => void = () => {},
+) {
   const adapter: ChannelAdapter = {
     name: 'apns',
     tokensPerCall: 1000,
     onePerDevice: true,
-    readSettings: () => ({}),
+    readSettings: ({ name }) => ({ name }),
     limits: () => ({ timeZone: 'UTC', ...limits }),
     defaultClass: () => 'marketing',
     mapPayload: () => ({}),
     checkToken: () => undefined,
-    open: () => ({ send, check: async () => ({ ok: true }), close: async () => {} }),
+    open(settings) {
+      onOpen(settings)
+      return { send, check: async () => ({ ok: true }), close: async () => {} }
+    },
   }
   return createRunner({
     db,
@@ -62,6 +69,7 @@ function workerWith(send: Transport<unknown>['send'], limits: Partial<Limits> = 
     transports: createTransports(
       () => ({}) as never,
       () => {},
+      { max: 100, idleMs: 3_600_000 },
     ),
     channel: 'apns',
     worker: 'w',
@@ -70,13 +78,13 @@ function workerWith(send: Transport<unknown>['send'], limits: Partial<Limits> = 
   })
 }
 
-async function addDevice(token: string): Promise<number> {
+async function addDevice(token: string, appId = app): Promise<number> {
   const { rows } = await db.pool.query<{ id: number }>(
     'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
-    [app, token],
+    [appId, token],
   )
   const deviceId = rows[0]!.id
-  await bind(db, { appId: app, deviceId, channel: 'apns', token, environment: 'production' })
+  await bind(db, { appId, deviceId, channel: 'apns', token, environment: 'production' })
   return deviceId
 }
 async function release(recipients: number[]) {
@@ -84,7 +92,7 @@ async function release(recipients: number[]) {
   const { taskId, released } = await acceptPlan(db, app, plan)
   return {
     taskId,
-    job: { certificateId: String(certificateId), batches: [{ taskId, id: released[0]!.id }] },
+    job: { certificateIds: [String(certificateId)], batches: [{ taskId, id: released[0]!.id }] },
   }
 }
 const counted = async (taskId: number) =>
@@ -234,14 +242,163 @@ describe('a job', () => {
         ({ state }) => state as string,
       )
     // The foreign ones first: the certificate must not be that of the first batch.
-    await run({ certificateId: null, batches: batches.toReversed() })
+    await run({ certificateIds: [], batches: batches.toReversed() })
     expect(sent).toEqual([])
-    await run({ certificateId: String(certificateId), batches: batches.toReversed() })
+    await run({ certificateIds: [String(certificateId)], batches: batches.toReversed() })
     expect(sent).toEqual(['tenant'])
     expect(await states()).toEqual(['settled', 'released', 'released', 'released'])
-    const native = { channel: 'native', certificateId: null, batches } as const
+    const native = { channel: 'native', certificateIds: [], batches } as const
     const claimed = await claimBatches(db.pool, native, { seconds: 30, worker: 'gateway' })
     expect(claimed.map(({ channel }) => channel)).toEqual(['native'])
+  })
+})
+
+describe('a job of several applications', () => {
+  /** An application with a certificate and a device; its token is the name. */
+  async function tenant(name: string) {
+    const made = await createApplication(db, { name, packageName: '' })
+    if (made === 'taken') throw new Error('taken')
+    const { id } = await saveCertificate(db, sealer, {
+      application: made.appId,
+      channel: 'apns',
+      environment: 'production',
+      name,
+      appId: '',
+      appKey: '',
+      appSecret: '',
+      certificate: '',
+      extra: {},
+    })
+    const device = await addDevice(name, made.appId)
+    const plan = {
+      batches: [{ channel: 'apns' as const, certificateId: id, recipients: [device], tried: [] }],
+    }
+    const { taskId, released } = await acceptPlan(db, made.appId, plan)
+    return { appId: made.appId, certificateId: id, taskId, id: released[0]!.id }
+  }
+  const jobOf = (tenants: Awaited<ReturnType<typeof tenant>>[]) => ({
+    certificateIds: tenants.map((one) => String(one.certificateId)),
+    batches: tenants.map(({ taskId, id }) => ({ taskId, id })),
+  })
+  /** Statements by name. */
+  function countStatements() {
+    const names = new Map<string, number>()
+    const query = jest.spyOn(db.pool, 'query')
+    return {
+      names() {
+        for (const [statement] of query.mock.calls as unknown as [{ name?: string }][]) {
+          const name = statement.name?.split('@')[0] ?? 'other'
+          names.set(name, (names.get(name) ?? 0) + 1)
+        }
+        query.mockRestore()
+        return Object.fromEntries(names)
+      },
+    }
+  }
+
+  it('is claimed, loaded, permitted and settled with one statement each; every batch is sent with its own certificate', async () => {
+    const tenants = []
+    for (let n = 0; n < 64; n++) tenants.push(await tenant(`many ${n}`))
+    const sent: string[] = []
+    const run = workerWith(
+      async (_payload, targets, { report }) => {
+        for (const [index, { token }] of targets.entries()) {
+          sent.push(token)
+          report(index, { kind: 'accepted' })
+        }
+      },
+      { requestsPerSecond: 100 },
+      (settings) => void sent.push(`opened ${(settings as { name: string }).name}`),
+    )
+    // So that the certificates are known, as they are in a worker that runs.
+    await run(
+      jobOf(await Promise.all(tenants.map(({ appId, certificateId }) => again(appId, certificateId)))),
+    )
+    const before = sent.splice(0)
+    expect(before.filter((line) => line.startsWith('opened'))).toHaveLength(64)
+    for (let n = 0; n < 64; n++) expect(before[before.indexOf(`opened many ${n}`) + 1]).toBe(`many ${n}`)
+    const statements = countStatements()
+    await run(jobOf(tenants))
+    const { changes: _, ...names } = statements.names()
+    expect(names).toEqual({ claim: 1, 'tasks-by-id': 1, tokens: 1, permits: 1, 'settle-plain': 1 })
+    expect(new Set(sent).size).toBe(64)
+    for (const { taskId } of tenants)
+      expect(await counted(taskId)).toMatchObject({ sent: 1, state: 'settled' })
+  })
+
+  async function again(appId: string, id: number) {
+    const { rows } = await db.pool.query<{ id: number }>('SELECT id FROM device WHERE app_id = $1', [appId])
+    const plan = {
+      batches: [{ channel: 'apns' as const, certificateId: id, recipients: [rows[0]!.id], tried: [] }],
+    }
+    const { taskId, released } = await acceptPlan(db, appId, plan)
+    return { appId, certificateId: id, taskId, id: released[0]!.id }
+  }
+
+  it('does not wait for a vendor that hangs for one of them', async () => {
+    const [prompt, hanging] = [await tenant('prompt tenant'), await tenant('hanging tenant')]
+    const answer = Promise.withResolvers<void>()
+    const run = workerWith(async (_payload, targets, { report }) => {
+      if (targets[0]!.token === 'hanging tenant') await answer.promise
+      report(0, { kind: 'accepted' })
+    })
+    const running = run(jobOf([hanging, prompt]))
+    await until(async () => (await counted(prompt.taskId)).state === 'settled', { what: 'the prompt one' })
+    expect(await counted(hanging.taskId)).toMatchObject({ sent: 0, state: 'sending' })
+    answer.resolve()
+    await running
+    expect(await counted(hanging.taskId)).toMatchObject({ sent: 1, state: 'settled' })
+  })
+
+  it('sends the others if one is closed, one was removed and one cannot be loaded', async () => {
+    const [closed, removed, broken, fine] = [
+      await tenant('closed tenant'),
+      await tenant('removed tenant'),
+      await tenant('broken tenant'),
+      await tenant('fine tenant'),
+    ]
+    await closeCertificate(db, closed.certificateId, { code: 'c', text: 't' })
+    await db.pool.query('DELETE FROM certificate WHERE id = $1', [removed.certificateId])
+    const query = db.pool.query.bind(db.pool)
+    const failing = jest.spyOn(db.pool, 'query').mockImplementation((async (...args: unknown[]) => {
+      const { name, values } = args[0] as { name?: string; values?: unknown[] }
+      if (name?.startsWith('tasks-by-id') && JSON.stringify(values).includes(String(broken.taskId)))
+        throw new Error('cannot be decoded')
+      return query(...(args as [never]))
+    }) as never)
+    const sent: string[] = []
+    const run = workerWith(async (_payload, targets, { report }) => {
+      sent.push(targets[0]!.token)
+      report(0, { kind: 'accepted' })
+    })
+    await expect(run(jobOf([closed, removed, broken, fine]))).rejects.toThrow('cannot be decoded')
+    failing.mockRestore()
+    expect(sent).toEqual(['fine tenant'])
+    expect(await counted(fine.taskId)).toMatchObject({ sent: 1, state: 'settled' })
+    expect(await counted(closed.taskId)).toMatchObject({ sent: 0, state: 'ready' })
+    expect(await counted(removed.taskId)).toMatchObject({ status: 'f', state: 'settled' })
+    expect(await counted(broken.taskId)).toMatchObject({ state: 'sending' })
+    await run(jobOf([broken]))
+  })
+
+  it('retires no token of the others when one of them is suspect', async () => {
+    const [suspect, good] = [await tenant('suspect tenant'), await tenant('good tenant')]
+    await db.pool.query(
+      `INSERT INTO token_window (certificate_id, minute, answered, gone) VALUES ($1, date_trunc('minute', now()), 30, 30)`,
+      [suspect.certificateId],
+    )
+    const run = workerWith(async (_payload, _targets, { report }) =>
+      report(0, { kind: 'gone', reason: { code: 'apns.Unregistered', text: '410' } }),
+    )
+    await run(jobOf([suspect, good]))
+    const { rows } = await db.pool.query(
+      'SELECT c.state, b.token FROM certificate c LEFT JOIN binding b ON b.app_id = c.app_id WHERE c.id = ANY($1) ORDER BY c.id',
+      [[suspect.certificateId, good.certificateId]],
+    )
+    expect(rows).toEqual([
+      { state: 'suspect', token: 'suspect tenant' },
+      { state: 'open', token: null },
+    ])
   })
 })
 

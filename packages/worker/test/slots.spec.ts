@@ -18,21 +18,26 @@ function harness(size: number) {
   const started: string[] = []
   const back: string[] = []
   const left: string[] = []
-  const running = new Map<string, PromiseWithResolvers<void> & { progress: Progress }>()
+  const running = new Map<
+    string,
+    PromiseWithResolvers<void> & { progress(phase: Parameters<Progress>[0], of?: string): void }
+  >()
 
-  function add(name: string, lane: Lane = 'high', certificateId: string | null = name): void {
+  function add(name: string, lane: Lane = 'high', ...certificates: string[]): void {
+    const certificateIds = certificates.length > 0 ? certificates : [name]
     slots
       .run({
         lane,
-        certificateId,
-        work(progress) {
-          started.push(name)
+        certificateIds,
+        work(certificates, report) {
+          started.push(certificates.length < certificateIds.length ? `${name} with ${certificates}` : name)
+          const progress = (phase: Parameters<Progress>[0], of = certificates[0]!) => report(phase, of)
           const work = { ...Promise.withResolvers<void>(), progress }
           running.set(name, work)
           return work.promise
         },
-        async putBack() {
-          back.push(name)
+        async putBack(certificates) {
+          back.push(certificates.length < certificateIds.length ? `${certificates} of ${name}` : name)
         },
       })
       .then(
@@ -229,5 +234,94 @@ describe('a job whose vendor reports nothing', () => {
     await end('a', new Error('late'))
     expect(left).toEqual(['a'])
     expect(errors).toEqual([new Error('late')])
+  })
+})
+
+describe('a job of several certificates', () => {
+  it('comes as early as that of its certificates with the fewest slots', async () => {
+    const { add, end, started } = harness(2)
+    for (const name of ['a1', 'a2', 'a3']) add(name, 'high', 'a')
+    add('mixed', 'high', 'a', 'b', 'c')
+    await turns()
+    await end('a1')
+    expect(started).toEqual(['a1', 'a2', 'mixed'])
+  })
+
+  it('counts for each of them', async () => {
+    const { add, end, started } = harness(2)
+    add('mixed', 'high', 'a', 'b')
+    add('c1', 'high', 'c')
+    add('b1', 'high', 'b')
+    add('d1', 'high', 'd')
+    await turns()
+    await end('c1')
+    await end('d1')
+    expect(started).toEqual(['mixed', 'c1', 'd1', 'b1'])
+  })
+
+  it('keeps its slot while one of them gets answers, and then loses it', async () => {
+    const { add, running, started, left } = harness(1)
+    add('mixed', 'high', 'a', 'b', 'c')
+    add('next', 'high', 'd')
+    await turns()
+    const { progress } = running.get('mixed')!
+    for (const certificate of ['a', 'b', 'c']) progress('calling', certificate)
+    for (let second = 0; second < 10; second++) {
+      await jest.advanceTimersByTimeAsync(1000)
+      progress('calling', 'b')
+    }
+    progress('working', 'c')
+    expect(started).toEqual(['mixed'])
+    progress('working', 'b')
+    await jest.advanceTimersByTimeAsync(1000)
+    expect({ started, left }).toEqual({ started: ['mixed', 'next'], left: ['mixed'] })
+  })
+
+  it('makes only those suspect that got no answers; their batches of the next jobs are put back', async () => {
+    const { add, end, running, started, back, slots } = harness(1)
+    add('mixed', 'high', 'a', 'b')
+    await turns()
+    const { progress } = running.get('mixed')!
+    progress('calling', 'a')
+    progress('calling', 'b')
+    progress('working', 'b')
+    await jest.advanceTimersByTimeAsync(STALL_MS)
+    add('second', 'high', 'a', 'b')
+    add('third', 'high', 'a')
+    await turns()
+    expect({ started, back }).toEqual({
+      started: ['mixed', 'second with b'],
+      back: ['third', 'a of second'],
+    })
+    await end('second')
+    await end('mixed')
+    await slots.stalledEnded()
+    add('fourth', 'high', 'a', 'b')
+    await turns()
+    expect(started).toEqual(['mixed', 'second with b', 'fourth'])
+  })
+
+  it('ends with its work, also if batches of a suspect one cannot be put back', async () => {
+    const { add, end, hang, left, slots } = harness(1)
+    add('a')
+    await turns()
+    await hang('a')
+    const work = Promise.withResolvers<void>()
+    let error: unknown
+    const running = slots.run({
+      lane: 'high',
+      certificateIds: ['a', 'b'],
+      work: () => work.promise,
+      putBack: () => Promise.reject(new Error('not written')),
+    })
+    running.catch((reason) => {
+      error = reason
+    })
+    await turns()
+    expect({ left, error }).toEqual({ left: ['a'], error: undefined })
+    work.resolve()
+    await turns()
+    expect(error).toEqual(new Error('not written'))
+    await end('a')
   })
 })

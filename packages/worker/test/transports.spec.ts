@@ -15,6 +15,7 @@ describe('transports', () => {
     transports = createTransports(
       () => ({}) as TransportDeps,
       () => {},
+      { max: 3, idleMs: HOUR },
     )
   })
   afterEach(async () => {
@@ -72,14 +73,40 @@ describe('transports', () => {
     const busy = transports.use(credential(1), () => promise)
     await transports.use(credential(2), async () => {})
     await transports.use(credential(3), async () => {})
-    jest.advanceTimersByTime(HOUR)
+    jest.advanceTimersByTime(HOUR - 60_000)
     expect(closed).toEqual([])
     await transports.use(credential(3), async () => {})
-    jest.advanceTimersByTime(HOUR)
+    jest.advanceTimersByTime(60_000)
     expect(closed).toEqual(['2 v1'])
     resolve()
     await busy
     await transports.use(credential(2), async () => {})
     expect(opened).toBe(4)
+  })
+
+  it('closes those used longest ago when there are too many, but none with calls in progress', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const busy = transports.use(credential(1), () => promise)
+    await transports.use(credential(2), async () => {})
+    await transports.use(credential(3), async () => {})
+    await transports.use(credential(2), async () => {})
+    await transports.use(credential(4), async () => {})
+    expect(closed).toEqual(['3 v1'])
+    for (let id = 5; id < 100; id++) await transports.use(credential(id), async () => {})
+    expect(closed).not.toContain('1 v1')
+    expect(opened - closed.length).toBe(3)
+    resolve()
+    await busy
+    for (let id = 100; id < 103; id++) await transports.use(credential(id), async () => {})
+    expect(closed).toContain('1 v1')
+  })
+
+  it('has more only while all have calls in progress', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const busy = Array.from({ length: 5 }, (_, id) => transports.use(credential(id), () => promise))
+    expect(opened - closed.length).toBe(5)
+    resolve()
+    await Promise.all(busy)
+    expect(opened - closed.length).toBe(3)
   })
 })

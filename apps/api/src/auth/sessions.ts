@@ -1,8 +1,9 @@
-import { shareReads } from '@herald/async'
+import { keepReads } from '@herald/async'
 import type { PushTokens } from '@herald/db/devices'
 import type { Database } from '@herald/db/store'
 import {
   type Application,
+  changesOf,
   findApplication,
   isGroup,
   renewApplicationSecret,
@@ -12,7 +13,7 @@ import {
 } from '@herald/db/tenants'
 import type { Claims, Tokens } from './tokens.ts'
 
-/** Known applications, users and token versions. They are cached for a second, so that a request costs no query. */
+/** Known applications, users and token versions. They are kept until they change, so that a request costs no query. */
 export type Sessions = {
   tokens: Tokens
   application(appId: string): Promise<Application | undefined>
@@ -32,14 +33,24 @@ export type Sessions = {
   forgetUser(appId: string, userId: bigint): void
 }
 
-/** Measured by the monotonic clock: if the wall clock were used and set back, revoked tokens would stay valid. */
-const FRESH_MS = 1000
+/** How long an id that does not exist is remembered. Otherwise every call with such an id would cost a query. */
+const MISS_MS = 1000
+/** Changes are reported (changesOf). Nothing is used for longer than this, in case a change was not, such as one made without triggers. */
+const MAX_AGE_MS = 3_600_000
+const MAX_KEYS = 50_000
 /** Characters. Longer ids do not exist, and must not fill the cache. */
 const MAX_APP_ID = 32
 
 export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTokens): Sessions {
-  const cached = <Value>(read: (key: string) => Promise<Value>) =>
-    shareReads({ read, maxAgeMs: FRESH_MS, isMiss: (value) => value === undefined || value === false })
+  const changes = changesOf(db)
+  const kept = <Value>(read: (key: string) => Promise<Value>) =>
+    keepReads({
+      read,
+      maxKeys: MAX_KEYS,
+      maxAgeMs: MAX_AGE_MS,
+      isMiss: (value) => value === undefined || value === false,
+      missMs: MISS_MS,
+    })
   const keyOf = (appId: string, id: bigint | string) => `${appId}/${id}`
   const byKey =
     <Value>(read: (db: Database, appId: string, id: bigint) => Promise<Value>) =>
@@ -47,29 +58,38 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
       const at = key.lastIndexOf('/')
       return read(db, key.slice(0, at), BigInt(key.slice(at + 1)))
     }
-  // Ids that do not exist are cached, too: otherwise every call with such an id would cost a query.
-  const applications = shareReads({
-    read: (appId: string) => findApplication(db, appId),
-    maxAgeMs: FRESH_MS,
+  const applications = kept((appId) => findApplication(db, appId))
+  const users = kept(byKey(userTokenVersion))
+  const groups = kept(byKey(isGroup))
+  changes.onApplications(({ all, ids }) => {
+    if (all) applications.forgetAll()
+    else for (const appId of ids) applications.forget(appId)
   })
-  const users = cached(byKey(userTokenVersion))
-  const groups = cached(byKey(isGroup))
+  changes.onUsers(({ all, ids }) => {
+    const isStale = (key: string) => all || ids.has(key.slice(0, key.lastIndexOf('/')))
+    users.forgetWhere(isStale)
+    groups.forgetWhere(isStale)
+  })
+  async function current<Value>(read: (key: string) => Promise<Value>, key: string): Promise<Value> {
+    await changes.refreshed()
+    return read(key)
+  }
 
   return {
     tokens,
-    application: async (appId) => (appId.length > MAX_APP_ID ? undefined : applications.get(appId)),
-    isApplicationCached: (appId) => appId.length > MAX_APP_ID || applications.isFresh(appId),
+    application: async (appId) => (appId.length > MAX_APP_ID ? undefined : current(applications.get, appId)),
+    isApplicationCached: (appId) => appId.length > MAX_APP_ID || applications.isKept(appId),
     async claims(application, token) {
       const claims = tokens.verify(token)
       if (claims?.app !== application.appId) return undefined
       const version =
         claims.role === 'admin'
           ? application.tokenVersion
-          : await users.get(keyOf(application.appId, claims.subject))
+          : await current(users.get, keyOf(application.appId, claims.subject))
       return claims.version === version ? claims : undefined
     },
-    isUser: async (appId, userId) => (await users.get(keyOf(appId, userId))) !== undefined,
-    isGroup: (appId, groupId) => groups.get(keyOf(appId, groupId)),
+    isUser: async (appId, userId) => (await current(users.get, keyOf(appId, userId))) !== undefined,
+    isGroup: (appId, groupId) => current(groups.get, keyOf(appId, groupId)),
     async revokeUser(appId, userId) {
       await revokeUserTokens(db, pushTokens, appId, userId)
       users.forget(keyOf(appId, userId))

@@ -2,6 +2,7 @@ import { type Outcome, ownReasons } from '@herald/domain'
 import type { Reply } from '@herald/http2'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { abortWith, untilAborted } from '../shared/abort.ts'
+import { openConnections } from '../shared/connections.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
 import { failedCheck } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
@@ -16,7 +17,6 @@ import {
   type RetryWith,
   topicRefusals,
 } from './classify.ts'
-import { openConnections } from './connections.ts'
 import { type ApnsPayload, badgeSlot } from './payload.ts'
 import {
   createProviderToken,

@@ -82,6 +82,8 @@ export const openReferenceSender: OpenFcmSender = ({ projectId }, deps) => {
       pending.clear()
       for (const at of left) onFailure(at, ownReasons.vendor_unreachable('stopped'))
     },
+    // Each transport of this client has connections of its own, which a refusal closes.
+    renew() {},
     async close() {
       closing.abort()
       await Promise.all([...appByToken.values()].map((app) => deleteApp(app)))

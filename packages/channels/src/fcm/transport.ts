@@ -5,6 +5,7 @@ import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
+import { share } from '../shared/share.ts'
 import { accessTokenKey, mintAccessToken } from './access-token.ts'
 import { classify, type FcmResult, outagePause } from './classify.ts'
 import { followDenials } from './denials.ts'
@@ -21,7 +22,8 @@ export function openTransport(
   openSender: OpenFcmSender = openMulticastSender,
 ): Transport<FcmPayload> {
   const sender = openSender(settings, deps)
-  const http = openHttpClient(deps)
+  // Shared: Google keeps connections open for minutes, and every certificate requests a token.
+  const http = share(['fcm-token', deps.proxy, deps.ca, deps.timeoutMs], () => openHttpClient(deps))
   const session = cacheSession(deps)
   const key = accessTokenKey(settings)
   const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
@@ -34,6 +36,7 @@ export function openTransport(
     accessToken: string,
     context: SendContext,
     last: boolean,
+    sender: ReturnType<OpenFcmSender>,
   ): Promise<number[]> {
     const retry: number[] = []
     const stop = new AbortController()
@@ -54,6 +57,7 @@ export function openTransport(
         onReply(at, reply) {
           const result = classify(reply)
           const { outcome, stopsAfter } = result
+          if (outcome.kind === 'misconfigured') sender.renew()
           isValid ||= outcome.kind === 'accepted'
           const inARow = refusals.note(stopsAfter !== undefined)
           // After an accepted message, a single refusal does not concern all.
@@ -76,13 +80,17 @@ export function openTransport(
     return retry
   }
 
-  async function sendBodies(bodies: Bodies, context: SendContext): Promise<void> {
+  async function sendBodies(
+    bodies: Bodies,
+    context: SendContext,
+    by: ReturnType<OpenFcmSender> = sender,
+  ): Promise<void> {
     const { signal } = context
     let indexes = Array.from({ length: bodies.count }, (_, index) => index)
     let last = false
     try {
       await callWithAccessToken(session, key, mint, signal, async (accessToken) => {
-        indexes = await round(bodies, indexes, accessToken, context, last)
+        indexes = await round(bodies, indexes, accessToken, context, last, by)
         signal.throwIfAborted()
         last = true
         return { result: undefined, tokenRefused: indexes.length > 0 }
@@ -99,13 +107,18 @@ export function openTransport(
     const report = (_index: number, reported: Outcome) => {
       outcome = reported
     }
+    // A second look after a refusal must not use the connections that were refused.
+    const own = openSender(settings, deps, true)
     try {
       await sendBodies(
         { count: 1, write: () => ({ before: probe, slot: () => '', after: '' }) },
         { signal, report },
+        own,
       )
     } catch {
       return { ok: false, problem: 'the check was stopped before FCM replied', temporary: true }
+    } finally {
+      await own.close()
     }
     return outcome.kind === 'accepted' ? { ok: true } : failedCheck('FCM', outcome)
   }

@@ -30,6 +30,7 @@ type VendorPoolOptions = {
   deps: Pick<TransportDeps, 'ca' | 'proxy' | 'timeoutMs'>
   /** PEM of a client certificate. */
   identity?: { cert: string; key: string }
+  maxConnections?: number
   /** Whether another connection would get the same GOAWAY. */
   isFinal?(goaway: string): boolean
 }
@@ -52,6 +53,7 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
     tls: { ...(ca ? { ca: [...rootCertificates, ca] } : {}), ...options.identity },
     proxy,
     connectTimeoutMs: timeoutMs,
+    maxConnections: options.maxConnections,
     onEvent(event) {
       if (event.kind === 'connected') ready++
       else if (event.kind === 'goaway') {

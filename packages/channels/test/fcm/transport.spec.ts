@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Outcome } from '@herald/domain'
 import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '@herald/simulators/fcm'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { startConnectProxy } from '../connect-proxy.ts'
@@ -204,6 +204,62 @@ describe('the FCM transport', () => {
     expect(kinds(await send(transport, tokens(5)))).toEqual(['accepted'])
     const { host } = new URL(simulator.url)
     expect(proxy.asked).toEqual([host, host])
+  })
+
+  it('uses the connections of the process for all certificates, until the last is closed', async () => {
+    const projects = Array.from({ length: 30 }, (_, n) => `project-${n}`)
+    const simulator = await startSimulator({ accounts: [{ clientEmail, key, projects }] })
+    const proxy = await startConnectProxy()
+    opened.push(proxy)
+    const deps = depsFor(simulator, { proxy: proxy.url })
+    const transports: Transport<unknown>[] = []
+    for (const appId of projects) {
+      const transport = openFor(deps, accountCertificate(key, { appId }))
+      expect(kinds(await send(transport, tokens(1)))).toEqual(['accepted'])
+      transports.push(transport)
+    }
+    // One for the access token, one for all messages.
+    expect(proxy.asked).toHaveLength(2)
+    const used = new Set(simulator.received().map(({ project }) => project))
+    expect(used.size).toBe(30)
+    for (const transport of transports.slice(1)) {
+      await transport.close()
+      await transport.close()
+    }
+    expect(kinds(await send(transports[0]!, tokens(1)))).toEqual(['accepted'])
+    expect(proxy.asked).toHaveLength(2)
+    await transports[0]!.close()
+    await send(openFor(deps, accountCertificate(key, { appId: projects[0] })), tokens(1))
+    expect(proxy.asked).toHaveLength(3)
+  })
+
+  it('checks over a connection of its own, and replaces refused connections that are older than a minute', async () => {
+    const simulator = await startSimulator()
+    const proxy = await startConnectProxy()
+    opened.push(proxy)
+    const deps = depsFor(simulator, { proxy: proxy.url })
+    const transport = openFor(deps)
+    await send(transport, tokens(1))
+    expect(proxy.asked).toHaveLength(2)
+    expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
+    expect(proxy.asked).toHaveLength(3)
+    const refused = openFor(deps, accountCertificate(key, { appId: 'no-such-project' }))
+    const clock = jest.spyOn(performance, 'now')
+    const now = performance.now.bind(performance)
+    try {
+      // For two minutes a denial counts as passing.
+      expect(kinds(await send(refused, tokens(1)))).toEqual(['unavailable'])
+      await send(transport, tokens(1))
+      expect(proxy.asked).toHaveLength(3)
+      const later = now() + 60_000
+      clock.mockReturnValue(later)
+      await send(refused, tokens(1))
+      clock.mockRestore()
+      expect(kinds(await send(transport, tokens(1)))).toEqual(['accepted'])
+      expect(proxy.asked).toHaveLength(4)
+    } finally {
+      clock.mockRestore()
+    }
   })
 
   it('keeps the path of its URL', async () => {

@@ -1,27 +1,29 @@
-import type { VendorPool } from '../shared/vendor-pool.ts'
+import type { VendorPool } from './vendor-pool.ts'
 
 /** One send's use of the current connections. */
 type Lease = {
   pool: VendorPool
   /** Later sends get new connections; sends in progress keep theirs. */
   retire(): void
+  /** `performance.now()` when these connections were opened. */
+  openedAt: number
   release(): void
 }
 
-type Connections = { lease(): Lease; close(): Promise<void> }
+export type Connections = { lease(): Lease; close(): Promise<void> }
 
 /**
- * APNs binds a connection to the token, key and team of its first push, and some replies make it unusable. So connections are
- * replaced while other sends still use the old ones.
+ * Connections that are replaced while other sends still use the old ones: some vendors bind a connection to the credential of its
+ * first push, and some replies make it unusable.
  */
 export function openConnections(open: () => VendorPool): Connections {
-  type Entry = { pool: VendorPool; users: number; retired: boolean }
+  type Entry = { pool: VendorPool; users: number; retired: boolean; openedAt: number }
   const entries = new Set<Entry>()
   let current: Entry | undefined
 
   const take = (): Entry => {
     if (current && !current.retired) return current
-    current = { pool: open(), users: 0, retired: false }
+    current = { pool: open(), users: 0, retired: false, openedAt: performance.now() }
     entries.add(current)
     return current
   }
@@ -35,6 +37,7 @@ export function openConnections(open: () => VendorPool): Connections {
       entry.users++
       return {
         pool: entry.pool,
+        openedAt: entry.openedAt,
         retire() {
           entry.retired = true
         },
