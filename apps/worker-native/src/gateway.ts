@@ -157,6 +157,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     db,
     sessions: connections.sessions,
     node: lease.node,
+    mayWrite: lease.mayWrite,
     inbox,
     onReplaced: (deviceId, connection) => connections.end(deviceId, connection, 'replaced'),
     onRevoked: (deviceId, connection) => connections.end(deviceId, connection, 'revoked'),

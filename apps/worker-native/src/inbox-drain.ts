@@ -5,8 +5,11 @@ import type { TaskCache } from './task-cache.ts'
 import type { Unrecorded } from './unrecorded.ts'
 
 export type InboxDrain = {
-  /** Writes the waiting messages of these devices to their connections, oldest first. */
-  drain(deviceIds: readonly number[]): Promise<void>
+  /**
+   * Writes the waiting messages of these devices to their connections, oldest first. Returns the devices that had any: a message
+   * that another process had locked is still there.
+   */
+  drain(deviceIds: readonly number[]): Promise<number[]>
 }
 
 export type DrainDeps = {
@@ -54,7 +57,7 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
     else deps.onSent(await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll))
   }
 
-  async function drain(deviceIds: readonly number[]): Promise<void> {
+  async function drain(deviceIds: readonly number[]): Promise<number[]> {
     let found = await waitingInbox(db, deviceIds)
     if (found.full.length > 0) {
       await trimInboxes(db, found.full)
@@ -65,11 +68,13 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
         !unrecorded.has(deviceId, taskId) && (!sent || !deps.wasWritten(deviceId, taskId)),
     )
     for (let at = 0; at < due.length; at += MAX_MESSAGES) await send(due.slice(at, at + MAX_MESSAGES))
+    return [...new Set(due.map(({ deviceId }) => deviceId))]
   }
 
   return {
     async drain(deviceIds) {
-      if (deviceIds.length > 0 && deps.mayWrite()) await unrecorded.keptDuring(() => drain(deviceIds))
+      if (deviceIds.length === 0 || !deps.mayWrite()) return []
+      return unrecorded.keptDuring(() => drain(deviceIds))
     },
   }
 }
