@@ -1,57 +1,80 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { measureGorush } from './gorush/run.ts'
 import { measureHttp2 } from './http2/run.ts'
+import { measureLoaded } from './loaded/run.ts'
 import type { Metrics } from './metric.ts'
 import { measureNative } from './native/run.ts'
 import { measureAccept } from './pipeline/accept.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureDevices } from './pipeline/devices.ts'
 import { measureIdle } from './pipeline/idle.ts'
+import { measureIdlePrograms } from './pipeline/idle-programs.ts'
 import { measureImport } from './pipeline/import.ts'
 import { measureMixed } from './pipeline/mixed.ts'
+import { measureReceipts } from './pipeline/receipts.ts'
 import { measureScheduled } from './pipeline/scheduled.ts'
+import { measureStandalone } from './pipeline/standalone.ts'
+import { measureTenants, quickTenantSizes, tenantSizes } from './pipeline/tenants.ts'
+import { type Report, type Stamp, withFigures, withRatios } from './report.ts'
 
-const quick = process.argv.includes('--quick')
+const has = (flag: string) => process.argv.includes(flag)
+const quick = has('--quick')
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length)
 const devices = quick ? 100_000 : 1_000_000
 
 const suites: Record<string, () => Promise<Metrics>> = {
   http2: () => measureHttp2({ quick }),
   accept: () => measureAccept(quick ? 5_000 : 30_000),
+  tenants: () => measureTenants(quick ? quickTenantSizes : tenantSizes),
+  standalone: () => measureStandalone(quick ? 3_000 : 20_000),
+  gorush: () => measureGorush({ broadcast: 100_000, singles: quick ? 5_000 : 30_000 }),
   scheduled: () => measureScheduled(quick ? 10_000 : 100_000),
+  receipts: () => measureReceipts(quick ? 3_000 : 9_000),
   native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
   devices: () => measureDevices(quick ? 6_000 : 40_000, quick ? 40_000 : 400_000),
   idle: () => measureIdle(quick ? 15 : 60),
+  'idle-programs': () => measureIdlePrograms(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),
   mixed: () => measureMixed(devices, 10_000),
   'broadcast-postgres': () => measureBroadcast('postgres', devices, 10_000),
 }
 
-const metrics: Metrics = {}
-for (const [name, measure] of Object.entries(suites)) {
-  if (only !== undefined && only !== name) continue
-  process.stdout.write(`${name} …\n`)
-  const found = await measure()
-  for (const [metric, { value, unit, note }] of Object.entries(found))
-    console.log(`  ${metric}  ${value} ${unit}  (${note})`)
-  Object.assign(metrics, found)
+const file = new URL('./latest.json', import.meta.url)
+
+if (has('--loaded')) {
+  const scale = has('--small') ? 'small' : quick ? 'quick' : 'full'
+  const ratios = await measureLoaded({ scale, only, say: (line) => console.log(line) })
+  if (only === undefined && scale !== 'small') write((before, stamp) => withRatios(before, stamp, ratios))
+} else {
+  const metrics = await measureAll()
+  if (only === undefined) write((before, stamp) => withFigures(before, stamp, metrics))
+}
+process.exit(0)
+
+async function measureAll(): Promise<Metrics> {
+  const metrics: Metrics = {}
+  for (const [name, measure] of Object.entries(suites)) {
+    if (only !== undefined && only !== name) continue
+    process.stdout.write(`${name} …\n`)
+    const found = await measure()
+    for (const [metric, { value, unit, note }] of Object.entries(found))
+      console.log(`  ${metric}  ${value} ${unit}  (${note})`)
+    Object.assign(metrics, found)
+  }
+  return metrics
 }
 
-if (only === undefined) {
-  const report = {
+function write(change: (before: Report | undefined, stamp: Stamp) => Report): void {
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : undefined
+  const stamp: Stamp = {
     machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`,
     date: new Date().toISOString(),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
     quick,
-    metrics,
   }
-  writeFileSync(
-    fileURLToPath(new URL('./latest.json', import.meta.url)),
-    `${JSON.stringify(report, null, 2)}\n`,
-  )
+  writeFileSync(file, `${JSON.stringify(change(before, stamp), null, 2)}\n`)
   console.log('written to bench/latest.json')
 }
-process.exit(0)

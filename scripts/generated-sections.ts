@@ -51,6 +51,8 @@ export type BenchReport = {
   date: string
   commit: string
   quick: boolean
+  /** The run of `--loaded`, which found the ratios. */
+  loaded?: { machine: string; date: string; commit: string; quick: boolean }
   metrics: Record<string, { value: number; unit: string; note: string }>
 }
 
@@ -63,5 +65,11 @@ export function figures(report: BenchReport | undefined): string {
     note.replaceAll('|', '\\|'),
   ])
   const run = `${report.quick ? 'A quick run' : 'A run'} on ${report.machine}, ${report.date.slice(0, 10)}, commit ${report.commit}:`
-  return `${run}\n\n${table(['figure', 'value', 'how measured'], rows)}`
+  return `${run}\n\n${table(['figure', 'value', 'how measured'], rows)}${loadedRun(report)}`
+}
+
+function loadedRun({ loaded }: BenchReport): string {
+  if (!loaded) return ''
+  const { machine, date, commit, quick } = loaded
+  return `\n\nThe loaded ratios are of ${quick ? 'a quick run' : 'a run'} on ${machine}, ${date.slice(0, 10)}, commit ${commit}.`
 }

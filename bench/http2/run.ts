@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { startChild } from '../child.ts'
 import { type Metric, type Metrics, percentile, rounded } from '../metric.ts'
 import type { Run } from './contender.ts'
@@ -29,7 +30,12 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metri
   return {
     http2_vs_apn_ratio: ratio(rounds, 'apns', 'apn'),
     http2_vs_firebase_ratio: ratio(rounds, 'fcm', 'firebase'),
-    ...(rounds[0]?.h2load === undefined ? {} : { http2_vs_h2load_ratio: ratio(rounds, 'apns', 'h2load') }),
+    ...(rounds[0]?.h2load === undefined
+      ? {}
+      : {
+          http2_vs_h2load_ratio: ratio(rounds, 'apns', 'h2load'),
+          http2_vs_h2load_2_threads_ratio: ratio(rounds, 'apns', 'h2loadTwo'),
+        }),
     http2_requests_per_s: {
       value: Math.round(median(rounds.map((round) => rate(round.apns)))),
       unit: 'requests/s',
@@ -43,12 +49,13 @@ export async function measureHttp2({ quick }: { quick: boolean }): Promise<Metri
   }
 }
 
-type Round = { apns: Run; fcm: Run; apn: Run; firebase: Run; h2load?: Run }
+type Round = { apns: Run; fcm: Run; apn: Run; firebase: Run; h2load?: Run; h2loadTwo?: Run }
 
 async function runRound(sink: Sink, { fast, slow }: Sizes): Promise<Round> {
   return {
     apns: await runContender(sink, 'herald-apns', fast),
-    h2load: await runH2load(sink, fast),
+    h2load: await runH2load(sink, fast, 1),
+    h2loadTwo: await runH2load(sink, fast, 2),
     apn: await runContender(sink, 'apn', slow),
     fcm: await runContender(sink, 'herald-fcm', fast),
     firebase: await runContender(sink, 'firebase', slow),
@@ -58,7 +65,9 @@ async function runRound(sink: Sink, { fast, slow }: Sizes): Promise<Round> {
 async function runContender(sink: Sink, name: string, requests: number): Promise<Run> {
   const warmUp = Math.ceil(requests / 4)
   const file = new URL(`./contenders/${name}.ts`, import.meta.url)
-  const child = await startChild<'go', Run>(file, [sink.port, warmUp, requests].map(String))
+  const args = [sink.port, warmUp, requests].map(String)
+  if (name === 'herald-apns') printOnce('Herald', [process.execPath, fileURLToPath(file), ...args])
+  const child = await startChild<'go', Run>(file, args)
   await checkCounts(sink, `${name} warming up`, warmUp, warmUp)
   const run = await child.ask('go')
   await checkCounts(sink, name, requests, requests)
@@ -67,10 +76,10 @@ async function runContender(sink: Sink, name: string, requests: number): Promise
 }
 
 /** Undefined if h2load is not installed; the other comparisons still run. */
-async function runH2load(sink: Sink, requests: number): Promise<Run | undefined> {
+async function runH2load(sink: Sink, requests: number, threads: number): Promise<Run | undefined> {
   if (spawnSync('h2load', ['--version'], { stdio: 'ignore' }).error !== undefined) {
     console.error(
-      'h2load is not installed (apt-get install nghttp2-client): http2_vs_h2load_ratio is left out',
+      'h2load is not installed (apt-get install nghttp2-client): the comparison with it is left out',
     )
     return undefined
   }
@@ -79,9 +88,11 @@ async function runH2load(sink: Sink, requests: number): Promise<Run | undefined>
   writeFileSync(body, JSON.stringify(apnsPayload))
   try {
     const headers = Object.entries(apnsHeaders).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-    const size = ['-n', requests, '-c', 1, '-t', 1, '-m', maxStreams].map(String)
+    const size = ['-n', requests, '-c', threads, '-t', threads, '-m', maxStreams].map(String)
     const url = `https://localhost:${sink.port}/3/device/${deviceToken(1)}`
-    const child = spawn('h2load', [...size, '-d', body, ...headers, url], {
+    const args = [...size, '-d', body, ...headers, url]
+    printOnce(`h2load with ${threads === 1 ? 'one thread' : `${threads} threads`}`, ['h2load', ...args])
+    const child = spawn('h2load', args, {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let output = ''
@@ -97,6 +108,16 @@ async function runH2load(sink: Sink, requests: number): Promise<Run | undefined>
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+const printed = new Set<string>()
+
+/** Prints the command line of a client, so that a reader can repeat the comparison. */
+function printOnce(who: string, words: readonly string[]): void {
+  if (printed.has(who)) return
+  printed.add(who)
+  const quoted = words.map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`))
+  console.log(`  ${who}: ${quoted.join(' ')}`)
 }
 
 async function checkCounts(sink: Sink, what: string, requests: number, distinct: number): Promise<void> {

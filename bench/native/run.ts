@@ -3,7 +3,7 @@ import type { Database } from '@herald/db/store'
 import { freePort, until } from '@herald/testkit'
 import { type Child, startChild } from '../child.ts'
 import { type Metrics, rounded } from '../metric.ts'
-import { checkBalance, type Deployment, startDeployment } from '../pipeline/deployment.ts'
+import { checkBalance, type Deployment, type GivenDatabase, startDeployment } from '../pipeline/deployment.ts'
 import { residentMb } from '../process-figures.ts'
 import type { ClientsRequest, ClientsResponse } from './clients-process.ts'
 
@@ -16,13 +16,14 @@ const LIMIT_MS = 60_000
  * One gateway with many connections: memory per connection, time of a broadcast until the last acknowledgement is counted in
  * Postgres while clients reconnect, and devices that did not get it. Compared with a bare `ws` server and the same clients.
  */
-export async function measureNative(connections: number): Promise<Metrics> {
+export async function measureNative(connections: number, database?: GivenDatabase): Promise<Metrics> {
   const bare = await measureBare(connections)
   const port = await freePort()
   const herald = await startDeployment({
     queue: 'redis',
     workers: ['worker-native'],
     env: { HERALD_GATEWAY_PORT: String(port) },
+    database,
   })
   const clients = await startClients()
   try {
@@ -44,7 +45,7 @@ export async function measureNative(connections: number): Promise<Metrics> {
     const churned = await broadcast(herald, clients, connections)
     await sleep(2_000)
     const { reconnects } = await clients.ask({ ask: 'churn', perSecond: 0 })
-    await checkBalance(herald.db)
+    await checkBalance(herald)
 
     return {
       native_connections: {
@@ -85,8 +86,7 @@ async function broadcast(herald: Deployment, clients: Clients, count: number) {
   let ms = Number.NaN
   while (Date.now() - started < LIMIT_MS) {
     const { rows } = await herald.db.pool.query<{ received: number }>(
-      `SELECT coalesce(sum(received), 0)::int AS received FROM counter WHERE task_id = $1 AND channel = 'native'`,
-      [task],
+      `SELECT coalesce(sum(received), 0)::int AS received FROM counter WHERE task_id = ${task} AND channel = 'native'`,
     )
     received = rows[0]!.received
     ms = Date.now() - started

@@ -1,11 +1,13 @@
 import { sleep } from '@herald/async'
 import { startSink } from '../http2/start-sink.ts'
-import { cpuPerItem, type Metrics, percentile, rounded } from '../metric.ts'
+import { cpuNote, cpuPerItem, type Metrics, percentile, rounded, totalCpuPerItem } from '../metric.ts'
+import { countWal } from '../wal.ts'
 import {
   addApnsCertificate,
   addIosDevices,
   checkBalance,
   type Deployment,
+  type GivenDatabase,
   startDeployment,
   untilCounted,
 } from './deployment.ts'
@@ -17,12 +19,14 @@ export async function measureBroadcast(
   queue: 'redis' | 'postgres',
   devices: number,
   small: number,
+  database?: GivenDatabase,
 ): Promise<Metrics> {
   const sink = await startSink()
   const herald = await startDeployment({
     queue,
     workers: ['worker-apns'],
     env: { HERALD_APNS_URL: sink.url },
+    database,
   })
   try {
     await addApnsCertificate(herald)
@@ -51,6 +55,12 @@ export async function measureBroadcast(
         unit: 'devices/s',
         note: `${devices.toLocaleString('en')} iOS devices, badge +1, ${queue} queue, notify to last commit, rate limits lifted, ${distinct.toLocaleString('en')} distinct at the sink; ${all.cost}`,
       },
+      [`broadcast_apns_cpu_us_per_device${suffix}`]: {
+        value: all.cpu,
+        unit: 'µs',
+        note: `${cpuNote}, during this broadcast`,
+      },
+      [`wal_bytes_per_device${suffix}`]: all.wal,
     }
     if (queue === 'redis') {
       metrics.growth_ratio = {
@@ -78,7 +88,8 @@ export async function measureBroadcast(
 
 async function broadcast(herald: Deployment, audience: unknown, count: number, overtake = false) {
   const setting = { distribution_strategy: 'ospush_only' }
-  const cpu = herald.cpuTime()
+  const endWal = await countWal(herald.db)
+  const before = herald.cpuTime()
   const started = performance.now()
   const task = await herald.notify({ audience, setting, message })
   let over = false
@@ -92,12 +103,15 @@ async function broadcast(herald: Deployment, audience: unknown, count: number, o
       })()
     : undefined
   const memory = await untilCounted(herald, task, 'sent', count)
-  await checkBalance(herald.db, [task])
+  const after = herald.cpuTime()
   const rate = (count / (performance.now() - started)) * 1000
-  const cost = cpuPerItem(cpu, herald.cpuTime(), count)
+  const wal = await endWal(count, `a broadcast to ${count.toLocaleString('en')} iOS devices, badge +1`)
   over = true
   await targeted
-  return { rate, memory, latencies, cost }
+  await checkBalance(herald, [task])
+  const cost = cpuPerItem(before, after, count)
+  const cpu = totalCpuPerItem(before, after, count)
+  return { rate, memory, latencies, cost, cpu, wal }
 }
 
 async function targetedPush(herald: Deployment): Promise<number> {
@@ -108,7 +122,7 @@ async function targetedPush(herald: Deployment): Promise<number> {
     message: { title: 'Urgent', body: 'Now' },
   })
   for (;;) {
-    const { rows } = await herald.db.pool.query('SELECT sent FROM counter WHERE task_id = $1', [task])
+    const { rows } = await herald.db.pool.query(`SELECT sent FROM counter WHERE task_id = ${task}`)
     if (rows[0]?.sent === 1) return performance.now() - started
     await sleep(2)
   }

@@ -8,21 +8,34 @@ import { createApplication } from '@herald/db/tenants'
 import { freePort, type RunningProcess, startApp, startTestServer, testRedis, until } from '@herald/testkit'
 import { cpuSecondsWithChildren, residentMb, statOf } from '../process-figures.ts'
 
-const sinkAuthority = fileURLToPath(new URL('../../packages/http2/test/fixtures/ca.pem', import.meta.url))
+/** What Herald trusts when it calls the sinks. */
+export const sinkAuthority = fileURLToPath(
+  new URL('../../packages/http2/test/fixtures/ca.pem', import.meta.url),
+)
 
 /** The same as in the start scripts. */
 const memoryFlags = '--max-semi-space-size=8 --max-old-space-size=256'
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-/** Starts Herald on this machine: durable Postgres, the queue, one API, one planner and `workers`, each in its own process. */
+/** A database that exists before the deployment, on a server that outlives it. */
+export type GivenDatabase = { url: string; masterKey: Buffer }
+
+/** The server of every measured database. Its memory holds a million devices. */
+export const startBenchServer = () => startTestServer({ durable: true, settings: { shared_buffers: '1GB' } })
+
+/**
+ * Starts Herald on this machine: durable Postgres with a new database unless one is given, the queue, one API, one planner and
+ * `workers`, each in its own process, with the default log level.
+ */
 export async function startDeployment(options: {
   queue: 'redis' | 'postgres'
   workers: readonly string[]
   env?: Record<string, string>
+  database?: GivenDatabase
 }) {
-  const server = await startTestServer({ durable: true, settings: { shared_buffers: '1GB' } })
-  const url = await server.createDatabase()
+  const server = options.database ? undefined : await startBenchServer()
+  const url = options.database?.url ?? (await server!.createDatabase())
   const redis =
     options.queue === 'redis'
       ? await testRedis(['--appendonly', 'yes', '--appendfsync', 'everysec'])
@@ -30,7 +43,7 @@ export async function startDeployment(options: {
   const db = openDatabase(url, { max: 6, name: 'bench' })
   const backend = await db.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   const postmaster = statOf(backend.rows[0]!.pid)!.parent
-  const masterKey = randomBytes(32)
+  const masterKey = options.database?.masterKey ?? randomBytes(32)
   const port = await freePort()
   const env = {
     DATABASE_URL: url,
@@ -38,7 +51,8 @@ export async function startDeployment(options: {
     HERALD_MASTER_KEY: masterKey.toString('hex'),
     HERALD_OPERATOR_KEY: randomBytes(16).toString('hex'),
     HERALD_METRICS_PORT: '0',
-    HERALD_LOG_LEVEL: 'error',
+    // A prepared database may have partitions of a year.
+    ...(options.database && { HERALD_RETENTION_DAYS: '400' }),
     HERALD_VENDOR_CA: sinkAuthority,
     ...options.env,
   }
@@ -55,6 +69,7 @@ export async function startDeployment(options: {
     )
   }
   const base = `http://127.0.0.1:${port}`
+  const first = await db.pool.query<{ id: number }>('SELECT next_task_id() AS id')
   const call = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
     const reply = await fetch(base + path, {
       method: 'POST',
@@ -67,7 +82,7 @@ export async function startDeployment(options: {
   }
   await until(async () => (await fetch(`${base}/readyz`)).ok, {
     what: 'the API to be ready',
-    seconds: 30,
+    seconds: 120,
     everyMs: 100,
   })
   const session = await call('/token/admin', { app_secret: made.appSecret })
@@ -81,7 +96,13 @@ export async function startDeployment(options: {
     db,
     base,
     appId: made.appId,
+    /**
+     * All tasks of this deployment have at least this id. Queries that are repeated during a measurement have ids in their text: with
+     * parameters Postgres opens every partition, which would be part of the figure.
+     */
+    firstTask: first.rows[0]!.id,
     headers,
+    call,
     sealer: createSealer(masterKey),
     processes,
     notify: async (body: object) => Number((await call('/push/notify', body, headers)).task_id),
@@ -98,7 +119,7 @@ export async function startDeployment(options: {
       await Promise.all([...processes.values()].map((process) => process.stop()))
       await db.close()
       await redis?.stop()
-      await server.stop()
+      await server?.stop()
     },
   }
 }
@@ -106,7 +127,7 @@ export async function startDeployment(options: {
 /** Certificate settings without rate limits: benchmarks measure Herald, not the rates that vendors allow. */
 export const unlimited = { limits: { requests_per_s: 1_000_000, devices_per_s: 1_000_000 } }
 
-export async function addApnsCertificate(herald: Deployment): Promise<void> {
+export async function addApnsCertificate(herald: Pick<Deployment, 'db' | 'sealer' | 'appId'>): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   await saveCertificate(herald.db, herald.sealer, {
     application: herald.appId,
@@ -156,8 +177,7 @@ export async function untilCounted(
   for (;;) {
     for (const [name, mb] of herald.memory()) largest.set(name, Math.max(mb, largest.get(name) ?? 0))
     const { rows } = await herald.db.pool.query<{ done: number }>(
-      `SELECT coalesce(sum(${counter}), 0)::int AS done FROM counter WHERE task_id = $1`,
-      [task],
+      `SELECT coalesce(sum(${counter}), 0)::int AS done FROM counter WHERE task_id = ${task}`,
     )
     const { done } = rows[0]!
     if (done >= count) return largest
@@ -168,8 +188,13 @@ export async function untilCounted(
   }
 }
 
-/** Throws if counters are out of balance, of all tasks by default. */
-export async function checkBalance(db: Database, tasks?: number[]): Promise<void> {
-  const wrong = await findImbalances(db, tasks)
+/** Throws if counters are out of balance, of all tasks of the application by default. */
+export async function checkBalance({ db, appId }: Deployment, tasks?: number[]): Promise<void> {
+  const wrong = await findImbalances(db, tasks ?? (await tasksOf(db, appId)))
   if (wrong.length > 0) throw new Error(`out of balance: ${JSON.stringify(wrong[0])}`)
+}
+
+async function tasksOf(db: Database, appId: string): Promise<number[]> {
+  const { rows } = await db.pool.query<{ id: number }>('SELECT id FROM task WHERE app_id = $1', [appId])
+  return rows.map(({ id }) => id)
 }

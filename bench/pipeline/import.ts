@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { cpuPerItem, type Metrics, rounded } from '../metric.ts'
-import { type Deployment, startDeployment } from './deployment.ts'
+import { cpuNote, cpuPerItem, type Metrics, rounded, totalCpuPerItem } from '../metric.ts'
+import { type Deployment, type GivenDatabase, startDeployment } from './deployment.ts'
 
 type Shape = { note: string; line(n: number): string }
 
@@ -27,32 +27,47 @@ const rich: Shape = {
 
 /** Imports devices as NDJSON through the API. The lines come from a file, so that building them is not measured. */
 export async function measureImport(devices: number): Promise<Metrics> {
-  return {
-    import_devices_per_s: await importAll(devices, plain),
-    import_tagged_devices_per_s: await importAll(devices, rich),
-  }
+  return { ...(await importPlain(devices)), ...(await importTagged(devices)) }
 }
 
-async function importAll(devices: number, shape: Shape) {
+/** Each needs a database of its own. */
+export async function importPlain(devices: number, database?: GivenDatabase): Promise<Metrics> {
+  const { rate, cpu, rss } = await importAll(devices, plain, database)
+  return { import_devices_per_s: rate, import_cpu_us_per_device: cpu, import_rss_mb: rss }
+}
+
+export async function importTagged(devices: number, database?: GivenDatabase): Promise<Metrics> {
+  const { rate, cpu } = await importAll(devices, rich, database)
+  return { import_tagged_devices_per_s: rate, import_tagged_cpu_us_per_device: cpu }
+}
+
+async function importAll(devices: number, shape: Shape, database?: GivenDatabase) {
   const folder = mkdtempSync(join(tmpdir(), 'herald-import-'))
   const path = join(folder, 'devices.ndjson')
   await pipeline(Readable.from(blocks(devices, shape)), createWriteStream(path))
-  const herald = await startDeployment({ queue: 'postgres', workers: [] })
+  const herald = await startDeployment({ queue: 'postgres', workers: [], database })
   try {
     const cpu = herald.cpuTime()
     const started = performance.now()
     const envelope = JSON.parse(await upload(herald, path))
     if (envelope.code !== 200) throw new Error(envelope.message)
     const seconds = (performance.now() - started) / 1000
-    const cost = cpuPerItem(cpu, herald.cpuTime(), devices)
+    const after = herald.cpuTime()
+    const mb = rounded(herald.memory().get('api') ?? 0)
     const { rows } = await herald.db.pool.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM device',
+      'SELECT count(*)::int AS count FROM device WHERE app_id = $1',
+      [herald.appId],
     )
     if (rows[0]!.count !== devices) throw new Error(`${rows[0]!.count} devices arrived of ${devices}`)
+    const what = `${devices.toLocaleString('en')} devices, ${shape.note}`
     return {
-      value: rounded(devices / seconds),
-      unit: 'devices/s',
-      note: `${devices.toLocaleString('en')} devices, ${shape.note}; API ${rounded(herald.memory().get('api') ?? 0)} MB afterwards; ${cost}`,
+      rate: {
+        value: rounded(devices / seconds),
+        unit: 'devices/s',
+        note: `${what}; API ${mb} MB afterwards; ${cpuPerItem(cpu, after, devices)}`,
+      },
+      cpu: { value: totalCpuPerItem(cpu, after, devices), unit: 'µs', note: `${what}; ${cpuNote}` },
+      rss: { value: mb, unit: 'MB', note: `API after the import of ${what}` },
     }
   } finally {
     await herald.stop()

@@ -1,9 +1,16 @@
 import type { Channel } from '@herald/domain'
 import { freePort } from '@herald/testkit'
-import { cpuPerItem, type Metrics, rounded } from '../metric.ts'
+import { cpuNote, cpuPerItem, type Metrics, rounded, totalCpuPerItem } from '../metric.ts'
 import { type Clients, startClients, untilJoined } from '../native/run.ts'
 import { statOf } from '../process-figures.ts'
-import { checkBalance, type Deployment, startDeployment, unlimited, untilCounted } from './deployment.ts'
+import {
+  checkBalance,
+  type Deployment,
+  type GivenDatabase,
+  startDeployment,
+  unlimited,
+  untilCounted,
+} from './deployment.ts'
 import { addMixedDevices, addVendorCertificates } from './mixed-devices.ts'
 import { measuredVendors } from './vendor-calls.ts'
 import { startVendorSinks, type VendorSinks } from './vendor-sinks.ts'
@@ -19,7 +26,11 @@ type Processes = { herald: Deployment; sinks: VendorSinks; clients: Clients }
  * One broadcast over the measured vendors and the native channel, from the request to the last commit and the last acknowledgement. Throws if a counter
  * is not exact or differs from what vendors and connected devices received.
  */
-export async function measureMixed(devices: number, small: number): Promise<Metrics> {
+export async function measureMixed(
+  devices: number,
+  small: number,
+  database?: GivenDatabase,
+): Promise<Metrics> {
   const native = Math.min(MAX_CONNECTIONS, Math.floor(devices / 100))
   const port = await freePort()
   const sinks = await startVendorSinks()
@@ -28,6 +39,7 @@ export async function measureMixed(devices: number, small: number): Promise<Metr
     queue: 'redis',
     workers: channels.map((channel) => `worker-${channel}`),
     env: { ...sinks.env, HERALD_GATEWAY_PORT: String(port) },
+    database,
   })
   try {
     const processes = { herald, sinks, clients }
@@ -37,7 +49,7 @@ export async function measureMixed(devices: number, small: number): Promise<Metr
     await clients.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
     // A warm-up, because connections, prepared statements and the JIT are warm in a real deployment.
     await broadcast(processes, { tag: ['few'] })
-    const { rate, cost, memory } = await broadcast(processes, 'all')
+    const { rate, cost, cpu, memory } = await broadcast(processes, 'all')
     const [largest = ['', 0]] = [...memory].filter(([name]) => name !== 'api').sort(([, a], [, b]) => b - a)
     const each = Math.floor((devices - native) / measuredVendors.length)
     return {
@@ -45,6 +57,11 @@ export async function measureMixed(devices: number, small: number): Promise<Metr
         value: rounded(rate),
         unit: 'devices/s',
         note: `${devices.toLocaleString('en')} devices: ${each.toLocaleString('en')} on each of ${measuredVendors.length} vendors, ${native.toLocaleString('en')} connected ones, all of which acknowledged; badge +1, combined, redis queue, notify to last commit, rate limits lifted, distinct devices at every sink equal its target; highest memory: ${largest[0]} with ${rounded(largest[1])} MB; ${cost}`,
+      },
+      broadcast_mixed_cpu_us_per_device: {
+        value: cpu,
+        unit: 'µs',
+        note: `${cpuNote}, during this broadcast`,
       },
     }
   } finally {
@@ -59,17 +76,19 @@ async function broadcast(processes: Processes, audience: 'all' | { tag: string[]
   const expected = await expectedTargets(herald, audience !== 'all')
   const count = [...expected.values()].reduce((sum, target) => sum + target, 0)
   await sinks.takeCounts()
-  const cpu = cpuTime(processes)
+  const before = cpuTime(processes)
+  const own = herald.cpuTime()
   const started = performance.now()
   const setting = { distribution_strategy: 'combined' }
   const task = await herald.notify({ audience, setting, message })
   const memory = await untilCounted(herald, task, 'sent', count)
-  await checkBalance(herald.db, [task])
+  await checkBalance(herald, [task])
   await untilCounted(herald, task, 'received', expected.get('native') ?? 0, 20)
   const rate = (count / (performance.now() - started)) * 1000
-  const cost = cpuPerItem(cpu, cpuTime(processes), count)
+  const cost = cpuPerItem(before, cpuTime(processes), count)
+  const cpu = totalCpuPerItem(own, herald.cpuTime(), count)
   await checkCounts(processes, task, expected)
-  return { rate, cost, memory }
+  return { rate, cost, cpu, memory }
 }
 
 /** Returns the number of devices that each channel has to reach, computed from the bindings. */

@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
+import { sleep } from '@herald/async'
+
+type Headers = Readonly<Record<string, string>>
 
 /**
  * Sends requests over a fixed number of connections, one at a time on each, and returns their latencies. It uses raw sockets,
@@ -9,17 +12,25 @@ export async function sendRequests(options: {
   base: string
   path: string
   method?: 'POST' | 'PUT'
-  headers: Record<string, string>
+  headers: Headers | ((n: number) => Headers)
   connections: number
   count: number
+  /** At most this many requests begin per second. Unset: each connection sends the next at once. */
+  perSecond?: number
   body(n: number): string
+  /** Whether a response accepts the request; by default that of Herald's API. */
+  isAccepted?(body: string): boolean
+  onResponse?(n: number, body: string): void
 }): Promise<{ latencies: number[]; tookMs: number }> {
   const { hostname, port } = new URL(options.base)
-  const head =
+  const headOf = (headers: Headers) =>
     `${options.method ?? 'POST'} ${options.path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
-    Object.entries(options.headers)
+    Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')
+  const { headers, isAccepted = (response) => response.startsWith('{"code":200') } = options
+  const same = typeof headers === 'function' ? undefined : headOf(headers)
+  const head = (n: number) => same ?? headOf((headers as (n: number) => Headers)(n))
   const latencies: number[] = []
   let next = 0
   const started = performance.now()
@@ -28,12 +39,16 @@ export async function sendRequests(options: {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true })
       try {
         while (next < options.count) {
-          const body = options.body(next++)
+          const n = next++
+          const body = options.body(n)
+          if (options.perSecond)
+            await sleep(Math.max(0, started + (n * 1000) / options.perSecond - performance.now()))
           const began = performance.now()
-          socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+          socket.write(`${head(n)}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
           const response = await readBody(socket)
-          if (!response.startsWith('{"code":200')) throw new Error(response)
+          if (!isAccepted(response)) throw new Error(response)
           latencies.push(performance.now() - began)
+          options.onResponse?.(n, response)
         }
       } finally {
         socket.destroy()

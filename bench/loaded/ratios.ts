@@ -1,0 +1,50 @@
+import { type Metrics, rounded } from '../metric.ts'
+
+/** The same figures of an empty and of a loaded database, taken one after the other. */
+export type Round = { empty: Metrics; loaded: Metrics }
+
+/** The most that a figure may cost more in a loaded database. */
+export const LIMIT = 1.15
+
+/** Units of figures of which more is better. Of all others less is better. */
+const rates = new Set(['requests/s', 'devices/s', 'tasks/s', 'receipts/s'])
+
+/** Counts and comparisons do not say what something costs. */
+const compared = (unit: string) => !['times', 'connections', 'devices'].includes(unit)
+
+/**
+ * How many times more each figure costs in the loaded database: above 1 it is slower, or takes more CPU time, memory or WAL. It is the
+ * geometric mean over the rounds; each round compares two runs that follow each other, so that both have the same machine.
+ */
+export function loadedRatios(rounds: readonly Round[]): Metrics {
+  const ratios: Metrics = {}
+  for (const [name, { unit }] of Object.entries(rounds[0]?.empty ?? {})) {
+    if (!compared(unit)) continue
+    const pairs = rounds.map(({ empty, loaded }) => ({
+      empty: empty[name]!.value,
+      loaded: loaded[name]!.value,
+    }))
+    const costs = pairs.map(({ empty, loaded }) => (rates.has(unit) ? empty / loaded : loaded / empty))
+    // A figure of zero, such as CPU time below the resolution of the clock.
+    if (!costs.every((cost) => Number.isFinite(cost) && cost > 0)) continue
+    const value = rounded(Math.exp(mean(costs.map(Math.log))))
+    const [loaded, empty] = (['loaded', 'empty'] as const).map((kind) =>
+      rounded(mean(pairs.map((pair) => pair[kind]))).toLocaleString('en'),
+    )
+    ratios[`${name}_loaded_ratio`] = {
+      value,
+      unit: 'times',
+      note: `${loaded} against ${empty} ${unit} in an empty database; by round: ${costs.map((cost) => rounded(cost)).join(', ')}`,
+    }
+  }
+  return ratios
+}
+
+/** Names of the ratios above the limit. */
+export function aboveLimit(ratios: Metrics, limit = LIMIT): string[] {
+  return Object.entries(ratios)
+    .filter(([, { value }]) => value > limit)
+    .map(([name]) => name)
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto'
+import { createSealer, openDatabase } from '@herald/db/store'
+import { findProgram } from '@herald/testkit'
+import { inCopy } from '../copy-database.ts'
+import type { Metrics } from '../metric.ts'
+import { measureNative } from '../native/run.ts'
+import { acceptAndSend, acceptOnly } from '../pipeline/accept.ts'
+import { measureBroadcast } from '../pipeline/broadcast.ts'
+import { type GivenDatabase, startBenchServer } from '../pipeline/deployment.ts'
+import { measureIdlePrograms } from '../pipeline/idle-programs.ts'
+import { importPlain, importTagged } from '../pipeline/import.ts'
+import { measureMixed } from '../pipeline/mixed.ts'
+import { measureReceipts } from '../pipeline/receipts.ts'
+import { measureScheduled } from '../pipeline/scheduled.ts'
+import { emptySizes, loadedSizes, prepare, type Sizes, smallSizes } from './prepare.ts'
+import { aboveLimit, LIMIT, loadedRatios, type Round } from './ratios.ts'
+
+type Scale = {
+  sizes: Sizes
+  pushes: number
+  scheduled: number
+  receipts: number
+  connections: number
+  devices: number
+  few: number
+  seconds: number
+}
+
+const scales = {
+  full: {
+    sizes: loadedSizes,
+    pushes: 30_000,
+    scheduled: 50_000,
+    receipts: 9_000,
+    connections: 10_000,
+    devices: 500_000,
+    few: 10_000,
+    seconds: 60,
+  },
+  quick: {
+    sizes: loadedSizes,
+    pushes: 10_000,
+    scheduled: 10_000,
+    receipts: 5_000,
+    connections: 2_000,
+    devices: 100_000,
+    few: 10_000,
+    seconds: 20,
+  },
+  // Shows that it works; its figures mean nothing.
+  small: {
+    sizes: smallSizes,
+    pushes: 300,
+    scheduled: 200,
+    receipts: 300,
+    connections: 50,
+    devices: 3_000,
+    few: 300,
+    seconds: 2,
+  },
+} satisfies Record<string, Scale>
+
+type Suite = (database: GivenDatabase) => Promise<Metrics>
+
+function suitesOf(scale: Scale): Record<string, Suite> {
+  const { pushes, scheduled, receipts, connections, devices, few, seconds } = scale
+  return {
+    accept: (database) => acceptOnly(pushes, database),
+    'end-to-end': (database) => acceptAndSend(pushes, database),
+    scheduled: (database) => measureScheduled(scheduled, database),
+    receipts: (database) => measureReceipts(receipts, database),
+    native: (database) => measureNative(connections, database),
+    import: (database) => importPlain(devices, database),
+    'import-tagged': (database) => importTagged(devices, database),
+    'idle-programs': (database) => measureIdlePrograms(seconds, database),
+    broadcast: (database) => measureBroadcast('redis', devices, few, database),
+    mixed: (database) => measureMixed(devices, few, database),
+    'broadcast-postgres': (database) => measureBroadcast('postgres', devices, few, database),
+  }
+}
+
+/**
+ * Takes every figure in an empty and in a loaded database by turns: empty, loaded, empty, loaded. Each run gets its own copy of the
+ * prepared database, so that no run leaves anything for the next. `only` names one suite.
+ */
+export async function measureLoaded(options: {
+  scale: keyof typeof scales
+  only?: string
+  rounds?: number
+  say(line: string): void
+}): Promise<Metrics> {
+  const { say, rounds: count = 2 } = options
+  if (findProgram('redis-server') === undefined) throw new Error('redis-server is not installed.')
+  const scale = scales[options.scale]
+  const suites = Object.entries(suitesOf(scale)).filter(
+    ([name]) => options.only === undefined || name === options.only,
+  )
+  if (suites.length === 0) throw new Error(`There is no suite ${options.only}.`)
+  const server = await startBenchServer()
+  try {
+    const masterKey = randomBytes(32)
+    const template = async (kind: string, sizes: Sizes) => {
+      say(`${kind} database`)
+      const url = await server.createDatabase()
+      const db = openDatabase(url, { max: 4, name: 'prepare' })
+      try {
+        await prepare(db, createSealer(masterKey), sizes, (step) => say(`  ${step}`))
+      } finally {
+        await db.close()
+      }
+      return url
+    }
+    const templates = {
+      empty: await template('empty', emptySizes),
+      loaded: await template('loaded', scale.sizes),
+    }
+    const ratios: Metrics = {}
+    for (const [name, measure] of suites) {
+      const rounds: Round[] = []
+      for (let round = 1; round <= count; round++) {
+        const run = (kind: keyof typeof templates) => {
+          say(`${name}, round ${round}, ${kind} …`)
+          return inCopy(templates[kind], (url) => measure({ url, masterKey }))
+        }
+        const empty = await run('empty')
+        const loaded = await run('loaded')
+        rounds.push({ empty, loaded })
+      }
+      const found = loadedRatios(rounds)
+      for (const [metric, { value, unit, note }] of Object.entries(found))
+        say(`  ${metric}  ${value} ${unit}  (${note})`)
+      Object.assign(ratios, found)
+    }
+    const above = aboveLimit(ratios)
+    say(above.length === 0 ? `all within ${LIMIT}` : `above ${LIMIT}: ${above.join(', ')}`)
+    return ratios
+  } finally {
+    await server.stop()
+  }
+}

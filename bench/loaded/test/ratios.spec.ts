@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Metrics } from '../../metric.ts'
+import { aboveLimit, loadedRatios } from '../ratios.ts'
+
+const metrics = (values: Record<string, [value: number, unit: string]>): Metrics =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, [value, unit]]) => [name, { value, unit, note: 'of the run' }]),
+  )
+
+describe('the ratios of a loaded database', () => {
+  it('are above 1 when the loaded database is slower, whether more or less is better', () => {
+    const round = {
+      empty: metrics({ push_per_s: [200, 'requests/s'], push_cpu_us_each: [100, 'µs'] }),
+      loaded: metrics({ push_per_s: [100, 'requests/s'], push_cpu_us_each: [110, 'µs'] }),
+    }
+    const ratios = loadedRatios([round])
+    expect(ratios.push_per_s_loaded_ratio!.value).toBe(2)
+    expect(ratios.push_cpu_us_each_loaded_ratio!.value).toBe(1.1)
+    expect(aboveLimit(ratios)).toEqual(['push_per_s_loaded_ratio'])
+  })
+
+  it('compare each loaded run with the empty one before it, so that a slow phase of the machine cancels out', () => {
+    const round = (factor: number) => ({
+      empty: metrics({ push_per_s: [200 * factor, 'requests/s'] }),
+      loaded: metrics({ push_per_s: [200 * factor, 'requests/s'] }),
+    })
+    expect(loadedRatios([round(1), round(0.25)]).push_per_s_loaded_ratio!.value).toBe(1)
+  })
+
+  it('weigh a round that is twice as slow like one that is twice as fast', () => {
+    const round = (empty: number, loaded: number) => ({
+      empty: metrics({ rss: [empty, 'MB'] }),
+      loaded: metrics({ rss: [loaded, 'MB'] }),
+    })
+    const { rss_loaded_ratio: ratio } = loadedRatios([round(100, 200), round(200, 100)])
+    expect(ratio!.value).toBe(1)
+    expect(ratio!.note).toBe('150 against 150 MB in an empty database; by round: 2, 0.5')
+  })
+
+  it('leave out counts, comparisons and figures without a value', () => {
+    const values = metrics({
+      lost: [0, 'devices'],
+      open: [50, 'connections'],
+      growth: [0.3, 'times'],
+      wal: [0, 'bytes'],
+    })
+    expect(loadedRatios([{ empty: values, loaded: values }])).toEqual({})
+  })
+
+  it('are not above the limit at the limit', () => {
+    const ratio = (value: number) => ({ a_loaded_ratio: { value, unit: 'times', note: '' } })
+    expect(aboveLimit(ratio(1.15))).toEqual([])
+    expect(aboveLimit(ratio(1.16))).toEqual(['a_loaded_ratio'])
+  })
+})
