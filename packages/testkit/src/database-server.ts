@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate } from '@herald/db/store'
+import { ensurePartitions, migrate, openDatabase } from '@herald/db/store'
 import { processStart, startPostgres, stopLeftBehind } from '@herald/embedded'
 import pg from 'pg'
 
@@ -31,6 +31,9 @@ export async function startTestServer(
   const makeTemplate = async () => {
     await admin.query(`CREATE DATABASE ${template}`)
     await migrate(urlOf(template))
+    // Here once instead of in every database.
+    const db = openDatabase(urlOf(template))
+    await ensurePartitions(db).finally(() => db.close())
   }
   return {
     async createDatabase({ migrated = true } = {}) {
