@@ -47,7 +47,8 @@ async function devices(count: number): Promise<{ id: number; token: string }[]> 
 async function gateway(node: string, connected: { token: string }[]) {
   await joinNode(db, node, 600)
   const sessions = new Map<number, Session>()
-  const add = (one: ConnectedDevice) => sessions.set(one.deviceId, { away: false, ...one } as unknown as Session)
+  const add = (one: ConnectedDevice) =>
+    sessions.set(one.deviceId, { away: false, ...one } as unknown as Session)
   for (let at = 0; at < connected.length; at += 1000) {
     const some = connected.slice(at, at + 1000).map(({ token }) => token)
     for (const one of await connectDevices(db, node, some)) add(one!)
