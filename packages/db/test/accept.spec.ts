@@ -108,13 +108,22 @@ it('accepts the others when a used request id cannot be looked up', async () => 
 
 it('repeats an accept that deadlocks with another transaction', async () => {
   const other = await db.pool.connect()
+  // No statement of another spec may meet the trigger instead of the accept.
+  await until(async () => {
+    const { rows } = await db.pool.query<{ busy: number }>(
+      `SELECT count(*)::int AS busy FROM pg_stat_activity
+       WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`,
+    )
+    return rows[0]!.busy === 0
+  })
+  const ours = `locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
   // The accept holds lock 1 and asks for lock 2 when the other transaction, which holds 2, waits for 1. The accept is the one that
   // notices the deadlock, because the other looks after an hour.
   await db.pool.query(
     `CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        PERFORM pg_advisory_xact_lock(4712, 1);
-       WHILE EXISTS (SELECT FROM pg_locks WHERE classid = 4712 AND objid = 2 AND granted AND pid <> pg_backend_pid())
-         AND NOT EXISTS (SELECT FROM pg_locks WHERE classid = 4712 AND objid = 1 AND NOT granted)
+       WHILE EXISTS (SELECT FROM pg_locks WHERE ${ours} AND classid = 4712 AND objid = 2 AND granted AND pid <> pg_backend_pid())
+         AND NOT EXISTS (SELECT FROM pg_locks WHERE ${ours} AND classid = 4712 AND objid = 1 AND NOT granted)
        LOOP PERFORM pg_sleep(0.01); END LOOP;
        PERFORM pg_advisory_xact_lock(4712, 2);
        RETURN NEW;
@@ -123,7 +132,7 @@ it('repeats an accept that deadlocks with another transaction', async () => {
   )
   try {
     await other.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; SELECT pg_advisory_xact_lock(4712, 2)`)
-    const holds = 'SELECT FROM pg_locks WHERE classid = 4712 AND objid = $1 AND granted'
+    const holds = `SELECT FROM pg_locks WHERE ${ours} AND classid = 4712 AND objid = $1 AND granted`
     const errors: unknown[] = []
     const watched = replacing('accept', (run) =>
       run().catch((error) => {
