@@ -1,6 +1,6 @@
 import { hideCallbackKeys } from '@herald/db/certificates'
 import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
-import { isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
+import { analyzeGrown, isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
 import { applyRetention, checkLateTasks, findDueWork, finishPlanned, walkOpenTasks } from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
 import type { ReadCertificate } from '@herald/plan'
@@ -27,6 +27,8 @@ const RETENTION_MS = 3_600_000
 /** The first retention after a long pause deletes the rows of many days. */
 const RETENTION_LIMIT_MS = 6 * 3_600_000
 const SUSPECTS_MS = 30_000
+/** How long statements of a new day may read whole partitions. */
+const STATISTICS_MS = 3_000
 /** During a key rotation a process with the old settings may still write with the old key. */
 const RESEAL_MS = 30_000
 /** After an upgrade of the release that stored push tokens in clear text: 500 rows per 100 ms, ten million in an hour. */
@@ -140,6 +142,7 @@ export const planner: Service = {
           everyNthCheck: 4,
         },
         { name: 'walk', idleMs, round: walk },
+        { name: 'statistics', idleMs: STATISTICS_MS, round: () => analyzeGrown(db).then(() => false) },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
         {

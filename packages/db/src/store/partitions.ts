@@ -13,7 +13,7 @@ export const IDS_PER_DAY = DAY_MS * IDS_PER_MS
  * Tables partitioned by task id, one partition per day. A day is dropped in this order: once its tasks are gone, no statement writes
  * to the rest of it.
  */
-const partitioned = ['task', 'counter', 'failure', 'inbox', 'receipt', 'batch'] as const
+export const partitioned = ['task', 'counter', 'failure', 'inbox', 'receipt', 'batch'] as const
 type Partitioned = (typeof partitioned)[number]
 /** Those that a database of an earlier release has without partitions. Their old rows are in one partition, `<name>_before`. */
 const onceWhole = ['task', 'counter', 'failure'] as const
