@@ -7,12 +7,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A program with one service, in which timers of 10 s and more run 100 times faster. */
+/** A program with one service, in which a timer of exactly 30 s, the limit of the drain, ends after 0.3 s. */
 function program(service: string) {
   const source = `
     const real = globalThis.setTimeout
     const { runProgram } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
-    globalThis.setTimeout = (work, ms, ...rest) => real(work, ms >= 10_000 ? ms / 100 : ms, ...rest)
+    globalThis.setTimeout = (work, ms, ...rest) => real(work, ms === 30_000 ? 300 : ms, ...rest)
     await runProgram({ name: 'spec', needs: [], ${service} })`
   return startProcess(process.execPath, ['--input-type=module', '-e', source], {
     env: {
