@@ -191,7 +191,7 @@ describe('identity settings', () => {
   })
 
   it.each([
-    [{ status: 500, body: '' }, 'jwks_url answers with status 500.'],
+    [{ status: 500, body: '' }, 'jwks_url responds with status 500.'],
     [{ body: 'no json' }, 'jwks_url does not answer with JSON.'],
     [{ body: '[]' }, 'jwks_url does not answer with a key set: it has no list `keys`.'],
     [{ body: '{"keys":[]}' }, 'jwks_url has no key that can be used'],
@@ -205,7 +205,7 @@ describe('identity settings', () => {
       { body: JSON.stringify({ keys: [jwk(rsa, { alg: 'RS512' })] }) },
       'jwks_url has no key that can be used',
     ],
-    [{ body: `{"keys":["${'x'.repeat(200_000)}"]}` }, 'jwks_url answers with more than 128 KiB.'],
+    [{ body: `{"keys":["${'x'.repeat(200_000)}"]}` }, 'jwks_url responds with more than 128 KiB.'],
     [{ body: '', location: 'http://inside.test/keys' }, 'jwks_url must not point to a private address.'],
     [{ body: '', location: 'ftp://issuer.test/keys' }, 'jwks_url redirects to a protocol other than HTTP.'],
   ])('are refused when the issuer answers %j', async (given, message) => {

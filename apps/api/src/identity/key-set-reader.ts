@@ -21,12 +21,12 @@ export function createKeySetReader(options: KeySetReaderOptions = {}): KeySetRea
   async function read(url: string, signal: AbortSignal): Promise<string> {
     const response = await call(new URL(url), { method: 'GET', accept: 'application/json', signal })
     try {
-      if (response.statusCode !== 200) throw new KeyProblem(`answers with status ${response.statusCode}`)
+      if (response.statusCode !== 200) throw new KeyProblem(`responds with status ${response.statusCode}`)
       const chunks: Buffer[] = []
       let size = 0
       for await (const chunk of response) {
         size += (chunk as Buffer).length
-        if (size > MAX_BYTES) throw new KeyProblem(`answers with more than ${MAX_BYTES / 1024} KiB`)
+        if (size > MAX_BYTES) throw new KeyProblem(`responds with more than ${MAX_BYTES / 1024} KiB`)
         chunks.push(chunk as Buffer)
       }
       return Buffer.concat(chunks).toString()
