@@ -34,7 +34,8 @@ export async function blocksRead(
         if (key !== 'query') return typeof value === 'function' ? value.bind(target) : value
         return async (statement: string | Statement, values?: unknown[]) => {
           const query = target.query.bind(target) as unknown as Query
-          if (typeof statement !== 'string') await explain(query, statement, begin, undo)
+          const given = typeof statement === 'string' && values ? { text: statement, values } : statement
+          if (typeof given !== 'string') await explain(query, given, begin, undo)
           return query(statement, values)
         }
       },
@@ -44,10 +45,10 @@ export async function blocksRead(
       if (key === 'connect')
         return async () => onClient(await target.connect(), 'SAVEPOINT explained', 'ROLLBACK TO explained')
       if (key !== 'query') return Reflect.get(target, key)
-      return async (statement: Statement) => {
+      return async (statement: Statement, values?: unknown[]) => {
         const client = await target.connect()
         try {
-          return await onClient(client, 'BEGIN', 'ROLLBACK').query(statement as never)
+          return await onClient(client, 'BEGIN', 'ROLLBACK').query(statement as never, values as never)
         } finally {
           client.release()
         }

@@ -6,7 +6,7 @@ import type { Database } from '../src/store/index.ts'
 import {
   certificatesToWake,
   pacedTasksToWake,
-  readyDestinations,
+  readyCertificates,
   releasePaced,
   releaseReady,
   settleEnded,
@@ -75,9 +75,9 @@ describe('releasing', () => {
       ])
     }
     expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 400 })).toEqual([])
-    expect(await readyDestinations(db)).not.toContainEqual({ certificateId })
+    expect((await readyCertificates(db, 0)).found).not.toContain(certificateId)
     await ready(certificateId, [1])
-    expect(await readyDestinations(db)).toContainEqual({ certificateId })
+    expect((await readyCertificates(db, 0)).found).toContain(certificateId)
   })
 })
 
@@ -105,8 +105,8 @@ describe('batches that wait for their certificate', () => {
     const app = await addApplication(db)
     const id = await addCertificate(db, app, 'fcm')
     const round = (measured: Database) =>
-      Promise.all([readyDestinations(measured), releaseReady(measured, { certificateId: id }, window)])
-    const search = (measured: Database) => certificatesToWake(measured)
+      Promise.all([readyCertificates(measured, 0), releaseReady(measured, { certificateId: id }, window)])
+    const search = (measured: Database) => certificatesToWake(measured, 0)
     await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [id])
     const { taskId } = await ready(id, [1])
     await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
@@ -127,12 +127,12 @@ describe('batches that wait for their certificate', () => {
     // A failed check of the closed certificate changes nothing.
     await recordFailedCheck(db, { id, version: 1 }, { problem: 'refused', refused: true })
     await postponeProbe(db, id, 60, 'refused')
-    expect(await readyDestinations(db)).not.toContainEqual({ certificateId: id })
+    expect((await readyCertificates(db, 0)).found).not.toContain(id)
     expect(await releaseReady(db, { certificateId: id }, window)).toEqual([])
-    expect(await certificatesToWake(db)).not.toContain(id)
+    expect((await certificatesToWake(db, 0)).found).not.toContain(id)
 
     expect(await reopenCertificate(db, id)).toBe(true)
-    expect(await certificatesToWake(db)).toContain(id)
+    expect((await certificatesToWake(db, 0)).found).toContain(id)
     let woken = 0
     for (let more = true; more; ) {
       const chunk = await wakeBatches(db, id)
@@ -141,7 +141,7 @@ describe('batches that wait for their certificate', () => {
       more = chunk.more
     }
     expect(woken).toBe(WAITING)
-    expect(await certificatesToWake(db)).not.toContain(id)
+    expect((await certificatesToWake(db, 0)).found).not.toContain(id)
     expect(await releaseReady(db, { certificateId: id }, window)).toHaveLength(window.batches)
     await db.pool.query('DELETE FROM batch WHERE task_id = $1', [taskId])
   })
@@ -150,7 +150,7 @@ describe('batches that wait for their certificate', () => {
     const certificateId = 1_000_000
     const { taskId } = await ready(certificateId, [1])
     await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
-    expect(await certificatesToWake(db)).toContain(certificateId)
+    expect((await certificatesToWake(db, 0)).found).toContain(certificateId)
   })
 
   it('are woken in a task with a speed limit too, and only those whose certificate is usable', async () => {
@@ -170,7 +170,7 @@ describe('batches that wait for their certificate', () => {
       { released: false, speed: 10 },
     )
     await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
-    expect(await pacedTasksToWake(db)).toContain(taskId)
+    expect((await pacedTasksToWake(db, 0)).found).toContain(taskId)
     expect(await wakePaced(db, taskId, 0)).toBeUndefined()
     const { rows } = await db.pool.query(
       `SELECT channel FROM batch WHERE task_id = $1 AND not_before <= now()`,
@@ -214,9 +214,9 @@ describe('batches that wait for their certificate', () => {
     const { taskId } = await ready(id, [1])
     await db.pool.query(`UPDATE batch SET not_before = 'infinity' WHERE task_id = $1`, [taskId])
     await openBreakerOf(id, '0')
-    expect(await readyDestinations(db)).toContainEqual({ certificateId: id })
+    expect((await readyCertificates(db, 0)).found).toContain(id)
     await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [id])
-    expect(await readyDestinations(db)).not.toContainEqual({ certificateId: id })
+    expect((await readyCertificates(db, 0)).found).not.toContain(id)
   })
 })
 

@@ -12,7 +12,8 @@ import {
   pacedTasks,
   pacedTasksToWake,
   pauseTask,
-  readyDestinations,
+  readyCertificates,
+  readyNodes,
   reclaimExpiredLeases,
   recordReceipts,
   releaseReady,
@@ -147,11 +148,12 @@ describe('100,000 batches that are held', () => {
 describe('100,000 batches that wait for a closed certificate', () => {
   const round = async (on: Database) => {
     await findDueWork(on)
-    await readyDestinations(on)
+    await readyCertificates(on, 0)
+    await readyNodes(on)
     await releaseReady(on, { certificateId }, { recipients: 20_000, batches: 400 })
-    await pacedTasks(on)
-    await pacedTasksToWake(on)
-    await certificatesToWake(on)
+    await pacedTasks(on, 0)
+    await pacedTasksToWake(on, 0)
+    await certificatesToWake(on, 0)
     await settleEnded(on)
     await lanesWithUnclaimed(on, 3)
     await reclaimExpiredLeases(on, await leaseTime(on))
@@ -180,5 +182,76 @@ describe('100,000 batches that wait for a closed certificate', () => {
       releaseReady(on, { certificateId }, { recipients: 20_000, batches: 400 }),
     )
     expect(blocks['release-certificate']).toBeLessThan(1000)
+  }, 120_000)
+})
+
+describe('thousands of certificates with ready batches and of tasks with a speed limit', () => {
+  const looks = async (on: Database) => {
+    await readyCertificates(on, 0)
+    await certificatesToWake(on, 0)
+    await pacedTasks(on, 0)
+    await pacedTasksToWake(on, 0)
+  }
+  /** Tasks with a batch each, of certificates of their own; those whose number is divisible by 100 are due. */
+  async function addTasks(from: number, to: number, state: 'ready' | 'paced') {
+    const values = [app, state, from, to]
+    await db.pool.query(
+      `WITH added AS (
+         INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, deadline, speed)
+         SELECT next_task_id(), $1, 'sending', '{"kind":"all"}', 'combined', '{}', '{"title":"x"}', 'normal', 100,
+           now() + interval '1 day', CASE WHEN $2 = 'paced' THEN 10 END
+         FROM generate_series($3::int, $4::int) RETURNING id
+       ), batches AS (
+         INSERT INTO batch (task_id, app_id, channel, certificate_id, lane, state, size, recipients, status, deadline, not_before)
+         SELECT id, $1, 'fcm', 1000000 + n, 'normal', $2, 1, '{1}', '.', now() + interval '1 day',
+           now() + CASE WHEN n % 100 = 0 THEN interval '0' ELSE interval '1 hour' END
+         FROM (SELECT id, $3 + row_number() OVER (ORDER BY id) - 1 AS n FROM added) a RETURNING task_id
+       )
+       INSERT INTO counter (task_id, channel, target, ranged) SELECT task_id, 'fcm', 1, 1 FROM batches`,
+      values,
+    )
+    await db.pool.query('VACUUM ANALYZE batch, counter, task')
+  }
+  /** Every id that a whole turn finds. */
+  async function foundByTurn(
+    look: (after: number) => Promise<{ found: number[]; next: number | undefined }>,
+  ) {
+    const all: number[] = []
+    let steps = 0
+    for (let after: number | undefined = 0; after !== undefined; steps++) {
+      const { found, next } = await look(after)
+      all.push(...found)
+      after = next
+    }
+    return { all, steps }
+  }
+
+  it('are read some at a time, and a turn reads them all', async () => {
+    for (const state of ['ready', 'paced'] as const) await addTasks(1, 600, state)
+    const few = await blocksRead(db, looks)
+    for (const state of ['ready', 'paced'] as const) await addTasks(601, 6000, state)
+    const many = await blocksRead(db, looks)
+    expect(Object.keys(few)).toEqual(
+      expect.arrayContaining([
+        'ready-certificates',
+        'certificates-to-wake',
+        'paced-tasks',
+        'paced-tasks-to-wake',
+      ]),
+    )
+    // Indexes of ten times as many rows may be one level deeper, for each of the 500 looks.
+    for (const [name, blocks] of Object.entries(many))
+      expect([name, blocks <= few[name]! * 1.5 + 600]).toEqual([name, true])
+
+    const certificates = await foundByTurn((after) => readyCertificates(db, after))
+    expect(certificates).toEqual({
+      all: Array.from({ length: 60 }, (_, i) => 1_000_100 + 100 * i),
+      steps: 13,
+    })
+    const tasks = await foundByTurn((after) => pacedTasks(db, after))
+    const { rows } = await db.pool.query<{ id: number }>(
+      `SELECT task_id AS id FROM batch WHERE state = 'paced' AND not_before <= now() ORDER BY 1`,
+    )
+    expect(tasks).toEqual({ all: rows.map(({ id }) => id), steps: 13 })
   }, 120_000)
 })

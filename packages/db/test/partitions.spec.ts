@@ -24,7 +24,8 @@ import {
   pacedTasks,
   pauseTask,
   putBackReleased,
-  readyDestinations,
+  readyCertificates,
+  readyNodes,
   reclaimExpiredLeases,
   recordReceipts,
   releaseReady,
@@ -191,10 +192,11 @@ describe('a database with partitions for many days', () => {
     // Of the planner.
     await findDueWork(measured)
     await takeDueTasks(measured, { lane: 'high', after: '', max: 64, except: [] })
-    await readyDestinations(measured)
+    await readyCertificates(measured, 0)
+    await readyNodes(measured)
     await releaseReady(measured, { certificateId }, { recipients: 20_000, batches: 400 })
-    await pacedTasks(measured)
-    await certificatesToWake(measured)
+    await pacedTasks(measured, 0)
+    await certificatesToWake(measured, 0)
     await lanesWithUnclaimed(measured, 3)
     await takeUnclaimed(measured, { channel: 'fcm', lane: 'high' }, 0, 10)
     await reclaimExpiredLeases(measured, new Date(0).toISOString())

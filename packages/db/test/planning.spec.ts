@@ -1,13 +1,13 @@
-import type { Audience } from '@herald/domain'
+import type { Audience, PlanDevice } from '@herald/domain'
 import { sampleMessage } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
 import type { Runner } from '../src/store/index.ts'
-import { separator } from '../src/store/text-columns.ts'
 import {
   acceptTasks,
   beginTasks,
   devicePage,
+  devicesById,
   finishPlanning,
   planPage,
   resolveSmallAudiences,
@@ -160,7 +160,7 @@ describe('a page', () => {
       planPage(db, next, async ({ task, lo, hi }) => {
         const page = await devicePage(db.pool, task, { lo, hi, max: 7 })
         if (!page) return undefined
-        const found = [...page.devices].map(({ id }) => id)
+        const found = page.groups.flatMap(({ ids }) => ids)
         pages.push(found)
         return inboxOf(found)
       })
@@ -195,7 +195,7 @@ describe('a page', () => {
     const counting = {
       async query(statement: Parameters<Runner['query']>[0]) {
         const result = await db.pool.query(statement)
-        read = String(result.rows[0][0]).split(separator).length
+        read = String(result.rows[0][0]).split(',').length
         return result
       },
     } as unknown as Runner
@@ -203,6 +203,48 @@ describe('a page', () => {
     const everything = { lo: 0, hi: Number.MAX_SAFE_INTEGER, max: 5 }
     expect(await devicePage(counting, scope, everything)).toBeUndefined()
     expect(read).toBe(6)
+  })
+
+  it('groups devices by what their routes depend on; those with several bindings are alone', async () => {
+    const ids = await addDevices('kinds', 40)
+    await db.pool.query(
+      `UPDATE device SET platform = (ARRAY['ios', 'android', NULL])[1 + id % 3] WHERE app_id = 'kinds'`,
+    )
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token, environment, bundle_id, region, registered_at)
+       SELECT id, c.channel, 'kinds', c.channel || id, id % 2, CASE WHEN id % 4 = 0 THEN 'com.example' END,
+         CASE WHEN id % 5 = 0 THEN 'de' END, now() - make_interval(secs => id)
+       FROM device, unnest(ARRAY['apns', 'fcm', 'xiaomi']) WITH ORDINALITY AS c (channel, n)
+       WHERE app_id = 'kinds' AND n <= id % 4`,
+    )
+    await db.pool.query(
+      `INSERT INTO gateway_node (id, lease_until) VALUES ('alive', now() + interval '1 hour'), ('dead', now() - interval '1 hour')`,
+    )
+    await db.pool.query(
+      `INSERT INTO presence (device_id, node, connection, away)
+       SELECT id, CASE WHEN id % 2 = 0 THEN 'alive' ELSE 'dead' END, 1, id % 6 = 0 FROM device WHERE app_id = 'kinds' AND id % 3 = 0`,
+    )
+    const scope = { appId: 'kinds', audience: { kind: 'all' as const } }
+    const page = await devicePage(db.pool, scope, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 100 })
+    const { groups, count } = page!
+    expect(count).toBe(40)
+    for (const group of groups) {
+      expect(group.ids).toEqual([...group.ids].sort((a, b) => a - b))
+      if (group.bindings.length > 1) expect(group.ids).toHaveLength(1)
+    }
+    expect(groups.length).toBeLessThan(40)
+    // The time of registration orders several bindings; of a single one it is not read.
+    const kindOf = ({ bindings, ...device }: Omit<PlanDevice, 'id'>) => ({
+      ...device,
+      bindings: bindings
+        .map((binding) => (bindings.length > 1 ? binding : { ...binding, registeredAt: 0 }))
+        .sort((a, b) => (a.channel < b.channel ? -1 : 1)),
+    })
+    const found = groups
+      .flatMap(({ ids: some, ...kind }) => some.map((id) => ({ id, ...kindOf(kind) })))
+      .sort((a, b) => a.id - b.id)
+    const single = await devicesById(db.pool, ids)
+    expect(found).toEqual(single.map(({ id, ...kind }) => ({ id, ...kindOf(kind) })))
   })
 
   it('that was planned last ends the planning of its task alone', async () => {

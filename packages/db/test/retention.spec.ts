@@ -46,6 +46,34 @@ describe('partitions and retention', () => {
     expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
   })
 
+  it('drops a day of bundled tasks, which have no end of their own, when its bundles were settled long ago', async () => {
+    const now = Date.now()
+    const at = now - 70 * DAY
+    await ensurePartitions(db, at)
+    const id = await addTask(at, at)
+    await db.pool.query(`UPDATE task SET state = 'bundled', bundle = id, finished_at = NULL WHERE id = $1`, [
+      id,
+    ])
+    const settle = (state: string, ago: number) =>
+      db.pool.query(
+        `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, settled_at)
+         VALUES ($1, 'fcm', 'high', $2, 1, ARRAY[$1::bigint], '{1}', '{1}', 's', now(), to_timestamp($3))
+         ON CONFLICT (task_id) DO UPDATE SET state = excluded.state, settled_at = excluded.settled_at`,
+        [id, state, (now - ago) / 1000],
+      )
+    const isKept = async () => {
+      await applyRetention(db, 30, now)
+      return (await db.pool.query('SELECT 1 FROM task WHERE id = $1', [id])).rowCount === 1
+    }
+    await settle('sending', 70 * DAY)
+    expect(await isKept()).toBe(true)
+    await settle('settled', DAY)
+    expect(await isKept()).toBe(true)
+    await settle('settled', 70 * DAY)
+    expect(await isKept()).toBe(false)
+    expect((await db.pool.query('SELECT 1 FROM bundle WHERE task_id = $1', [id])).rowCount).toBe(0)
+  })
+
   it('compares times by the clock of Postgres, not by its own', async () => {
     const now = Date.now()
     await ensurePartitions(db, now - 20 * DAY)

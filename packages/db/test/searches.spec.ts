@@ -9,7 +9,8 @@ import {
   finishTasks,
   leaseTime,
   planPage,
-  readyDestinations,
+  readyCertificates,
+  readyNodes,
   reclaimExpiredLeases,
   releaseReady,
   settleEnded,
@@ -79,9 +80,10 @@ const ago = `now() - interval '1 hour'`
 const take = (on: Database) => takeDueTasks(on, { lane: 'normal', after: '', max: 64, except: [] })
 const release = (on: Database) => releaseReady(on, { certificateId }, { recipients: 20_000, batches: 10 })
 async function feed(on: Database) {
-  await readyDestinations(on)
+  await readyCertificates(on, 0)
+  await readyNodes(on)
   await release(on)
-  await certificatesToWake(on)
+  await certificatesToWake(on, 0)
 }
 async function sweep(on: Database) {
   await findDueWork(on)

@@ -40,7 +40,11 @@ export type SortedResults = {
   troubled: boolean
 }
 
-export function sortResults(results: ReadonlyMap<number, RecipientResult>, trouble: Trouble): SortedResults {
+/** `results` are by index in the batch; undefined for recipients without one. */
+export function sortResults(
+  results: readonly (RecipientResult | undefined)[],
+  trouble: Trouble,
+): SortedResults {
   const sorted: SortedResults = {
     sent: [],
     ownerChanged: [],
@@ -53,7 +57,14 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
     answered: 0,
     troubled: false,
   }
-  for (const [index, result] of results) {
+  for (let index = 0; index < results.length; index++) {
+    const result = results[index]
+    if (!result) continue
+    if (result.kind === 'accepted') {
+      sorted.answered++
+      sorted.sent.push(index)
+      continue
+    }
     if (
       result.kind === 'ownerChanged' ||
       result.kind === 'removed' ||
@@ -71,8 +82,10 @@ export function sortResults(results: ReadonlyMap<number, RecipientResult>, troub
       sorted.nextChannel.push({ index, reason: result.reason, waitIfNone: result.wait ?? Infinity })
       continue
     }
-    if (result.kind === 'accepted' || result.kind === 'gone') sorted.answered++
-    if (result.kind === 'gone') sorted.gone.push({ index, since: result.since })
+    if (result.kind === 'gone') {
+      sorted.answered++
+      sorted.gone.push({ index, since: result.since })
+    }
     if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
     const verdict = judge(result, trouble)
     if (verdict.do === 'sent') sorted.sent.push(index)
@@ -124,6 +137,8 @@ export function foldAttempt(
   sorted: SortedResults,
   plan: NextPlan,
 ): Fold {
+  // Usually all are sent; then the letters need not be looked at one by one.
+  if (sorted.sent.length === batch.status.length) return allSent(batch.status.length)
   const status = batch.status.split('')
   const inbox = new Set(plan.inbox)
   const rerouted = new Set(plan.batches.flatMap(({ recipients }) => recipients))
@@ -178,6 +193,11 @@ export function foldAttempt(
     inbox: [...inbox],
     reasons: reasons(),
   }
+}
+
+function allSent(sent: number): Fold {
+  const none = { failed: 0, moved: 0, expired: 0, cancelled: 0, fallback: [], inbox: [], reasons: [] }
+  return { ...none, sent, status: letters.sent.repeat(sent), pending: 0, wait: 0 }
 }
 
 /** A vendor may ask for an absurd wait. One that Postgres cannot store would roll back the whole settle. */

@@ -57,7 +57,16 @@ export {
 } from './message.ts'
 export { foldNative, type NativeFold, type NativeResult } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
-export { type NewBatch, type Plan, type PlanDevice, planDevices, routeOf, targetsOf } from './plan.ts'
+export {
+  type DeviceGroup,
+  type NewBatch,
+  type Plan,
+  type PlanDevice,
+  planDevices,
+  planGroups,
+  routeOf,
+  targetsOf,
+} from './plan.ts'
 export {
   describeReason,
   type OwnReasonName,

@@ -68,12 +68,15 @@ const names = new Map<string, [field: string, option: string][]>(
 
 export function optionsOf<Name extends ObjectName>(
   object: Name,
-  fields: ObjectFields<Name> = {},
+  fields?: ObjectFields<Name>,
 ): ObjectOptions<Name> {
+  const options: Record<string, unknown> = {}
+  // Most messages have none of the ten objects.
+  if (fields === undefined) return options as ObjectOptions<Name>
   const values: Record<string, unknown> = fields
-  return Object.fromEntries(
-    names.get(object)!.map(([field, option]) => [option, values[field]]),
-  ) as ObjectOptions<Name>
+  for (const [field, option] of names.get(object)!)
+    if (values[field] !== undefined) options[option] = values[field]
+  return options as ObjectOptions<Name>
 }
 
 export function fieldsOf<Name extends ObjectName>(

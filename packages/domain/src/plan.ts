@@ -32,36 +32,76 @@ export type Plan = {
   unreachable: number
 }
 
+/** Devices that differ in nothing that their route depends on. */
+export type DeviceGroup = Omit<PlanDevice, 'id'> & {
+  /** Ascending. */
+  ids: readonly number[]
+}
+
 /**
  * Routes devices and groups them into batches by channel, certificate, topic and node. `devices` must be in ascending order
  * of id. A batch has at most `speed` recipients, so that the pace can be kept second by second.
  */
 export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, speed?: number): Plan {
+  const planning = beginPlan(rules, speed)
+  for (const device of devices) planning.add(device, [device.id])
+  return planning.end()
+}
+
+/** The same for groups of devices, each of which is routed once. */
+export function planGroups(groups: Iterable<DeviceGroup>, rules: RouteRules, speed?: number): Plan {
+  const planning = beginPlan(rules, speed)
+  for (const group of groups) planning.add(group, group.ids)
+  return planning.end()
+}
+
+function beginPlan(rules: RouteRules, speed: number | undefined) {
   const maxRecipients = Math.max(1, Math.min(batchSize, speed ?? batchSize))
-  const open = new Map<string, NewBatch>()
+  const destinations = new Map<string, { group: BatchGroup; ids: number[] }>()
   const plan: Plan = { batches: [], inbox: [], unreachable: 0 }
   const tried = [...rules.tried]
-  for (const device of devices) {
-    const decision = routeOf(device, rules)
-    if (decision.to === 'inbox') plan.inbox.push(device.id)
-    else if (decision.to === 'unreachable') plan.unreachable++
-    else {
-      const group = groupOf(decision, device)
-      const key = `${group.channel}|${group.certificateId ?? ''}|${group.topic ?? ''}|${group.node ?? ''}`
-      let batch = open.get(key)
-      if (!batch || batch.recipients.length >= maxRecipients) {
-        batch = { ...group, recipients: [], tried }
-        open.set(key, batch)
-        plan.batches.push(batch)
+  return {
+    add(device: Omit<PlanDevice, 'id'>, ids: readonly number[]): void {
+      const decision = routeOf(device, rules)
+      if (decision.to === 'inbox') append(plan.inbox, ids)
+      else if (decision.to === 'unreachable') plan.unreachable += ids.length
+      else {
+        const group = groupOf(decision, device)
+        const key = `${group.channel}|${group.certificateId ?? ''}|${group.topic ?? ''}|${group.node ?? ''}`
+        const known = destinations.get(key)
+        if (known) append(known.ids, ids)
+        else destinations.set(key, { group, ids: [...ids] })
+        if (device.away && mayCopy(decision, rules)) {
+          plan.copies ??= []
+          append(plan.copies, ids)
+        }
       }
-      batch.recipients.push(device.id)
-      if (device.away && mayCopy(decision, rules)) {
-        plan.copies ??= []
-        plan.copies.push(device.id)
+    },
+    end(): Plan {
+      for (const { group, ids } of destinations.values()) {
+        sortAscending(ids)
+        for (let from = 0; from < ids.length; from += maxRecipients)
+          plan.batches.push({ ...group, recipients: ids.slice(from, from + maxRecipients), tried })
       }
-    }
+      sortAscending(plan.inbox)
+      if (plan.copies) sortAscending(plan.copies)
+      return plan
+    },
   }
-  return plan
+}
+
+/** Not `push(...ids)`: a page has more devices than a call may have arguments. */
+function append(list: number[], ids: readonly number[]): void {
+  for (const id of ids) list.push(id)
+}
+
+/** Devices of one group are ascending, those of several are not. */
+function sortAscending(ids: number[]): void {
+  for (let i = 1; i < ids.length; i++) {
+    if (ids[i - 1]! < ids[i]!) continue
+    ids.sort((a, b) => a - b)
+    return
+  }
 }
 
 /** Only for the first channel: a device that moves on from it has its copy already. */
@@ -70,7 +110,7 @@ function mayCopy(decision: Route, { strategy, mayStore, tried }: RouteRules): bo
 }
 
 /** A device counts as online only if its node is known, because the batch has to be sent to that node. */
-export function routeOf(device: PlanDevice, rules: RouteRules, skipped?: Skipped[]): Route {
+export function routeOf(device: Omit<PlanDevice, 'id'>, rules: RouteRules, skipped?: Skipped[]): Route {
   return route(
     {
       platform: device.platform,
@@ -85,8 +125,11 @@ export function routeOf(device: PlanDevice, rules: RouteRules, skipped?: Skipped
 
 type BatchGroup = Pick<NewBatch, 'channel' | 'certificateId' | 'topic' | 'node'>
 
-function groupOf(decision: Route & { to: 'vendor' | 'native' }, device: PlanDevice): BatchGroup {
-  if (decision.to === 'native') return { channel: 'native', node: device.node }
+function groupOf(
+  decision: Route & { to: 'vendor' | 'native' },
+  { node }: Pick<PlanDevice, 'node'>,
+): BatchGroup {
+  if (decision.to === 'native') return { channel: 'native', node }
   const { bundleId } = decision.binding as PlanBinding
   return {
     channel: decision.channel,

@@ -3,7 +3,7 @@ import { foldAttempt, type Outcome, ownReasons, type RecipientResult, sortResult
 import { judge, PATIENCE_SECONDS } from '../src/verdict.ts'
 
 const trouble = { troubledFor: 0, troubles: 0, now: 1_000_000, jitter: 1 }
-const resultsOf = (...results: RecipientResult[]) => new Map(results.entries())
+const resultsOf = (...results: RecipientResult[]) => results
 const why = (text: string) => ({ code: `fcm.${text}`, text })
 const emptyPlan = { batches: [], inbox: [], unreachable: 0 }
 
@@ -232,7 +232,7 @@ describe('foldAttempt', () => {
   it('keeps the letters of earlier attempts', () => {
     const later = { recipients: [11, 12, 13], status: 's.f' }
     expect(
-      foldAttempt(later, sortResults(new Map([[1, { kind: 'accepted' }]]), trouble), emptyPlan).status,
+      foldAttempt(later, sortResults([undefined, { kind: 'accepted' }], trouble), emptyPlan).status,
     ).toBe('ssf')
   })
 })

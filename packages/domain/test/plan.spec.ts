@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type PlanDevice, planDevices, type RouteRules, targetsOf } from '../src/index.ts'
+import {
+  type DeviceGroup,
+  type PlanDevice,
+  planDevices,
+  planGroups,
+  type RouteRules,
+  targetsOf,
+} from '../src/index.ts'
 
 const rules: RouteRules = {
   strategy: 'combined',
@@ -72,6 +79,49 @@ describe('planDevices', () => {
           expect(routed.length + plan.unreachable).toBe(devices.length)
           for (const { recipients } of plan.batches)
             expect(recipients).toEqual([...recipients].sort((a, b) => a - b))
+        },
+      ),
+    )
+  })
+})
+
+describe('planGroups', () => {
+  it('plans groups in any order as their devices one by one', () => {
+    const kind = fc.record({
+      channel: fc.constantFrom('xiaomi' as const, 'fcm' as const, 'apns' as const, undefined),
+      node: fc.option(fc.constantFrom('n1', 'n2'), { nil: undefined }),
+      environment: fc.constantFrom(0, 1),
+      away: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(kind),
+        fc.constantFrom(1, 3, undefined),
+        fc.infiniteStream(fc.nat()),
+        (kinds, speed, random) => {
+          const devices = kinds.map(
+            ({ channel, node, environment, away }, id): PlanDevice => ({
+              id,
+              bindings: channel ? [{ channel, environment, registeredAt: 0 }] : [],
+              ...(away ? { away } : { node }),
+            }),
+          )
+          const groups = new Map<string, DeviceGroup & { ids: number[] }>()
+          for (const { id, ...kind } of devices) {
+            const key = JSON.stringify(kind)
+            const known = groups.get(key)
+            if (known) known.ids.push(id)
+            else groups.set(key, { ...kind, ids: [id] })
+          }
+          const shuffled = [...groups.values()]
+            .map((group) => ({ group, at: random.next().value as number }))
+            .sort((a, b) => a.at - b.at)
+            .map(({ group }) => group)
+          const byKey = (plan: ReturnType<typeof planGroups>) => ({
+            ...plan,
+            batches: plan.batches.map((batch) => JSON.stringify(batch)).sort(),
+          })
+          expect(byKey(planGroups(shuffled, rules, speed))).toEqual(byKey(planDevices(devices, rules, speed)))
         },
       ),
     )

@@ -5,6 +5,7 @@ import {
   type AcceptedTask,
   AcceptInDoubt,
   acceptTasks,
+  mayBundle,
   PartlyAccepted,
   resolveSmallAudiences,
   type TaskToAccept,
@@ -133,7 +134,8 @@ export function createAcceptor(deps: {
   }
 
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
-    const planned = await planSmall(tasks)
+    const bundled = await mayBundle(deps.db)
+    const planned = (await planSmall(tasks)).map((task) => ({ ...task, mayBundle: bundled }))
     const accepted = await acceptTasks(deps.db, planned)
     if (deps.onPlanned)
       for (const [i, { plan }] of planned.entries()) if (plan && accepted[i]!.fresh) deps.onPlanned(plan)

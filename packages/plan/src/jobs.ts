@@ -16,6 +16,8 @@ type Job = {
   /** Empty for native batches. */
   certificateIds: string[]
   batches: { taskId: number; id: number }[]
+  /** Instead of batches. */
+  bundle?: number
   size: number
   /** Of its batch that was released first. */
   releasedAt: number
@@ -34,8 +36,8 @@ export function queueOf(batch: { channel: Channel; node?: string | null; lane: L
  */
 export function jobsOf(released: readonly ReleasedBatch[], mayShare = true): Job[] {
   const open = new Map<string, Job>()
-  const jobs: Job[] = []
-  for (const group of byCertificate(released)) {
+  const jobs: Job[] = released.flatMap(bundleJob)
+  for (const group of byCertificate(released.filter(({ certificateIds }) => !certificateIds))) {
     const shared = mayShare && isLittle(group)
     for (const batch of group) {
       const { lane, certificateId, lost, size } = batch
@@ -57,6 +59,24 @@ export function jobsOf(released: readonly ReleasedBatch[], mayShare = true): Job
     }
   }
   return jobs
+}
+
+/** A bundle is a job of its own. */
+function bundleJob(released: ReleasedBatch): Job[] {
+  const { certificateIds, taskId, lane, size, releasedAt } = released
+  if (!certificateIds) return []
+  const queue = queueOf(released)
+  return [
+    {
+      queue,
+      lane,
+      certificateIds: certificateIds.map(String),
+      batches: [],
+      bundle: taskId,
+      size,
+      releasedAt,
+    },
+  ]
 }
 
 function byCertificate(released: readonly ReleasedBatch[]): Iterable<ReleasedBatch[]> {
@@ -88,15 +108,20 @@ export async function enqueue(
   mayShare = true,
 ): Promise<void> {
   await Promise.all(
-    jobsOf(released, mayShare).map(({ queue, lane, certificateIds, batches, releasedAt }) =>
+    jobsOf(released, mayShare).map(({ queue, lane, certificateIds, batches, bundle, releasedAt }) =>
       queues
         // The queue of a vendor channel has one lane and needs no priorities.
         .add(
           queue,
-          { certificateIds, batches },
+          bundle === undefined ? { certificateIds, batches } : { certificateIds, batches, bundle },
           { lane: certificateIds.length === 0 ? lane : 'high', releasedAt },
         )
-        .catch((error) => onFailure(error, [...new Set(batches.map(({ taskId }) => taskId))])),
+        .catch((error) =>
+          onFailure(
+            error,
+            bundle === undefined ? [...new Set(batches.map(({ taskId }) => taskId))] : [bundle],
+          ),
+        ),
     ),
   )
 }

@@ -101,6 +101,18 @@ describe('a begin time', () => {
   })
 })
 
+/** The states of the batches or bundles of tasks. */
+const statesOf = async (tasks: { taskId: number }[]) =>
+  (
+    await db.pool.query<{ state: string }>(
+      `SELECT state FROM (
+         SELECT task_id, state FROM batch WHERE task_id = ANY($1)
+         UNION ALL SELECT t.id, b.state FROM task t JOIN bundle b ON b.task_id = t.bundle WHERE t.id = ANY($1) AND t.state = 'bundled'
+       ) s ORDER BY task_id`,
+      [tasks.map(({ taskId }) => taskId)],
+    )
+  ).rows.map(({ state }) => state)
+
 describe('an acceptor', () => {
   it('resolves when the task is committed', async () => {
     const acceptor = open()
@@ -130,8 +142,7 @@ describe('an acceptor', () => {
     })
     const push = async () => {
       const { taskId } = await acceptor.accept(task({ strategy: 'ospush_only', sequence: ['oppo'] }))
-      const { rows } = await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])
-      return rows.map(({ state }) => state)
+      return statesOf([{ taskId }])
     }
     expect(await push()).toEqual(['released'])
     ahead = 64
@@ -148,13 +159,6 @@ describe('an acceptor', () => {
     const acceptor = open(db, { ahead: async () => 4 })
     const pushTo = (app: string) =>
       acceptor.accept(task({ appId: app, strategy: 'ospush_only', sequence: ['oppo'] }))
-    const statesOf = async (tasks: { taskId: number }[]) =>
-      (
-        await db.pool.query<{ state: string }>(
-          'SELECT state FROM batch WHERE task_id = ANY($1) ORDER BY task_id',
-          [tasks.map(({ taskId }) => taskId)],
-        )
-      ).rows.map(({ state }) => state)
     const other = await addApplication('quiet')
     const flood = await Promise.all(Array.from({ length: 400 }, () => pushTo(appId)))
     const states = await statesOf(flood)

@@ -26,6 +26,20 @@ describe('jobs', () => {
     expect(sizes([batch(), batch(other), batch(), batch(other)])).toEqual([2, 2])
   })
 
+  it('contain one bundle each, and its certificates', () => {
+    const bundle = { id: 0, certificateId: null, certificateIds: [7, 8], size: 5 }
+    const jobs = jobsOf([
+      batch({ ...bundle, taskId: 11 }),
+      batch(),
+      batch({ ...bundle, taskId: 12, lane: 'normal' }),
+    ])
+    expect(jobs).toMatchObject([
+      { queue: 'push-fcm', certificateIds: ['7', '8'], batches: [], bundle: 11 },
+      { queue: 'push-fcm-normal', certificateIds: ['7', '8'], batches: [], bundle: 12 },
+      { queue: 'push-fcm', certificateIds: ['7'], batches: [{ taskId: 1 }] },
+    ])
+  })
+
   it('are shared by certificates that have little', () => {
     const tenants = Array.from({ length: 64 }, (_, n) => batch({ taskId: n, certificateId: n + 1 }))
     expect(jobsOf(tenants)).toMatchObject([

@@ -13,6 +13,7 @@ import { classOf, type ReadCertificate } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
 import { closedUntil } from './hours.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { leaveBundles } from './write-bundles.ts'
 
 /** The attempts of one message class of a certificate, which share a limit. */
 type Limited = {
@@ -117,11 +118,13 @@ async function countOne(
   perDevicePerDay: number,
   timeZone: string,
 ): Promise<void> {
+  // What was counted is noted in the batch.
+  await leaveBundles({ db }, attempts)
   const batches = attempts.map(({ batch, targets }) => ({
     taskId: batch.taskId,
     id: batch.id,
     version: batch.version,
-    devices: targets.map(({ recipient }) => recipient.deviceId),
+    devices: targets.map(({ deviceId }) => deviceId),
   }))
   const refused = await retrying(() => countDaily(db, channel, batches, perDevicePerDay, timeZone))
   const result: RecipientResult = {
@@ -130,9 +133,9 @@ async function countOne(
   }
   for (const [at, devices] of refused) {
     const attempt = attempts[at]!
-    for (const { index, recipient } of attempt.targets)
-      if (devices.has(recipient.deviceId)) attempt.results.set(index, result)
-    attempt.targets = attempt.targets.filter(({ index }) => !attempt.results.has(index))
+    for (const { index, deviceId } of attempt.targets)
+      if (devices.has(deviceId)) attempt.results[index] = result
+    attempt.targets = attempt.targets.filter(({ index }) => attempt.results[index] === undefined)
   }
   for (const attempt of attempts) attempt.counted = [...attempt.targets]
 }
@@ -144,8 +147,8 @@ export async function uncountUnsent(
   { adapter }: ReadCertificate,
 ): Promise<void> {
   const batches = attempts.flatMap(({ batch, counted = [] }) => {
-    const devices = counted.flatMap(({ index, recipient }) =>
-      isCounted(batch.status[index]) ? [] : [recipient.deviceId],
+    const devices = counted.flatMap(({ index, deviceId }) =>
+      isCounted(batch.status[index]) ? [] : [deviceId],
     )
     return devices.length > 0 ? [{ taskId: batch.taskId, id: batch.id, devices }] : []
   })
@@ -176,7 +179,9 @@ export async function returnUnused(
 }
 
 function countUnsent({ targets, results }: Attempt): number {
-  return targets.filter(({ index }) => results.get(index)?.kind !== 'accepted').length
+  let unsent = 0
+  for (const { index } of targets) if (results[index]?.kind !== 'accepted') unsent++
+  return unsent
 }
 
 function countTargets(attempts: Attempt[]): number {
@@ -203,7 +208,7 @@ function countedClass(task: Attempt['task'], certificate: ReadCertificate): Mess
 }
 
 function refuse(attempt: Attempt, from: number, result: RecipientResult): void {
-  for (const { index } of attempt.targets.splice(from)) attempt.results.set(index, result)
+  for (const { index } of attempt.targets.splice(from)) attempt.results[index] = result
 }
 
 function requestsOf(attempts: Attempt[], { onePerDevice, tokensPerCall }: ChannelAdapter): number {

@@ -1,5 +1,6 @@
 import type { Database } from '@herald/db/store'
-import { batchName, type ClaimedBatch, renewLeases } from '@herald/db/tasks'
+import { batchName, type ClaimedBatch, renewBundles, renewLeases } from '@herald/db/tasks'
+import { letters } from '@herald/domain'
 import { LEASE_SECONDS } from './claim-job.ts'
 
 const RENEW_EVERY_MS = 8_000
@@ -11,6 +12,18 @@ export type Leases = {
   signalOf(batch: ClaimedBatch): AbortSignal
   end(): void
 }
+
+async function renewAll(db: Database, batches: readonly ClaimedBatch[]): Promise<Set<string>> {
+  const singles = batches.flatMap(({ taskId, bundle }) => (bundle ? [{ taskId, bundle }] : []))
+  const others = batches.filter(({ bundle }) => !bundle)
+  const alive = others.length > 0 ? await renewLeases(db, others, LEASE_SECONDS) : new Set<string>()
+  if (singles.length > 0)
+    for (const taskId of await renewBundles(db, singles, LEASE_SECONDS)) alive.add(batchName(taskId, 0))
+  return alive
+}
+
+const isSettledSingle = ({ bundle, status }: ClaimedBatch) =>
+  bundle !== undefined && status !== letters.pending
 
 const abortOf = new WeakMap<ClaimedBatch, AbortController>()
 
@@ -37,13 +50,20 @@ export function keepLeases(
   const renew = async () => {
     renewing = true
     const askedAt = performance.now()
-    const asked = batches.map((batch) => ({ batch, version: batch.version }))
+    // What is settled of a bundle needs no lease any more.
+    const asked = batches
+      .filter(({ bundle, status }) => !bundle || status === letters.pending)
+      .map((batch) => ({ batch, version: batch.version, bundle: batch.bundle }))
     try {
-      const alive = await renewLeases(db, batches, LEASE_SECONDS)
+      const alive = await renewAll(
+        db,
+        asked.map(({ batch }) => batch),
+      )
       lastRenewal = askedAt
-      for (const { batch, version } of asked) {
+      for (const { batch, version, bundle } of asked) {
         // A concurrent settle has raised the version, or is about to: the next round uses the new one.
-        if (!alive.has(batchName(batch.taskId, batch.id)) && batch.version === version && !isWriting(batch))
+        const isChanged = batch.version !== version || batch.bundle !== bundle || isWriting(batch)
+        if (!alive.has(batchName(batch.taskId, batch.id)) && !isChanged && !isSettledSingle(batch))
           loseLease(batch)
       }
     } catch {

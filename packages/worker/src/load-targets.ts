@@ -1,13 +1,15 @@
 import { type Database, retrying } from '@herald/db/store'
 import {
   assignBadges,
+  assignBundleBadges,
+  type BindingDetails,
   batchName,
-  type CurrentToken,
+  type CurrentTokens,
   findReceipts,
   removedAmong,
   tokensOf,
 } from '@herald/db/tasks'
-import { ownReasons } from '@herald/domain'
+import { ownReasons, type Reason } from '@herald/domain'
 import type { ApplicationCertificates, ReadCertificate } from '@herald/plan'
 import { type Attempt, forPending } from './attempt.ts'
 
@@ -20,16 +22,17 @@ export async function loadTargets(db: Database, parts: readonly LoadedPart[]): P
   const { adapter } = parts[0]!.certificate
   const pending: number[] = []
   for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
-  const since = Math.min(...attempts.map(({ batch }) => batch.plannedAt))
-  const [tokens, badges, acknowledged] = await Promise.all([
+  const since = attempts.reduce((least, { batch }) => Math.min(least, batch.plannedAt), Infinity)
+  const [current, badges, acknowledged] = await Promise.all([
     retrying(() => tokensOf(db.pool, adapter.name, pending, since)),
     adapter.absoluteBadge ? badgesOf(db, attempts) : undefined,
     acknowledgedOf(db, attempts),
   ])
-  const withoutToken = pending.filter((deviceId) => !tokens.has(deviceId))
+  const withoutToken = pending.filter((_, position) => current.tokens[position] === undefined)
   const removed =
     withoutToken.length > 0 ? await retrying(() => removedAmong(db.pool, withoutToken)) : new Set<number>()
-  for (const part of parts) addTargets(part, { tokens, badges, acknowledged, removed })
+  let position = 0
+  for (const part of parts) position = addTargets(part, { current, badges, acknowledged, removed }, position)
 }
 
 /** The attempts of one certificate, which belongs to `application`. */
@@ -40,57 +43,67 @@ export type LoadedPart = {
 }
 
 type Loaded = {
-  tokens: Map<number, CurrentToken>
+  /** In the order of the pending recipients of all parts. */
+  current: CurrentTokens
   badges?: Map<string, number[]>
   acknowledged: Set<string>
   removed: Set<number>
 }
 
+/** `position` is that of the part's first pending recipient among those of all parts. Returns the position after its last. */
 function addTargets(
   { attempts, certificate, application }: LoadedPart,
-  { tokens, badges, acknowledged, removed }: Loaded,
-): void {
-  const { adapter, stored } = certificate
+  { current, badges, acknowledged, removed }: Loaded,
+  position: number,
+): number {
+  const problemOf = servingRules(certificate, application)
+  let next = position
+  for (const { batch, results, targets } of attempts) {
+    const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
+    forPending(batch, (index, deviceId) => {
+      const token = current.tokens[next]
+      const details = current.detailsOf(next++)
+      const { movedAt, disabled, bundleId, harmony } = details
+      if (acknowledged.size > 0 && acknowledged.has(`${batch.taskId}/${deviceId}`))
+        results[index] = { kind: 'acknowledged' }
+      else if (token === undefined)
+        results[index] = removed.has(deviceId)
+          ? { kind: 'removed' }
+          : { kind: 'rejected', reason: ownReasons.token_removed }
+      else if (movedAt !== undefined && movedAt > batch.plannedAt) results[index] = { kind: 'ownerChanged' }
+      else if (disabled) results[index] = { kind: 'disabled' }
+      else {
+        const reason = problemOf(details)
+        if (reason) results[index] = { kind: 'rejected', reason }
+        else targets.push({ index, deviceId, token, badge: numbers?.[index], bundleId, harmony })
+      }
+    })
+  }
+  return next
+}
+
+/** Returns why the certificate does not serve a binding any more, or undefined. */
+function servingRules(
+  { adapter, stored }: ReadCertificate,
+  application: ApplicationCertificates,
+): (details: BindingDetails) => Reason | undefined {
   const serves = (environment: number, region: string | undefined) => {
     const found = application.serving(adapter.name, environment, region)
     return 'stored' in found && found.stored.id === stored.id
   }
-  // By region, then by environment: asked once for all bindings that have both in common.
-  const served = new Map<string | undefined, readonly boolean[]>()
-  const servedOf = (region: string | undefined) => {
-    const known = served.get(region) ?? [0, 1].map((environment) => serves(environment, region))
-    served.set(region, known)
-    return known
+  const problemOf = ({ environment, region }: BindingDetails) => {
+    if (serves(environment, region)) return undefined
+    return serves(environment, stored.region) ? ownReasons.region_changed : ownReasons.environment_changed
   }
-  for (const { batch, results, targets } of attempts) {
-    const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
-    forPending(batch, (index, deviceId) => {
-      // Tokens are by device: a device belongs to one application, so to one certificate of the job.
-      const binding = tokens.get(deviceId)
-      if (acknowledged.has(`${batch.taskId}/${deviceId}`)) results.set(index, { kind: 'acknowledged' })
-      else if (removed.has(deviceId)) results.set(index, { kind: 'removed' })
-      else if (!binding) results.set(index, { kind: 'rejected', reason: ownReasons.token_removed })
-      else if (binding.movedAt !== undefined && binding.movedAt > batch.plannedAt)
-        results.set(index, { kind: 'ownerChanged' })
-      else if (binding.disabled) results.set(index, { kind: 'disabled' })
-      else if (!servedOf(binding.region)[binding.environment]) {
-        const isOtherRegion = servedOf(stored.region)[binding.environment]
-        const reason = isOtherRegion ? ownReasons.region_changed : ownReasons.environment_changed
-        results.set(index, { kind: 'rejected', reason })
-      } else {
-        const { token, bundleId, harmony } = binding
-        targets.push({
-          index,
-          recipient: {
-            deviceId,
-            token,
-            badge: numbers?.[index],
-            bundleId: bundleId ?? undefined,
-            harmony,
-          },
-        })
-      }
-    })
+  // Asked once for all bindings that have region and environment in common.
+  const known = new Map<string, Reason | undefined>()
+  let last: { details: BindingDetails; reason: Reason | undefined } | undefined
+  return (details) => {
+    if (last?.details === details) return last.reason
+    const key = `${details.environment} ${details.region ?? ''}`
+    if (!known.has(key)) known.set(key, problemOf(details))
+    last = { details, reason: known.get(key) }
+    return last.reason
   }
 }
 
@@ -104,9 +117,11 @@ function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>>
   return keys.length > 0 ? retrying(() => findReceipts(db.pool, keys)) : Promise.resolve(new Set())
 }
 
-function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
+async function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
   const missing = attempts
     .filter(({ batch, task }) => !batch.badges && task.message.type !== 'cmd')
     .map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
-  return missing.length > 0 ? retrying(() => assignBadges(db.pool, missing)) : Promise.resolve(new Map())
+  const singles = missing.flatMap(({ bundle, ...one }) => (bundle ? [{ ...one, bundle }] : []))
+  if (singles.length > 0) return retrying(() => assignBundleBadges(db.pool, singles))
+  return missing.length > 0 ? retrying(() => assignBadges(db.pool, missing)) : new Map()
 }

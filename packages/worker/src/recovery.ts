@@ -1,3 +1,4 @@
+import { sleep } from '@herald/async'
 import {
   closeBreaker,
   closeCertificate,
@@ -21,7 +22,8 @@ import {
   type RecoveryPauses,
 } from '@herald/domain'
 import type { CertificateCache, ReadCertificate } from '@herald/plan'
-import { type Attempt, setRemaining } from './attempt.ts'
+import { ANSWERS_WRITTEN_MS, type Answers } from './answers.ts'
+import { type Attempt, type Results, setRemaining } from './attempt.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { Transports } from './transports.ts'
 import { evidenceOf, type SilenceCounter } from './vendor-silence.ts'
@@ -32,6 +34,7 @@ export type RecoveryDeps = {
   transports: Transports
   pauses: RecoveryPauses
   silence: SilenceCounter
+  answers: Pick<Answers, 'flush'>
   log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
   metrics?: WorkerMetrics
 }
@@ -77,18 +80,18 @@ export async function confirmRefusals(
   attempts: readonly Attempt[],
   certificate: ReadCertificate,
 ): Promise<void> {
-  const refused = attempts.flatMap(({ targets, results }) =>
-    targets.flatMap(({ index }) => {
-      const result = results.get(index)
-      return result?.kind === 'misconfigured' ? [{ results, index, reason: result.reason }] : []
-    }),
-  )
+  const refused: { results: Results; index: number; reason: Reason }[] = []
+  for (const { targets, results } of attempts)
+    for (const { index } of targets) {
+      const result = results[index]
+      if (result?.kind === 'misconfigured') refused.push({ results, index, reason: result.reason })
+    }
   if (refused.length === 0) return
   deps.transports.renew(certificate.stored.id)
   const evidence = evidenceOf(attempts)
   const isTrusted = evidence?.kind === 'answer' && evidence.trusted
   if (!isTrusted && (await isRefusedAgain(deps, certificate, refused[0]!.reason))) return
-  for (const { results, index, reason } of refused) results.set(index, { kind: 'unavailable', reason })
+  for (const { results, index, reason } of refused) results[index] = { kind: 'unavailable', reason }
 }
 
 /** An error must not lose the results of the job, which would be sent again; the next refusal is looked at again. */
@@ -163,8 +166,15 @@ export async function noteAnswers(
     deps.log.info({ certificateId: id, openFor }, 'the vendor answers again')
     return
   }
-  const mustOpen = deps.silence.silent(id, address, await retrying(() => countAnswers(db, id)))
-  if (!isProbe && !mustOpen) return
+  await deps.answers.flush()
+  const count = () => retrying(() => countAnswers(db, id))
+  const mustOpen = deps.silence.silent(id, address, await count())
+  if (!isProbe) {
+    if (!mustOpen) return
+    // Other processes may have got answers that they have not written yet.
+    await sleep(ANSWERS_WRITTEN_MS * 1.5)
+    if (deps.silence.othersAnswered(id, address, await count())) return
+  }
   const { reason } = evidence.outcome
   const asked = Math.min(evidence.outcome.retryAfter ?? 0, MAX_ASKED_SECONDS)
   const opened = await retrying(() =>

@@ -1,10 +1,11 @@
 import type { ChannelAdapter } from '@herald/channels'
-import { putBackReleased } from '@herald/db/tasks'
+import { leaveReleased, putBackReleased } from '@herald/db/tasks'
 import { publicName } from '@herald/domain'
 import { DRAIN_MS, runProgram, type Service, transportDeps } from '@herald/program'
 import { pushQueue } from '@herald/queue'
+import { createAnswers } from './answers.ts'
 import { createMetrics } from './metrics.ts'
-import { createRunner } from './runner.ts'
+import { createRunner, PUT_BACK_SECONDS } from './runner.ts'
 import { createSlots } from './slots.ts'
 import { createTransports } from './transports.ts'
 
@@ -12,8 +13,6 @@ import { createTransports } from './transports.ts'
 const CALLS_END_MS = DRAIN_MS / 2
 /** Jobs taken per slot and lane: those that wait for a slot let the jobs of several applications take turns. */
 const TAKEN_PER_SLOT = 2
-/** How long batches wait when they were put back because the vendor does not answer for their certificate. */
-const PUT_BACK_SECONDS = 5
 
 /** The service that sends the queued batches of one channel. */
 export function channelWorker(adapter: ChannelAdapter): Service {
@@ -29,8 +28,10 @@ export function channelWorker(adapter: ChannelAdapter): Service {
       )
       const stopping = new AbortController()
       const metrics = createMetrics(context.registry)
+      const answers = createAnswers(db, (error) => log.warn({ err: error }, 'answers were not counted yet'))
       const run = createRunner({
         db,
+        answers,
         certificates,
         transports,
         channel: adapter.name,
@@ -56,7 +57,10 @@ export function channelWorker(adapter: ChannelAdapter): Service {
               certificateIds: job.certificateIds,
               work: (certificateIds, progress) =>
                 metrics.timed(adapter.name, () => run({ ...job, certificateIds }, progress)),
-              putBack: (certificateIds) => putBackReleased(db, { ...job, certificateIds }, PUT_BACK_SECONDS),
+              putBack: (certificateIds) =>
+                job.bundle === undefined
+                  ? putBackReleased(db, { ...job, certificateIds }, PUT_BACK_SECONDS)
+                  : leaveReleased(db, [job.bundle], certificateIds, PUT_BACK_SECONDS),
             }),
         ),
       )
@@ -67,6 +71,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
           await slots.stalledEnded()
           clearTimeout(timer)
           await transports.close()
+          await answers.flush()
         },
       }
     },

@@ -12,7 +12,7 @@ import {
 import { type ApplicationCertificates, payloadOf, type ReadCertificate, type Unusable } from '@herald/plan'
 import type { PushJob } from '@herald/queue'
 import { askGovernor, returnUnused, uncountUnsent } from './ask-governor.ts'
-import { type Attempt, setRemaining } from './attempt.ts'
+import { type Attempt, newAttempt, setRemaining } from './attempt.ts'
 import { type ClaimedJob, claimJob } from './claim-job.ts'
 import { type JoinedSettles, joinSettles } from './join-settles.ts'
 import { keepLeases, type Leases } from './lease.ts'
@@ -47,6 +47,8 @@ const PARALLEL_CALLS = 4
 /** One call of a channel with one request per device sends a whole batch, so it gets more time. */
 const BATCH_TIME_FACTOR = 4
 const PARTIAL_MS = 1000
+/** How long batches wait when they were put back because the vendor does not answer for their certificate. */
+export const PUT_BACK_SECONDS = 5
 /** How often a certificate that no key opens is tried again. */
 const SEALED_WAIT_SECONDS = 60
 /** For the statements before and after the calls of a probe. */
@@ -57,7 +59,8 @@ export function createRunner(deps: RunnerDeps): (job: PushJob, onProgress?: Prog
   const recovery = { silence: createSilenceCounter(), pauses: deps.pauses ?? recoveryPauses }
   return async (job, onProgress) => {
     const claimed = await claimJob(deps.db, job, { channel: deps.channel, process: deps.worker })
-    if (claimed.batches.length > 0) await runBatches({ ...deps, ...recovery, onProgress }, claimed)
+    if (claimed.batches.length > 0)
+      await runBatches({ ...deps, ...recovery, onProgress }, claimed, job.certificateIds)
   }
 }
 
@@ -71,13 +74,26 @@ type Part = {
 }
 type UsablePart = LoadedPart & { permission: Permission }
 
-async function runBatches(deps: RunDeps, claimed: ClaimedJob): Promise<void> {
+async function runBatches(
+  deps: RunDeps,
+  claimed: ClaimedJob,
+  certificateIds: readonly string[],
+): Promise<void> {
   const leases = keepLeases(deps.db, claimed.batches, claimed.requestedAt, isWriting)
   const errors: unknown[] = []
   try {
     const groups = [...Map.groupBy(claimed.batches, ({ certificateId }) => certificateId).values()]
-    const parts = await loadTogether(groups, (some) => partsOf(deps, some), errors)
-    const { usable, unsent } = await askCertificates(deps, parts)
+    const parts = await loadTogether(groups, (some) => partsOf(deps, claimed, some), errors)
+    // Of a bundle all is claimed, also what has to wait because its vendor does not answer (slots.ts).
+    const isWaiting = ({ attempts: [first] }: Part) =>
+      first!.batch.bundle !== undefined && !certificateIds.includes(String(first!.batch.certificateId))
+    const putOff = parts.filter(isWaiting).flatMap(({ attempts }) => attempts)
+    for (const attempt of putOff) setRemaining(attempt, { kind: 'deferred', wait: PUT_BACK_SECONDS })
+    const { usable, unsent } = await askCertificates(
+      deps,
+      parts.filter((part) => !isWaiting(part)),
+    )
+    unsent.push(...putOff)
     // At once: a probe may take a minute.
     if (unsent.length > 0) await settleAttempts(deps, unsent)
     const load = async (some: UsablePart[]) => {
@@ -123,20 +139,20 @@ async function loadTogether<Item, Loaded>(
   return loaded
 }
 
-async function partsOf(deps: RunDeps, groups: ClaimedBatch[][]): Promise<Part[]> {
-  const ids = [...new Set(groups.flatMap((batches) => batches.map(({ taskId }) => taskId)))]
+async function partsOf(
+  deps: RunDeps,
+  { tasks: known }: ClaimedJob,
+  groups: ClaimedBatch[][],
+): Promise<Part[]> {
+  const ids = new Set(groups.flatMap((batches) => batches.map(({ taskId }) => taskId)))
+  const missing = [...ids].filter((id) => !known.has(id))
   const [tasks, applications] = await Promise.all([
-    retrying(() => tasksById(deps.db.pool, ids)),
+    missing.length > 0 ? retrying(() => tasksById(deps.db.pool, missing)) : [],
     Promise.all(groups.map((batches) => retrying(() => deps.certificates.of(batches[0]!.appId)))),
   ])
   const byId = new Map(tasks.map((task) => [task.taskId, task]))
   return groups.map((batches, at) => ({
-    attempts: batches.map((batch) => ({
-      batch,
-      task: byId.get(batch.taskId)!,
-      results: new Map(),
-      targets: [],
-    })),
+    attempts: batches.map((batch) => newAttempt(batch, known.get(batch.taskId) ?? byId.get(batch.taskId)!)),
     certificate: applications[at]!.byId(batches[0]!.certificateId ?? 0),
     application: applications[at]!,
   }))
@@ -246,6 +262,7 @@ async function sendAttempts(
   const credential = { id: stored.id, version: stored.version, adapter, settings }
   await deps.transports.use(credential, async (transport) => {
     const toSend = attempts.filter(({ targets }) => targets.length > 0)
+    const stop = adapter.onePerDevice ? settlePeriodically(deps, toSend) : undefined
     await eachConcurrently(toSend, PARALLEL_BATCHES, async (attempt) => {
       const { batch, task } = attempt
       const ttl = task.ttl === 0 ? 0 : Math.max(1, Math.floor(batch.remaining))
@@ -256,21 +273,24 @@ async function sendAttempts(
       }
       if (batch.attempts === 1)
         deps.metrics?.firstCall(batch.channel, batch.lane, claimed.secondsSince(task, batch))
-      const stop = adapter.onePerDevice ? settlePeriodically(deps, attempt) : undefined
       await sendBatch(attempt, mapped.payload, transport, limits, () => leases.signalOf(batch))
-      await stop?.()
-    })
+    }).finally(() => stop?.())
   })
   deps.onProgress?.('working', certificateId)
 }
 
 /** After a crash, recipients accepted since the last of these writes are sent to again. */
-function settlePeriodically(deps: RunnerDeps, attempt: Attempt): () => Promise<void> {
+function settlePeriodically(deps: RunnerDeps, attempts: readonly Attempt[]): () => Promise<void> {
   let working = Promise.resolve()
   const timer = setInterval(() => {
     working = working
-      .then(() => settleAccepted(deps, attempt))
-      .catch((error) => deps.log.error({ err: error, task: attempt.batch.taskId }, 'a partial settle failed'))
+      .then(() => settleAccepted(deps, attempts))
+      .catch((error) =>
+        deps.log.error(
+          { err: error, tasks: attempts.map(({ batch }) => batch.taskId) },
+          'a partial settle failed',
+        ),
+      )
   }, PARTIAL_MS)
   return async () => {
     clearInterval(timer)

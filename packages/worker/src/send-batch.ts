@@ -2,7 +2,7 @@ import { eachConcurrently } from '@herald/async'
 import type { Transport } from '@herald/channels'
 import { type Outcome, ownReasons, type RecipientResult } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
-import { type Attempt, setRemaining } from './attempt.ts'
+import { type Attempt, setRemaining, type Target } from './attempt.ts'
 import { limitCall } from './call-limit.ts'
 
 export type SendLimits = {
@@ -36,9 +36,9 @@ export async function sendBatch(
     (_, i) => i * tokensPerCall,
   )
   await eachConcurrently(starts, Math.min(limits.parallelCalls, starts.length), async (start) => {
-    const call = targets.slice(start, start + tokensPerCall)
+    const call = targets.length <= tokensPerCall ? targets : targets.slice(start, start + tokensPerCall)
     if (limits.stopping?.aborted) {
-      for (const { index } of call) attempt.results.set(index, { kind: 'deferred', wait: 0 })
+      for (const { index } of call) attempt.results[index] = { kind: 'deferred', wait: 0 }
       return
     }
     const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
@@ -53,7 +53,7 @@ export async function sendBatch(
 
 async function sendCall(
   { results }: Attempt,
-  call: Attempt['targets'],
+  call: readonly Target[],
   payload: unknown,
   transport: Transport<unknown>,
   signal: AbortSignal,
@@ -63,29 +63,22 @@ async function sendCall(
     // Too late: after the abort the recipients are `unavailable`.
     if (signal.aborted) return
     const index = call[at]?.index
-    if (index === undefined || results.has(index))
+    if (index === undefined || results[index] !== undefined)
       throw new Error('a recipient was reported twice or out of range')
-    results.set(index, outcome)
+    results[index] = outcome
     onProgress?.()
   }
   let result: RecipientResult = { kind: 'unavailable', reason: ownReasons.no_result }
   try {
     signal.throwIfAborted()
-    await Promise.race([
-      transport.send(
-        payload,
-        call.map(({ recipient }) => recipient),
-        { signal, report },
-      ),
-      rejectOnAbort(signal),
-    ])
+    await Promise.race([transport.send(payload, call, { signal, report }), rejectOnAbort(signal)])
   } catch (error) {
     if (signal.aborted)
       result = { kind: 'unavailable', reason: ownReasons.vendor_timeout('no answer within the time limit') }
     else if (error instanceof SharedStateUnavailable) result = { kind: 'deferred', wait: 1 }
     else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
-  for (const { index } of call) if (!results.has(index)) results.set(index, result)
+  for (const { index } of call) results[index] ??= result
 }
 
 /** A transport that ignores its signal must not block the worker. */

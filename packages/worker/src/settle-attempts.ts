@@ -1,10 +1,12 @@
-import { foldAttempt, sortResults } from '@herald/domain'
+import type { Settlement } from '@herald/db/tasks'
+import { foldAttempt, letters, sortResults } from '@herald/domain'
 import type { CertificateCache } from '@herald/plan'
 import { type Attempt, unsettledResults } from './attempt.ts'
 import { noPlan, planNext } from './plan-next.ts'
 import { settlementOf } from './settlement.ts'
 import { tallyResults } from './tally.ts'
-import { type WriteDeps, writeSettlements } from './write-settlements.ts'
+import type { WriteDeps } from './write-deps.ts'
+import { writeSettlements } from './write-settlements.ts'
 
 export type SettleDeps = WriteDeps & {
   certificates: CertificateCache
@@ -12,7 +14,10 @@ export type SettleDeps = WriteDeps & {
 }
 
 /** Writes the results of all recipients, also of several certificates: counters, dead tokens, retries and fallbacks to the next channel. */
-export async function settleAttempts(deps: SettleDeps, attempts: Attempt[]): Promise<void> {
+export async function settleAttempts(deps: SettleDeps, given: Attempt[]): Promise<void> {
+  // A task of a bundle has one recipient: if a partial settle wrote it, nothing is left.
+  const attempts = given.filter(({ batch }) => !batch.bundle || batch.status === letters.pending)
+  if (attempts.length === 0) return
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
     deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
@@ -26,13 +31,27 @@ export async function settleAttempts(deps: SettleDeps, attempts: Attempt[]): Pro
   await writeSettlements(deps, attempts, settlements)
 }
 
-/** Writes the recipients accepted so far while the batch is still being sent: a crash then repeats few of them. */
-export async function settleAccepted(deps: SettleDeps, attempt: Attempt): Promise<void> {
-  const accepted = new Map([...unsettledResults(attempt)].filter(([, { kind }]) => kind === 'accepted'))
-  if (accepted.size === 0) return
+/** Writes the recipients accepted so far while batches are still being sent: a crash then repeats few of them. */
+export async function settleAccepted(deps: SettleDeps, attempts: readonly Attempt[]): Promise<void> {
+  const settled: Attempt[] = []
+  const settlements: Settlement[] = []
+  for (const attempt of attempts) {
+    const settlement = acceptedOf(attempt)
+    if (!settlement) continue
+    settled.push(attempt)
+    settlements.push(settlement)
+  }
+  if (settled.length > 0) await writeSettlements(deps, settled, settlements)
+}
+
+function acceptedOf(attempt: Attempt): Settlement | undefined {
+  const accepted = unsettledResults(attempt).map((result) =>
+    result?.kind === 'accepted' ? result : undefined,
+  )
   const sorted = sortResults(accepted, troubleOf(attempt))
+  if (sorted.sent.length === 0) return undefined
   const fold = foldAttempt(attempt.batch, sorted, noPlan)
-  await writeSettlements(deps, [attempt], [settlementOf(attempt, sorted, fold, 'sending')])
+  return settlementOf(attempt, sorted, fold, 'sending')
 }
 
 function troubleOf({ batch }: Attempt) {

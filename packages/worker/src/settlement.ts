@@ -9,6 +9,8 @@ export function settlementOf(
   fold: Fold,
   state: Settlement['state'],
 ): Settlement {
+  const tokens =
+    sorted.gone.length > 0 ? new Map(targets.map(({ index, token }) => [index, token])) : undefined
   return {
     ...fold,
     taskId: batch.taskId,
@@ -19,7 +21,7 @@ export function settlementOf(
     clearInbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
     // If the vendor gives no time, a token registered again since the claim is kept.
     retire: sorted.gone.flatMap(({ index, since }) => {
-      const token = targets.find((one) => one.index === index)?.recipient.token
+      const token = tokens?.get(index)
       return token === undefined
         ? []
         : [{ deviceId: batch.recipients[index]!, token, since: since ?? batch.claimedAt }]

@@ -1,12 +1,12 @@
-import type { RecipientResult } from '@herald/domain'
+import type { Results } from './attempt.ts'
 
 export type Tally = Map<string, { kind: string; code: string; count: number }>
 
 /** Counts outcomes by kind and code of the reason, without those accepted, which the settle counts. */
-export function tallyResults(results: ReadonlyMap<number, RecipientResult>): Tally {
+export function tallyResults(results: Readonly<Results>): Tally {
   const tally: Tally = new Map()
-  for (const result of results.values()) {
-    if (!('reason' in result) || result.kind === 'unsent') continue
+  for (const result of results) {
+    if (!result || !('reason' in result) || result.kind === 'unsent') continue
     const { kind } = result
     const { code } = result.reason
     const key = `${kind} ${code}`

@@ -22,7 +22,7 @@ export function evidenceOf(attempts: readonly Attempt[]): Evidence | undefined {
   let slowed = false
   for (const { targets, results } of attempts) {
     for (const { index } of targets) {
-      const result = results.get(index)
+      const result = results[index]
       if (!result) continue
       switch (result.kind) {
         case 'accepted':
@@ -53,21 +53,29 @@ export type SilenceCounter = {
    * the certificate: if it rises, the vendor answers others, and this process has lost its network. Its failures must not stop them.
    */
   silent(certificateId: number, address: string, answers: number): boolean
+  /** Returns whether `answers` has risen since the last silent job; then counting begins again. */
+  othersAnswered(certificateId: number, address: string, answers: number): boolean
 }
 
 export function createSilenceCounter(): SilenceCounter {
   const certificates = new Map<number, { jobs: number; answers: number }>()
   const addresses = new Map<string, number>()
+  function othersAnswered(certificateId: number, address: string, answers: number): boolean {
+    const before = certificates.get(certificateId)
+    if (before === undefined || answers <= before.answers) return false
+    certificates.set(certificateId, { jobs: 0, answers })
+    addresses.delete(address)
+    return true
+  }
   return {
+    othersAnswered,
     answered(certificateId, address) {
       certificates.delete(certificateId)
       addresses.delete(address)
     },
     silent(certificateId, address, answers) {
-      const before = certificates.get(certificateId)
-      const othersAnswered = before !== undefined && answers > before.answers
-      if (othersAnswered) addresses.delete(address)
-      const jobs = othersAnswered ? 1 : (before?.jobs ?? 0) + 1
+      othersAnswered(certificateId, address, answers)
+      const jobs = (certificates.get(certificateId)?.jobs ?? 0) + 1
       const ofAddress = addresses.get(address) ?? 0
       if (certificates.size >= MAX_CERTIFICATES) certificates.clear()
       certificates.set(certificateId, { jobs, answers })

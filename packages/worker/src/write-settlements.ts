@@ -1,5 +1,5 @@
 import { markSuspect } from '@herald/db/devices'
-import { type Database, retrying } from '@herald/db/store'
+import { retrying } from '@herald/db/store'
 import {
   batchName,
   type ClaimedBatch,
@@ -9,13 +9,8 @@ import {
 } from '@herald/db/tasks'
 import type { Attempt } from './attempt.ts'
 import { loseLease } from './lease.ts'
-import type { WorkerMetrics } from './metrics.ts'
-
-export type WriteDeps = {
-  db: Database
-  log: { warn(fields: object, message: string): void }
-  metrics?: WorkerMetrics
-}
+import { writeBundles } from './write-bundles.ts'
+import type { WriteDeps } from './write-deps.ts'
 
 const writing = new WeakSet<ClaimedBatch>()
 
@@ -30,14 +25,22 @@ export async function writeSettlements(
 ): Promise<void> {
   for (const { batch } of attempts) writing.add(batch)
   try {
-    await writeAll(deps, attempts, settlements)
+    const left = await writeBundles(deps, attempts, settlements)
+    if (left.attempts.length > 0) await writeAll(deps, left.attempts, left.settlements)
   } finally {
     for (const { batch } of attempts) writing.delete(batch)
   }
 }
 
-async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settlement[]): Promise<void> {
+async function writeAll(deps: WriteDeps, attempts: Attempt[], given: Settlement[]): Promise<void> {
   const { channel } = attempts[0]!.batch
+  const gathered = given.map(({ gone }, i) => {
+    const { certificateId } = attempts[i]!.batch
+    return gone > 0 && certificateId !== null ? deps.answers.take(certificateId) : 0
+  })
+  const settlements = given.map((one, i) =>
+    gathered[i]! > 0 ? { ...one, answered: one.answered + gathered[i]! } : one,
+  )
   const suspect = new Set<string>()
   const settle = async (open: readonly Settlement[]) => {
     const result = await settleBatches(deps.db, open)
@@ -49,7 +52,11 @@ async function writeAll(deps: WriteDeps, attempts: Attempt[], settlements: Settl
   )
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
-    if (!settled.has(batchName(batch.taskId, batch.id))) {
+    const isSettled = settled.has(batchName(batch.taskId, batch.id))
+    // A settle with dead tokens has written them.
+    const unwritten = !isSettled ? gathered[i]! : settlement.gone > 0 ? 0 : settlement.answered
+    if (batch.certificateId !== null) deps.answers.add(batch.certificateId, unwritten)
+    if (!isSettled) {
       deps.log.warn(
         { task: batch.taskId, batch: batch.id },
         'the lease was lost before the outcomes were written',

@@ -1,4 +1,4 @@
-import { ownReasons, type RecipientResult } from '@herald/domain'
+import { ownReasons } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { createCodeLabels } from '../src/code-label.ts'
 import { tallyResults } from '../src/tally.ts'
@@ -29,15 +29,14 @@ describe('the label of a code', () => {
 describe('tallyResults', () => {
   it('counts outcomes by kind and code whatever their text, without accepted and deferred recipients', () => {
     const gone = (text: string) => ({ kind: 'gone', reason: { code: 'apns.Unregistered', text } }) as const
-    const tally = tallyResults(
-      new Map<number, RecipientResult>([
-        [0, { kind: 'accepted' }],
-        [1, gone('410 Unregistered')],
-        [2, gone('another wording')],
-        [3, { kind: 'deferred', wait: 1 }],
-        [4, { kind: 'throttled', reason: { code: 'apns.http_429', text: 'HTTP 429' } }],
-      ]),
-    )
+    const tally = tallyResults([
+      { kind: 'accepted' },
+      gone('410 Unregistered'),
+      undefined,
+      gone('another wording'),
+      { kind: 'deferred', wait: 1 },
+      { kind: 'throttled', reason: { code: 'apns.http_429', text: 'HTTP 429' } },
+    ])
     expect([...tally.values()]).toEqual([
       { kind: 'gone', code: 'apns.Unregistered', count: 2 },
       { kind: 'throttled', code: 'apns.http_429', count: 1 },

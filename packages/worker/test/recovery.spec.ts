@@ -3,12 +3,13 @@ import { saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
-import { certificatesToWake, readyDestinations, releaseReady, wakeBatches } from '@herald/db/tasks'
+import { certificatesToWake, readyCertificates, releaseReady, wakeBatches } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { type Outcome, PATIENCE_SECONDS, type RecoveryPauses } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
@@ -88,6 +89,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
     })
     const run = createRunner({
       db,
+      answers: createAnswers(db, () => {}),
       certificates,
       transports: createTransports(
         () => ({}) as never,
@@ -154,8 +156,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
         [id, seconds],
       ),
     release: () => releaseReady(db, { certificateId: id }, window),
-    isFed: async () =>
-      (await readyDestinations(db)).some((to) => 'certificateId' in to && to.certificateId === id),
+    isFed: async () => (await readyCertificates(db, 0)).found.includes(id),
   }
 }
 type Tenant = Awaited<ReturnType<typeof tenant>>
@@ -200,7 +201,7 @@ describe('a certificate whose requests are refused', () => {
     await a.worker().run(later)
     expect(await batchRow(later)).toMatchObject({ state: 'ready', waits: true })
     expect(a.seen.sends).toBe(1)
-    expect(await certificatesToWake(db)).not.toContain(a.id)
+    expect((await certificatesToWake(db, 0)).found).not.toContain(a.id)
   })
 
   it.each<[string, CheckResult]>([
@@ -456,11 +457,11 @@ describe('a vendor that does not answer', () => {
     await a.openSince(PATIENCE_SECONDS + 1)
     const batches = [await a.batch(), await a.batch()]
     await a.worker().run(batches)
-    expect(await certificatesToWake(db)).not.toContain(a.id)
+    expect((await certificatesToWake(db, 0)).found).not.toContain(a.id)
     await a.probeNow()
     await a.worker().run(await a.release())
     expect(await a.breaker()).toBeUndefined()
-    expect(await certificatesToWake(db)).toContain(a.id)
+    expect((await certificatesToWake(db, 0)).found).toContain(a.id)
     expect(await wakeBatches(db, a.id)).toEqual({ woken: 1, more: false })
     await a.worker().run(await a.release())
     expect((await Promise.all(batches.map(batchRow))).map(({ state }) => state)).toEqual([

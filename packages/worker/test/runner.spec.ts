@@ -1,5 +1,5 @@
 import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
-import { closeCertificate, governorOf, saveCertificate } from '@herald/db/certificates'
+import { closeCertificate, governorOf, saveCertificate, takePermits } from '@herald/db/certificates'
 import { bind, openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
 import { findImbalances } from '@herald/db/readings'
@@ -9,6 +9,7 @@ import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
@@ -65,6 +66,7 @@ function workerWith(
   }
   return createRunner({
     db,
+    answers: createAnswers(db, () => {}),
     certificates: createCertificateCache({ db, sealer, adapters: { apns: adapter } }),
     transports: createTransports(
       () => ({}) as never,
@@ -319,7 +321,8 @@ describe('a job of several applications', () => {
     for (let n = 0; n < 64; n++) expect(before[before.indexOf(`opened many ${n}`) + 1]).toBe(`many ${n}`)
     const statements = countStatements()
     await run(jobOf(tenants))
-    const { changes: _, ...names } = statements.names()
+    // These run by the clock.
+    const { changes: _, 'add-answers': __, ...names } = statements.names()
     expect(names).toEqual({ claim: 1, 'tasks-by-id': 1, tokens: 1, permits: 1, 'settle-plain': 1 })
     expect(new Set(sent).size).toBe(64)
     for (const { taskId } of tenants)
@@ -416,5 +419,89 @@ describe('a token that the vendor reports as dead since a given time', () => {
     })(job)
     const { rows } = await db.pool.query('SELECT device_id FROM binding WHERE device_id = ANY($1)', [ids])
     expect(rows).toEqual([{ device_id: ids[0] }])
+  })
+})
+
+describe('answers about tokens', () => {
+  const gone = { kind: 'gone', reason: { code: 'apns.Unregistered', text: '410 Unregistered' } } as const
+  const windowOf = async () =>
+    (
+      await db.pool.query(
+        'SELECT sum(answered)::int AS answered, sum(gone)::int AS gone FROM token_window WHERE certificate_id = $1',
+        [certificateId],
+      )
+    ).rows[0]
+
+  it('do not make settles wait for each other, and are written with the next dead token', async () => {
+    await db.pool.query('DELETE FROM token_window')
+    const first = await release([await addDevice('good 1'), await addDevice('good 2')])
+    const second = await release([await addDevice('good 3'), await addDevice('dead 1')])
+    const run = workerWith(async (_payload, recipients, { report }) =>
+      recipients.forEach(({ token }, i) => {
+        report(i, token.startsWith('dead') ? gone : { kind: 'accepted' })
+      }),
+    )
+    // As a settle whose commit waits for the disk.
+    const other = await db.pool.connect()
+    try {
+      await other.query('BEGIN')
+      await other.query(
+        `INSERT INTO token_window (certificate_id, minute, answered, gone)
+         SELECT $1, date_trunc('minute', now()) + n * interval '1 minute', 0, 0 FROM generate_series(0, 2) n`,
+        [certificateId],
+      )
+      await run(first.job)
+      expect(await counted(first.taskId)).toMatchObject({ sent: 2, state: 'settled' })
+    } finally {
+      await other.query('ROLLBACK')
+      other.release()
+    }
+    await run(second.job)
+    expect(await windowOf()).toEqual({ answered: 4, gone: 1 })
+  })
+
+  it('are written once per second, and the rest at the end', async () => {
+    await db.pool.query('DELETE FROM token_window')
+    const answers = createAnswers(db, (error) => {
+      throw error
+    })
+    answers.add(certificateId, 2)
+    answers.add(certificateId, 3)
+    answers.add(-1, 7)
+    expect(answers.take(-1)).toBe(7)
+    expect(answers.take(-1)).toBe(0)
+    await until(async () => (await windowOf()).answered === 5, { what: 'the first write' })
+    answers.add(certificateId, 4)
+    await answers.flush()
+    expect(await windowOf()).toEqual({ answered: 9, gone: 0 })
+    expect(answers.take(certificateId)).toBe(0)
+  })
+
+  it('that could not be written are kept', async () => {
+    const errors: unknown[] = []
+    const broken = { ...db, pool: { query: () => Promise.reject(new Error('down')) } } as unknown as Database
+    const answers = createAnswers(broken, (error) => errors.push(error))
+    answers.add(certificateId, 2)
+    await answers.flush()
+    expect(errors).toHaveLength(1)
+    expect(answers.take(certificateId)).toBe(2)
+  })
+})
+
+describe('permits', () => {
+  it('are committed without waiting for the disk', async () => {
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      const wanted = { certificateId, messageClass: 'marketing', want: { requests: 1, devices: 1 } } as const
+      await takePermits({ ...db, pool: client } as unknown as Database, [
+        { ...wanted, limits: { devicesPerSecond: 10, timeZone: 'UTC' } },
+      ])
+      const { rows } = await client.query('SHOW synchronous_commit')
+      expect(rows).toEqual([{ synchronous_commit: 'off' }])
+    } finally {
+      await client.query('ROLLBACK')
+      client.release()
+    }
   })
 })

@@ -7,10 +7,11 @@ import { sendBatch } from '../src/send-batch.ts'
 const attemptOf = (count: number): Attempt =>
   ({
     batch: { status: '.'.repeat(count), recipients: Array.from({ length: count }, (_, i) => i) },
-    results: new Map(),
+    results: new Array(count).fill(undefined),
     targets: Array.from({ length: count }, (_, index) => ({
       index,
-      recipient: { deviceId: index, token: `${index}` },
+      deviceId: index,
+      token: `${index}`,
     })),
   }) as unknown as Attempt
 
@@ -34,11 +35,7 @@ describe('sendBatch', () => {
     )
     stopping.abort(new Error('ending'))
     await sending
-    expect([...attempt.results.values()].map(({ kind }) => kind)).toEqual([
-      'unavailable',
-      'deferred',
-      'deferred',
-    ])
+    expect(attempt.results.map((result) => result?.kind)).toEqual(['unavailable', 'deferred', 'deferred'])
   })
 
   it('defers the recipients of a call that could not read what the processes share', async () => {
@@ -51,7 +48,7 @@ describe('sendBatch', () => {
       { tokensPerCall: 1, parallelCalls: 1, timeoutMs: 60_000 },
       () => never,
     )
-    expect([...attempt.results.values()]).toEqual([{ kind: 'deferred', wait: 1 }])
+    expect(attempt.results).toEqual([{ kind: 'deferred', wait: 1 }])
   })
 
   it('makes no further call once the lease is lost', async () => {
@@ -73,10 +70,6 @@ describe('sendBatch', () => {
       calls === 0 ? never : lost,
     )
     expect(calls).toBe(1)
-    expect([...attempt.results.values()].map(({ kind }) => kind)).toEqual([
-      'accepted',
-      'unavailable',
-      'unavailable',
-    ])
+    expect(attempt.results.map((result) => result?.kind)).toEqual(['accepted', 'unavailable', 'unavailable'])
   })
 })

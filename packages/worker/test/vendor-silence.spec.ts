@@ -8,7 +8,7 @@ const silent: RecipientResult = { kind: 'unavailable', reason }
 const attemptWith = (...results: RecipientResult[]) =>
   ({
     targets: results.map((_, index) => ({ index })),
-    results: new Map(results.entries()),
+    results,
   }) as unknown as Attempt
 
 describe('what the calls of a job tell about the vendor', () => {
@@ -44,6 +44,15 @@ describe('what the calls of a job tell about the vendor', () => {
 })
 
 describe('counting jobs without an answer', () => {
+  it('begins again when other processes got answers, also those that were written late', () => {
+    const counter = createSilenceCounter()
+    expect([1, 2, 3].map(() => counter.silent(1, 'a', 5))).toEqual([false, false, true])
+    expect(counter.othersAnswered(1, 'a', 5)).toBe(false)
+    expect(counter.othersAnswered(1, 'a', 6)).toBe(true)
+    expect([1, 2, 3].map(() => counter.silent(1, 'a', 6))).toEqual([false, false, true])
+    expect(counter.othersAnswered(2, 'a', 6)).toBe(false)
+  })
+
   it('opens at the third in a row of a certificate', () => {
     const counter = createSilenceCounter()
     expect([1, 2, 3, 4].map(() => counter.silent(1, 'a', 0))).toEqual([false, false, true, true])

@@ -1,3 +1,4 @@
+export { addAnswers } from './answers.ts'
 export {
   type Breaker,
   breakersOf,

@@ -107,11 +107,7 @@ async function findChanges(
 async function resetBadges(runner: Runner, fresh: Bound[]): Promise<void> {
   const installed = fresh.filter(({ channel }) => cardOf(channel).absoluteBadge)
   if (installed.length === 0) return
-  await runner.query(
-    `INSERT INTO badge (device_id, value) SELECT id, 0 FROM unnest($1::bigint[]) id
-     ON CONFLICT (device_id) DO UPDATE SET value = 0`,
-    [installed.map((bound) => bound.deviceId)],
-  )
+  await runner.query('SELECT clear_badges($1)', [installed.map((bound) => bound.deviceId)])
 }
 
 /** Returns what has to happen to the existing bindings. */

@@ -83,10 +83,7 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   )
   // A new token is a new installation, whose icon has no badge.
   if (absoluteBadge && own?.token !== token)
-    await client.query(
-      'INSERT INTO badge (device_id, value) VALUES ($1, 0) ON CONFLICT (device_id) DO UPDATE SET value = 0',
-      [deviceId],
-    )
+    await client.query('SELECT clear_badges(ARRAY[$1::bigint])', [deviceId])
 }
 
 /** Returns whether there was a binding. */

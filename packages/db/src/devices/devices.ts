@@ -239,8 +239,7 @@ export async function setAlias(
 export async function setBadge(db: Database, appId: string, deviceId: number, badge: number): Promise<void> {
   await retrying(() =>
     db.pool.query(
-      `INSERT INTO badge (device_id, value) SELECT id, $3 FROM device WHERE id = $1 AND app_id = $2
-       ON CONFLICT (device_id) DO UPDATE SET value = excluded.value`,
+      'SELECT show_badges(ARRAY[id], ARRAY[$3::int], false) FROM device WHERE id = $1 AND app_id = $2',
       [deviceId, appId, badge],
     ),
   )
@@ -289,7 +288,7 @@ export async function clearOwnerData(runner: Runner, deviceIds: number[]): Promi
   if (deviceIds.length === 0) return
   await runner.query('UPDATE device SET alias = NULL WHERE id = ANY($1) AND alias IS NOT NULL', [deviceIds])
   await runner.query('DELETE FROM device_tag WHERE device_id = ANY($1)', [deviceIds])
-  await runner.query('DELETE FROM badge WHERE device_id = ANY($1)', [deviceIds])
+  await runner.query('SELECT clear_badges($1)', [deviceIds])
   await clearInboxesOf(runner, deviceIds)
 }
 
@@ -364,7 +363,7 @@ export async function listDevices(
      SELECT ${columns}, ${tokenColumns('d')}, d.created_at AS "createdAt", d.locale, d.timezone, d.app_version AS "appVersion",
        d.attributes::text AS attributes, d.last_seen AS "lastSeen",
        ARRAY(SELECT name FROM device_tag t JOIN tag ON tag.id = t.tag_id WHERE t.device_id = d.id ORDER BY name) AS tags,
-       COALESCE((SELECT value FROM badge WHERE badge.device_id = d.id), 0) AS badge,
+       badge_of(d.id) AS badge,
        EXISTS (SELECT 1 FROM presence p JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
                WHERE p.device_id = d.id) AS online,
        COALESCE((SELECT json_agg(b ORDER BY b.channel) FROM binding b WHERE b.device_id = d.id), '[]') AS bindings

@@ -82,9 +82,21 @@ export type ReleasedBatch = {
   lost: number
   /** Unix ms by the database's clock. */
   releasedAt: number
+  /** Set if it is a bundle, whose key is `taskId`: the certificates of its tasks. */
+  certificateIds?: number[]
 }
 
-export const releasedBatch = fields<ReleasedBatch>({
+/** A released bundle as what `enqueue` takes. */
+export function releasedBundle(
+  bundle: Pick<ReleasedBatch, 'taskId' | 'channel' | 'lane' | 'size' | 'releasedAt'> & {
+    certificateIds: readonly number[]
+  },
+): ReleasedBatch {
+  const certificateIds = [...new Set(bundle.certificateIds)]
+  return { ...bundle, id: 0, certificateId: null, node: null, lost: 0, certificateIds }
+}
+
+export const releasedBatch = fields<Omit<ReleasedBatch, 'certificateIds'>>({
   taskId: 'b.task_id',
   id: 'b.id',
   channel: 'b.channel',

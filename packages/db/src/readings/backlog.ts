@@ -1,5 +1,6 @@
 import type { Channel, MessageClass } from '@herald/domain'
 import { readyOrder } from '../ledger/batch-rows.ts'
+import { countLettersSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, inDays, openDays, searchWithin } from '../store/days.ts'
 import { fields, type Runner, run } from '../store/statement.ts'
@@ -65,12 +66,16 @@ native AS MATERIALIZED (
   ) b
 ), waiting AS MATERIALIZED (
   SELECT channel, state, size, not_before FROM batch WHERE ${inDays('task_id')} AND state IN ('paced', 'held') LIMIT ${MAX_ROWS}
+), bundles AS MATERIALIZED (
+  SELECT channel, state, ${countLettersSql('status', '.')} AS size, released_at AS not_before FROM bundle
+  WHERE ${inDays('task_id')} AND state <> 'settled' LIMIT ${MAX_ROWS}
 ), everything AS (
-  SELECT * FROM vendor UNION ALL SELECT * FROM native UNION ALL SELECT * FROM waiting
+  SELECT * FROM vendor UNION ALL SELECT * FROM native UNION ALL SELECT * FROM waiting UNION ALL SELECT * FROM bundles
 ), oldest AS (
   ${oldestReady}
   UNION ALL ${oldestReleased}
   UNION ALL SELECT channel, not_before FROM native WHERE state IN ('ready', 'released')
+  UNION ALL SELECT channel, not_before FROM bundles WHERE state = 'released'
 )
 SELECT channel, CASE WHEN state = 'ready' AND not_before > now() THEN 'later' ELSE state END AS state, sum(size)::bigint,
   NULL::float8 FROM everything GROUP BY 1, 2
@@ -79,8 +84,10 @@ SELECT channel, NULL, NULL, extract(epoch FROM now() - min(not_before))::float8
 FROM oldest WHERE not_before <= now() GROUP BY 1`
 
 const tasksSql = `
-SELECT state, count(*)::int, NULL::float8 FROM (
-  SELECT state FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') LIMIT ${MAX_TASKS}
+SELECT state, sum(n)::int, NULL::float8 FROM (
+  (SELECT state, 1 AS n FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') LIMIT ${MAX_TASKS})
+  UNION ALL
+  (SELECT 'sending', ${countLettersSql('status', '.')} FROM bundle WHERE ${inDays('task_id')} AND state <> 'settled' LIMIT ${MAX_TASKS})
 ) t GROUP BY state
 UNION ALL
 SELECT 'due', count(*)::int, extract(epoch FROM now() - min(begin_at))::float8 FROM (

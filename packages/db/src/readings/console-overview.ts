@@ -1,5 +1,6 @@
 import type { Channel, Environment } from '@herald/domain'
 import type { CertificateState } from '../certificates/certificates.ts'
+import { countLettersSql, memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { inDays, openDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
@@ -107,7 +108,8 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
       [firstTaskIdAt(since), edge, open],
     )
     const [sent, received, failed] = row!
-    return { edge, open, total: { sent, received, failed } }
+    const bundled = await bundledSent(read, firstTaskIdAt(since), edge)
+    return { edge, open, total: { sent: sent + sumOf(bundled), received, failed } }
   })
 }
 
@@ -124,14 +126,22 @@ export async function readOverview(
       total.received += received
       total.failed += failed
     }
+    const bundled = await bundleQueues(read)
+    const open = await openTasks(read, at)
     return {
       at,
       total,
       recent,
-      queues: mergeQueues(await vendorQueues(read), await nativeQueues(read), await delayedByTask(read)),
+      queues: mergeQueues(
+        await vendorQueues(read),
+        bundled,
+        await nativeQueues(read),
+        await delayedByTask(read),
+      ),
       certificates: await certificates(read),
       native: await connections(read),
-      ...(await openTasks(read, at)),
+      ...open,
+      tasksOpen: bundled.reduce((sum, [, waiting, active]) => sum + waiting + active, open.tasksOpen),
     }
   })
 }
@@ -185,8 +195,32 @@ async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise
      ) c GROUP BY 1`,
     [edge, open],
   )
-  return new Map(rows.map(([channel, sent, received, failed]) => [channel, { sent, received, failed }]))
+  const counts = new Map(
+    rows.map(([channel, sent, received, failed]) => [channel, { sent, received, failed }]),
+  )
+  for (const [channel, sent] of await bundledSent(read, edge)) {
+    const known = counts.get(channel)
+    counts.set(channel, { received: 0, failed: 0, ...known, sent: (known?.sent ?? 0) + sent })
+  }
+  return counts
 }
+
+/** Tasks with ids from `from` on, and below `upto`, that were sent in bundles. One row per up to 64 tasks, unless one application is asked for. */
+async function bundledSent(read: Reader, from: number, upto?: number): Promise<Map<Channel, number>> {
+  const bounds = (column: string) =>
+    `${inDays(column)} AND ${column} >= $2 AND ($3::bigint IS NULL OR ${column} < $3)`
+  const rows = await read.query<[Channel, number]>(
+    'bundled',
+    read.allApps
+      ? `SELECT channel, sum(${countLettersSql('status', 's')})::bigint FROM bundle WHERE ${bounds('task_id')} AND $1::text IS NULL GROUP BY 1`
+      : `SELECT m.channel, count(*) FROM task t ${memberSql('t')}
+         WHERE t.app_id = $1 AND ${bounds('t.id')} AND m.letter = 's' GROUP BY 1`,
+    [from, upto ?? null],
+  )
+  return new Map(rows)
+}
+
+const sumOf = (counts: ReadonlyMap<unknown, number>) => [...counts.values()].reduce((sum, n) => sum + n, 0)
 
 type QueueRow = [
   channel: Channel,
@@ -226,6 +260,17 @@ function vendorQueues(read: Reader): Promise<QueueRow[]> {
      CROSS JOIN LATERAL (SELECT count(*) AS n FROM ${sending} b) s
      CROSS JOIN LATERAL (SELECT least(${first('high')}, ${first('normal')}, l.planned_at) AS planned_at) o
      WHERE ${read.inApp('c.app_id')} GROUP BY c.channel`,
+  )
+}
+
+/** Each pending task of a bundle counts as a batch. Few bundles are not settled: single pushes wait for a worker only while it has room. */
+function bundleQueues(read: Reader): Promise<QueueRow[]> {
+  return read.query(
+    'bundle-queues',
+    `SELECT b.channel, count(*) FILTER (WHERE b.state = 'released')::int, count(*) FILTER (WHERE b.state = 'sending')::int, 0, false,
+       ${ageSql(`min(b.planned_at) FILTER (WHERE b.state = 'released')`)}
+     FROM bundle b CROSS JOIN LATERAL unnest(b.certificates) WITH ORDINALITY AS m (id, n) JOIN certificate c ON c.id = m.id
+     WHERE ${inDays('b.task_id')} AND b.state <> 'settled' AND substr(b.status, m.n::int, 1) = '.' AND ${read.inApp('c.app_id')} GROUP BY 1`,
   )
 }
 
@@ -272,7 +317,8 @@ function mergeQueues(...lists: QueueRow[][]): Overview['queues'] {
       active: (known?.active ?? 0) + active,
       delayed: (known?.delayed ?? 0) + delayed,
       more: (known?.more ?? false) || more,
-      oldestSeconds: known?.oldestSeconds ?? oldest,
+      oldestSeconds:
+        known && known.oldestSeconds !== null ? Math.max(known.oldestSeconds, oldest ?? 0) : oldest,
     })
   }
   return queues

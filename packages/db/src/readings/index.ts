@@ -1,3 +1,4 @@
+export { taskCountersSql, taskStatesSql } from '../ledger/bundled-tasks.ts'
 export { type Backlog, readBacklog, readSystemStats, type SystemStats } from './backlog.ts'
 export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export {

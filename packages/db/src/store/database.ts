@@ -30,18 +30,24 @@ export const poolSizes = { program: 10, standalone: 30 } as const
 
 const INT8 = 20
 const INT8_ARRAY = 1016
+const INT4_ARRAY = 1007
 
 /** Ids that Herald makes are below 2^53, so int8 is read as a number. Callers' int64 ids are passed as parameters only. */
 const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === INT8) return Number
-    if (oid === INT8_ARRAY) return parseInt8Array
+    if (oid === INT8_ARRAY || oid === INT4_ARRAY) return parseNumbers
     return pg.types.getTypeParser(oid, format as 'text')
   },
 } as pg.CustomTypesConfig
 
-function parseInt8Array(text: string): number[] {
-  return text.length <= 2 ? [] : text.slice(1, -1).split(',').map(Number)
+/** The driver's own parser reads an array letter by letter. All arrays of numbers here have one dimension. */
+function parseNumbers(text: string): (number | null)[] {
+  return text.length <= 2 ? [] : text.slice(1, -1).split(',').map(parseNumber)
+}
+
+function parseNumber(text: string): number | null {
+  return text === 'NULL' ? null : Number(text)
 }
 
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {

@@ -172,6 +172,7 @@ WITH young AS MATERIALIZED (
   SELECT ((extract(epoch FROM now()) * 1000)::bigint - 1735689600000 - ${MARGIN_MS}) * ${IDS_PER_MS} AS id
 ), batches AS MATERIALIZED (
   SELECT LEAST((SELECT id FROM young), (SELECT task_id FROM batch WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
+    (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
     (SELECT task_id FROM slice ORDER BY task_id LIMIT 1)) AS id
 )
 SELECT LEAST(id, (SELECT id FROM task WHERE state = 'accepted' ORDER BY id LIMIT 1),

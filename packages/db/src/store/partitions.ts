@@ -13,13 +13,19 @@ export const IDS_PER_DAY = DAY_MS * IDS_PER_MS
  * Tables partitioned by task id, one partition per day. A day is dropped in this order: once its tasks are gone, no statement writes
  * to the rest of it.
  */
-export const partitioned = ['task', 'counter', 'failure', 'inbox', 'receipt', 'batch'] as const
+export const partitioned = ['task', 'counter', 'failure', 'inbox', 'receipt', 'batch', 'bundle'] as const
 type Partitioned = (typeof partitioned)[number]
 /** Those that a database of an earlier release has without partitions. Their old rows are in one partition, `<name>_before`. */
 const onceWhole = ['task', 'counter', 'failure'] as const
 type OnceWhole = (typeof onceWhole)[number]
-/** Room for updates within a page; a table with partitions cannot have the setting itself. */
-const fillfactors: Partial<Record<Partitioned, number>> = { counter: 50 }
+/**
+ * Settings of the partitions; a table with partitions cannot have them itself. Counters have room for updates within a page. The arrays
+ * of a bundle stay in its row: it is written three times within a second and then only read.
+ */
+const storage: Partial<Record<Partitioned, string>> = {
+  counter: 'fillfactor = 50',
+  bundle: 'toast_tuple_target = 8160',
+}
 
 /** Partitions exist this far ahead, so that inserts work after all processes were down for a week. */
 const DAYS_AHEAD = 7
@@ -111,9 +117,9 @@ async function addPartition(runner: Runner, table: Partitioned, day: number): Pr
     [name],
   )
   if (taken.rowCount) return
-  const fillfactor = fillfactors[table]
+  const settings = storage[table]
   await runner.query(
-    `CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)${fillfactor ? ` WITH (fillfactor = ${fillfactor})` : ''}`,
+    `CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)${settings ? ` WITH (${settings})` : ''}`,
   )
   await runner.query(
     `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${firstTaskIdAt(day)}) TO (${firstTaskIdAt(day + DAY_MS)})`,

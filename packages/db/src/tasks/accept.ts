@@ -10,12 +10,14 @@ import {
   insertBatchesSql,
   insertCopiesSql,
   type ReleasedBatch,
+  releasedBundle,
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
+import { bundlesOf, type Single, singleOf } from './bundles.ts'
 import { findRequestsSql, requestSteps } from './requests.ts'
 
 export type TaskToAccept = {
@@ -24,6 +26,8 @@ export type TaskToAccept = {
   plan?: Plan
   /** Whether a batch is released at once, so that the caller enqueues its job; others are left to the feeder. */
   mayRelease(batch: Plan['batches'][number]): boolean
+  /** Whether a task to one device may share a row with others (bundles.ts). */
+  mayBundle?: boolean
 }
 
 export type AcceptedTask = {
@@ -60,13 +64,12 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
     .map((entry, ord) => ({ entry, ord }))
     .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
   const results: AcceptedTask[] = new Array(entries.length)
-  const inserted = await insertOnce(
-    db,
-    order.map(({ entry, ord }) => taskRow(entry, ord)),
-  )
+  const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
+  const { inserted, bundles } = await insertOnce(db, rows)
   for (const [ord, taskId, released] of inserted) {
     results[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
   }
+  for (const bundle of bundles) results[bundle.ord]!.released.push(bundle.released)
   const missing = order.filter(({ ord }) => !results[ord])
   if (missing.length > 0) {
     const tasks = missing.map(({ entry }) => entry.task)
@@ -82,20 +85,27 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
   return results
 }
 
-type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null]
+type InsertedRow = [ord: number, id: number, released: ReleasedJson[] | null, bundledAt?: number | null]
+/** `ord` is one of the tasks of each bundle. */
+type Inserted = { inserted: InsertedRow[]; bundles: { ord: number; released: ReleasedBatch }[] }
 
 /**
  * Inserts the tasks once, even if the connection is lost during the commit. Their ids are drawn before the statement, so it can
  * be repeated: if the ids are then taken, the lost attempt was committed.
  */
-async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Promise<InsertedRow[]> {
+async function insertOnce(db: Database, tasks: TaskRow[]): Promise<Inserted> {
   let ids = await newTaskIds(db, tasks.length)
   const withRequests = tasks.some((task) => task.request_id !== null)
-  const insert = () => {
-    const rows = JSON.stringify(tasks.map((task, i) => ({ ...task, id: ids[i] })))
-    return withRequests
+  const insert = async (): Promise<Inserted> => {
+    const bundles = bundlesOf(
+      ids,
+      tasks.map((task) => task.single),
+    )
+    const rows = JSON.stringify(tasks.map((task, i) => storedRow(task, ids[i]!, bundles[i])))
+    const inserted = await (withRequests
       ? run<InsertedRow>(db.pool, 'accept-requests', acceptRequestsSql, [rows])
-      : run<InsertedRow>(db.pool, 'accept', acceptSql, [rows])
+      : run<InsertedRow>(db.pool, 'accept', acceptSql, [rows]))
+    return { inserted, bundles: releasedBundles(tasks, bundles, inserted) }
   }
   for (let draws = 1; ; draws++) {
     try {
@@ -113,7 +123,7 @@ async function insertOnce(db: Database, tasks: ReturnType<typeof taskRow>[]): Pr
     }
   }
 
-  async function repeatInDoubt(cause: unknown): Promise<InsertedRow[]> {
+  async function repeatInDoubt(cause: unknown): Promise<Inserted> {
     await sleep(100 + 100 * Math.random())
     try {
       return await retryWithBackoff(insert, { isTransient, forMs: IN_DOUBT_MS, firstMs: 150, maxMs: 150 })
@@ -153,7 +163,7 @@ async function findWritten(
   db: Database,
   tasks: { ord: number }[],
   ids: readonly number[],
-): Promise<InsertedRow[]> {
+): Promise<Inserted> {
   const rows = await retrying(() =>
     runWithin<[number]>(
       db.pool,
@@ -164,7 +174,39 @@ async function findWritten(
     ),
   )
   const written = new Set(rows.map(([id]) => id))
-  return tasks.flatMap(({ ord }, i): InsertedRow[] => (written.has(ids[i]!) ? [[ord, ids[i]!, null]] : []))
+  const inserted = tasks.flatMap(({ ord }, i): InsertedRow[] =>
+    written.has(ids[i]!) ? [[ord, ids[i]!, null]] : [],
+  )
+  return { inserted, bundles: [] }
+}
+
+/** The bundles that were written: of their tasks those that are fresh. */
+function releasedBundles(
+  tasks: readonly TaskRow[],
+  bundles: readonly (number | undefined)[],
+  inserted: readonly InsertedRow[],
+): Inserted['bundles'] {
+  const position = new Map(tasks.map(({ ord }, i) => [ord, i]))
+  const written = new Map<number, { ord: number; at: number; singles: Single[] }>()
+  for (const [ord, , , bundledAt] of inserted) {
+    const i = position.get(ord)!
+    const bundle = bundles[i]
+    if (bundle === undefined) continue
+    const known = written.get(bundle)
+    if (known) known.singles.push(tasks[i]!.single!)
+    else written.set(bundle, { ord, at: bundledAt ?? 0, singles: [tasks[i]!.single!] })
+  }
+  return [...written].map(([taskId, { ord, at, singles }]) => ({
+    ord,
+    released: releasedBundle({
+      taskId,
+      channel: singles[0]!.channel,
+      lane: singles[0]!.lane,
+      size: singles.length,
+      releasedAt: at,
+      certificateIds: singles.map(({ certificateId }) => certificateId),
+    }),
+  }))
 }
 
 type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
@@ -183,18 +225,24 @@ WITH input AS MATERIALIZED (
     to_timestamp(r.show_end) AS show_end_at
   FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
-    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
+    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb,
+    bundle bigint, channel text, device_id bigint, certificate_id bigint)
 ), timed AS (
-  SELECT *, CASE WHEN state = 'sending' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
+  SELECT *, CASE WHEN state <> 'accepted' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
 )${steps}, inserted AS (
   INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
-    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at)
+    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at, bundle)
   SELECT id, app_id, group_id, request_id, state, audience::json, strategy, sequence::text[], message::json, message_class,
-    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state = 'sending' THEN now() END, unreachable, now()
+    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state <> 'accepted' THEN now() END, unreachable, now(), bundle
   FROM timed WHERE ${condition}
   RETURNING id
 ), fresh AS (
   SELECT t.* FROM timed t JOIN inserted USING (id)
+), bundles AS (
+  INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline)
+  SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
+    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline)
+  FROM fresh WHERE bundle IS NOT NULL GROUP BY 1, 2, 3
 ), batches AS (
   ${insertBatchesSql({
     from: `fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})`,
@@ -218,13 +266,32 @@ WITH input AS MATERIALIZED (
 SELECT f.ord, f.id, (
   SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
     'lane', b.lane, 'size', b.size, 'lost', 0, 'releasedAt', extract(epoch FROM now()) * 1000))
-  FROM batches b WHERE b.task_id = f.id AND b.state = 'released')
+  FROM batches b WHERE b.task_id = f.id AND b.state = 'released'), CASE WHEN f.bundle IS NOT NULL THEN (extract(epoch FROM now()) * 1000)::float8 END
 FROM fresh f`
 }
 
-function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
+type TaskRow = ReturnType<typeof taskRow>
+
+/** The row with its id. A task in a bundle has no batches and no targets. */
+function storedRow({ single, ...task }: TaskRow, id: number, bundle: number | undefined) {
+  if (!single || bundle === undefined) return { ...task, id }
+  return {
+    ...task,
+    id,
+    bundle,
+    state: 'bundled',
+    channel: single.channel,
+    device_id: single.deviceId,
+    certificate_id: single.certificateId,
+  }
+}
+
+function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: number) {
+  const single = mayBundle ? singleOf(task, plan) : undefined
+  const released = single && mayRelease(plan!.batches[0]!) ? single : undefined
   return {
     ord,
+    single: released,
     app_id: task.appId,
     group_id: task.groupId ?? null,
     request_id: task.requestId ?? null,
@@ -241,13 +308,13 @@ function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number) {
     show_begin: task.message.showBegin ?? null,
     show_end: task.message.showEnd ?? null,
     unreachable: plan?.unreachable ?? 0,
-    batches: (plan?.batches ?? []).map((batch): BatchRow & { state: string } => ({
+    batches: (released ? [] : (plan?.batches ?? [])).map((batch): BatchRow & { state: string } => ({
       ...batchRow(batch),
       state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
     })),
     inbox: idList(plan?.inbox ?? []),
     copies: idList(plan?.copies ?? []),
-    targets: plan ? targetRows(plan) : [],
+    targets: plan && !released ? targetRows(plan) : [],
   }
 }
 

@@ -1,5 +1,5 @@
 import { eachConcurrently } from '@herald/async'
-import { type Audience, type PlanDevice, smallAudience } from '@herald/domain'
+import { type Audience, type DeviceGroup, type PlanDevice, smallAudience } from '@herald/domain'
 import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
 import { tagNumbersSql } from '../devices/tags.ts'
 import type { Database } from '../store/database.ts'
@@ -27,11 +27,14 @@ type DeviceRow = [
 /** Instead of the node's name: the app of the device is in the background. A column of its own would cost every row of a broadcast. */
 const AWAY = '*'
 
-/** One row per binding, in the order of device ids. A device is online only if the lease of its node has not expired. */
+/** A device is online only if the lease of its node has not expired. */
+const nodeSql = `CASE WHEN p.away AND n.id IS NOT NULL THEN '${AWAY}' ELSE n.id END`
+
+/** One row per binding, in the order of device ids. */
 const columnsOfDevice = [
   'd.id',
   'd.platform',
-  `CASE WHEN p.away AND n.id IS NOT NULL THEN '${AWAY}' ELSE n.id END`,
+  nodeSql,
   'b.channel',
   'b.environment',
   // As a number: formatting timestamps takes a third of the time of a page.
@@ -45,18 +48,17 @@ const deviceJoins = `
   LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
   LEFT JOIN binding b ON b.device_id = d.id`
 
-/** Rows of one device follow each other. A generator, because all devices of a page in memory at once cost the planner much GC. */
-function* readDevices(count: number, row: (i: number) => DeviceRow): Generator<PlanDevice> {
-  let last: (PlanDevice & { bindings: PlanDevice['bindings'][number][] }) | undefined
-  for (let i = 0; i < count; i++) {
-    const [id, platform, node, channel, environment, registeredAt, bundleId, region] = row(i)
-    if (last?.id !== id) {
-      if (last) yield last
-      last = { id, platform: platform ?? undefined, node: node ?? undefined, bindings: [] }
-      if (node === AWAY) Object.assign(last, { node: undefined, away: true })
+/** Rows of one device follow each other. */
+function devicesOf(rows: DeviceRow[]): PlanDevice[] {
+  const devices: PlanDevice[] = []
+  let bindings: PlanDevice['bindings'][number][] = []
+  for (const [id, platform, node, channel, environment, registeredAt, bundleId, region] of rows) {
+    if (devices.at(-1)?.id !== id) {
+      bindings = []
+      devices.push({ id, ...stateOf(platform, node), bindings })
     }
     if (channel)
-      last.bindings.push({
+      bindings.push({
         channel,
         environment,
         registeredAt,
@@ -64,10 +66,18 @@ function* readDevices(count: number, row: (i: number) => DeviceRow): Generator<P
         region: region ?? undefined,
       })
   }
-  if (last) yield last
+  return devices
 }
 
-const devicesOf = (rows: DeviceRow[]): PlanDevice[] => [...readDevices(rows.length, (i) => rows[i]!)]
+/** Empty texts are the same as null. */
+function stateOf(
+  platform: string | null | undefined,
+  node: string | null,
+): Pick<PlanDevice, 'platform' | 'node' | 'away'> {
+  const state = { platform: (platform || undefined) as PlanDevice['platform'] }
+  if (node === AWAY) return { ...state, away: true }
+  return { ...state, node: node || undefined }
+}
 
 /**
  * Selects the devices of an audience, each once, in ascending order, without disabled ones. $1 is the application, $2 the group or null, $3 the list. With
@@ -110,39 +120,81 @@ function listOf(audience: Audience): unknown {
   }
 }
 
-/** Returns the audience's devices with ids from `lo` to below `hi`; undefined if there are more than `max`. Can be iterated once. */
+/**
+ * Returns the audience's devices with ids from `lo` to below `hi`, by what their routes depend on; undefined if there are more than `max`.
+ * Devices with at most one binding are grouped by Postgres, so that neither the driver nor `route()` handles each of them.
+ */
 export async function devicePage(
   runner: Runner,
   scope: AudienceScope,
   page: { lo: number; hi: number; max: number },
-): Promise<{ count: number; devices: Iterable<PlanDevice> } | undefined> {
+): Promise<{ count: number; groups: DeviceGroup[] } | undefined> {
   const { audience } = scope
-  const [ids, platforms, nodes, channels, environments, registered, bundles, regions] = await runColumns(
+  const columns = await runColumns(
     runner,
     `page-${audience.kind}-${page.max}`,
-    columnsOfDevice,
+    pageColumns,
     // The range is given for every table; otherwise Postgres reads them whole to join a few thousand rows. The limit is not a
     // parameter, because Postgres would assume a tenth of the rows and look up every device instead of merging.
-    `FROM (${audienceSql(audience, true)} LIMIT ${page.max + 1}) d
-     LEFT JOIN presence p ON p.device_id = d.id AND p.device_id >= $4 AND p.device_id < $5
-     LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
-     LEFT JOIN binding b ON b.device_id = d.id AND b.device_id >= $4 AND b.device_id < $5
-     ORDER BY d.id`,
+    `FROM (
+       SELECT d.id, d.platform, ${nodeSql} AS node, b.channel, b.environment, b.bundle_id, b.region, b.registered_at,
+         lag(d.id) OVER w IS NOT DISTINCT FROM d.id OR lead(d.id) OVER w IS NOT DISTINCT FROM d.id AS has_several
+       FROM (${audienceSql(audience, true)} LIMIT ${page.max + 1}) d
+       LEFT JOIN presence p ON p.device_id = d.id AND p.device_id >= $4 AND p.device_id < $5
+       LEFT JOIN gateway_node n ON n.id = p.node AND n.lease_until > now()
+       LEFT JOIN binding b ON b.device_id = d.id AND b.device_id >= $4 AND b.device_id < $5
+       WINDOW w AS (ORDER BY d.id)
+     ) found
+     GROUP BY platform, node, channel, environment, bundle_id, region, CASE WHEN has_several THEN id END, CASE WHEN has_several THEN registered_at END`,
     [scope.appId, scope.groupId ?? null, listOf(audience), page.lo, page.hi],
   )
-  const count = ids.reduce((sum, id, i) => (id === ids[i - 1] ? sum : sum + 1), 0)
-  if (count > page.max) return undefined
-  const devices = readDevices(ids.length, (i) => [
-    Number(ids[i]),
-    (platforms[i] as PlanDevice['platform']) || null,
-    nodes[i] || null,
-    (channels[i] as DeviceRow[3]) || null,
-    Number(environments[i]),
-    Number(registered[i]),
-    bundles[i] || null,
-    regions[i] || null,
-  ])
-  return { count, devices }
+  const groups = readGroups(columns)
+  const count = groups.reduce((sum, { ids }) => sum + ids.length, 0)
+  return count > page.max ? undefined : { count, groups }
+}
+
+/** One row per group, or per binding of devices with several: only those need the time of registration. */
+const pageColumns = [
+  `string_agg(id::text, ',')`,
+  'platform',
+  'node',
+  'channel',
+  'environment',
+  'bundle_id',
+  'region',
+  // As a number: formatting a timestamp takes longer than the rest of the row.
+  `CASE WHEN bool_or(has_several) THEN (date_part('epoch', min(registered_at)) * 1000000)::bigint END`,
+] as const
+
+type PageColumns = Awaited<ReturnType<typeof runColumns<typeof pageColumns>>>
+
+function readGroups(columns: PageColumns): DeviceGroup[] {
+  const [lists, platforms, nodes, channels, environments, bundles, regions, registered] = columns
+  const groups: DeviceGroup[] = []
+  const several = new Map<string, DeviceGroup & { bindings: PlanDevice['bindings'][number][] }>()
+  lists.forEach((list, i) => {
+    let group = registered[i] ? several.get(list) : undefined
+    if (!group) {
+      const ids = ascending(list.split(',').map(Number))
+      group = { ids, ...stateOf(platforms[i]!, nodes[i]!), bindings: [] }
+      groups.push(group)
+      if (registered[i]) several.set(list, group)
+    }
+    if (channels[i])
+      group.bindings.push({
+        channel: channels[i] as PlanDevice['bindings'][number]['channel'],
+        environment: Number(environments[i]),
+        registeredAt: Number(registered[i]),
+        bundleId: bundles[i] || undefined,
+        region: regions[i] || undefined,
+      })
+  })
+  return groups
+}
+
+/** Postgres may group by sorting, which does not keep the order of ids. */
+function ascending(ids: number[]): number[] {
+  return ids.every((id, i) => i === 0 || ids[i - 1]! < id) ? ids : ids.sort((a, b) => a - b)
 }
 
 /**

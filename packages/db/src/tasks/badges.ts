@@ -10,8 +10,7 @@ export type BadgeRequest = { taskId: number; id: number; version: number; recipi
 
 /**
  * Determines the absolute badge number of every recipient of claimed batches, once: the numbers are stored with the batch and used
- * by later attempts too. Devices are locked in ascending order, so that overlapping broadcasts wait for each other instead of
- * deadlocking. Returns the badges by batch, in the order of recipients. A batch whose claim was lost is left out.
+ * by later attempts too. Returns the badges by batch, in the order of recipients. A batch whose claim was lost is left out.
  */
 export async function assignBadges(
   runner: Runner,
@@ -65,22 +64,20 @@ function isAscending(ids: readonly number[]): boolean {
   return ids.every((id, i) => i === 0 || ids[i - 1]! < id)
 }
 
-// For one large batch of a broadcast: its recipients are unique and ascending, so sorting the numbers by device puts them in the
-// order of the recipients.
+// The batch is locked before its badges are changed: of two calls for the same claim, as after a lost reply, the second finds them. Not
+// flushed to disk: the blocks are shared with other pushes, which would wait for it. A crash of Postgres loses the numbers and the
+// changes of the counts together, and the commit of the settle flushes both.
+const unflushed = `set_config('synchronous_commit', 'off', true)`
+
+// For one large batch of a broadcast: its recipients are unique and ascending.
 const oneBatchSql = `
 WITH claimed AS MATERIALIZED (
   SELECT task_id, id, recipients FROM batch
-  WHERE task_id = $1 AND id = $2 AND ${inDays('task_id')} AND version = $3 AND state = 'sending' AND badges IS NULL
-), shown AS (
-  INSERT INTO badge AS b (device_id, value)
-  SELECT r.device, LEAST($4::int, ${MAX_BADGE}) FROM claimed CROSS JOIN LATERAL unnest(claimed.recipients) AS r (device) ORDER BY r.device
-  ON CONFLICT (device_id) DO UPDATE
-    SET value = CASE WHEN $5 THEN LEAST(b.value + excluded.value, ${MAX_BADGE}) ELSE excluded.value END
-  RETURNING device_id, value
+  WHERE task_id = $1 AND id = $2 AND ${inDays('task_id')} AND version = $3 AND state = 'sending' AND badges IS NULL FOR NO KEY UPDATE
 )
-UPDATE batch b SET badges = (SELECT array_agg(value ORDER BY device_id) FROM shown)
+UPDATE batch b SET badges = (SELECT show_badges(recipients, array_fill($4::int, ARRAY[cardinality(recipients)]), $5) FROM claimed)
 FROM claimed WHERE b.task_id = $1 AND b.id = $2 AND ${inDays('b.task_id')}
-RETURNING b.task_id, b.id, b.badges`
+RETURNING b.task_id, b.id, b.badges, ${unflushed}`
 
 const storedSql = `SELECT b.task_id, b.id, b.badges FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS h (task_id, id, version)
 JOIN batch b ON b.task_id = h.task_id AND b.id = h.id AND b.version = h.version
@@ -92,20 +89,20 @@ const badgeSql = `
 WITH claimed AS MATERIALIZED (
   SELECT h.count, b.task_id, b.id, b.recipients
   FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[]) AS h (task_id, id, version, count)
-  CROSS JOIN LATERAL (SELECT * FROM batch WHERE task_id = h.task_id AND id = h.id AND ${inDays('task_id')} OFFSET 0) b
-  WHERE b.version = h.version AND b.state = 'sending' AND b.badges IS NULL
-), shown AS (
-  INSERT INTO badge AS b (device_id, value)
-  SELECT r.device, LEAST(CASE WHEN $5 THEN sum(claimed.count) ELSE max(claimed.count) END, ${MAX_BADGE})
-  FROM claimed CROSS JOIN LATERAL unnest(claimed.recipients) AS r (device) GROUP BY r.device ORDER BY r.device
-  ON CONFLICT (device_id) DO UPDATE
-    SET value = CASE WHEN $5 THEN LEAST(b.value + excluded.value, ${MAX_BADGE}) ELSE excluded.value END
-  RETURNING device_id, value
+  CROSS JOIN LATERAL (SELECT * FROM batch WHERE task_id = h.task_id AND id = h.id AND ${inDays('task_id')}
+    AND version = h.version AND state = 'sending' AND badges IS NULL OFFSET 0 FOR NO KEY UPDATE) b
+), wanted AS MATERIALIZED (
+  SELECT r.device, LEAST(CASE WHEN $5 THEN sum(claimed.count) ELSE max(claimed.count) END, ${MAX_BADGE})::int AS number
+  FROM claimed CROSS JOIN LATERAL unnest(claimed.recipients) AS r (device) GROUP BY r.device
+), lists AS MATERIALIZED (
+  SELECT array_agg(device ORDER BY device) AS devices, array_agg(number ORDER BY device) AS numbers FROM wanted
 ), numbers AS MATERIALIZED (
-  SELECT jsonb_object_agg(device_id::text, value) AS by_device FROM shown
+  SELECT jsonb_object_agg(s.device::text, s.number) AS by_device
+  FROM lists CROSS JOIN LATERAL unnest(devices, show_badges(devices, numbers, $5)) AS s (device, number)
+  WHERE devices IS NOT NULL
 )
 UPDATE batch b SET badges = ARRAY(
   SELECT (numbers.by_device ->> r.device::text)::int
   FROM unnest(claimed.recipients) WITH ORDINALITY AS r (device, n), numbers ORDER BY r.n)
 FROM claimed WHERE b.task_id = claimed.task_id AND b.id = claimed.id AND ${inDays('b.task_id')}
-RETURNING b.task_id, b.id, b.badges`
+RETURNING b.task_id, b.id, b.badges, ${unflushed}`

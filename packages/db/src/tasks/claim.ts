@@ -1,9 +1,8 @@
-import { type Channel, cardOf, type Lane, type VendorChannel } from '@herald/domain'
+import type { Channel, Lane } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { fields, type Runner, run } from '../store/statement.ts'
-import { runColumns } from '../store/text-columns.ts'
 
 /** A leased batch. It can be settled only with this `version`, which rises with every claim, settle and expired lease. */
 export type ClaimedBatch = {
@@ -28,6 +27,8 @@ export type ClaimedBatch = {
   /** Unix ms by the database's clock. */
   plannedAt: number
   claimedAt: number
+  /** Set if it is task `n` of a bundle. It has a row in `batch` only after it left the bundle. */
+  bundle?: { id: number; n: number; size: number; worker: string }
 }
 
 export type BatchKey = { taskId: number; id: number }
@@ -39,7 +40,7 @@ export type BatchesToClaim = {
   batches: readonly BatchKey[]
 }
 
-const claimed = fields<ClaimedBatch>({
+const claimed = fields<Omit<ClaimedBatch, 'bundle'>>({
   taskId: 'b.task_id',
   id: 'b.id',
   version: 'b.version',
@@ -123,68 +124,6 @@ export async function renewLeases(
 
 export function batchName(taskId: number, id: number): string {
   return `${taskId}/${id}`
-}
-
-export type CurrentToken = {
-  token: string
-  environment: number
-  region?: string
-  bundleId: string | null
-  /** Set if the device got another user after `since`: when (Unix ms). */
-  movedAt?: number
-  disabled: boolean
-  harmony: boolean
-}
-
-/**
- * Returns the current tokens of recipients on a channel, by device. The device table is read only for the exceptions: devices that
- * got another user after `since` (Unix ms), disabled ones, and those that run HarmonyOS if the vendor separates them. A join for all
- * devices doubles the cost.
- */
-export async function tokensOf(
-  runner: Runner,
-  channel: VendorChannel,
-  recipients: readonly number[],
-  since: number,
-): Promise<Map<number, CurrentToken>> {
-  const { separatesHarmony = false } = cardOf(channel)
-  const [ids, tokens, environments, regions, bundles, moves, platforms, disabled] = await runColumns(
-    runner,
-    'tokens',
-    ['id', 'token', 'environment', 'region', 'bundle_id', 'moved_at', 'platform', 'disabled'],
-    `FROM (
-       SELECT device_id AS id, token, environment, region, bundle_id, NULL::float8 AS moved_at, NULL::text AS platform,
-         NULL::boolean AS disabled
-       FROM binding WHERE device_id = ANY($1::bigint[]) AND channel = $2
-       UNION ALL
-       SELECT id, NULL, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
-         platform, NOT enabled
-       FROM device WHERE id = ANY($1::bigint[])
-         AND (moved_at > to_timestamp($3::float8 / 1000) OR NOT enabled OR $4::boolean AND platform = 'harmony')
-     ) found`,
-    [idList(recipients), channel, since, separatesHarmony],
-  )
-  const current = new Map<number, CurrentToken>()
-  ids.forEach((id, i) => {
-    if (tokens[i] === '') return
-    current.set(Number(id), {
-      token: tokens[i]!,
-      environment: Number(environments[i]),
-      region: regions[i] || undefined,
-      bundleId: bundles[i] || null,
-      disabled: false,
-      harmony: false,
-    })
-  })
-  // In a second loop, because Postgres may return the parts of a union in any order.
-  ids.forEach((id, i) => {
-    const token = tokens[i] === '' ? current.get(Number(id)) : undefined
-    if (!token) return
-    token.harmony = separatesHarmony && platforms[i] === 'harmony'
-    token.disabled = disabled[i] === 'true'
-    if (moves[i]) token.movedAt = Number(moves[i])
-  })
-  return current
 }
 
 /** Returns those of the devices that do not exist any more. */

@@ -16,6 +16,7 @@ export async function findDueWork(db: Database): Promise<DueWork> {
     `SELECT
        EXISTS (SELECT 1 FROM task WHERE ${inDays('id')} AND state = 'accepted' AND begin_at <= now()) OR EXISTS (SELECT 1 FROM slice),
        (SELECT task_id FROM batch WHERE ${inDays('task_id')} AND state <> 'settled' ORDER BY task_id LIMIT 1) IS NOT NULL
+         OR (SELECT task_id FROM bundle WHERE ${inDays('task_id')} AND state <> 'settled' ORDER BY task_id LIMIT 1) IS NOT NULL
          OR (SELECT id FROM task_check ORDER BY id LIMIT 1) IS NOT NULL
          OR EXISTS (SELECT 1 FROM pause_change WHERE align_at <= now())
          OR EXISTS (SELECT 1 FROM task WHERE ${inDays('id')} AND cancelling AND state IN ('accepted', 'planning', 'sending')),

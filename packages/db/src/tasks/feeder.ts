@@ -9,62 +9,82 @@ export type Destination = { certificateId: number } | { node: string }
 /** How much may be in flight at one destination. */
 export type Window = { recipients: number; batches: number }
 
+/** Certificates, or tasks with a speed limit, that one statement looks at. */
+const MAX_LOOKS = 500
+
+/** What a look found, and after which id the next one continues; undefined at the end. */
+export type Found<Item> = { found: Item[]; next: number | undefined }
+
+/** The items of the rows that have one. Each row is a look. */
+export function foundIn<Item>(rows: readonly [id: number, item: Item | null][]): Found<Item> {
+  return {
+    found: rows.flatMap(([, item]) => item ?? []),
+    next: rows.length < MAX_LOOKS ? undefined : Math.max(...rows.map(([id]) => id)),
+  }
+}
+
 /**
  * The step next_certificate of a recursive query: jumps in the index from one certificate with ready batches to the next instead of
- * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried.
+ * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried. Begins after $1 and
+ * ends after MAX_LOOKS certificates; the last row may have no id.
  */
 export const certificatesWithReady = `next_certificate AS (
-       (SELECT certificate_id AS id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id IS NOT NULL
+       (SELECT certificate_id AS id, 1 AS place FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > $1
         ORDER BY certificate_id LIMIT 1)
        UNION ALL
        SELECT (SELECT certificate_id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > n.id
-               ORDER BY certificate_id LIMIT 1) FROM next_certificate n WHERE n.id IS NOT NULL
+               ORDER BY certificate_id LIMIT 1), n.place + 1 FROM next_certificate n WHERE n.id IS NOT NULL AND n.place < ${MAX_LOOKS}
      )`
+
+/** Tasks with a speed limit after $1, of which `condition` (on `t`) selects some. */
+export const pacedTasksWith = (condition: string) => `
+     SELECT t.id, CASE WHEN ${condition} THEN t.id END FROM (
+       SELECT id, paused, cancelling FROM task WHERE ${inDays('id')} AND speed IS NOT NULL AND state IN ('planning', 'sending') AND id > $1
+       ORDER BY id LIMIT ${MAX_LOOKS}
+     ) t`
 
 const patience = `interval '${PATIENCE_SECONDS} seconds'`
 
 /**
- * Returns the destinations with due batches. The state of a certificate does not matter: the batches of one that is closed or was
- * removed are released too, so that their recipients can move to another channel; those without one become due at infinity and
- * cost nothing here. While a breaker is open its certificate is included for a probe, and after the patience also between probes.
- * A certificate that was closed while its breaker was being opened has both: workers do not probe it, so its waiting batches would be
- * released and put back without end.
+ * Looks at certificates after the one with the id `after`, and returns those with due batches. The state of a certificate does not
+ * matter: the batches of one that is closed or was removed are released too, so that their recipients can move to another channel; those
+ * without one become due at infinity and cost nothing here. While a breaker is open its certificate is included for a probe, and after
+ * the patience also between probes. A certificate that was closed while its breaker was being opened has both: workers do not probe it,
+ * so its waiting batches would be released and put back without end.
  */
-export async function readyDestinations(db: Database): Promise<Destination[]> {
-  const days = await batchDays(db)
-  const rows = await searchWithin<[number]>(
+export async function readyCertificates(db: Database, after: number): Promise<Found<number>> {
+  const first = (
+    notBefore: string,
+  ) => `EXISTS (SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
+         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
+           AND not_before ${notBefore} ORDER BY ${readyOrder} LIMIT 1
+       ) b)`
+  const rows = await searchWithin<[number, number | null]>(
     db,
-    days,
+    await batchDays(db),
     'ready-certificates',
     `WITH RECURSIVE ${certificatesWithReady}
-     SELECT n.id FROM next_certificate n CROSS JOIN LATERAL (
-       SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
-           AND not_before <= now() ORDER BY ${readyOrder} LIMIT 1
-       ) b LIMIT 1
-     ) due LEFT JOIN breaker r ON r.certificate_id = n.id
-     WHERE r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}
-     UNION
-     SELECT r.certificate_id FROM breaker r JOIN certificate c ON c.id = r.certificate_id AND c.state <> 'closed' CROSS JOIN LATERAL (
-       SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = r.certificate_id AND node IS NULL AND lane = l.lane
-           AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
-       ) b LIMIT 1
-     ) waiting WHERE r.retry_at <= now()`,
-    [],
+     SELECT n.id, CASE
+       WHEN (r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}) AND ${first('<= now()')} THEN n.id
+       WHEN r.retry_at <= now() AND EXISTS (SELECT 1 FROM certificate c WHERE c.id = n.id AND c.state <> 'closed')
+         AND ${first("= 'infinity'")} THEN n.id END
+     FROM next_certificate n LEFT JOIN breaker r ON r.certificate_id = n.id WHERE n.id IS NOT NULL`,
+    [after],
   )
-  const nodes = await searchWithin<[string]>(
+  return foundIn(rows)
+}
+
+/** Returns the gateways with ready batches. */
+export async function readyNodes(db: Database): Promise<string[]> {
+  const rows = await searchWithin<[string]>(
     db,
-    days,
+    await batchDays(db),
     'ready-nodes',
     `SELECT n.id FROM gateway_node n WHERE n.lease_until > now()
        AND EXISTS (SELECT 1 FROM batch b WHERE ${inDays('b.task_id')} AND b.state = 'ready' AND b.certificate_id IS NULL AND b.node = n.id)`,
     [],
   )
-  return [
-    ...rows.map(([certificateId]): Destination => ({ certificateId })),
-    ...nodes.map(([node]): Destination => ({ node })),
-  ]
+  return rows.map(([node]) => node)
 }
 
 /**
@@ -142,17 +162,17 @@ function releaseSql(destination: string, breaker: string): string {
      RETURNING ${releasedBatch.sql}`
 }
 
-/** Returns the tasks with a speed limit that have a due batch. */
-export async function pacedTasks(db: Database): Promise<number[]> {
-  const rows = await searchWithin<[number]>(
+/** Looks at tasks with a speed limit after `after`, and returns those that have a due batch. */
+export async function pacedTasks(db: Database, after: number): Promise<Found<number>> {
+  const rows = await searchWithin<[number, number | null]>(
     db,
     await openDays(db),
     'paced-tasks',
-    `SELECT id FROM task t WHERE ${inDays('t.id')} AND speed IS NOT NULL AND state IN ('planning', 'sending') AND NOT paused AND NOT cancelling
-       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now())`,
-    [],
+    pacedTasksWith(`NOT t.paused AND NOT t.cancelling AND EXISTS (
+       SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now())`),
+    [after],
   )
-  return rows.map(([id]) => id)
+  return foundIn(rows)
 }
 
 /**

@@ -9,7 +9,7 @@ const MAX_CHECKED = 1000
 
 const open = `state IN ('planning', 'sending')`
 /** The same for tasks that are found by their ids: Postgres would search the index of open tasks, which has all that wait. */
-const isOpen = `state NOT IN ('accepted', 'finished', 'cancelled')`
+const isOpen = `state NOT IN ('accepted', 'finished', 'cancelled', 'bundled')`
 /** Nothing is left to plan or to send of the task `t`, nor waits in the inbox. */
 const endedSql = `(t.state = 'sending' OR t.cancelling)
   AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state <> 'settled')

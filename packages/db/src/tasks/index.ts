@@ -9,6 +9,8 @@ export {
 export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
 export { assignBadges } from './badges.ts'
 export { beginTasks, type DueTasks, giveBackDue, type TaskToBegin, takeDueTasks } from './begin.ts'
+export { assignBundleBadges } from './bundle-badges.ts'
+export { mayBundle } from './bundles.ts'
 export {
   callbackKeys,
   devicesOfTokens,
@@ -21,23 +23,25 @@ export {
 export {
   batchName,
   type ClaimedBatch,
-  type CurrentToken,
   claimBatches,
   removedAmong,
   renewLeases,
-  tokensOf,
 } from './claim.ts'
+export { type ClaimedSingle, claimBundles, renewBundles, takeUnclaimedBundles } from './claim-bundle.ts'
 export { countDaily, uncountDaily } from './daily-counts.ts'
 export { findDueWork } from './due-work.ts'
 export {
   type Destination,
+  type Found,
   pacedTasks,
-  readyDestinations,
+  readyCertificates,
+  readyNodes,
   releasePaced,
   releaseReady,
   type Window,
 } from './feeder.ts'
 export { checkLateTasks, finishTasks, walkOpenTasks } from './finishing.ts'
+export { endLateBundles, endLostBundles, leaveBundle, leaveReleased } from './leave-bundle.ts'
 export { alignPausedBatches } from './pausing.ts'
 export { type PlannedTask, PlanningFailed, tasksById } from './planned-task.ts'
 export { expireUnplanned, finishPlanned, finishPlanning, type PlannedPage, planPage } from './planning.ts'
@@ -45,7 +49,8 @@ export { putBackReleased } from './put-back.ts'
 export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'
-export { settleUntilKnown } from './settle-until-known.ts'
+export { type BundleSettlement, settleBundles } from './settle-bundle.ts'
+export { settleBundlesUntilKnown, settleUntilKnown } from './settle-until-known.ts'
 export {
   type ChannelLane,
   cancelAccepted,
@@ -67,4 +72,5 @@ export {
   taskDetails,
   taskFailures,
 } from './tasks.ts'
+export { type BindingDetails, type CurrentTokens, tokensOf } from './tokens.ts'
 export { certificatesToWake, pacedTasksToWake, wakeBatches, wakePaced } from './waking.ts'

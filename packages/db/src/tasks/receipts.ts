@@ -1,5 +1,6 @@
 import type { Channel } from '@herald/domain'
-import { addChecksSql } from '../ledger/counter-rows.ts'
+import { memberSql } from '../ledger/bundled-tasks.ts'
+import { addChecksSql, addCountersSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
@@ -45,12 +46,15 @@ function firstLoSql(device: string): string {
   return `CASE WHEN c.ranged = c.target THEN ${device} - c.spread ELSE 0 END`
 }
 
+const isBundled = `EXISTS (SELECT 1 FROM known k WHERE k.task_id = i.task_id AND k.device_id = i.device_id AND k.bundled_on = i.channel)`
+
 // All steps are sorted, because concurrent calls that lock the same rows in different orders deadlock.
 // matched: finds the device and its status letter among the task's recipients: in the batches of the channel whose range of ids
 //   (lo to hi) includes it, and in the inbox. Without a lower bound for `lo` every batch before the device would be read.
 // chosen: of several matches one that was sent, otherwise one that was not moved, otherwise that of the latest batch.
 // copies, cleared: a device that has the message needs no inbox copy. If another channel reports, a copy that was not sent yet
 //   stays, because it is still counted as pending on the native channel.
+// bundled: a task in a bundle has no counter until its receipt; the row then has only `received`.
 // counted: a native message that was received but never counted as sent (its gateway crashed after writing it) is counted as sent
 //   now; if it was counted as moved because of the crash, `moved` is lowered again.
 const recordSql = `
@@ -59,7 +63,8 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[]) AS r (app_id, task_id, device_id, channel, clicked)
   GROUP BY 1, 2, 3, 4
 ), known AS MATERIALIZED (
-  SELECT i.* FROM input i JOIN task t ON t.id = i.task_id AND ${inDays('t.id')} AND t.app_id = i.app_id
+  SELECT i.*, CASE WHEN m.device_id = i.device_id THEN m.channel END AS bundled_on, m.letter FROM input i
+  JOIN task t ON t.id = i.task_id AND ${inDays('t.id')} AND t.app_id = i.app_id ${memberSql('t')}
 ), matched AS MATERIALIZED (
   SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
     SELECT c.channel, substr(b.status, b.nth, 1) AS letter, b.id
@@ -71,6 +76,8 @@ WITH input AS MATERIALIZED (
         AND hi >= k.device_id
     ) b
     WHERE b.nth IS NOT NULL
+    UNION ALL
+    SELECT k.bundled_on, k.letter, 0 WHERE k.bundled_on = coalesce(k.channel, k.bundled_on)
     UNION ALL
     SELECT 'native', CASE WHEN n.sent_at IS NULL THEN '.' ELSE 's' END, 0 FROM inbox n
     WHERE n.task_id = k.task_id AND ${inDays('n.task_id')} AND n.device_id = k.device_id AND coalesce(k.channel, 'native') = 'native' AND NOT n.is_copy
@@ -95,10 +102,16 @@ WITH input AS MATERIALIZED (
   RETURNING i.task_id, i.sent_at
 ), checks AS (
   ${addChecksSql('SELECT task_id FROM cleared')}
+), bundled AS (
+  ${addCountersSql(
+    ['received'],
+    `SELECT i.task_id, i.channel, 1 AS received FROM inserted i WHERE ${isBundled}`,
+  )}
 ), counted AS (
   UPDATE counter c SET received = c.received + n.fresh, sent = c.sent + n.sent, moved = c.moved - n.unmoved FROM (
     SELECT task_id, channel, sum(fresh) AS fresh, sum(sent) AS sent, sum(unmoved) AS unmoved FROM (
-      SELECT task_id, channel, 1 AS fresh, 0 AS sent, 0 AS unmoved FROM inserted
+      SELECT task_id, channel, 1 AS fresh, 0 AS sent, 0 AS unmoved FROM inserted i
+        WHERE NOT ${isBundled}
       UNION ALL SELECT task_id, 'native', 0, 1, 0 FROM cleared WHERE sent_at IS NULL
       UNION ALL SELECT task_id, 'native', 0, 1, 1 FROM inserted JOIN chosen USING (task_id, device_id, channel)
         WHERE channel = 'native' AND letter = 'm'
@@ -120,9 +133,12 @@ export async function findRecipients(
     'recipients-among',
     `SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
      JOIN task t ON t.id = k.task_id AND t.app_id = $1 JOIN counter c ON c.task_id = k.task_id AND c.channel = $2
-     WHERE ${inDays('t.id')} AND ${inDays('c.task_id')}
+     WHERE ${inDays('t.id')} AND ${inDays('c.task_id')} AND c.target > 0
        AND EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND ${inDays('b.task_id')} AND b.channel = $2
-       AND b.lo BETWEEN ${firstLoSql('k.device_id')} AND k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients))`,
+       AND b.lo BETWEEN ${firstLoSql('k.device_id')} AND k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients))
+     UNION ALL SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
+     JOIN task t ON t.id = k.task_id AND t.app_id = $1 ${memberSql('t')}
+     WHERE ${inDays('t.id')} AND m.channel = $2 AND m.device_id = k.device_id`,
     [appId, channel, keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
   )
   return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))

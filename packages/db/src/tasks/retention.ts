@@ -86,7 +86,10 @@ async function isInUse(db: Database, { from, to }: PartitionDay, before: number)
   const { rows } = await db.pool.query<{ used: boolean }>(
     `SELECT EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state = 'accepted')
        OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state IN ('planning', 'sending'))
-       OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND (finished_at IS NULL OR finished_at > to_timestamp($1))) AS used`,
+       OR EXISTS (SELECT 1 FROM bundle WHERE task_id >= ${from} AND task_id < ${to}
+         AND (state <> 'settled' OR settled_at > to_timestamp($1)))
+       OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state <> 'bundled'
+         AND (finished_at IS NULL OR finished_at > to_timestamp($1))) AS used`,
     [before / 1000],
   )
   return rows[0]!.used

@@ -14,11 +14,10 @@ export const nextBatchesSql = `${insertBatchesSql({
 })}
   RETURNING task_id, channel, size, hi - lo AS spread`
 
-// The first steps of both statements.
+// The first step of both statements.
 // done: writes the batches whose version is the expected one. `sending` keeps the lease; `retry` puts the batch back with only
 //   its pending recipients as its size, because `size` counts towards the window of batches in flight. Without `wait` it is due at
 //   infinity: the feeder's index condition then skips it at no cost, until its certificate can be used again (waking.ts).
-// current_window: counts the vendor's answers about tokens in the present minute, for the guard against mass retirement.
 const doneSql = `WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
     troubles int, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
@@ -42,7 +41,11 @@ const doneSql = `WITH input AS MATERIALIZED (
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
     batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
     i.inbox, i.clear_inbox, i.reasons, i.retire, i.answered, i.gone
-), current_window AS (
+)`
+
+// Counts the vendor's answers about tokens in the present minute, for the guard against mass retirement. Only settles with dead tokens do
+// so: all others of the certificate would wait for each other at this row (packages/worker/src/answers.ts).
+const currentWindowSql = `current_window AS (
   INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
   SELECT certificate_id, date_trunc('minute', now()), sum(answered), sum(gone) FROM done
   WHERE certificate_id IS NOT NULL AND answered > 0
@@ -59,7 +62,7 @@ const doneDeltas = 'SELECT task_id, channel, sent, failed, moved, expired, cance
 // dead, unbound, retired: deletes the bindings of dead tokens, unless registered again since, and stores them as retired.
 // next_batches, added, cleared: recipients that move to another channel or to the inbox, and inbox copies no longer needed.
 // failures, counted: in this order after all the others, see `after`.
-export const settleSql = `${doneSql}, suspects AS MATERIALIZED (
+export const settleSql = `${doneSql}, ${currentWindowSql}, suspects AS MATERIALIZED (
   SELECT p.certificate_id FROM current_window p LEFT JOIN token_window w
     ON w.certificate_id = p.certificate_id AND w.minute > now() - ${GUARD_WINDOW} AND w.minute < date_trunc('minute', now())
   GROUP BY p.certificate_id, p.answered, p.gone
@@ -99,5 +102,5 @@ SELECT d.task_id, d.id, coalesce(d.certificate_id IN (SELECT certificate_id FROM
 FROM done d WHERE ${after('counted')}`
 
 /** For settles where no recipient left its channel: starting the full statement costs a millisecond, more than one push takes. */
-export const plainSettleSql = `${doneSql}, ${countAndCheckSql(counters, `${doneDeltas} FROM done`, after('current_window'))}
+export const plainSettleSql = `${doneSql}, ${countAndCheckSql(counters, `${doneDeltas} FROM done`)}
 SELECT d.task_id, d.id, false FROM done d WHERE ${after('counted')}`

@@ -3,6 +3,7 @@ import type { Database } from '../store/database.ts'
 import { isDataError } from '../store/errors.ts'
 import { batchName } from './claim.ts'
 import { batchVersion } from './settle.ts'
+import { type BundleSettlement, settleBundles } from './settle-bundle.ts'
 
 /** Longest time that a settle waits for Postgres. By then the leases have expired and the batches were released again. */
 const PATIENCE_MS = 120_000
@@ -66,6 +67,21 @@ export function settleUntilKnown<S extends Mark>(
     }
     return written
   }
+}
+
+/** The same for bundles: a repeated settle changes nothing, and returns what the first one wrote. */
+export function settleBundlesUntilKnown(
+  db: Database,
+  settlements: readonly BundleSettlement[],
+  onRepeat: () => void = () => {},
+): Promise<Map<number, string>> {
+  return retryWithBackoff(() => settleBundles(db, settlements), {
+    isTransient: (error) => !isDataError(error),
+    forMs: PATIENCE_MS,
+    firstMs: 25,
+    maxMs: 2000,
+    onRetry: onRepeat,
+  })
 }
 
 /** Names of the batches whose rows show that our commit happened. */

@@ -22,7 +22,10 @@ export type Settlement = BatchKey &
     /** Recipients whose copy in the inbox is no longer needed because the vendor accepted the message. */
     clearInbox?: number[]
     retire: { deviceId: number; token: string /** Unix ms */; since: number }[]
-    /** Tokens that the vendor called good or dead, and those called dead, for the guard against mass retirement. */
+    /**
+     * Tokens that the vendor called good or dead, and those called dead, for the guard against mass retirement. `answered` is written only
+     * together with `gone`; otherwise the worker gathers it.
+     */
     answered: number
     gone: number
   }
@@ -81,7 +84,7 @@ function settleRow(s: Settlement) {
     clear_inbox: idList(s.clearInbox ?? []),
     reasons: reasonRows(s.reasons),
     retire: s.retire,
-    answered: s.answered,
+    answered: s.gone > 0 ? s.answered : 0,
     gone: s.gone,
   }
 }

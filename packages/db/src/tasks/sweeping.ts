@@ -36,7 +36,7 @@ export async function takeUnclaimed(
   return rows.map(releasedBatch.read)
 }
 
-/** Returns the channels and lanes with batches released more than `seconds` ago, and the database's clock in Unix ms. */
+/** Returns the channels and lanes with batches or bundles released more than `seconds` ago, and the database's clock in Unix ms. */
 export async function lanesWithUnclaimed(
   db: Database,
   seconds: number,
@@ -45,7 +45,9 @@ export async function lanesWithUnclaimed(
     db.pool,
     await batchDays(db),
     'unclaimed-lanes',
-    `SELECT DISTINCT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM batch
+    `SELECT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM batch
+     WHERE ${inDays('task_id')} AND state = 'released' AND released_at < now() - make_interval(secs => $1)
+     UNION SELECT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM bundle
      WHERE ${inDays('task_id')} AND state = 'released' AND released_at < now() - make_interval(secs => $1)`,
     [seconds],
   )

@@ -1,9 +1,11 @@
 import { type Channel, type Lane, publicName, type TaskState, taskStates } from '@herald/domain'
+import { countersSql, finishedAtSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
+import { leaveBundle } from './leave-bundle.ts'
 
 /** All tasks of an application, or only those sent for one of its groups. */
 export type TaskScope = { appId: string; groupId?: number }
@@ -26,8 +28,9 @@ export async function taskDetails(
     db.pool,
     daysOf(ids),
     'task-details',
-    `SELECT t.id, c.channel, c.target, c.sent, c.received FROM task t LEFT JOIN counter c ON c.task_id = t.id AND ${inDays('c.task_id')}
-     WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+    `SELECT t.id, c.channel, sum(c.target)::bigint, sum(c.sent)::bigint, sum(c.received)::bigint FROM task t ${memberSql('t')}
+     LEFT JOIN LATERAL (${countersSql('t')}) c ON true
+     WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1, 2`,
     [ids.map(String), scope.appId, scope.groupId ?? null],
   )
   const byId = new Map<number, TaskCounters>()
@@ -112,26 +115,46 @@ async function listDays(
     ]
       .flat()
       .join(' AND ')
-  const { rows } = await db.pool.query<ListedRow>(
-    `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
-         WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE t.state END AS state,
-       t.created_at AS "createdAt", t.begin_at AS "beginAt", t.finished_at AS "finishedAt", t.request_id AS "requestId",
+  const listed: ListedRow[] = []
+  for (const condition of inState(state, range)) {
+    const { rows } = await db.pool.query<ListedRow>(listSql(range, condition), [
+      scope.appId,
+      scope.groupId ?? null,
+      limit,
+    ])
+    listed.push(...rows)
+  }
+  return listed.sort((a, b) => b.taskId - a.taskId).slice(0, limit)
+}
+
+function listSql(range: (column: string) => string, condition: string): string {
+  return `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
+         WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE ${stateSql('t')} END AS state,
+       t.created_at AS "createdAt", t.begin_at AS "beginAt", ${finishedAtSql('t')} AS "finishedAt", t.request_id AS "requestId",
        t.group_id AS "groupId", t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
        coalesce(c.target, 0)::bigint AS target, coalesce(c.sent, 0)::bigint AS sent, coalesce(c.received, 0)::bigint AS received,
        coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,
        coalesce(c.expired, 0)::bigint AS expired, coalesce(c.cancelled, 0)::bigint AS cancelled,
-       extract(epoch FROM coalesce(t.finished_at, now()) - t.begin_at)::float8 AS seconds
-     FROM task t LEFT JOIN LATERAL (
+       extract(epoch FROM coalesce(${finishedAtSql('t')}, now()) - t.begin_at)::float8 AS seconds
+     FROM task t ${memberSql('t', range('b.task_id'))} LEFT JOIN LATERAL (
        SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed,
          sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
-       FROM counter WHERE task_id = t.id AND ${range('task_id')}
+       FROM (${countersSql('t', range('c.task_id'))}) c
      ) c ON true
-     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${range('t.id')}
-       ${state ? `AND t.state = '${state}'` : ''}
-     ORDER BY t.id DESC LIMIT $3`,
-    [scope.appId, scope.groupId ?? null, limit],
-  )
-  return rows
+     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${range('t.id')} AND ${condition}
+     ORDER BY t.id DESC LIMIT $3`
+}
+
+/**
+ * The conditions of a state; the rows of several are merged. Those of 'sending' are two because each has an index: one of open tasks, and
+ * one of bundles that are not settled, of which there are few.
+ */
+function inState(state: TaskState | undefined, range: (column: string) => string): string[] {
+  if (state === undefined) return ['true']
+  if (state === 'finished') return [`(t.state = 'finished' OR t.state = 'bundled' AND m.letter = 's')`]
+  if (state !== 'sending') return [`t.state = '${state}'`]
+  const open = `SELECT unnest(o.tasks) FROM bundle o WHERE o.state <> 'settled' AND ${range('o.task_id')}`
+  return [`t.state = 'sending'`, `t.id = ANY (ARRAY(${open})) AND t.state = 'bundled' AND m.letter = '.'`]
 }
 
 export type ControlResult = 'ok' | 'unknown' | 'finished'
@@ -148,9 +171,10 @@ async function changeTask(
   scope: TaskScope,
   id: number | bigint,
   change: keyof typeof taskChanges,
+  left = false,
 ): Promise<ControlResult> {
   const [row] = await retrying(() =>
-    runWithin<[boolean]>(
+    runWithin<[changed: boolean, state: string]>(
       db.pool,
       daysOf([id]),
       change,
@@ -160,12 +184,26 @@ async function changeTask(
          UPDATE task SET ${taskChanges[change]} FROM t
          WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
        )${change === 'cancel-task' ? `, checks AS (${addChecksSql('SELECT id AS task_id FROM changed')})` : ''}
-       SELECT EXISTS (SELECT 1 FROM changed) FROM t`,
+       SELECT EXISTS (SELECT 1 FROM changed), state FROM t`,
       [String(id), scope.appId, scope.groupId ?? null],
     ),
   )
   if (!row) return 'unknown'
+  // A bundle cannot hold a change. If the task does not leave, it has been sent, or somebody else let it leave just now.
+  if (row[1] === 'bundled' && !left && ((await leaveBundle(db, id)) || !(await isBundled(db, id))))
+    return changeTask(db, scope, id, change, true)
   return row[0] ? 'ok' : 'finished'
+}
+
+async function isBundled(db: Database, id: number | bigint): Promise<boolean> {
+  const rows = await runWithin(
+    db.pool,
+    daysOf([id]),
+    'task-bundled',
+    `SELECT 1 FROM task WHERE id = $1 AND ${inDays('id')} AND state = 'bundled'`,
+    [String(id)],
+  )
+  return rows.length > 0
 }
 
 /** Attempts in progress are completed; the planner ends everything else as cancelled. */

@@ -1,29 +1,33 @@
 import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
-import { certificatesWithReady } from './feeder.ts'
+import { certificatesWithReady, type Found, foundIn, pacedTasksWith } from './feeder.ts'
 
 /** Rows of one statement: a certificate may have hundreds of thousands. */
 const CHUNK = 5000
 
 const lanes = `(VALUES ('high'), ('normal')) AS l (lane)`
 
-/** Certificates that can be used (or were removed) and have batches that are due at infinity. Reads one row per certificate and lane. */
-export async function certificatesToWake(db: Database): Promise<number[]> {
-  const rows = await searchWithin<[number]>(
+/**
+ * Looks at certificates after `after`, and returns those that can be used (or were removed) and have batches that are due at infinity.
+ * Reads one row per certificate and lane.
+ */
+export async function certificatesToWake(db: Database, after: number): Promise<Found<number>> {
+  const rows = await searchWithin<[number, number | null]>(
     db,
     await batchDays(db),
     'certificates-to-wake',
     `WITH RECURSIVE ${certificatesWithReady}
-     SELECT n.id FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id
-     WHERE n.id IS NOT NULL AND c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND EXISTS (
+     SELECT n.id, CASE WHEN c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND EXISTS (
        SELECT 1 FROM ${lanes} CROSS JOIN LATERAL (
          SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
            AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
-       ) b)`,
-    [],
+       ) b) THEN n.id END
+     FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id
+     WHERE n.id IS NOT NULL`,
+    [after],
   )
-  return rows.map(([id]) => id)
+  return foundIn(rows)
 }
 
 /** Makes some batches of the certificate that are due at infinity due now. Returns how many; fewer than a chunk are the last. */
@@ -48,17 +52,18 @@ export async function wakeBatches(
   return { woken: rows.length, more: rows.length >= CHUNK }
 }
 
-/** Tasks with a speed limit that have batches due at infinity. */
-export async function pacedTasksToWake(db: Database): Promise<number[]> {
-  const rows = await searchWithin<[number]>(
+/** Looks at tasks with a speed limit after `after`, and returns those that have batches due at infinity. */
+export async function pacedTasksToWake(db: Database, after: number): Promise<Found<number>> {
+  const rows = await searchWithin<[number, number | null]>(
     db,
     await openDays(db),
     'paced-tasks-to-wake',
-    `SELECT id FROM task t WHERE ${inDays('t.id')} AND speed IS NOT NULL AND state IN ('planning', 'sending')
-       AND EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before = 'infinity')`,
-    [],
+    pacedTasksWith(
+      `EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before = 'infinity')`,
+    ),
+    [after],
   )
-  return rows.map(([id]) => id)
+  return foundIn(rows)
 }
 
 /**

@@ -1,0 +1,71 @@
+import type { Channel, Lane, NewTask, Plan } from '@herald/domain'
+import type { Database } from '../store/database.ts'
+import { IDS_PER_DAY } from '../store/partitions.ts'
+
+/** What a task needs to be written into a bundle. */
+export type Single = { channel: Channel; lane: Lane; certificateId: number; deviceId: number }
+
+/** For a task that is one message to one device by a vendor. Speeds, inboxes and copies need rows that a bundle does not have. */
+export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefined {
+  if (plan?.batches.length !== 1 || task.speed || plan.inbox.length > 0) return undefined
+  const batch = plan.batches[0]!
+  if (plan.copies && plan.copies.length > 0) return undefined
+  if (batch.channel === 'native' || batch.certificateId === undefined) return undefined
+  if (batch.recipients.length !== 1 || batch.tried.length > 0) return undefined
+  return {
+    channel: batch.channel,
+    lane: task.lane ?? 'high',
+    certificateId: batch.certificateId,
+    deviceId: batch.recipients[0]!,
+  }
+}
+
+/** A certificate with more tasks in one commit has a bundle of its own, so that others do not wait for its calls. */
+const LITTLE = 8
+
+/**
+ * Chooses the bundle of each single task: tasks of one channel, lane and day share one, named by the id of the first. Tasks that are
+ * not in `singles` get none.
+ */
+export function bundlesOf(
+  ids: readonly number[],
+  singles: readonly (Single | undefined)[],
+): (number | undefined)[] {
+  const tasksOf = new Map<number, number>()
+  for (const single of singles)
+    if (single) tasksOf.set(single.certificateId, (tasksOf.get(single.certificateId) ?? 0) + 1)
+  const first = new Map<string, number>()
+  return singles.map((single, i) => {
+    if (!single) return undefined
+    const { channel, lane, certificateId } = single
+    const own = tasksOf.get(certificateId)! > LITTLE ? certificateId : ''
+    const key = `${channel} ${lane} ${Math.floor(ids[i]! / IDS_PER_DAY)} ${own}`
+    const known = first.get(key)
+    if (known !== undefined) return known
+    first.set(key, ids[i]!)
+    return ids[i]!
+  })
+}
+
+const MIGRATION = '20261119000000_bundles'
+const LOOK_AGAIN_MS = 10_000
+const answers = new WeakMap<Database['pool'], { may: boolean; at: number }>()
+
+/**
+ * Whether bundles may be written: not while programs of the release before may run, which know neither the state of the tasks nor the
+ * jobs. From then on such programs refuse the database. One statement per process; several during an upgrade.
+ */
+export async function mayBundle(db: Database): Promise<boolean> {
+  const known = answers.get(db.pool)
+  if (known && (known.may || performance.now() - known.at < LOOK_AGAIN_MS)) return known.may
+  const { rows } = await db.pool.query<{ may: boolean }>(
+    `WITH over AS (
+       SELECT NOT EXISTS (SELECT 1 FROM upgrade_window WHERE name = 'no-bundles' AND until > now()) AS may
+     ), refused AS (
+       UPDATE compatible_since SET migration = '${MIGRATION}' WHERE migration < '${MIGRATION}' AND (SELECT may FROM over)
+     )
+     SELECT may FROM over`,
+  )
+  answers.set(db.pool, { may: rows[0]!.may, at: performance.now() })
+  return rows[0]!.may
+}

@@ -1,0 +1,112 @@
+import { cardOf, type VendorChannel } from '@herald/domain'
+import { idList } from '../ledger/batch-rows.ts'
+import { type Runner, run } from '../store/statement.ts'
+import { separator } from '../store/text-columns.ts'
+
+/** What is known about a binding and its device besides the token. */
+export type BindingDetails = {
+  environment: number
+  region?: string
+  bundleId?: string
+  /** Set if the device got another user after `since`: when (Unix ms). */
+  movedAt?: number
+  disabled: boolean
+  harmony: boolean
+}
+
+/** By position in the list of recipients. */
+export type CurrentTokens = {
+  /** Undefined: the device has no token on this channel. */
+  tokens: readonly (string | undefined)[]
+  detailsOf(position: number): BindingDetails
+}
+
+/** Most bindings have these, so they share one object. */
+const usual: BindingDetails = { environment: 1, disabled: false, harmony: false }
+
+/**
+ * Longer than a page of devices is being planned and than a transaction takes: a device that was disabled by a transaction which committed
+ * after the page was read is found.
+ */
+const MARGIN = `interval '10 minutes'`
+
+/**
+ * Returns the current tokens of recipients on a channel. Rows of devices are read only for bindings whose device may have changed since
+ * `since` (Unix ms), and where the vendor separates HarmonyOS: reading them all doubles the cost.
+ */
+export async function tokensOf(
+  runner: Runner,
+  channel: VendorChannel,
+  recipients: readonly number[],
+  since: number,
+): Promise<CurrentTokens> {
+  if (recipients.length === 0) return { tokens: [], detailsOf: () => usual }
+  const { separatesHarmony = false } = cardOf(channel)
+  const [row] = await run<(string | null)[]>(runner, 'tokens', tokensSql, [
+    idList(recipients),
+    channel,
+    since,
+    separatesHarmony,
+  ])
+  const [ids, tokens, unusual] = row!.map((text) => (text === null ? [] : text.split(separator)))
+  if (ids!.length !== tokens!.length) throw new Error('a vendor token contains the column separator')
+  const details = readDetails(unusual!)
+  return {
+    tokens: inOrder(recipients, ids!, tokens!),
+    detailsOf: details.size === 0 ? () => usual : (position) => details.get(recipients[position]!) ?? usual,
+  }
+}
+
+const sinceSql = 'to_timestamp($3::float8 / 1000)'
+
+// One text per column: the driver creates an object for every field of every row, which at a thousand rows costs more than the query.
+// OFFSET 0 makes the condition on the binding a filter before the look-up of the device; without it Postgres looks up every device.
+const tokensSql = `
+SELECT string_agg(device_id::text, E'\\x1f'), string_agg(token, E'\\x1f'),
+  string_agg(concat_ws(E'\\x1e', device_id, environment, coalesce(region, ''), coalesce(bundle_id, ''), coalesce(moved_at::text, ''),
+    coalesce(disabled, false), coalesce(harmony, false)), E'\\x1f')
+    FILTER (WHERE environment <> 1 OR region IS NOT NULL OR bundle_id IS NOT NULL OR disabled IS NOT NULL)
+FROM (
+  SELECT b.device_id, b.token, b.environment, b.region, b.bundle_id, d.moved_at, d.disabled, d.harmony FROM binding b
+  LEFT JOIN LATERAL (
+    SELECT CASE WHEN moved_at > ${sinceSql} THEN date_part('epoch', moved_at) * 1000 END AS moved_at, NOT enabled AS disabled,
+      $4::boolean AND platform IS NOT DISTINCT FROM 'harmony' AS harmony
+    FROM device
+    WHERE id = b.device_id AND (b.device_changed_at > ${sinceSql} - ${MARGIN} OR $4::boolean)
+      AND (moved_at > ${sinceSql} OR NOT enabled OR $4::boolean AND platform = 'harmony')
+    OFFSET 0
+  ) d ON true
+  WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2 ORDER BY b.device_id
+) found`
+
+/** The rows are ascending, as most lists of recipients are; if none is missing, they are in the order of the recipients. */
+function inOrder(
+  recipients: readonly number[],
+  ids: string[],
+  tokens: string[],
+): readonly (string | undefined)[] {
+  if (ids.length === recipients.length && isAscending(recipients)) return tokens
+  const byDevice = new Map(ids.map((id, i) => [Number(id), tokens[i]!]))
+  return recipients.map((id) => byDevice.get(id))
+}
+
+function isAscending(ids: readonly number[]): boolean {
+  for (let i = 1; i < ids.length; i++) if (ids[i - 1]! >= ids[i]!) return false
+  return true
+}
+
+function readDetails(lines: string[]): Map<number, BindingDetails> {
+  const details = new Map<number, BindingDetails>()
+  for (const line of lines) {
+    const [id, environment, region, bundleId, movedAt, disabled, harmony] = line.split('\x1e')
+    details.set(Number(id), {
+      environment: Number(environment),
+      region: region || undefined,
+      bundleId: bundleId || undefined,
+      movedAt: movedAt ? Number(movedAt) : undefined,
+      disabled: disabled === 't',
+      harmony: harmony === 't',
+    })
+  }
+  return details
+}

@@ -1,0 +1,11 @@
+import type { Database } from '@herald/db/store'
+import type { Answers } from './answers.ts'
+import type { WorkerMetrics } from './metrics.ts'
+
+/** What writing results needs. */
+export type WriteDeps = {
+  db: Database
+  answers: Pick<Answers, 'add' | 'take' | 'flush'>
+  log: { warn(fields: object, message: string): void }
+  metrics?: WorkerMetrics
+}

@@ -1,0 +1,316 @@
+import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
+import { closeCertificate, saveCertificate } from '@herald/db/certificates'
+import { bind } from '@herald/db/devices'
+import { findImbalances, taskCountersSql, taskStatesSql } from '@herald/db/readings'
+import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { acceptTasks, cancelTask, endLostBundles, leaseTime, taskFailures } from '@herald/db/tasks'
+import { createApplication } from '@herald/db/tenants'
+import { createCertificateCache } from '@herald/plan'
+import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { createAnswers } from '../src/answers.ts'
+import { createRunner } from '../src/runner.ts'
+import { createTransports } from '../src/transports.ts'
+
+let database: TestDatabase
+let db: Database
+const sealer = createSealer(Buffer.alloc(32))
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase(database.url, { max: 5 })
+  await ensurePartitions(db)
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+afterEach(async () => expect(await findImbalances(db)).toEqual([]))
+
+type Send = Transport<unknown>['send']
+function workerWith(send: Send, { limits = {} as Partial<Limits>, on = db } = {}) {
+  const adapter: ChannelAdapter = {
+    name: 'apns',
+    tokensPerCall: 1000,
+    onePerDevice: true,
+    absoluteBadge: true,
+    readSettings: ({ name }) => ({ name }),
+    limits: () => ({ timeZone: 'UTC', ...limits }),
+    defaultClass: () => 'marketing',
+    mapPayload: () => ({}),
+    checkToken: () => undefined,
+    open: () => ({ send, check: async () => ({ ok: true }), close: async () => {} }),
+  }
+  return createRunner({
+    db: on,
+    answers: createAnswers(db, () => {}),
+    certificates: createCertificateCache({ db, sealer, adapters: { apns: adapter } }),
+    transports: createTransports(
+      () => ({}) as never,
+      () => {},
+      { max: 100, idleMs: 3_600_000 },
+    ),
+    channel: 'apns',
+    worker: 'w',
+    timeoutMs: 60_000,
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+  })
+}
+
+type Tenant = { appId: string; certificateId: number; device: number; token: string }
+let made = 0
+async function tenant(): Promise<Tenant> {
+  const token = `tenant-${++made}`
+  const created = await createApplication(db, { name: token, packageName: '' })
+  if (created === 'taken') throw new Error('taken')
+  const { appId } = created
+  const { id } = await saveCertificate(db, sealer, {
+    application: appId,
+    channel: 'apns',
+    environment: 'production',
+    name: token,
+    appId: '',
+    appKey: '',
+    appSecret: '',
+    certificate: '',
+    extra: {},
+  })
+  return { appId, certificateId: id, device: await addDevice(appId, token), token }
+}
+async function addDevice(appId: string, token: string): Promise<number> {
+  const { rows } = await db.pool.query<{ id: number }>(
+    'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
+    [appId, token],
+  )
+  await bind(db, { appId, deviceId: rows[0]!.id, channel: 'apns', token, environment: 'production' })
+  return rows[0]!.id
+}
+
+/** Accepts one push for each tenant in one commit. */
+async function push(tenants: readonly Tenant[]) {
+  const accepted = await acceptTasks(
+    db,
+    tenants.map(({ appId, certificateId, device }) => ({
+      task: {
+        appId,
+        audience: { kind: 'all' as const },
+        strategy: 'ospush_only' as const,
+        sequence: [],
+        message: sampleMessage(),
+        ttl: 100,
+      },
+      plan: {
+        batches: [{ channel: 'apns' as const, certificateId, recipients: [device], tried: [] }],
+        inbox: [],
+        unreachable: 0,
+      },
+      mayRelease: () => true,
+      mayBundle: true,
+    })),
+  )
+  const [released] = accepted.flatMap((task) => task.released)
+  return {
+    tasks: accepted.map(({ taskId }) => taskId),
+    job: { certificateIds: released!.certificateIds!.map(String), batches: [], bundle: released!.taskId },
+  }
+}
+const tenants = async (count: number) => {
+  const list: Tenant[] = []
+  for (let n = 0; n < count; n++) list.push(await tenant())
+  return list
+}
+const countersOf = async (taskId: number) =>
+  (
+    await db.pool.query(
+      `SELECT c.target, c.sent, c.failed, c.moved, t.state FROM ${taskCountersSql} c JOIN ${taskStatesSql} t ON t.id = c.task_id
+       WHERE c.task_id = $1`,
+      [taskId],
+    )
+  ).rows[0]
+const batchOf = async (taskId: number) =>
+  (
+    await db.pool.query('SELECT id, state, status, attempts, troubles FROM batch WHERE task_id = $1', [
+      taskId,
+    ])
+  ).rows[0]
+const rowOf = async (bundle: number) =>
+  (await db.pool.query('SELECT state, status FROM bundle WHERE task_id = $1', [bundle])).rows[0]
+
+/** Records the tokens it was asked to send to, and accepts all. */
+function acceptingVendor(): { sent: string[]; send: Send } {
+  const sent: string[] = []
+  return {
+    sent,
+    send: async (_payload, targets, { report }) => {
+      for (const [index, { token }] of targets.entries()) {
+        sent.push(token)
+        report(index, { kind: 'accepted' })
+      }
+    },
+  }
+}
+
+describe('a job with a bundle', () => {
+  it('is claimed, loaded, permitted and settled with one statement each', async () => {
+    const list = await tenants(20)
+    const { sent, send } = acceptingVendor()
+    const run = workerWith(send, { limits: { requestsPerSecond: 1000 } })
+    await run((await push(list)).job)
+    sent.splice(0)
+    const { tasks, job } = await push(list)
+    const query = jest.spyOn(db.pool, 'query')
+    await run(job)
+    const names = (query.mock.calls as unknown as [{ name?: string }][]).map(
+      ([statement]) => statement.name?.split('@')[0],
+    )
+    query.mockRestore()
+    const own = ['claim-bundles', 'tokens', 'bundle-badges', 'permits', 'settle-bundles']
+    expect(names.filter((name) => own.includes(name!)).sort()).toEqual([...own].sort())
+    expect(names).not.toContain('tasks-by-id')
+    expect(names).not.toContain('settle-plain')
+    expect(sent.sort()).toEqual(list.map(({ token }) => token).sort())
+    expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 's'.repeat(20) })
+    for (const task of tasks)
+      expect(await countersOf(task)).toMatchObject({ target: 1, sent: 1, state: 'finished' })
+  })
+
+  it('that is delivered twice, and to two workers, sends once', async () => {
+    const { sent, send } = acceptingVendor()
+    const { job } = await push(await tenants(3))
+    const [one, two] = [workerWith(send), workerWith(send)]
+    await Promise.all([one(job), two(job), one(job)])
+    await two(job)
+    expect(sent).toHaveLength(3)
+  })
+
+  it('leaves all that was not accepted to the ordinary code', async () => {
+    const list = await tenants(4)
+    const [, gone, busy, wrong] = list
+    const run = workerWith(async (_payload, targets, { report }) => {
+      const { token } = targets[0]!
+      if (token === gone!.token)
+        report(0, { kind: 'gone', reason: { code: 'apns.Unregistered', text: 'gone' } })
+      else if (token === busy!.token)
+        report(0, { kind: 'throttled', reason: { code: 'apns.TooMany', text: 'slow' } })
+      else if (token === wrong!.token)
+        report(0, { kind: 'rejected', reason: { code: 'apns.BadTopic', text: 'no' } })
+      else report(0, { kind: 'accepted' })
+    })
+    const { tasks, job } = await push(list)
+    await run(job)
+    expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 'smmm' })
+    expect(await countersOf(tasks[0]!)).toMatchObject({ sent: 1, state: 'finished' })
+    expect(await countersOf(tasks[1]!)).toMatchObject({ target: 1, sent: 0, failed: 1 })
+    const { rowCount } = await db.pool.query('SELECT 1 FROM binding WHERE device_id = $1', [gone!.device])
+    expect(rowCount).toBe(0)
+    expect(await batchOf(tasks[2]!)).toMatchObject({
+      id: 0,
+      state: 'ready',
+      status: '.',
+      attempts: 1,
+      troubles: 1,
+    })
+    expect(await taskFailures(db, { appId: wrong!.appId }, tasks[3]!)).toMatchObject([
+      { fate: 'failed', code: 'apns.BadTopic', count: 1 },
+    ])
+  })
+
+  it('lets the others be settled while a vendor hangs for one application', async () => {
+    const list = await tenants(3)
+    const answer = Promise.withResolvers<void>()
+    const run = workerWith(async (_payload, targets, { report }) => {
+      if (targets[0]!.token === list[1]!.token) await answer.promise
+      report(0, { kind: 'accepted' })
+    })
+    const { tasks, job } = await push(list)
+    const ran = run(job)
+    await until(async () => (await rowOf(job.bundle)).status === 's.s', { what: 'the others to be settled' })
+    expect(await countersOf(tasks[1]!)).toMatchObject({ sent: 0, state: 'sending' })
+    // Also one that is cancelled now is written where its task is.
+    expect(await cancelTask(db, { appId: list[1]!.appId }, tasks[1]!)).toBe('ok')
+    answer.resolve()
+    await ran
+    expect(await countersOf(tasks[1]!)).toMatchObject({ target: 1, sent: 1 })
+    expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 'sms' })
+  })
+
+  it('puts off the tasks of certificates that the job may not run, and of closed ones', async () => {
+    const list = await tenants(3)
+    const [, waiting, closed] = list
+    await closeCertificate(db, closed!.certificateId, { code: 'apns.x', text: 'refused' } as never)
+    const { sent, send } = acceptingVendor()
+    const { tasks, job } = await push(list)
+    const certificateIds = job.certificateIds.filter((id) => id !== String(waiting!.certificateId))
+    await workerWith(send)({ ...job, certificateIds })
+    expect(sent).toEqual([list[0]!.token])
+    expect(await batchOf(tasks[1]!)).toMatchObject({ state: 'ready', status: '.' })
+    expect(await batchOf(tasks[2]!)).toMatchObject({ state: 'ready', status: '.' })
+  })
+
+  it('whose process dies after the claim is sent again as batches, with the same badge', async () => {
+    const list = await tenants(2)
+    const { tasks, job } = await push(list)
+    const late = Promise.withResolvers<void>()
+    const dying = workerWith(async (_payload, _targets, { report }) => {
+      await late.promise
+      report(0, { kind: 'accepted' })
+    })
+    const ran = dying(job)
+    await until(
+      async () =>
+        (await db.pool.query('SELECT badges FROM bundle WHERE task_id = $1', [job.bundle])).rows[0].badges !==
+        null,
+      { what: 'the badges' },
+    )
+    await db.pool.query(`UPDATE bundle SET lease_until = now() - interval '1 second' WHERE task_id = $1`, [
+      job.bundle,
+    ])
+    expect(await endLostBundles(db, await leaseTime(db))).toBe(2)
+    const numbers: (number | undefined)[] = []
+    const run = workerWith(async (_payload, targets, { report }) => {
+      numbers.push(targets[0]!.badge)
+      report(0, { kind: 'accepted' })
+    })
+    await db.pool.query(`UPDATE batch SET state = 'released', released_at = now() WHERE task_id = ANY($1)`, [
+      tasks,
+    ])
+    await run({ certificateIds: job.certificateIds, batches: tasks.map((taskId) => ({ taskId, id: 0 })) })
+    expect(numbers).toEqual([1, 1])
+    // It was only slow: its results come too late.
+    late.resolve()
+    await ran
+    for (const task of tasks) expect(await countersOf(task)).toMatchObject({ target: 1, sent: 1 })
+  })
+
+  it.each(['settle-bundles', 'claim-bundles'])('sends once if the reply of %s is lost', async (lost) => {
+    const { sent, send } = acceptingVendor()
+    const { tasks, job } = await push(await tenants(2))
+    let times = 0
+    const query = async (statement: { name?: string }) => {
+      const result = await db.pool.query(statement as never)
+      if (statement.name?.startsWith(lost) && ++times === 1)
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      return result
+    }
+    const on = { ...db, pool: { ...db.pool, query, connect: () => db.pool.connect() } } as unknown as Database
+    await workerWith(send, { on })(job)
+    expect(times).toBeGreaterThan(1)
+    expect(sent).toHaveLength(2)
+    for (const task of tasks) expect(await countersOf(task)).toMatchObject({ sent: 1, state: 'finished' })
+  })
+
+  it('counts messages per device and day in batches of their own', async () => {
+    const list = await tenants(2)
+    const { sent, send } = acceptingVendor()
+    const run = workerWith(send, { limits: { perDevicePerDay: 1 } })
+    const first = await push(list)
+    await run(first.job)
+    expect(sent).toHaveLength(2)
+    expect(await rowOf(first.job.bundle)).toEqual({ state: 'settled', status: 'mm' })
+    for (const task of first.tasks) expect(await countersOf(task)).toMatchObject({ target: 1, sent: 1 })
+    const second = await push(list)
+    await run(second.job)
+    expect(sent).toHaveLength(2)
+    for (const task of second.tasks)
+      expect(await countersOf(task)).toMatchObject({ target: 1, sent: 0, failed: 1 })
+  })
+})
