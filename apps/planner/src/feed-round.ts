@@ -1,10 +1,11 @@
 import { eachConcurrently } from '@herald/async'
 import type { ReleasedBatch } from '@herald/db/ledger'
 import type { Database } from '@herald/db/store'
-import { pacedTasks, readyDestinations, releasePaced, releaseReady } from '@herald/db/tasks'
+import { pacedTasks, readyCertificates, readyNodes, releasePaced, releaseReady } from '@herald/db/tasks'
 import { enqueue, isLittle } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import { windowOf } from './feed-window.ts'
+import { knownIn, newTurn, step, type Turn } from './turn.ts'
 
 export type FeedDeps = {
   db: Database
@@ -17,16 +18,28 @@ const PARALLEL_RELEASES = 4
 /** Batches that wait for those of other certificates: a few jobs per channel, so that the first do not wait for a long round. */
 const ENQUEUED_TOGETHER = 256
 
+/** Which certificates and tasks with a speed limit the next round looks at. */
+export type FeedTurns = { certificates: Turn; tasks: Turn }
+
+export const newFeedTurns = (): FeedTurns => ({ certificates: newTurn(), tasks: newTurn() })
+
 /**
- * Releases up to a window from every certificate with ready batches, so that no tenant can starve another; then what the
+ * Releases up to a window from the next certificates with ready batches, so that no tenant can starve another; then what the
  * speed limit of each task allows. Returns the number of released batches.
  */
-export async function feedRound(deps: FeedDeps): Promise<number> {
-  const destinations = await readyDestinations(deps.db)
-  const paced = await pacedTasks(deps.db)
+export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<number> {
+  const { db } = deps
+  const certificates = await step(turns.certificates, (after) => readyCertificates(db, after))
+  const nodes = await readyNodes(db)
+  const paced = await step(turns.tasks, (after) => pacedTasks(db, after))
+  const busy = knownIn(turns.certificates) + nodes.length
+  const destinations = [
+    ...certificates.map((certificateId) => ({ certificateId })),
+    ...nodes.map((node) => ({ node })),
+  ]
   const releases = [
-    ...destinations.map((to) => () => releaseReady(deps.db, to, windowOf(to, destinations.length))),
-    ...paced.map((taskId) => () => releasePaced(deps.db, taskId)),
+    ...destinations.map((to) => () => releaseReady(db, to, windowOf(to, busy))),
+    ...paced.map((taskId) => () => releasePaced(db, taskId)),
   ]
   let released = 0
   // What little certificates have is enqueued together, so that they share jobs.

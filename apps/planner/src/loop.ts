@@ -4,7 +4,7 @@ import { isTransient } from '@herald/db/store'
 export type LoopOptions = {
   name: string
   /** Pause after a round that left nothing to do. */
-  idleMs: number
+  idleMs: number | (() => number)
   /** A round that takes longer hangs (default five minutes). */
   limitMs?: number
   /** Returns true to run again at once, or the pause in milliseconds. */
@@ -28,6 +28,7 @@ const ROUND_LIMIT_MS = 300_000
 /** Repeats `round` until stopped. A round that fails is reported and repeated after the pause. */
 export function startLoop(options: LoopOptions & { onError: OnLoopError }): Loop {
   const { name, idleMs, limitMs = ROUND_LIMIT_MS, round, onError } = options
+  const pauseMs = () => (typeof idleMs === 'function' ? idleMs() : idleMs)
   let stopped = false
   let woken = false
   let pause = new AbortController()
@@ -38,14 +39,16 @@ export function startLoop(options: LoopOptions & { onError: OnLoopError }): Loop
     while (!stopped) {
       woken = false
       begunAt = performance.now()
-      let waitMs = idleMs
+      let failed = false
+      let more: boolean | number = false
       try {
-        const more = await round()
-        if (more !== false) waitMs = more === true ? 0 : more
+        more = await round()
       } catch (error) {
         onError(error, isTransient(error), name)
-        waitMs = Math.max(idleMs, MIN_PAUSE_AFTER_ERROR_MS)
+        failed = true
       }
+      let waitMs = more === true ? 0 : more === false ? pauseMs() : more
+      if (failed) waitMs = Math.max(waitMs, MIN_PAUSE_AFTER_ERROR_MS)
       endedAt = performance.now()
       begunAt = undefined
       if (waitMs === 0 || woken || stopped) continue
@@ -83,25 +86,42 @@ export function startLoops<Due>(options: {
   loops: readonly WatchedLoop<Due>[]
   check(): Promise<Due>
   checkMs: number
+  /** It is quiet when no check found due work for this long (default: never), and nothing was noted. */
+  quietAfterMs?: number
+  /** The pause between checks while it is quiet (default `checkMs`). For callers that `note` what may have become due. */
+  quietCheckMs?(): number
   onError: OnLoopError
 }): {
   wake(name: string): void
+  isQuiet(): boolean
+  /** Something may have become due: checks at once, and is not quiet. */
+  note(): void
   health(): Record<string, ReturnType<Loop['health']>>
   stop(): Promise<void>
 } {
-  const { loops, check, checkMs, onError } = options
-  const running = new Map(loops.map((loop) => [loop.name, startLoop({ ...loop, onError })]))
+  const { loops, check, checkMs, quietAfterMs = Number.POSITIVE_INFINITY, quietCheckMs, onError } = options
   let checks = 0
-  async function wakeDue(): Promise<boolean> {
+  let busyAt = performance.now()
+  const isQuiet = () => performance.now() - busyAt > quietAfterMs
+  async function wakeDue(): Promise<boolean | number> {
     const due = await check()
     checks++
+    if (loops.some(({ wokenBy }) => wokenBy?.(due))) busyAt = performance.now()
     for (const { name, wokenBy, everyNthCheck = 1 } of loops)
       if (checks % everyNthCheck === 0 && wokenBy?.(due)) running.get(name)!.wake()
-    return false
+    return isQuiet() && quietCheckMs ? quietCheckMs() : false
   }
+  const running = new Map(loops.map((loop) => [loop.name, startLoop({ ...loop, onError })]))
   const watch = startLoop({ name: 'watch', idleMs: checkMs, round: wakeDue, onError })
   return {
     wake: (name) => running.get(name)?.wake(),
+    isQuiet,
+    note() {
+      const wasQuiet = isQuiet()
+      busyAt = performance.now()
+      // Otherwise the next check comes soon, and thousands of notes per second must not cause thousands of checks.
+      if (wasQuiet) watch.wake()
+    },
     health: () =>
       Object.fromEntries(
         [...running, ['watch', watch] as const].map(([name, loop]) => [name, loop.health()]),

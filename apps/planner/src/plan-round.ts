@@ -7,7 +7,7 @@ import {
   PlanningFailed,
   planPage,
 } from '@herald/db/tasks'
-import { type Lane, type Plan, type PlanDevice, planDevices } from '@herald/domain'
+import { type Lane, type Plan, type PlanDevice, planDevices, planGroups } from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
 import type { Postponed } from './postponed.ts'
 
@@ -61,7 +61,9 @@ async function nextPage(deps: PlanDeps): Promise<PlannedPage | undefined> {
         const { task, lo, hi } = slice
         last[lane] = task.appId
         const found = await devicePage(deps.db.pool, task, { lo, hi, max: PAGE_DEVICES })
-        return found && { plan: await planOf(deps, task, found.devices), devices: found.count }
+        if (!found) return undefined
+        const rules = rulesFor(task, await deps.certificates.of(task.appId))
+        return { plan: planGroups(found.groups, rules, task.speed), devices: found.count }
       })
       if (page) return page
     }

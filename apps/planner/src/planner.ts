@@ -6,7 +6,7 @@ import { recoveryPauses } from '@herald/domain'
 import type { ReadCertificate } from '@herald/plan'
 import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
-import { feedRound } from './feed-round.ts'
+import { feedRound, newFeedTurns } from './feed-round.ts'
 import { type OnLoopError, startLoops } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
 import { newPageTurns, planRound } from './plan-round.ts'
@@ -16,13 +16,24 @@ import { createReports } from './reports.ts'
 import { createSampler } from './sampler.ts'
 import { createSteadiness } from './steadiness.ts'
 import { sweepRound } from './sweep-round.ts'
-import { wakeRound } from './wake-round.ts'
+import { isUnfinished } from './turn.ts'
+import { newWakeTurns, wakeRound } from './wake-round.ts'
 
 /** How soon an idle planner finds new work: one cheap query per check. */
 const CHECK_MS = 250
-/** How often a round runs although no check woke it. */
+/** How often a round runs although no check woke it: while there was work lately, and while it is quiet. */
 const FALLBACK_INTERVAL_MS = 10_000
+const QUIET_INTERVAL_MS = 60_000
+/** It is quiet when no check found work for this long. */
+const QUIET_AFTER_MS = 30_000
+/**
+ * Where the API tells about every call, a quiet planner only looks for what becomes due by itself. Begin times are whole seconds, so it
+ * looks just after each second: a scheduled task begins no later than with four checks per second.
+ */
+const nextSecond = () => 1020 - (Date.now() % 1000)
 const FEED_BUSY_MS = 25
+/** Between two steps of a search for batches that waited for their certificate. */
+const WAKE_STEP_MS = 100
 const RETENTION_MS = 3_600_000
 /** The first retention after a long pause deletes the rows of many days. */
 const RETENTION_LIMIT_MS = 6 * 3_600_000
@@ -59,11 +70,13 @@ export const planner: Service = {
       ...reports,
     }
     const sampler = createSampler({ db, queues, registry })
-    const idleMs = FALLBACK_INTERVAL_MS
+    const idleMs = () => (loops.isQuiet() ? QUIET_INTERVAL_MS : FALLBACK_INTERVAL_MS)
 
+    const feedTurns = newFeedTurns()
     async function feed(): Promise<boolean | number> {
       reports.onFeedRound()
-      return (await feedRound(deps)) > 0 ? FEED_BUSY_MS : false
+      const released = await feedRound(deps, feedTurns)
+      return released > 0 || isUnfinished(feedTurns) ? FEED_BUSY_MS : false
     }
     /** A loop of its own: a page takes as long as beginning hundreds of small tasks. */
     async function begin(): Promise<boolean> {
@@ -78,12 +91,12 @@ export const planner: Service = {
     }
 
     /** A loop of its own: a probe takes as long as the vendor. */
-    async function wake(): Promise<boolean> {
-      const more = await wakeRound({ db, searched })
+    async function wake(): Promise<boolean | number> {
+      const more = await wakeRound(db, wakeTurns)
       if (more) loops.wake('feed')
-      return more
+      return more || (isUnfinished(wakeTurns) ? WAKE_STEP_MS : false)
     }
-    const searched = new Map<number, number>()
+    const wakeTurns = newWakeTurns()
     /** A step per pause, however many tasks are open: it finds only what nothing enqueued. */
     let walked = 0
     async function walk(): Promise<boolean> {
@@ -101,8 +114,10 @@ export const planner: Service = {
       ...reports,
     }
 
-    const loops = startLoops({
+    const loops: ReturnType<typeof startLoops> = startLoops({
       checkMs: CHECK_MS,
+      quietAfterMs: QUIET_AFTER_MS,
+      quietCheckMs: context.activity && nextSecond,
       async check() {
         const due = await findDueWork(db)
         steadiness.answered()
@@ -142,7 +157,12 @@ export const planner: Service = {
           everyNthCheck: 4,
         },
         { name: 'walk', idleMs, round: walk },
-        { name: 'statistics', idleMs: STATISTICS_MS, round: () => analyzeGrown(db).then(() => false) },
+        {
+          name: 'statistics',
+          // Partitions of a quiet database do not grow.
+          idleMs: () => (loops.isQuiet() ? QUIET_INTERVAL_MS : STATISTICS_MS),
+          round: () => analyzeGrown(db).then(() => false),
+        },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
         {
@@ -156,6 +176,7 @@ export const planner: Service = {
         { name: 'sample', idleMs, round: sampler.sample },
       ],
     })
+    const stopListening = context.activity?.onNote(loops.note)
     return {
       waiting() {
         const hanging = Object.entries(loops.health()).filter(([, { hangs }]) => hangs)
@@ -166,6 +187,7 @@ export const planner: Service = {
           Object.entries(loops.health()).map(([name, { age }]) => [name, Math.round(age / 1000)]),
         ),
       async stop() {
+        stopListening?.()
         await loops.stop()
         await sampler.stop()
       },

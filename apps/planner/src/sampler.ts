@@ -38,11 +38,14 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
     gauges.showBacklog(await readBacklog(db))
     if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(db.pool))
     const pause = Math.max(SAMPLE_MS, (performance.now() - began) * PAUSE_FACTOR)
-    for (const channel of vendorChannels) {
-      // While the queue is down the series is removed: an old value would be wrong.
-      const lanes = await Promise.all(pushQueues(channel).map(queues.counts)).catch(() => undefined)
-      gauges.showJobs(publicName(channel), lanes)
-    }
+    // All at once: a queue in Postgres then counts them with one statement.
+    await Promise.all(
+      vendorChannels.map(async (channel) => {
+        // While the queue is down the series is removed: an old value would be wrong.
+        const lanes = await Promise.all(pushQueues(channel).map(queues.counts)).catch(() => undefined)
+        gauges.showJobs(publicName(channel), lanes)
+      }),
+    )
     await lead.take(pause / 1000 + LEAD_SECONDS)
     return pause
   }

@@ -3,6 +3,8 @@ import {
   type ChannelLane,
   cancelAccepted,
   type EndedBatches,
+  endLateBundles,
+  endLostBundles,
   failLost,
   finishTasks,
   lanesWithUnclaimed,
@@ -10,6 +12,7 @@ import {
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
+  takeUnclaimedBundles,
 } from '@herald/db/tasks'
 import type { Channel } from '@herald/domain'
 import { enqueue } from '@herald/plan'
@@ -41,6 +44,7 @@ export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   const counts = [
     await reclaim(deps),
     await alignPausedBatches(db),
+    await endLateBundles(db),
     report(deps, await settleEnded(db)),
     await cancelAccepted(db),
     await finishTasks(db),
@@ -53,7 +57,8 @@ export async function sweepRound(deps: SweepDeps): Promise<boolean> {
 async function reclaim(deps: SweepDeps): Promise<number> {
   const time = await leaseTime(deps.db)
   if (!deps.isSteady()) return 0
-  return (await reclaimExpiredLeases(deps.db, time)) + report(deps, await failLost(deps.db, time))
+  const lost = await endLostBundles(deps.db, time)
+  return lost + (await reclaimExpiredLeases(deps.db, time)) + report(deps, await failLost(deps.db, time))
 }
 
 function report(deps: SweepDeps, ended: EndedBatches[]): number {
@@ -68,7 +73,9 @@ async function enqueueAgain(deps: FeedDeps, released: ChannelLane & { now: numbe
   const lost = await takeUnclaimed(deps.db, released, before, MAX_BATCHES)
   // One certificate per job: during an upgrade, a worker of the release before may have refused a job of several.
   await enqueue(deps.queues, lost, deps.onQueueFailure, false)
-  return lost.length
+  const bundles = await takeUnclaimedBundles(deps.db, released, before, MAX_BATCHES)
+  await enqueue(deps.queues, bundles, deps.onQueueFailure)
+  return lost.length + bundles.length
 }
 
 /** Unclaimed batches released before this time have lost their job. */

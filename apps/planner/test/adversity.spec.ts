@@ -1,6 +1,14 @@
 import { closeCertificate, removeCertificate, saveCertificate } from '@herald/db/certificates'
 import { markSuspect, updateSuspects } from '@herald/db/devices'
-import { cancelTask, claimBatches, findDueWork, pauseTask, releasePaced, resumeTask } from '@herald/db/tasks'
+import {
+  cancelTask,
+  claimBatches,
+  claimBundles,
+  findDueWork,
+  pauseTask,
+  releasePaced,
+  resumeTask,
+} from '@herald/db/tasks'
 import { pushQueue } from '@herald/queue'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -151,7 +159,12 @@ describe('timing', () => {
     (await harness.db.pool.query('SELECT DISTINCT state FROM batch ORDER BY 1')).rows.map((row) => row.state)
 
   it('leaves expired leases to their workers until Postgres has been back for a while', async () => {
-    const taskId = await harness.notify(app)
+    const two = await harness.addApplication('two')
+    await harness.addDevices(two, [
+      { tokens: { xiaomi: 'b:accepted' } },
+      { tokens: { xiaomi: 'c:accepted' } },
+    ])
+    const taskId = await harness.notify(two)
     const { rows } = await harness.db.pool.query(
       'SELECT id, channel, certificate_id AS "certificateId" FROM batch WHERE task_id = $1',
       [taskId],
@@ -159,10 +172,16 @@ describe('timing', () => {
     const { id, channel, certificateId } = rows[0]
     const of = { channel, certificateIds: [certificateId] }
     await claimBatches(harness.db.pool, { ...of, batches: [{ taskId, id }] }, { seconds: 0, worker: 'lost' })
+    const single = await harness.notify(app)
+    const bundle = await harness.db.pool.query('SELECT bundle AS id FROM task WHERE id = $1', [single])
+    const lease = { seconds: 0, worker: 'lost' }
+    expect(await claimBundles(harness.db.pool, 'xiaomi', [bundle.rows[0].id], lease)).toHaveLength(1)
     await sweepRound({ ...harness, ...callbacks, isSteady: () => false })
     expect(await states()).toEqual(['sending'])
+    expect((await harness.db.pool.query('SELECT 1 FROM batch WHERE task_id = $1', [single])).rowCount).toBe(0)
     await sweepRound({ ...harness, ...callbacks, isSteady: () => true })
     expect(await states()).toEqual(['ready'])
+    expect((await harness.db.pool.query('SELECT 1 FROM batch WHERE task_id = $1', [single])).rowCount).toBe(1)
   })
 
   it('counts the released batches of concurrent releases', async () => {
@@ -192,14 +211,14 @@ describe('timing', () => {
     const task = await harness.notify(app)
     await pauseTask(harness.db, { appId: app }, task)
     await harness.startWorkers(['xiaomi'])
-    // The job finds nothing to claim; its released batch must not wait until it counts as lost.
+    // The job finds nothing to claim; the push must not wait until it counts as lost.
     await until(async () => (await harness.queues.depth(pushQueue('xiaomi'))) === 0, {
       seconds: 10,
       what: 'the job',
     })
     await resumeTask(harness.db, { appId: app }, task)
     const { rows } = await harness.db.pool.query('SELECT state FROM batch WHERE task_id = $1', [task])
-    expect(rows).toEqual([{ state: 'held' }])
+    expect(rows).toEqual([{ state: 'ready' }])
     await harness.startPlanner()
     await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1, sent: 1 } })

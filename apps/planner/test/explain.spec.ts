@@ -98,6 +98,8 @@ describe('explain and delivery', () => {
   async function assigned(taskId: number, ids: number[]): Promise<(string | null)[]> {
     const { rows } = await harness.db.pool.query<{ device: number; channel: VendorChannel | 'native' }>(
       `SELECT r.device, b.channel FROM batch b CROSS JOIN LATERAL unnest(b.recipients) AS r (device) WHERE b.task_id = $1
+       UNION ALL SELECT b.recipients[array_position(b.tasks, t.id)], b.channel FROM task t JOIN bundle b ON b.task_id = t.bundle
+         WHERE t.id = $1 AND t.state = 'bundled'
        UNION ALL SELECT device_id, 'native' FROM inbox WHERE task_id = $1`,
       [taskId],
     )

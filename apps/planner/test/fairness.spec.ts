@@ -35,7 +35,11 @@ describe('an application that sends more than the workers take', () => {
     for (const task of [...broadcasts, single]) await harness.finished(task, 120)
     await until(
       async () =>
-        (await harness.db.pool.query(`SELECT FROM batch WHERE state <> 'settled' LIMIT 1`)).rowCount === 0,
+        (
+          await harness.db.pool.query(
+            `SELECT state FROM batch WHERE state <> 'settled' UNION ALL SELECT state FROM bundle WHERE state <> 'settled' LIMIT 1`,
+          )
+        ).rowCount === 0,
       { seconds: 120, what: 'the end of the flood' },
     )
     // In the order in which the vendor got them.
@@ -69,7 +73,9 @@ describe('an application whose vendor does not answer', () => {
     const batches = async () =>
       (
         await harness.db.pool.query<{ state: string; attempts: number }>(
-          'SELECT state, attempts FROM batch WHERE task_id = ANY($1)',
+          `SELECT state, attempts FROM batch WHERE task_id = ANY($1)
+           UNION ALL SELECT b.state, (b.worker IS NOT NULL)::int FROM task t JOIN bundle b ON b.task_id = t.bundle
+           WHERE t.id = ANY($1) AND t.state = 'bundled'`,
           [hanging],
         )
       ).rows
@@ -111,13 +117,17 @@ describe('a batch that no worker can read', () => {
     /** Lets the leases of jobs that failed expire, and everything be released again. */
     const cycle = async () => {
       await until(async () => (await harness.queues.counts(pushQueue('oppo'))).active === 0)
-      await harness.db.pool.query(
-        `UPDATE batch SET lease_until = now() - interval '1 second' WHERE state = 'sending'`,
-      )
+      for (const table of ['batch', 'bundle'])
+        await harness.db.pool.query(
+          `UPDATE ${table} SET lease_until = now() - interval '1 second' WHERE state = 'sending'`,
+        )
       await sweepRound(roundDeps())
       await feedRound(roundDeps())
     }
-    await until(async () => (await states()).every(({ attempts }) => attempts === 1))
+    // The pushes were accepted together or one after the other.
+    const claimed = async () =>
+      (await harness.db.pool.query(`SELECT FROM bundle WHERE worker IS NULL`)).rowCount === 0
+    await until(claimed)
     await cycle()
     const neighbours = async () => (await states()).filter(({ task }) => task !== poisoned)
     await until(async () => (await neighbours()).every(({ state }) => state === 'settled'))
@@ -140,7 +150,8 @@ describe('a job that the queue lost', () => {
   it('is added again when it would have had its turn, while thousands wait', async () => {
     harness = await startHarness()
     const app = await harness.addApplication('lossy')
-    await harness.addDevices(app, devices('l', 1))
+    // Two devices each, so that they are not accepted as bundles.
+    await harness.addDevices(app, devices('l', 2))
     const JOBS = 2000
     const tasks: number[] = []
     for (let n = 0; n < JOBS / 50; n++)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ChannelAdapter } from '@herald/channels'
 import { type NewCertificate, saveCertificate } from '@herald/db/certificates'
-import { findImbalances, type Imbalance } from '@herald/db/readings'
+import { findImbalances, type Imbalance, taskCountersSql, taskStatesSql } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
 import { type NewTask, type RecoveryPauses, type VendorChannel, vendorChannels } from '@herald/domain'
 import { type Acceptor, createAcceptor } from '@herald/plan'
@@ -157,7 +157,7 @@ export async function startHarness(
 
   const counters = async (taskId: number) => {
     const { rows } = await db.pool.query(
-      `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM counter WHERE task_id = $1`,
+      `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c WHERE task_id = $1`,
       [taskId],
     )
     return Object.fromEntries(rows.map(({ channel, ...counts }) => [channel, nonZero(counts)]))
@@ -192,12 +192,14 @@ export async function startHarness(
         })
         .then(({ taskId }) => taskId),
     stateOf: async (taskId: number) =>
-      (await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])).rows[0]?.state as string,
+      (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
+        ?.state as string,
     finished: (taskId: number, seconds = 15) =>
       until(
         async () =>
           ['finished', 'cancelled'].includes(
-            (await db.pool.query('SELECT state FROM task WHERE id = $1', [taskId])).rows[0]?.state,
+            (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
+              ?.state,
           ),
         { seconds, what: `the end of task ${taskId}` },
       ),

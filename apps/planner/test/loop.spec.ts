@@ -80,3 +80,54 @@ it('loops are woken by due work, some only by every second check', async () => {
   await until(() => rounds.never === 2)
   await loops.stop()
 })
+
+describe('a quiet planner', () => {
+  function quietLoops(due: { now: boolean }) {
+    let checks = 0
+    let pauses = 0
+    const loops = startLoops({
+      checkMs: 1,
+      quietAfterMs: 20,
+      quietCheckMs: () => {
+        pauses++
+        return 3_600_000
+      },
+      check: async () => {
+        checks++
+        return due.now
+      },
+      loops: [{ name: 'spec', idleMs: 3_600_000, round: async () => false, wokenBy: (is) => is }],
+      onError: () => {},
+    })
+    return { loops, checks: () => checks, pauses: () => pauses }
+  }
+
+  it('pauses when nothing was due for a while, and checks at once when something is noted', async () => {
+    const due = { now: true }
+    const { loops, checks, pauses } = quietLoops(due)
+    await until(() => checks() > 30)
+    expect(loops.isQuiet()).toBe(false)
+    expect(pauses()).toBe(0)
+    due.now = false
+    await until(() => pauses() === 1)
+    expect(loops.isQuiet()).toBe(true)
+    const before = checks()
+    loops.note()
+    expect(loops.isQuiet()).toBe(false)
+    await until(() => checks() > before + 1)
+    await until(() => pauses() === 2)
+    await loops.stop()
+  })
+
+  it('reads the pause of a loop after each round', async () => {
+    const asked: number[] = []
+    const loop = startLoop({
+      name: 'spec',
+      idleMs: () => asked.push(asked.length),
+      round: async () => false,
+      onError: () => {},
+    })
+    await until(() => asked.length > 3)
+    await loop.stop()
+  })
+})

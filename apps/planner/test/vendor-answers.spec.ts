@@ -300,7 +300,7 @@ describe("after the vendor's answer", () => {
     const tasks = await Promise.all(Array.from({ length: 5 }, () => harness.notify(app)))
     for (const task of tasks) await harness.finished(task, 30)
     const { rows } = await harness.db.pool.query(
-      `SELECT DISTINCT b.value FROM badge b JOIN device d ON d.id = b.device_id WHERE d.app_id = $1`,
+      'SELECT DISTINCT badge_of(id) AS value FROM device WHERE app_id = $1',
       [app],
     )
     expect(rows).toEqual([{ value: 5 }])

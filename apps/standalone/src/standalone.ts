@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { sleep } from '@herald/async'
 import { MigrationError, poolSizes } from '@herald/db/store'
 import { PostgresProblem, type ProcessLock } from '@herald/embedded'
-import { openContext } from '@herald/program'
+import { createActivity, openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
 import { loadSettings, type Settings, SettingsError } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
@@ -112,7 +112,10 @@ async function start(given: Settings, opened: Opened): Promise<void> {
     opened.closings.push(postgres.stop)
     settings = { ...settings, databaseUrl: postgres.url }
   }
-  const context = await openContext({ settings, log, registry, connections: poolSizes.standalone })
+  const context = {
+    ...(await openContext({ settings, log, registry, connections: poolSizes.standalone })),
+    activity: createActivity(),
+  }
   opened.queue = context.queues
   opened.closings.push(context.close)
 

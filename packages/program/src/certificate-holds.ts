@@ -30,6 +30,7 @@ export function certificateHolds(
   }
 
   return {
+    isEmpty: () => own.size === 0 && certificates.knownHolds(certificateId).length === 0,
     find: (scope) => current(scope)?.outcome,
     add(scope, outcome, until) {
       const known = current(scope)

@@ -1,3 +1,4 @@
+export { type Activity, createActivity } from './activity.ts'
 export { askVendor } from './ask-vendor.ts'
 export { callerAddress } from './caller-address.ts'
 export { type OpenContext, openContext } from './context.ts'

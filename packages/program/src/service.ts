@@ -4,6 +4,7 @@ import type { CertificateCache } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
 import type { Settings } from '@herald/settings'
 import type { Logger, Registry } from '@herald/telemetry'
+import type { Activity } from './activity.ts'
 import type { Dependencies, Dependency } from './dependencies.ts'
 
 /** The dependencies of a service; shared by the services of a process. */
@@ -16,6 +17,8 @@ export type Context = {
   sealer: Sealer
   certificates: CertificateCache
   dependencies: Dependencies
+  /** Set where the API and the planner share the process: the API notes every call that may have changed something. */
+  activity?: Activity
   /** For specs that cannot wait as long as the usual ones. */
   pauses?: RecoveryPauses
   /** The service cannot continue: the program exits with 1, and its supervisor restarts it. */

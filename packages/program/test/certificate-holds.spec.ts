@@ -57,12 +57,16 @@ describe('the holds of a certificate', () => {
   it('are known at once to the process that adds them and to the others when they read the certificate again', async () => {
     const [one, other] = [process(), process()]
     await refresh(other.certificates)
+    expect(one.holds.isEmpty()).toBe(true)
     one.holds.add('quota marketing', quota, MIDNIGHT)
+    expect(one.holds.isEmpty()).toBe(false)
     expect(one.holds.find('quota marketing')).toEqual({ ...quota, held: true })
     expect(one.holds.find('quota service')).toBeUndefined()
     await stored()
     expect(other.holds.find('quota marketing')).toBeUndefined()
+    expect(other.holds.isEmpty()).toBe(true)
     await refresh(other.certificates)
+    expect(other.holds.isEmpty()).toBe(false)
     expect(other.holds.find('quota marketing')).toEqual({ ...quota, held: true })
   })
 
