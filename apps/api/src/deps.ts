@@ -5,6 +5,7 @@ import type { Overview } from '@herald/db/readings'
 import type { Database, Sealer } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
 import type { Acceptor, CertificateCache } from '@herald/plan'
+import type { Activity } from '@herald/program'
 import type { PushQueues } from '@herald/queue'
 import type { Logger, Registry } from '@herald/telemetry'
 import type { Admission } from './admission.ts'
@@ -66,6 +67,8 @@ export type ApiDeps = {
   }
   /** Number of proxies that append to x-forwarded-for; 0: the header is ignored. */
   trustedProxies: number
+  /** Set where the planner runs in the same process. */
+  activity?: Activity
   /** Names of the dependencies that are not ready. */
   waiting(): Promise<string[]>
 }

@@ -1,10 +1,10 @@
+import type { RequestListener } from 'node:http'
 import { tokenBuckets } from '@herald/async'
 import { adapters } from '@herald/channels/all'
 import { createLastSeen, openPushTokens } from '@herald/db/devices'
 import { sharedKey } from '@herald/db/store'
 import { createAcceptor } from '@herald/plan'
 import { type Context, transportDeps } from '@herald/program'
-import type { Express } from 'express'
 import { createAdmission } from './admission.ts'
 import { createConsoleSessions } from './auth/console-sessions.ts'
 import { createOperatorKeyCheck } from './auth/operator-key.ts'
@@ -28,7 +28,7 @@ import { MIB } from './route.ts'
 
 export type WiredApi = {
   /** The request handler for an HTTP server. */
-  app: Express
+  app: RequestListener
   deps: ApiDeps
   /** Resolves when work in progress has ended. */
   close(): Promise<void>
@@ -121,6 +121,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
       bodies: createAdmission({ perApplication: 24 * MIB, all: 72 * MIB }),
     },
     trustedProxies: settings.trustedProxies,
+    activity: context.activity,
     waiting: () => context.dependencies.missing(['postgres']),
     ...options.overrides,
   }

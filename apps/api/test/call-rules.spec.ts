@@ -255,6 +255,32 @@ describe('a repeated request_id', () => {
     expect(together.filter(({ data }) => data.repeated === undefined)).toHaveLength(1)
     expect(new Set(together.map(({ data }) => data.task_id)).size).toBe(1)
   })
+
+  it('is looked up before the commit only if a check may fail because time has passed', async () => {
+    const { pool } = api.context.db
+    const asked: string[] = []
+    const query = pool.query
+    pool.query = function (this: typeof pool, ...args: unknown[]) {
+      asked.push(String((args[0] as { name?: string }).name))
+      return Reflect.apply(query, this, args)
+    } as typeof pool.query
+    try {
+      const notify = (request_id: string, message: object) =>
+        api.call('/push/notify', { body: { audience: 'all', setting: { request_id }, message } })
+      const lookUps = () => asked.splice(0).filter((name) => name === 'find-requests').length
+      await notify('fresh-1', { title: 'x' })
+      expect(lookUps()).toBe(0)
+      const soon = Math.floor(Date.now() / 1000) + 3600
+      const first = await notify('fresh-2', { title: 'x', show_end_time: soon })
+      expect(lookUps()).toBe(1)
+      // The same request, when its time has passed.
+      const later = await notify('fresh-2', { title: 'x', show_end_time: 1000 })
+      expect(later.data).toEqual({ task_id: first.data.task_id, repeated: true })
+      expect((await notify('fresh-3', { title: 'x', show_end_time: 1000 })).code).toBe(40002)
+    } finally {
+      pool.query = query
+    }
+  })
 })
 
 describe('limits per address', () => {

@@ -58,7 +58,7 @@ async function leaveTraces(guid: string, taskId: number) {
      VALUES ($1, 'huawei', 'moved', 'huawei.1', $2, 2, ARRAY[4000000000, $3::bigint])`,
     [taskId, `unknown code: huawei-of-${guid} is odd`, id],
   )
-  await query('INSERT INTO badge VALUES ($1, 3) ON CONFLICT DO NOTHING', [id])
+  await query('SELECT show_badges(ARRAY[$1::bigint], ARRAY[3], false)', [id])
   await query(`INSERT INTO presence VALUES ($1, 'gone-node', 1)`, [id])
   await query(`SELECT count_daily(current_date, 'huawei', ARRAY[$1::bigint, $1 + 1], 1, 9)`, [id])
   // Its former token.
@@ -76,7 +76,7 @@ async function pushTokenOf(guid: string) {
 
 /** The tables with a column for a device, and the number of rows that have this one. */
 async function rowsOf(id: number): Promise<Record<string, number>> {
-  const tables = ['binding', 'retired_token', 'device_tag', 'badge', 'presence', 'inbox', 'receipt'] as const
+  const tables = ['binding', 'retired_token', 'device_tag', 'presence', 'inbox', 'receipt'] as const
   const counts: Record<string, number> = {}
   for (const table of tables) {
     const [row] = await query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table} WHERE device_id = $1`, [
@@ -92,7 +92,8 @@ async function rowsOf(id: number): Promise<Record<string, number>> {
     'SELECT coalesce(sum(get_byte(counts, ($1 & 255)::int)), 0)::int AS n FROM daily_count WHERE block = $1 >> 8',
     [id],
   )
-  return { ...counts, samples: samples!.n, today: today!.n }
+  const [badge] = await query<{ n: number }>('SELECT badge_of($1) AS n', [id])
+  return { ...counts, badge: badge!.n, samples: samples!.n, today: today!.n }
 }
 
 describe('POST /admin/erase', () => {
@@ -173,9 +174,9 @@ describe('POST /admin/erase', () => {
     const after = await pushTokenOf('erin-phone')
     expect(after.pushToken).not.toBe(before.pushToken)
     const task = await notify({ alias: ['usr_erin'] }, 'Welcome back')
-    expect(await query('SELECT channel, target FROM counter WHERE task_id = $1', [task])).toEqual([
-      { channel: 'huawei', target: 1 },
-    ])
+    const [record] = await api.client.taskDetail([task])
+    expect(record).toMatchObject({ huawei_target: 1 })
+    expect(await taskOf(task)).toMatchObject({ message: { title: 'Welcome back' } })
     const { list } = await api.client.devices({ alias: 'usr_erin' } as never)
     expect(list).toEqual([expect.objectContaining({ device_guid: 'erin-phone', tags: ['vip'] })])
   })

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { tokenBuckets } from '@herald/async'
 import { HeraldServer } from '@herald/client'
 import { changeApplicationSettings, createApplication } from '@herald/db/tenants'
@@ -190,6 +192,24 @@ async function finish(opened: {
       await opened.database.drop()
     },
   }
+}
+
+/**
+ * Calls notify twice: directly, and with a `?`, which Express serves. Both responses must be equal, except for the task's id. For specs
+ * in which a second push does no harm.
+ */
+export async function notifyBothWays(api: Pick<TestApi, 'call'>, options: CallOptions): Promise<Answer> {
+  const id = randomUUID()
+  const call = (path: string) =>
+    api.call(path, { method: 'POST', ...options, headers: { 'x-request-id': id, ...options.headers } })
+  const [direct, express] = [await call('/push/notify'), await call('/push/notify?')]
+  const comparable = ({ status, headers, text }: Answer) => {
+    const { date, ...rest } = Object.fromEntries(headers)
+    return { status, headers: rest, text: text.replace(/"task_id":\d+/, '"task_id":1') }
+  }
+  if (!isDeepStrictEqual(comparable(direct), comparable(express)))
+    throw new Error(`the direct path responded ${direct.text}, Express ${express.text}`)
+  return direct
 }
 
 /** A cheap hash that counts its calls. */

@@ -1,7 +1,7 @@
 import { sleep } from '@herald/async'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
-import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
+import { countingPasswords, notifyBothWays, openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => api.close())
 
 const json = { 'content-type': 'application/json' }
 const send = (raw: string | Uint8Array, headers: Record<string, string> = json) =>
-  api.call('/push/notify', { raw, headers })
+  notifyBothWays(api, { raw, headers })
 const ok = '{"audience":"all","message":{"title":"x"}}'
 
 describe('a hostile body', () => {

@@ -245,8 +245,8 @@ describe('an import', () => {
     const busy = await holdDevices()
     const importing = importAs(body())
     await untilAtRest(() => read)
-    // Three writers, each with a batch of 5000 in progress and one being collected.
-    expect(read).toBeLessThanOrEqual(30)
+    // Three writers, each with a batch of 2000 in progress and one being collected.
+    expect(read).toBeLessThanOrEqual(12)
     await busy.release()
     expect(await importing).toMatchObject({ created: chunks * 1000, failed: 0 })
   })

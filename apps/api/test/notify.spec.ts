@@ -1,7 +1,7 @@
 import { type NewTask, objectNames } from '@herald/domain'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Answer, openTestApi, type TestApi } from './harness.ts'
+import { type Answer, notifyBothWays, openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
 let accepted: NewTask[] = []
@@ -24,9 +24,9 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const send = (body: unknown) => api.call('/push/notify', { body })
+const send = (body: unknown) => notifyBothWays(api, { body })
 const sendText = (raw: string) =>
-  api.call('/push/notify', { raw, headers: { 'content-type': 'application/json' } })
+  notifyBothWays(api, { raw, headers: { 'content-type': 'application/json' } })
 
 /** The task of a request that must be accepted. */
 async function taskOf(body: object): Promise<NewTask> {

@@ -63,7 +63,7 @@ describe('a push while the queue is down', () => {
         message: { title: 'x' },
       })
       const { rows } = await api.context.db.pool.query(
-        'SELECT state, channel FROM batch WHERE task_id = $1',
+        `SELECT b.state, b.channel FROM task t JOIN bundle b ON b.task_id = t.bundle WHERE t.id = $1 AND t.state = 'bundled'`,
         [task_id],
       )
       expect(rows).toEqual([{ state: 'released', channel: 'huawei' }])

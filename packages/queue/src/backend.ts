@@ -4,11 +4,21 @@ import type { IQueueBackend, Processor, Queue, Worker } from 'bullmq'
 export type BullQueue = Queue<unknown, void, string, unknown, void, string, IQueueBackend, unknown>
 export type BullWorker = Worker<unknown, void, string, IQueueBackend, never, unknown>
 
+export type QueueCounts = {
+  waiting: number
+  active: number
+  completed: number
+  failed: number
+  paused: boolean
+}
+
 /** The part that differs between Redis and Postgres. */
 export type Backend = {
   kind: 'redis' | 'postgres'
   /** Does not wait for the server; an unreachable one fails the later calls, within the caller's limit. */
   openQueue(name: string): BullQueue
+  /** Counts that may be a second old if `isApproximate`. Unset: BullMQ counts. */
+  counts?(queue: BullQueue, isApproximate?: boolean): Promise<QueueCounts>
   /** The timestamp of the job that waits longest; undefined if none waits. */
   oldestWaiting(queue: BullQueue): Promise<number | undefined>
   openWorker(name: string, options: { concurrency: number }, process: Processor): BullWorker

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Lane } from '@herald/domain'
 import type { JobType } from 'bullmq'
-import type { Backend, BullQueue } from './backend.ts'
+import type { Backend, BullQueue, QueueCounts } from './backend.ts'
 import { answerWithin } from './errors.ts'
 import { createJobWriter } from './job-writer.ts'
 import type { QueueLog } from './log.ts'
@@ -13,13 +13,7 @@ import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
 import { openRedis } from './redis-backend.ts'
 
-export type QueueCounts = {
-  waiting: number
-  active: number
-  completed: number
-  failed: number
-  paused: boolean
-}
+export type { QueueCounts } from './backend.ts'
 
 export type AddOptions = {
   /** In a queue of both lanes, that of a gateway: jobs of the normal lane run after all of the high lane (default high). */
@@ -83,7 +77,9 @@ export async function openQueues(options: {
   const ask = <T>(name: QueueName, question: (queue: BullQueue) => Promise<T>) =>
     answerWithin(limitMs, `the queue ${name}`, question(handles.get(name).queue))
 
-  async function counts(name: QueueName): Promise<QueueCounts> {
+  async function counts(name: QueueName, isApproximate = false): Promise<QueueCounts> {
+    const { counts: count } = backend
+    if (count) return ask(name, (queue) => count(queue, isApproximate))
     const [found, paused] = await ask(name, (queue) =>
       Promise.all([queue.getJobCounts(...countedStates), queue.isPaused()]),
     )
@@ -123,7 +119,7 @@ export async function openQueues(options: {
         backend,
         queue: handles.pin(name).queue,
         waiting: async () => {
-          const { waiting, paused } = await counts(name)
+          const { waiting, paused } = await counts(name, true)
           return paused ? 0 : waiting
         },
         log,
@@ -142,7 +138,7 @@ export async function openQueues(options: {
     depth: async (name) => (await counts(name)).waiting,
     ahead: (name) => ask(name, (queue) => queue.getWaitingCount()),
     oldestWaiting: (name) => ask(name, (queue) => backend.oldestWaiting(queue)),
-    counts,
+    counts: (name) => counts(name),
     ping: async () => {
       await answerWithin(limitMs, 'the queue', backend.ping())
     },

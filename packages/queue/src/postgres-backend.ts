@@ -1,4 +1,4 @@
-import { retryWithBackoff } from '@herald/async'
+import { retryWithBackoff, shareReads } from '@herald/async'
 import { connectSession, SessionPool } from '@herald/postgres'
 import {
   assertSchemaCompatibility,
@@ -21,18 +21,23 @@ import {
   type BullWorker,
   maxEvents,
   maxFinished,
+  type QueueCounts,
   slowDownOnError,
   workerTimes,
 } from './backend.ts'
 import { asUnavailable, reasonOf } from './errors.ts'
 import { type QueueLog, throttleLog } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
+import { createSharedListener } from './shared-listener.ts'
 
-/** Connections for queries; each worker adds one for LISTEN. */
+/** Connections for queries; the workers of a process share one more for LISTEN. */
 export const queryConnections = 4
 
-/** NOTIFY wakes a worker; this is the delay when a notification is lost. Each round costs four queries. */
-const blockSeconds = 10
+/** NOTIFY wakes a worker; this is the delay when a notification is lost. Each round costs four queries, for each of 17 queues. */
+const blockSeconds = 20
+
+/** Watchdogs judge by a minute. */
+const OBSERVED_MS = 1_000
 
 /** Time for a server that is restarting. */
 const openWithinMs = 10_000
@@ -55,18 +60,25 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
     return Object.defineProperty(backend, 'maximumBlockTimeout', { value: blockSeconds })
   }
   const closed = new AbortController()
+  const listen = createSharedListener(() => pool.connect())
+  let workers = 0
+  const counted = shareReads({ read: () => countJobs(pool), maxAgeMs: () => 0 })
+  // Every worker observes its queue.
+  const observed = shareReads({ read: () => countJobs(pool), maxAgeMs: OBSERVED_MS })
 
   return {
     kind: 'postgres',
     openQueue: (name) => {
       const queue = new Queue(
         name,
-        { connection: lend(pool, closed.signal), streams: { events: { maxLen: maxEvents } } },
+        { connection: lend(pool, listen, closed.signal), streams: { events: { maxLen: maxEvents } } },
         createPostgresBackend,
       )
       queue.on('error', () => {})
       return queue as unknown as BullQueue
     },
+    counts: async (queue, isApproximate) =>
+      (await (isApproximate ? observed : counted).get('')).get(queue.name) ?? noJobs,
     oldestWaiting: async ({ name }) => {
       // BullMQ reads ranges from the newest job.
       const { rows } = await pool.query<{ oldest: string | null }>(
@@ -77,13 +89,13 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
     },
     openWorker: (name, { concurrency }, process) => {
       const ended = new AbortController()
-      pool.options.max += 1
+      if (workers++ === 0) pool.options.max += 1
       const worker = new Worker(
         name,
         process,
         {
           ...workerTimes,
-          connection: lend(pool, AbortSignal.any([closed.signal, ended.signal])),
+          connection: lend(pool, listen, AbortSignal.any([closed.signal, ended.signal])),
           concurrency,
           drainDelay: blockSeconds,
         },
@@ -95,7 +107,7 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
       )
       worker.once('closed', () => {
         ended.abort()
-        pool.options.max -= 1
+        if (--workers === 0) pool.options.max -= 1
       })
       return worker as unknown as BullWorker
     },
@@ -106,6 +118,36 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
     },
   }
 }
+
+const noJobs = { waiting: 0, active: 0, completed: 0, failed: 0, paused: false }
+
+/** The jobs of all queues with one statement; BullMQ has one per queue, and another that says whether it is paused. */
+async function countJobs(pool: pg.Pool): Promise<Map<string, QueueCounts>> {
+  const { rows } = await pool.query<Record<'waiting' | 'active' | 'completed' | 'failed', string> & Paused>({
+    name: 'herald_queue_counts',
+    text: `SELECT queue, count(*) FILTER (WHERE state = 'waiting') AS waiting, count(*) FILTER (WHERE state = 'active') AS active,
+        count(*) FILTER (WHERE state = 'completed') AS completed, count(*) FILTER (WHERE state = 'failed') AS failed,
+        bool_or(paused) AS paused
+      FROM (
+        SELECT queue, state, false AS paused FROM job
+        UNION ALL SELECT queue, NULL, true FROM meta WHERE field = 'paused'
+      ) AS j GROUP BY queue`,
+  })
+  return new Map(
+    rows.map(({ queue, waiting, active, completed, failed, paused }) => [
+      queue,
+      {
+        waiting: Number(waiting),
+        active: Number(active),
+        completed: Number(completed),
+        failed: Number(failed),
+        paused,
+      },
+    ]),
+  )
+}
+
+type Paused = { queue: string; paused: boolean }
 
 function openPool(url: string): pg.Pool {
   return new SessionPool({
@@ -147,7 +189,7 @@ async function migrate(url: string): Promise<void> {
  * The pool as one queue or worker of BullMQ uses it. Named statements save Postgres the parsing. Transient errors get the
  * code that BullMQ retries; it would count any other against the job.
  */
-function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
+function lend(pool: pg.Pool, listen: () => Promise<PgPoolClient>, closed: AbortSignal): PgPool {
   const retry = <T>(ask: () => Promise<T>) =>
     retryWithBackoff(ask, { ...retryMs, isTransient, signal: closed })
   let schemaChecked = false
@@ -164,8 +206,8 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
       }),
     connect: async () => {
       if (schemaChecked) {
-        const client = await retry(() => pool.connect())
-        if (!closed.aborted) return endOnError(client)
+        const client = await retry(listen)
+        if (!closed.aborted) return client
         // The worker was closed while it was connecting: it would keep the connection, and the pool would never end.
         client.release()
         throw new Error('the worker is closed')
@@ -178,21 +220,6 @@ function lend(pool: pg.Pool, closed: AbortSignal): PgPool {
     end: async () => {},
   }
   return lent
-}
-
-/** BullMQ would repeat a LISTEN that got no answer on the same connection for ever; an error event makes it open another. */
-function endOnError(client: pg.PoolClient): PgPoolClient {
-  const query = client.query.bind(client) as PgPoolClient['query']
-  return Object.assign(client as unknown as PgPoolClient, {
-    query: async (text: string, values?: readonly unknown[]) => {
-      try {
-        return await query(text, values)
-      } catch (error) {
-        client.emit('error', error)
-        throw error
-      }
-    },
-  })
 }
 
 const names = new Map<string, string>()

@@ -7,17 +7,25 @@ import { InvalidJob } from './errors.ts'
 export type PushJob = {
   certificateIds: readonly string[]
   batches: BatchKey[]
+  /** Set if the job has a bundle instead of batches: its key. */
+  bundle?: number
 }
 
 type BatchKey = { taskId: number; id: number }
 type StoredKey = [taskId: number, id: number]
 
-/** Version 1 has one certificate, or none. A worker of the release before reads only this one. */
+/** Version 1 has one certificate, or none; version 3 a bundle. A worker of the release before fails a job of version 3. */
 type StoredJob =
   | { v: 1; certificateId: string | null; batches: StoredKey[] }
   | { v: 2; certificateIds: readonly string[]; batches: StoredKey[] }
+  | { v: 3; certificateIds: readonly string[]; bundle: number }
 
-export function encodePushJob({ certificateIds, batches }: PushJob): StoredJob {
+export function encodePushJob({ certificateIds, batches, bundle }: PushJob): StoredJob {
+  if (bundle !== undefined) {
+    const stored: StoredJob = { v: 3, certificateIds, bundle }
+    decodePushJob(stored)
+    return stored
+  }
   const keys = batches.map(({ taskId, id }): StoredKey => [taskId, id])
   const stored: StoredJob =
     certificateIds.length > 1
@@ -27,17 +35,25 @@ export function encodePushJob({ certificateIds, batches }: PushJob): StoredJob {
   return stored
 }
 
-/** Throws InvalidJob for versions above 2, so that a job of a newer Herald fails visibly. */
+/** Throws InvalidJob for versions above 3, so that a job of a newer Herald fails visibly. */
 export function decodePushJob(stored: unknown): PushJob {
   if (typeof stored !== 'object' || stored === null) throw new InvalidJob('the job is not an object')
-  const { v, batches, ...rest } = stored as Record<string, unknown>
-  if (v !== 1 && v !== 2)
-    throw new InvalidJob(`the job has version ${JSON.stringify(v)}, this Herald supports versions 1 and 2`)
-  const field = v === 1 ? 'certificateId' : 'certificateIds'
-  const { [field]: certificates, ...others } = rest
-  const unknown = Object.keys(others)[0]
+  const { v, ...fields } = stored as Record<string, unknown>
+  if (v !== 1 && v !== 2 && v !== 3)
+    throw new InvalidJob(`the job has version ${JSON.stringify(v)}, this Herald supports versions 1 to 3`)
+  const known = {
+    1: ['certificateId', 'batches'],
+    2: ['certificateIds', 'batches'],
+    3: ['certificateIds', 'bundle'],
+  }[v]
+  const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown !== undefined) throw new InvalidJob(`the job has an unknown field ${JSON.stringify(unknown)}`)
-  const certificateIds = v === 1 ? oneCertificate(certificates) : severalCertificates(certificates)
+  const { certificateId, certificateIds: several, batches, bundle } = fields
+  const certificateIds = v === 1 ? oneCertificate(certificateId) : severalCertificates(several)
+  if (v === 3) {
+    if (!isId(bundle)) throw new InvalidJob('bundle of the job is not an id')
+    return { certificateIds, batches: [], bundle }
+  }
   if (!Array.isArray(batches) || batches.length === 0) throw new InvalidJob('the job has no batches')
   return { certificateIds, batches: batches.map(decodeKey) }
 }

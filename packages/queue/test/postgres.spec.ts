@@ -47,7 +47,7 @@ describe('queues on Postgres', () => {
     expect(await ask('SELECT max(xmin::text::bigint) AS last FROM bullmq.migration')).toEqual(before)
   })
 
-  it('opens one connection per worker and four for queries', async () => {
+  it('opens one connection for all workers to listen and four for queries', async () => {
     const connections = async () => {
       const [{ n }] = await ask(
         // Autovacuum workers, which Postgres starts when it likes, have a database too.
@@ -72,7 +72,60 @@ describe('queues on Postgres', () => {
       names.flatMap((queue) => Array.from({ length: 50 }, (_, id) => queues.add(queue, job(id)))),
     )
     await until(() => handled === names.length * 50, { seconds: 40 })
-    expect(await connections()).toBeLessThanOrEqual(names.length + 4)
+    expect(await connections()).toBeLessThanOrEqual(5)
+    await queues.close()
+  })
+
+  it('counts the jobs of each queue, and those of many queues with one statement', async () => {
+    const queues = await open()
+    const other = pushQueue('apns')
+    await Promise.all([queues.add(name, job(1)), queues.add(name, job(2), { lane: 'normal' })])
+    const empty = pushQueue('oppo')
+    for (const queue of queues.bullQueues([other, empty])) await queue.pause()
+    await queues.add(other, job(3))
+    const none = { active: 0, completed: 0, failed: 0 }
+    const shared = await Promise.all([name, other, empty, pushQueue('vivo')].map(queues.counts))
+    expect(shared).toEqual([
+      { ...none, waiting: 2, paused: false },
+      { ...none, waiting: 1, paused: true },
+      { ...none, waiting: 0, paused: true },
+      { ...none, waiting: 0, paused: false },
+    ])
+    const [{ calls }] = await ask(
+      `SELECT count(*)::int AS calls FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%GROUP BY queue%'
+         AND pid <> pg_backend_pid()`,
+    )
+    expect(calls).toBe(1)
+    await queues.close()
+  })
+
+  it('wakes every worker after the connection on which they listen was lost, and when some workers have ended', async () => {
+    const queues = await open()
+    const names = [pushQueue('fcm'), pushQueue('apns'), pushQueue('xiaomi')]
+    const handled = new Map<string, number>()
+    const workers = names.map((queue) =>
+      queues.work(queue, { concurrency: 1, onDead: alive }, async () => {
+        handled.set(queue, (handled.get(queue) ?? 0) + 1)
+      }),
+    )
+    // BullMQ names the connection on which a worker listens after the queue.
+    const listening = () =>
+      ask(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'push-%'`,
+      )
+    const allHandle = async (some: typeof names, count: number) => {
+      await Promise.all(some.map((queue) => queues.add(queue, job(count))))
+      await until(() => some.every((queue) => handled.get(queue) === count))
+    }
+    await allHandle(names, 1)
+    await until(async () => (await listening()).length === 1)
+    const [{ pid }] = await listening()
+    await ask('SELECT pg_terminate_backend($1)', pid)
+    await until(async () => (await listening()).some((row) => row.pid !== pid))
+    await allHandle(names, 2)
+    await workers[0]!.drain()
+    await allHandle(names.slice(1), 3)
+    expect(await listening()).toHaveLength(1)
     await queues.close()
   })
 

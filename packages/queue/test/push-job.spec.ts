@@ -6,6 +6,7 @@ describe('a push job', () => {
   it.each([
     { certificateIds: ['7'], batches: [{ taskId: 9007199254740991, id: 1 }] },
     { certificateIds: ['7', '8'], batches: [{ taskId: 1, id: 2 }] },
+    { certificateIds: ['7', '8'], batches: [], bundle: 9007199254740991 },
     {
       certificateIds: [],
       batches: [
@@ -45,7 +46,18 @@ describe('a push job', () => {
   it.each([
     ['nothing', undefined, /not an object/],
     ['a list', [], /version undefined/],
-    ['a newer version', { v: 3, certificateId: '7', batches: [[1, 2]] }, /version 3/],
+    ['a newer version', { v: 4, certificateId: '7', batches: [[1, 2]] }, /version 4/],
+    [
+      'a bundle and batches',
+      { v: 3, certificateIds: ['7'], bundle: 1, batches: [[1, 2]] },
+      /unknown field "batches"/,
+    ],
+    ['a bundle that is no id', { v: 3, certificateIds: ['7'], bundle: '1' }, /bundle/],
+    [
+      'a bundle in version 2',
+      { v: 2, certificateIds: ['7'], bundle: 1, batches: [[1, 2]] },
+      /unknown field "bundle"/,
+    ],
     [
       'one certificate in version 2',
       { v: 2, certificateId: '7', batches: [[1, 2]] },

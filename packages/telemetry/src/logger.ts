@@ -19,7 +19,7 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
       name,
       level,
       base: { name, pid: process.pid },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: timeField,
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) => redact(fields) as Record<string, unknown>,
@@ -27,7 +27,7 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
       hooks: { streamWrite: redactLine },
       serializers: { err: serializeError, error: serializeError },
     },
-    destination ?? stderrWriter(),
+    destination ?? stderrDestination(),
   )
   // pino does not redact the fields of a child logger. Children inherit this method, so their children are covered too.
   const { child } = logger
@@ -35,6 +35,29 @@ export function createLogger({ name, level = 'info', destination }: LoggerOption
     return child.call(this, redact(fields) as Record<string, unknown>, ...rest)
   } as Logger['child']
   return logger
+}
+
+/** Warnings and errors are written at once. pino sets `lastLevel` of a destination with this symbol. */
+function stderrDestination(): DestinationStream {
+  const writer = stderrWriter()
+  const destination = {
+    [Symbol.for('pino.metadata')]: true,
+    lastLevel: 0,
+    write: (line: string) => writer.write(line, destination.lastLevel < pino.levels.values.warn!),
+  }
+  return destination
+}
+
+/** Time is written in milliseconds; lines of the same one share its text. */
+let lastMs = 0
+let lastTime = ''
+function timeField(): string {
+  const now = Date.now()
+  if (now !== lastMs) {
+    lastMs = now
+    lastTime = `,"time":"${new Date(now).toISOString()}"`
+  }
+  return lastTime
 }
 
 /** Fields in which Postgres quotes the refused row: vendor tokens, names, access tokens. */

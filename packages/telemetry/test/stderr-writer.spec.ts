@@ -32,6 +32,35 @@ describe('a line writer', () => {
     expect(text()).toBe('one\n')
   })
 
+  it('gathers lines that may wait until the turn ends, or until one may not', async () => {
+    const calls: string[] = []
+    const write = (bytes: Buffer) => calls.push(bytes.toString()) && bytes.length
+    const lines = createLineWriter(write, String)
+    lines.write('one\n', true)
+    lines.write('two\n', true)
+    expect(calls).toEqual([])
+    await new Promise(setImmediate)
+    expect(calls).toEqual(['one\ntwo\n'])
+    lines.write('three\n', true)
+    lines.write('four\n')
+    expect(calls.slice(1)).toEqual(['three\n', 'four\n'])
+    lines.write('five\n', true)
+    lines.flush(0)
+    await new Promise(setImmediate)
+    expect(calls.slice(3)).toEqual(['five\n'])
+  })
+
+  it('gathers a bounded amount, and counts each dropped line', () => {
+    const { text, write, allow } = reader(0)
+    const lines = createLineWriter(write, (count) => `${count} dropped\n`)
+    for (let line = 0; line < 500; line++) lines.write(`${'x'.repeat(9_999)}\n`, true)
+    allow(10_000_000)
+    lines.flush(0)
+    const written = text().split('\n')
+    expect(written.slice(0, -2).length + Number.parseInt(written.at(-2)!, 10)).toBe(500)
+    expect(written.at(-2)).toMatch(/^\d+ dropped$/)
+  })
+
   it('keeps the order and the rest of a line that was taken in parts', async () => {
     jest.useFakeTimers()
     try {
@@ -92,6 +121,20 @@ describe('a process whose stderr', () => {
     const [[code], [done]] = await Promise.all([once(child, 'exit'), once(child.stdout, 'data')])
     expect([code, String(done)]).toEqual([0, 'done'])
     child.stderr.destroy()
+  })
+
+  it('is read keeps a warning, and the lines before it, when the process is killed', async () => {
+    const child = start(`const log = createLogger({ name: 'spec' })
+      log.info('before')
+      log.warn('last')
+      process.kill(process.pid, 'SIGKILL')`)
+    let text = ''
+    child.stderr.on('data', (part) => {
+      text += part
+    })
+    await once(child, 'close')
+    const messages = text.trim().split('\n')
+    expect(messages.map((line) => JSON.parse(line).msg)).toEqual(['before', 'last'])
   })
 
   it('is read keeps the lines before a crash', async () => {

@@ -51,8 +51,9 @@ export const notify = route({
   async handler(context, input, ext) {
     const { deps } = context
     const task = newTask(taskScopeOf(context), context.application, input, ext)
-    // Before the checks that depend on the time: a repeated request must not fail because time has passed.
-    if (task.requestId !== undefined) {
+    // The commit finds a repeated request by itself. Only one with checks whose result may change with time is looked up before: it
+    // must not fail because time has passed. A look-up costs one statement per call, as much as all the rest of it in the API.
+    if (task.requestId !== undefined && dependsOnTime(deps, task)) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
       if (known !== undefined) return answer(context, known, false)
     }
@@ -110,11 +111,22 @@ function answer({ deps, appId, requestId }: RouteContext, taskId: number, fresh:
   return { task_id: taskId, ...(!fresh && { repeated: true as const }) }
 }
 
+type Checks = Pick<RouteContext['deps'], 'probe'>
+
+/** Returns whether `checkNow` may refuse the task. */
+function dependsOnTime(deps: Checks, { message }: NewTask): boolean {
+  return message.showEnd !== undefined || pictureOf(deps, message) !== undefined
+}
+
 async function checkNow({ deps }: RouteContext, { message }: NewTask): Promise<void> {
   if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
     throw new Failure(40002, 'message.show_end_time must be in the future.')
-  if (deps.probe && message.attachmentUrl !== undefined && isPicture(message.attachmentUrl)) {
-    const problem = await deps.probe(message.attachmentUrl)
-    if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
-  }
+  const picture = pictureOf(deps, message)
+  const problem = picture && (await deps.probe?.(picture))
+  if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
+}
+
+/** The picture that is fetched before the push is accepted. */
+function pictureOf({ probe }: Checks, { attachmentUrl }: NewTask['message']): string | undefined {
+  return probe && attachmentUrl !== undefined && isPicture(attachmentUrl) ? attachmentUrl : undefined
 }

@@ -5,6 +5,7 @@ import { AcceptorFull } from '@herald/plan'
 import type { Logger } from '@herald/telemetry'
 import { Failure } from '../codes.ts'
 import { BodyBudgetFull } from './body-budget.ts'
+import { requestIdIn } from './common-headers.ts'
 import { sendFailure } from './envelope.ts'
 
 /** Every error ends here: an envelope for the caller, and a log line if the operator has to act. */
@@ -16,7 +17,7 @@ export function answerFailure(
   response: ServerResponse,
 ): void {
   const { failure, unexpected } = failureOfError(error)
-  const about = { err: error, requestId: response.getHeader('x-request-id'), path }
+  const about = { err: error, requestId: requestIdIn(response), path }
   if (unexpected) log.error(about, 'request failed with an unexpected error')
   else if (failure.code === 50301 && !(error instanceof BodyBudgetFull)) log.warn(about, failure.message)
   if (response.headersSent) {

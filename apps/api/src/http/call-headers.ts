@@ -63,10 +63,15 @@ function same(
   return value ?? other
 }
 
-/** `headers` would join the values of a header that is sent twice, and of authorization keep the first. */
-function soleValue({ headersDistinct }: IncomingMessage, name: string): string | undefined {
-  const sent = headersDistinct[name]
-  if (sent === undefined) return undefined
+/**
+ * `headers` joins the values of a header that is sent twice with a comma, and of authorization keeps the first. Only where that may
+ * have happened are the lines looked at one by one, which costs a list of all headers.
+ */
+function soleValue(request: IncomingMessage, name: string): string | undefined {
+  const joined = request.headers[name]
+  if (joined === undefined) return undefined
+  if (name !== 'authorization' && typeof joined === 'string' && !joined.includes(',')) return one(joined)
+  const sent = request.headersDistinct[name] ?? []
   const [value, other] = new Set(sent.map(one).filter((text) => text !== undefined))
   if (other !== undefined)
     throw new Failure(40002, `The header ${name} is sent more than once, with different values.`)

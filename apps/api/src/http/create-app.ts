@@ -1,20 +1,20 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { shareReads } from '@herald/async'
-import { handleHealth, requestIdOf } from '@herald/telemetry'
-import express, { type Express } from 'express'
-import helmet from 'helmet'
+import { handleHealth } from '@herald/telemetry'
+import express, { type Express, type Request } from 'express'
 import { Failure } from '../codes.ts'
 import { createConsolePages } from '../console/pages.ts'
 import { createQueueBoard } from '../console/queue-board.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { openSite } from '../console/site.ts'
 import type { ApiDeps } from '../deps.ts'
+import { notify } from '../handlers/notify.ts'
 import { docsPage } from '../openapi/docs-page.ts'
 import { openApiDocument } from '../openapi/document.ts'
-import type { Route } from '../route.ts'
 import { routes } from '../routes.ts'
 import { answerFailure } from './answer-failure.ts'
+import { identifyCall, setCommonHeaders } from './common-headers.ts'
 import { serveCallback } from './serve-callback.ts'
 import { admit, serveRoute } from './serve-route.ts'
 
@@ -27,17 +27,39 @@ const builtConsole = fileURLToPath(new URL('../../../console/dist', import.meta.
 const METRICS_MS = 1000
 const served = [...routes, ...consoleRoutes]
 
-/** The HTTP interface as an Express application. Only this file and Bull Board use Express. */
-export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
+/**
+ * The HTTP interface. Express serves it, except the call that arrives thousands of times per second: Express changes the prototypes
+ * of request and response and calls five functions before ours, a tenth of the CPU time of a call. Both ways run `measure`,
+ * `serveRoute` and `answerFailure`, and a spec compares their responses byte by byte.
+ */
+export function createApp(deps: ApiDeps, options: AppOptions = {}): RequestListener {
+  const app = createExpressApp(deps, options)
+  return (request, response) => {
+    if (request.url !== notify.path || request.method !== 'POST') return app(request, response)
+    measure(deps, request, response)
+    serveRoute(deps, notify, request, response).catch((error: unknown) =>
+      answerFailure(deps.log, error, notify.path, request, response),
+    )
+  }
+}
+
+/** Only this file and Bull Board use Express. */
+function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('case sensitive routing', true)
   app.set('strict routing', true)
   app.set('query parser', false)
-  app.use(measure(deps))
-  // The console is served from here too, and may be used without TLS inside a network.
-  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
+  app.use((request, response, next) => {
+    measure(deps, request, response)
+    next()
+  })
+  app.use(serveCalls(deps))
+  app.use((_request, response, next) => {
+    setCommonHeaders(response)
+    next()
+  })
 
   for (const path of ['/healthz', '/readyz'])
     app.get(path, async (request, response) => {
@@ -61,13 +83,7 @@ export function createApp(deps: ApiDeps, options: AppOptions = {}): Express {
     await serveCallback(deps, request.params, request, response)
   })
 
-  for (const route of served)
-    app[route.method](route.path, (request, response) => serveRoute(deps, route, request, response))
-  for (const [path, methods] of methodsByPath(served))
-    app.all(path, (_request, response) => {
-      response.setHeader('allow', methods)
-      throw new Failure(40501, `This path supports only ${methods}.`)
-    })
+  app.all('/callback/:channel/:appId/:key', (_request, response) => refuseMethod(response, ['POST']))
 
   const pages = createConsolePages(openSite(options.consoleFolder ?? builtConsole))
   app.use('/console', async (request, response) => {
@@ -103,13 +119,34 @@ function kept(make: () => string): () => string {
   return () => (made ??= make())
 }
 
-function methodsByPath(table: readonly Pick<Route, 'path' | 'method'>[]): Map<string, string> {
-  const methods = new Map<string, string>([['/callback/:channel/:appId/:key', 'POST']])
-  for (const { path, method } of table) {
-    const known = methods.get(path)
-    methods.set(path, known ? `${known}, ${method.toUpperCase()}` : method.toUpperCase())
+type ServedRoute = (typeof served)[number]
+
+/** The routes of each path, by method. Their paths have no parameters. */
+function byPath(): Map<string, Map<string, ServedRoute>> {
+  const paths = new Map<string, Map<string, ServedRoute>>()
+  for (const route of served) {
+    const methods = paths.get(route.path) ?? new Map<string, ServedRoute>()
+    paths.set(route.path, methods.set(route.method.toUpperCase(), route))
   }
-  return methods
+  return paths
+}
+
+/** Finds the route with one look-up: Express compares the path with each route until one matches. */
+function serveCalls(deps: ApiDeps) {
+  const paths = byPath()
+  return (request: Request, response: ServerResponse, next: () => void): Promise<void> | void => {
+    const methods = paths.get(request.path)
+    if (!methods) return next()
+    const route = methods.get(request.method === 'HEAD' ? 'GET' : request.method)
+    if (!route) return refuseMethod(response, [...methods.keys()])
+    return serveRoute(deps, route, request, response)
+  }
+}
+
+function refuseMethod(response: ServerResponse, methods: readonly string[]): never {
+  const list = methods.join(', ')
+  response.setHeader('allow', list)
+  throw new Failure(40501, `This path supports only ${list}.`)
 }
 
 const servedPaths = new Set(served.map(({ path }) => path))
@@ -120,14 +157,11 @@ function labelOf({ url = '' }: IncomingMessage): string {
   return servedPaths.has(path) ? path : path.startsWith('/callback/') ? '/callback' : 'other'
 }
 
-function measure(deps: ApiDeps) {
-  return (request: IncomingMessage, response: ServerResponse, next: () => void) => {
-    const started = performance.now()
-    response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']))
-    const label = labelOf(request)
-    response.on('finish', () => {
-      deps.meters.answered(label, response.statusCode, (performance.now() - started) / 1000)
-    })
-    next()
-  }
+function measure(deps: ApiDeps, request: IncomingMessage, response: ServerResponse): void {
+  const started = performance.now()
+  identifyCall(request, response)
+  const label = labelOf(request)
+  response.on('finish', () => {
+    deps.meters.answered(label, response.statusCode, (performance.now() - started) / 1000)
+  })
 }

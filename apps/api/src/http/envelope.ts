@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { toJson } from '@herald/domain'
 import { type Code, type Failure, statusOf } from '../codes.ts'
+import { respond } from './common-headers.ts'
 
 export function sendData(response: ServerResponse, data: unknown): void {
   send(response, 200, { code: 200, data, message: null })
@@ -18,14 +19,9 @@ export function rawFailure(code: Code, message: string): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
+const headers = ['content-type', 'application/json; charset=utf-8', 'cache-control', 'no-store']
+
 function send(response: ServerResponse, status: number, envelope: object): void {
   if (response.headersSent || response.destroyed) return
-  // As a string: Node then writes head and body in one call instead of two.
-  const body = toJson(envelope)
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-  })
-  response.end(body)
+  respond(response, status, headers, toJson(envelope))
 }

@@ -6,6 +6,7 @@ import type { CallbackAddress } from '../receipts/find-certificate.ts'
 import { MIB } from '../route.ts'
 import { readBody } from './body.ts'
 import { checkLimited } from './check-limited.ts'
+import { requestIdIn } from './common-headers.ts'
 
 /**
  * Serves a vendor's callback: no app_id or access token, and the answer has the vendor's format. The body is read only if the
@@ -30,7 +31,7 @@ export async function serveCallback(
     const answer = await callbacks.handle(
       certificateId,
       { headers: flat(request.headers), query: queryOf(request.url ?? ''), body, now: Date.now() },
-      String(response.getHeader('x-request-id')),
+      requestIdIn(response),
     )
     if (!answer) throw missing()
     response

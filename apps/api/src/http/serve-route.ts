@@ -17,6 +17,7 @@ import { authorise } from './authorise.ts'
 import { checkJsonType, readBody } from './body.ts'
 import { browserOf } from './browser.ts'
 import { callHeaders, refuseActAs } from './call-headers.ts'
+import { requestIdIn } from './common-headers.ts'
 import { sendData } from './envelope.ts'
 import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
@@ -44,7 +45,7 @@ export async function serveRoute(
     caller,
     isAdminToken: identity.role === 'admin' || identity.role === 'operator',
     address,
-    requestId: String(response.getHeader('x-request-id')),
+    requestId: requestIdIn(response),
     browser: browserOf(deps, request, response),
   }
   const leave = reserveBody(deps, route, request, application.appId)
@@ -55,7 +56,9 @@ export async function serveRoute(
       request,
       identity.role === 'none' ? address : undefined,
     )
-    sendData(response, await route.handler(context, input as never, verbatim))
+    const data = await route.handler(context, input as never, verbatim)
+    if (route.method !== 'get') deps.activity?.note()
+    sendData(response, data)
   } finally {
     leave?.()
   }
@@ -81,7 +84,7 @@ export async function admit(
   response: ServerResponse,
 ): Promise<{ application: Application; caller: Caller; identity: Identity; address: string }> {
   const address = callerAddress(request, deps.trustedProxies)
-  const requestId = String(response.getHeader('x-request-id'))
+  const requestId = requestIdIn(response)
   const headers = callHeaders(request, rule)
   const authenticated = await authenticate(deps, rule, { headers, address, requestId })
   const { application, identity } = authenticated

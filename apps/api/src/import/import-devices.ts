@@ -7,7 +7,7 @@ import { refusalOf } from './refusal.ts'
 
 export const MAX_ERRORS = 100
 /** Lines per commit, and their length in characters: with long lines the count alone would allow gigabytes in memory. */
-const MAX_BATCH = 5000
+const MAX_BATCH = 2000
 const MAX_BATCH_LENGTH = 2 * 1024 * 1024
 /** Concurrent commits: while Postgres works on one, another waits for its fsync and a third is being read. */
 const WRITERS = 3
