@@ -1,4 +1,5 @@
 import { sleep } from '@herald/async'
+import { taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import { until } from '@herald/testkit'
 import type { Caller } from './caller.ts'
@@ -109,7 +110,7 @@ async function observe(options: Observing, name: string, seconds: number): Promi
 
 async function countOpen(db: Database, tasks: readonly number[]): Promise<number> {
   const { rows } = await db.pool.query<{ open: number }>(
-    `SELECT count(*)::int AS open FROM task WHERE id = ANY($1::bigint[]) AND state NOT IN ('finished', 'cancelled')`,
+    `SELECT count(*)::int AS open FROM ${taskStatesSql} t WHERE id = ANY($1::bigint[]) AND state NOT IN ('finished', 'cancelled')`,
     [tasks],
   )
   return rows[0]!.open

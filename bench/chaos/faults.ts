@@ -94,7 +94,8 @@ async function allowInFlight(name: string, { processes, db, allow }: FaultTarget
   for (const until = performance.now() + MAX_ASKING_MS; ; await sleep(200)) {
     try {
       const { rows } = await db.pool.query<{ devices: number }>(
-        `SELECT coalesce(sum(length(status) - length(replace(status, '.', ''))), 0)::int AS devices FROM batch
+        `SELECT coalesce(sum(length(status) - length(replace(status, '.', ''))), 0)::int AS devices
+         FROM (SELECT status, state, worker FROM batch UNION ALL SELECT status, state, worker FROM bundle) b
          WHERE state = 'sending' AND split_part(worker, ' ', 1) LIKE '%@' || $1`,
         [name],
       )

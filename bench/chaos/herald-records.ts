@@ -1,3 +1,4 @@
+import { taskCountersSql, taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import { type Channel, type VendorChannel, vendorChannels } from '@herald/domain'
 import { aliasOf, guidOf, kindOf, type Population, tokenOf } from './population.ts'
@@ -32,10 +33,10 @@ export async function readHeraldRecords(
   nativeDevices: readonly number[],
 ): Promise<HeraldRecords> {
   const tasks = await db.pool.query<{ id: number; state: string; unreachable: number }>(
-    'SELECT id, state, unreachable FROM task',
+    `SELECT id, state, unreachable FROM ${taskStatesSql} t`,
   )
   const counters = await db.pool.query<CounterRow>(
-    'SELECT task_id AS task, channel, target, sent, received, failed, moved, expired, cancelled FROM counter',
+    `SELECT task_id AS task, channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c`,
   )
   type Pair = { task: number; device: number; at: number }
   const receipts = await db.pool.query<Pair>(

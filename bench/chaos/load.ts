@@ -1,4 +1,5 @@
 import { sleep } from '@herald/async'
+import { taskCountersSql, taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import type { Caller } from './caller.ts'
 import type { Population } from './population.ts'
@@ -108,8 +109,8 @@ type Progress = { id: number; ended: boolean; waiting: number | null }
 async function readProgress(db: Database, tasks: number[]): Promise<Progress[]> {
   const { rows } = await db.pool.query<Progress>(
     `SELECT t.id, t.state IN ('finished', 'cancelled') AS ended, CASE WHEN t.state = 'sending' THEN
-       (SELECT coalesce(sum(target - sent - failed - moved - expired - cancelled), 0) FROM counter WHERE task_id = t.id)
-     END::int AS waiting FROM task t WHERE t.id = ANY($1::bigint[])`,
+       (SELECT coalesce(sum(target - sent - failed - moved - expired - cancelled), 0) FROM ${taskCountersSql} c WHERE task_id = t.id)
+     END::int AS waiting FROM ${taskStatesSql} t WHERE t.id = ANY($1::bigint[])`,
     [tasks],
   )
   return rows

@@ -1,3 +1,4 @@
+import { taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import { until } from '@herald/testkit'
 
@@ -17,7 +18,7 @@ export async function untilAllEnded(
     .finally(() => clearInterval(reporting))
 }
 
-const openSql = `SELECT count(*)::int AS tasks, min(id) AS first FROM task WHERE state NOT IN ('finished', 'cancelled')`
+const openSql = `SELECT count(*)::int AS tasks, min(id) AS first FROM ${taskStatesSql} t WHERE state NOT IN ('finished', 'cancelled')`
 
 async function hasAllEnded(db: Database): Promise<boolean> {
   const { rows } = await db.pool.query<{ tasks: number; inbox: boolean }>(

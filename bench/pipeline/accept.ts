@@ -158,7 +158,8 @@ async function untilSent(
 
 async function countSent({ db }: Pick<Deployment, 'db'>, firstTask: number): Promise<number> {
   const { rows } = await db.pool.query<{ sent: number }>(
-    `SELECT coalesce(sum(sent), 0)::int AS sent FROM counter WHERE task_id >= ${firstTask}`,
+    `SELECT (SELECT coalesce(sum(sent), 0) FROM counter WHERE task_id >= ${firstTask})::int
+       + (SELECT coalesce(sum(length(status) - length(replace(status, 's', ''))), 0) FROM bundle WHERE task_id >= ${firstTask})::int AS sent`,
   )
   return rows[0]!.sent
 }

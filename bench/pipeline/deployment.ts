@@ -15,6 +15,7 @@ export const sinkAuthority = fileURLToPath(
 
 /** The same as in the start scripts. */
 const memoryFlags = '--max-semi-space-size=8 --max-old-space-size=256'
+const apiMemoryFlags = '--max-semi-space-size=8'
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
@@ -63,8 +64,9 @@ export async function startDeployment(options: {
     processes.set(
       app,
       startApp(`apps/${app}/src/main.ts`, {
+        NODE_OPTIONS: app === 'api' ? apiMemoryFlags : memoryFlags,
         ...env,
-        ...(app === 'api' ? { HERALD_PORT: String(port) } : { NODE_OPTIONS: memoryFlags }),
+        ...(app === 'api' && { HERALD_PORT: String(port) }),
       }),
     )
   }
@@ -150,15 +152,11 @@ export async function addIosDevices(db: Database, appId: string, count: number):
     values: [appId, count],
   })
   await db.pool.query(
-    `INSERT INTO binding (device_id, channel, app_id, token, registered_at)
-     SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour' FROM device WHERE app_id = $1`,
+    `INSERT INTO binding (device_id, channel, app_id, token, registered_at, device_changed_at)
+     SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour', now() - interval '1 hour' FROM device WHERE app_id = $1`,
     [appId],
   )
-  // Binding an APNs token also inserts its badge row.
-  await db.pool.query('INSERT INTO badge (device_id, value) SELECT id, 0 FROM device WHERE app_id = $1', [
-    appId,
-  ])
-  await db.pool.query('VACUUM ANALYZE device, binding, badge')
+  await db.pool.query('VACUUM ANALYZE device, binding')
 }
 
 /**

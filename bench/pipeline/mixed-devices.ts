@@ -70,22 +70,17 @@ export async function addMixedDevices(
        FROM (SELECT id, channel, sha256(made.guid::bytea) AS h FROM made JOIN kind ON made.guid = 'g' || kind.n) hashed
        WHERE channel IS NOT NULL
      )
-     INSERT INTO binding (device_id, channel, app_id, token, registered_at)
-     SELECT id, channel, $1, ${tokenByChannel}, now() - interval '1 hour' FROM tokens ORDER BY id`,
+     INSERT INTO binding (device_id, channel, app_id, token, registered_at, device_changed_at)
+     SELECT id, channel, $1, ${tokenByChannel}, now() - interval '1 hour', now() - interval '1 hour' FROM tokens ORDER BY id`,
       values: [appId, devices, native, measuredVendors, from, Math.min(from + CHUNK - 1, devices)],
     })
-  // Binding an APNs token also inserts its badge row.
-  await db.pool.query(
-    `INSERT INTO badge (device_id, value) SELECT device_id, 0 FROM binding WHERE app_id = $1 AND channel = 'apns'`,
-    [appId],
-  )
   await db.pool.query(
     `WITH few AS (INSERT INTO tag (app_id, name) VALUES ($1, 'few') RETURNING id)
      INSERT INTO device_tag (tag_id, device_id)
      SELECT few.id, device.id FROM few, device WHERE app_id = $1 AND substr(guid, 2)::int <= $2`,
     [appId, few],
   )
-  await db.pool.query('VACUUM ANALYZE device, binding, badge, device_tag')
+  await db.pool.query('VACUUM ANALYZE device, binding, device_tag')
   const { rows } = await db.pool.query<{ token: string }>(
     `SELECT 'p' || substr(guid, 2) AS token FROM device WHERE app_id = $1
      AND NOT EXISTS (SELECT FROM binding WHERE device_id = device.id)`,

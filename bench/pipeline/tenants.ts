@@ -157,10 +157,8 @@ async function addDevices(db: Database, applications: number): Promise<void> {
     [Array.from({ length: applications }, (_, n) => applicationId(n + 1)), applicationId(1)],
   )
   await db.pool.query(
-    `INSERT INTO binding (device_id, channel, app_id, token, registered_at)
-     SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour' FROM device`,
+    `INSERT INTO binding (device_id, channel, app_id, token, registered_at, device_changed_at)
+     SELECT id, 'apns', app_id, md5(id::text) || md5('x' || id::text), now() - interval '1 hour', now() - interval '1 hour' FROM device`,
   )
-  // Binding an APNs token also inserts its badge row.
-  await db.pool.query('INSERT INTO badge (device_id, value) SELECT id, 0 FROM device')
-  await db.pool.query('VACUUM ANALYZE device, binding, badge, application, certificate')
+  await db.pool.query('VACUUM ANALYZE device, binding, application, certificate')
 }

@@ -1,3 +1,4 @@
+import { taskStatesSql } from '@herald/db/readings'
 import { cancelTask, pauseTask, recordReceipts, resumeTask } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -19,7 +20,7 @@ describe('two gateways, a planner and vendors', () => {
   }
   const onBoth = (n: string) => ({ xiaomi: `${n}:accepted` })
   const stateOf = async (task: number) =>
-    (await harness.db.pool.query('SELECT state FROM task WHERE id = $1', [task])).rows[0].state
+    (await harness.db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [task])).rows[0].state
 
   beforeAll(async () => {
     harness = await openHarness()

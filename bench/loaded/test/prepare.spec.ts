@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { certificatesOf } from '@herald/db/certificates'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
-import { cancelAccepted, finishTasks, readyDestinations, recordReceipts, settleEnded } from '@herald/db/tasks'
+import { cancelAccepted, finishTasks, readyCertificates, recordReceipts, settleEnded } from '@herald/db/tasks'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { emptySizes, partitionCount, prepare, smallSizes, wide, wideTask } from '../prepare.ts'
@@ -71,7 +71,7 @@ describe('a loaded database', () => {
 
   it('is what the pipeline itself could have written: nothing is due, nothing ends, counters are in balance', async () => {
     expect(await findImbalances(db)).toEqual([])
-    expect(await readyDestinations(db)).toEqual([])
+    expect((await readyCertificates(db, 0)).found).toEqual([])
     expect(await settleEnded(db)).toEqual([])
     expect(await cancelAccepted(db)).toBe(0)
     expect(await finishTasks(db)).toBe(0)

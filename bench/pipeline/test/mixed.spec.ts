@@ -112,7 +112,7 @@ async function sendThrough(channel: VendorChannel, base: string, list: readonly 
     now: Date.now,
     timeoutMs: 30_000,
     session: async (_key, mint) => (await mint()).value,
-    holds: { find: () => undefined, add: () => {} },
+    holds: { isEmpty: () => true, find: () => undefined, add: () => {} },
     taskMemory: (_task, _key, make) => make(),
   })
   const outcomes: Outcome[] = []

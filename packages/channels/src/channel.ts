@@ -115,6 +115,8 @@ export type HeldOutcome = Extract<Outcome, { kind: 'rejected' | 'quota' }>
  * without which messages are sent.
  */
 export type Holds = {
+  /** Whether nothing is held. Reads memory only. */
+  isEmpty(): boolean
   /** Reads memory only. Undefined if nothing is held or the hold has ended. */
   find(scope: string): HeldOutcome | undefined
   /** Stores the vendor's refusal of `scope` until `until` (Unix ms); operators see it as a warning of the certificate. */

@@ -81,6 +81,7 @@ export function sampleDeps(over: Partial<TransportDeps> = {}): TransportDeps & {
       return minted
     },
     holds: {
+      isEmpty: () => holds.size === 0,
       find(scope) {
         const held = holds.get(scope)
         return held && deps.now() < held.until ? held.outcome : undefined

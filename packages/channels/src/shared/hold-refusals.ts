@@ -1,4 +1,4 @@
-import type { HeldOutcome, Recipient, Transport, TransportDeps } from '../channel.ts'
+import type { HeldOutcome, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 
 /** For refusals without an end. A permission that the operator obtains from the vendor is noticed after this time. */
 export const refusalHoldMs = 600_000
@@ -29,15 +29,10 @@ export function holdRefusals<Payload>(
   return {
     ...transport,
     async send(payload, recipients, context) {
-      const quota = holds.find(`quota ${scopes.quota(payload)}`)
-      const open: number[] = []
-      recipients.forEach((recipient, index) => {
-        const held = quota ?? firstHeld(scopes.of?.(payload, recipient) ?? [])
-        if (held) context.report(index, held)
-        else open.push(index)
-      })
-      if (open.length === 0) return
-      const called = open.length === recipients.length ? recipients : open.map((index) => recipients[index]!)
+      // Usually nothing is held, and the recipients need not be looked at one by one.
+      const open = holds.isEmpty() ? undefined : reportHeld(payload, recipients, context)
+      if (open?.length === 0) return
+      const called = open ? open.map((index) => recipients[index]!) : recipients
       // A refusal is reported for every device of the call but stored once.
       const added = new Set<string>()
       const hold = (scope: string | undefined, outcome: HeldOutcome, until: number) => {
@@ -52,10 +47,22 @@ export function holdRefusals<Payload>(
             hold(`quota ${scopes.quota(payload, outcome)}`, outcome, outcome.until)
           else if (outcome.kind === 'rejected')
             hold(scopes.refused?.(outcome, payload, called[at]!), outcome, now() + refusalHoldMs)
-          context.report(open[at]!, outcome)
+          context.report(open ? open[at]! : at, outcome)
         },
       })
     },
+  }
+
+  /** Returns the indexes of recipients that are not held. */
+  function reportHeld(payload: Payload, recipients: readonly Recipient[], context: SendContext): number[] {
+    const quota = holds.find(`quota ${scopes.quota(payload)}`)
+    const open: number[] = []
+    recipients.forEach((recipient, index) => {
+      const held = quota ?? firstHeld(scopes.of?.(payload, recipient) ?? [])
+      if (held) context.report(index, held)
+      else open.push(index)
+    })
+    return open
   }
 
   function firstHeld(names: readonly string[]): HeldOutcome | undefined {

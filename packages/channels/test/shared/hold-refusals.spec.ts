@@ -45,6 +45,7 @@ function bench() {
       {
         now: () => now,
         holds: {
+          isEmpty: holds.isEmpty,
           find: holds.find,
           add(scope, outcome, until) {
             stored.push(scope)
