@@ -9,10 +9,57 @@ export type Attempt = {
   results: Map<number, RecipientResult>
   /** Pending recipients to send to, with their index in the batch. */
   targets: { index: number; recipient: Recipient }[]
+  /** Of a message to Live Activities, whose tokens are not those of the devices. */
+  activities?: SentActivities
   /** Those of `targets` that were counted for the day; the governor may have removed some of them from `targets` afterwards. */
   counted?: readonly Attempt['targets'][number][]
   /** How long the breaker of its certificate has been open, in seconds; undefined if it is not. */
   breakerOpenFor?: number
+}
+
+export type SentActivities = {
+  /** Outcomes so far of devices with several targets, because they show several of the activities. */
+  several: Map<number, { targets: number; outcomes: RecipientResult[] }>
+  /** Tokens that serve no longer: the vendor called them dead, or accepted the end of their activity. */
+  ended: { deviceId: number; token: string; since: number }[]
+}
+
+/** Stores the outcome of one target. A device with several of them has a result when all have their outcome. */
+export function setOutcome(
+  attempt: Attempt,
+  { index, recipient }: Attempt['targets'][number],
+  outcome: RecipientResult,
+): void {
+  const { results, activities, batch, task } = attempt
+  if (activities) {
+    const { deviceId, token } = recipient
+    if (outcome.kind === 'gone')
+      activities.ended.push({ deviceId, token, since: outcome.since ?? batch.claimedAt })
+    if (outcome.kind === 'accepted' && task.message.ios.liveActivity?.event === 'end')
+      activities.ended.push({ deviceId, token, since: batch.claimedAt })
+  }
+  const several = activities?.several.get(index)
+  if (!several) {
+    results.set(index, outcome)
+    return
+  }
+  several.outcomes.push(outcome)
+  if (several.outcomes.length === several.targets) results.set(index, combine(several.outcomes))
+}
+
+/** Outcomes that say that a target is tried again come first: the others of the device then get the same update twice, which changes nothing. */
+const precedence: readonly RecipientResult['kind'][][] = [
+  ['deferred', 'throttled', 'unavailable', 'quota', 'misconfigured'],
+  ['accepted'],
+  ['rejected', 'unsupported'],
+]
+
+function combine(outcomes: readonly RecipientResult[]): RecipientResult {
+  for (const kinds of precedence) {
+    const found = outcomes.find(({ kind }) => kinds.includes(kind))
+    if (found) return found
+  }
+  return outcomes[0]!
 }
 
 export function forPending(batch: ClaimedBatch, visit: (index: number, deviceId: number) => void): void {

@@ -4,7 +4,7 @@ import type { Attempt } from './attempt.ts'
 
 /** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
 export function settlementOf(
-  { batch, targets }: Attempt,
+  { batch, targets, activities }: Attempt,
   sorted: SortedResults,
   fold: Fold,
   state: Settlement['state'],
@@ -18,14 +18,15 @@ export function settlementOf(
     troubles: troublesAfter(batch, sorted, fold),
     clearInbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
     // If the vendor gives no time, a token registered again since the claim is kept.
-    retire: sorted.gone.flatMap(({ index, since }) => {
+    retire: (activities ? [] : sorted.gone).flatMap(({ index, since }) => {
       const token = targets.find((one) => one.index === index)?.recipient.token
       return token === undefined
         ? []
         : [{ deviceId: batch.recipients[index]!, token, since: since ?? batch.claimedAt }]
     }),
-    answered: sorted.answered,
-    gone: sorted.gone.length,
+    // Tokens of activities die every day without a fault of the certificate; they are deleted after the settle.
+    answered: activities ? 0 : sorted.answered,
+    gone: activities ? 0 : sorted.gone.length,
   }
 }
 

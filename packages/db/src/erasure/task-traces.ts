@@ -72,6 +72,7 @@ export async function tracesIn(
         values: [taskIds, aliases, userIds, hashes, pushTokens, deviceIds],
       }),
     )
+  await retrying(() => db.pool.query({ name: 'erase-recalls', text: eraseRecallsSql, values: [taskIds] }))
   if (deviceIds.length === 0) return
   await retrying(() =>
     db.pool.query({
@@ -107,19 +108,25 @@ const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_l
     OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND r.device_id = ANY ($6::bigint[]))
     OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND f.samples && $6::bigint[])))`
 
+/** The message of the task without what a person may have written into it. Its objects must stay objects, because payloads read them. */
+function erasedMessageSql(task: string): string {
+  const kept = `('type', 'badge', 'badgeNamed', 'showBegin', 'showEnd', 'recall')`
+  return `(
+      SELECT json_object_agg(m.key, CASE
+        WHEN m.key IN ${kept} THEN m.value
+        WHEN jsonb_typeof(m.value) = 'object' THEN '{}'
+        ELSE '"${ERASED}"' END)
+      FROM jsonb_each(${task}.message::jsonb || '{"title": ""}') m
+      WHERE jsonb_typeof(m.value) = 'object' OR m.key IN ${kept} OR m.key = 'title')`
+}
+
 // One statement, because two erasures that read the same list would each write back what the other removed. A task that named nobody
 // else keeps no text: what is sent to one person may name it. If its audience is not resolved yet, it is cancelled. The objects of the
 // message stay, empty, because a worker may still read it.
 const eraseAudiencesSql = `
 WITH changed AS (UPDATE task t SET (audience, message, cancelling) = (
   SELECT jsonb_set(t.audience::jsonb, ARRAY[${listName}], l.rest)::json,
-    CASE WHEN l.rest <> '[]' THEN t.message ELSE (
-      SELECT json_object_agg(m.key, CASE
-        WHEN m.key IN ('type', 'badge', 'badgeNamed', 'showBegin', 'showEnd') THEN m.value
-        WHEN jsonb_typeof(m.value) = 'object' THEN '{}'
-        ELSE '"${ERASED}"' END)
-      FROM jsonb_each(t.message::jsonb || '{"title": ""}') m
-      WHERE jsonb_typeof(m.value) = 'object' OR m.key IN ('type', 'badge', 'badgeNamed', 'showBegin', 'showEnd', 'title')) END,
+    CASE WHEN l.rest <> '[]' THEN t.message ELSE ${erasedMessageSql('t')} END,
     t.cancelling OR (l.rest = '[]' AND t.state IN ('accepted', 'planning'))
   FROM (SELECT coalesce(jsonb_agg(v), '[]') AS rest FROM jsonb_array_elements_text(t.audience::jsonb -> ${listName}) v
     WHERE v <> ALL (${erased}) AND NOT ${formerToken}) l
@@ -128,6 +135,12 @@ WHERE t.id = ANY($1::bigint[]) AND t.audience ->> 'kind' IN ('alias', 'user_id',
   AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerToken})
 RETURNING t.id AS task_id)
 ${addChecksSql('SELECT task_id FROM changed')}`
+
+/** A recall repeats or replaces the text of its first task, so it loses its text with that. */
+const eraseRecallsSql = `
+UPDATE task r SET message = ${erasedMessageSql('r')}
+WHERE r.id = ANY($1::bigint[]) AND r.audience ->> 'kind' = 'recall' AND EXISTS (
+  SELECT 1 FROM task t WHERE t.id = (r.audience ->> 'taskId')::bigint AND t.app_id = r.app_id AND t.message ->> 'title' = '${ERASED}')`
 
 // The text of a failure is the vendor's for the first of the samples, and may quote its token.
 const eraseSamplesSql = `

@@ -134,11 +134,12 @@ export type CurrentToken = {
   movedAt?: number
   disabled: boolean
   harmony: boolean
+  ios: boolean
 }
 
 /**
  * Returns the current tokens of recipients on a channel, by device. The device table is read only for the exceptions: devices that
- * got another user after `since` (Unix ms), disabled ones, and those that run HarmonyOS if the vendor separates them. A join for all
+ * got another user after `since` (Unix ms), disabled ones, and those with HarmonyOS or iOS if the vendor separates them. A join for all
  * devices doubles the cost.
  */
 export async function tokensOf(
@@ -147,7 +148,8 @@ export async function tokensOf(
   recipients: readonly number[],
   since: number,
 ): Promise<Map<number, CurrentToken>> {
-  const { separatesHarmony = false } = cardOf(channel)
+  const { separatesHarmony, separatesIos } = cardOf(channel)
+  const separated = separatesHarmony ? 'harmony' : separatesIos ? 'ios' : null
   const [ids, tokens, environments, regions, bundles, moves, platforms, disabled] = await runColumns(
     runner,
     'tokens',
@@ -160,9 +162,9 @@ export async function tokensOf(
        SELECT id, NULL, NULL, NULL, NULL, CASE WHEN moved_at > to_timestamp($3::float8 / 1000) THEN date_part('epoch', moved_at) * 1000 END,
          platform, NOT enabled
        FROM device WHERE id = ANY($1::bigint[])
-         AND (moved_at > to_timestamp($3::float8 / 1000) OR NOT enabled OR $4::boolean AND platform = 'harmony')
+         AND (moved_at > to_timestamp($3::float8 / 1000) OR NOT enabled OR platform = $4::text)
      ) found`,
-    [idList(recipients), channel, since, separatesHarmony],
+    [idList(recipients), channel, since, separated],
   )
   const current = new Map<number, CurrentToken>()
   ids.forEach((id, i) => {
@@ -174,13 +176,15 @@ export async function tokensOf(
       bundleId: bundles[i] || null,
       disabled: false,
       harmony: false,
+      ios: false,
     })
   })
   // In a second loop, because Postgres may return the parts of a union in any order.
   ids.forEach((id, i) => {
     const token = tokens[i] === '' ? current.get(Number(id)) : undefined
     if (!token) return
-    token.harmony = separatesHarmony && platforms[i] === 'harmony'
+    token.harmony = separated === 'harmony' && platforms[i] === 'harmony'
+    token.ios = separated === 'ios' && platforms[i] === 'ios'
     token.disabled = disabled[i] === 'true'
     if (moves[i]) token.movedAt = Number(moves[i])
   })
