@@ -1,12 +1,13 @@
 import { findByRequestId } from '@herald/db/tasks'
-import { type NewTask, ownReasons, type Reason } from '@herald/domain'
+import { ownReasons, type Reason } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
-import { Failure } from '../codes.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
-import { isPicture, message } from '../notify/message-schema.ts'
+import { checkNow } from '../notify/check-now.ts'
+import { message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
+import { notifyBody } from '../notify/notify-body.ts'
 import { setting } from '../notify/setting-schema.ts'
 import { int64Out, reasonFields } from '../output/fields.ts'
 import { MIB, type RouteContext, route } from '../route.ts'
@@ -27,7 +28,7 @@ export const notify = route({
   summary: 'Send a push notification',
   description:
     'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task with `repeated`, and pushes nothing.',
-  input: z.strictObject({ audience, setting, message }),
+  input: notifyBody,
   answer: z.object({
     task_id: int64Out,
     repeated: z
@@ -48,15 +49,14 @@ export const notify = route({
       },
     },
   },
-  async handler(context, input, ext) {
+  async handler(context, input, [ext] = []) {
     const { deps } = context
     const task = newTask(taskScopeOf(context), context.application, input, ext)
-    // Before the checks that depend on the time: a repeated request must not fail because time has passed.
     if (task.requestId !== undefined) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
       if (known !== undefined) return answer(context, known, false)
     }
-    await checkNow(context, task)
+    await checkNow(task, deps.probe)
     const { taskId, fresh } = await deps.acceptor.accept(task)
     return answer(context, taskId, fresh)
   },
@@ -73,24 +73,30 @@ export const explainPush = route({
   answer: z.object({
     channel: z.string().nullable().describe('Null if no channel can reach the device.'),
     ...reasonFields,
-    others: z.array(z.object({ channel: z.string(), ...reasonFields })),
+    others: z.array(
+      z.object({
+        channel: z.string(),
+        ...reasonFields,
+        notes: z.array(z.string()).describe('As above, for a vendor that could take the message.'),
+      }),
+    ),
     notes: z
       .array(z.string())
       .describe(
-        'About the selected vendor, in English: what it does not carry of the message, what it refuses at present, and since when it does not answer.',
+        'About the selected vendor, in English: what it does not carry of the message, what it cuts or leaves out for want of room, what it refuses at present, and since when it does not answer.',
       ),
   }),
-  async handler(context, input, ext) {
+  async handler(context, input, [ext] = []) {
     const { deps } = context
     const wanted = { ...input, audience: input.audience ?? ({ kind: 'all' } as const) }
     const task = newTask(taskScopeOf(context), context.application, wanted, ext)
-    await checkNow(context, task)
+    await checkNow(task, deps.probe)
     const { deviceId, enabled } = await ownDevice(context, input.push_token)
     if (!enabled) return { ...shown(null, ownReasons.device_disabled), others: [], notes: [] }
     const { channel, reason, others, notes } = await explain(deps, task, deviceId)
     return {
       ...shown(channel, reason),
-      others: others.map((other) => shown(other.channel, other.reason)),
+      others: others.map((other) => ({ ...shown(other.channel, other.reason), notes: other.notes })),
       notes,
     }
   },
@@ -108,13 +114,4 @@ function answer({ deps, appId, requestId }: RouteContext, taskId: number, fresh:
     fresh ? 'task accepted' : 'request_id repeated; returned the existing task',
   )
   return { task_id: taskId, ...(!fresh && { repeated: true as const }) }
-}
-
-async function checkNow({ deps }: RouteContext, { message }: NewTask): Promise<void> {
-  if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
-    throw new Failure(40002, 'message.show_end_time must be in the future.')
-  if (deps.probe && message.attachmentUrl !== undefined && isPicture(message.attachmentUrl)) {
-    const problem = await deps.probe(message.attachmentUrl)
-    if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
-  }
 }
