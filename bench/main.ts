@@ -7,6 +7,7 @@ import { measureLoaded } from './loaded/run.ts'
 import type { Metrics } from './metric.ts'
 import { measureNative } from './native/run.ts'
 import { measureAccept } from './pipeline/accept.ts'
+import { measureAcceptList } from './pipeline/accept-list.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureDevices } from './pipeline/devices.ts'
 import { measureIdle } from './pipeline/idle.ts'
@@ -27,6 +28,7 @@ const devices = quick ? 100_000 : 1_000_000
 const suites: Record<string, () => Promise<Metrics>> = {
   http2: () => measureHttp2({ quick }),
   accept: () => measureAccept(quick ? 5_000 : 30_000),
+  'accept-list': () => measureAcceptList(quick ? 10 : 60),
   tenants: () => measureTenants(quick ? quickTenantSizes : tenantSizes),
   standalone: () => measureStandalone(quick ? 3_000 : 20_000),
   gorush: () => measureGorush({ broadcast: 100_000, singles: quick ? 5_000 : 30_000 }),

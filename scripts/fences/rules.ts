@@ -121,7 +121,7 @@ function violationOf(path: string, { specifier, typeOnly }: Import): string | un
 /** Cards are data that every package may read, so they must not lead to adapters or to Node. */
 const cardsEntry = '@herald/channels/cards'
 const isCardFile = (path: string) =>
-  /^packages\/channels\/src\/(cards|card|card-parts|[^/]+\/card)\.ts$/.test(path)
+  /^packages\/channels\/src\/(cards|([^/]+\/)?card(-[a-z]+)*)\.ts$/.test(path)
 
 function vendorViolation(path: string, target: string): string | undefined {
   if (isCardFile(path) && !isCardFile(target)) return 'is a card and may import only cards'

@@ -22,8 +22,10 @@ export const codes = {
   40801: 'The body did not arrive in time.',
   40901: 'The username, mobile number, email, device_guid, group or application name is already in use.',
   40902: 'The task has ended and can no longer be changed.',
+  40903:
+    'The task cannot be recalled: it is a recall itself, was not sent, or was sent through channels that cannot.',
   41301:
-    'The body is too large. The limit is 1 MiB for notify and explain, 4 MiB for callbacks, 64 KiB otherwise.',
+    'The body is too large. The limit is 1 MiB for notify and explain, 4 MiB for callbacks and for lists of pushes or devices, 64 KiB otherwise.',
   42901:
     'The caller exceeded its rate limit, too many calls of its address were refused, or its application has too many large calls in progress; retry after the seconds in Retry-After.',
   42902:

@@ -72,7 +72,7 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   actsForNobody?: true
   /** Maximum size of the body in bytes (default DEFAULT_BODY_LIMIT). */
   bodyLimit?: number
-  /** A field whose original text is passed to the handler, e.g. `message.ext`. */
+  /** An object whose original text is passed to the handler, e.g. `message.ext`; `list[].message.ext` passes that of each entry that has one. */
   verbatim?: string
   /** The handler itself refuses text that cannot be stored: an entry of a list that has it must not fail the others. */
   checksText?: true
@@ -88,13 +88,13 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   example?: z.input<In>
   /** The example acts as the demo's user, like the examples of routes for users. */
   shownAsUser?: true
-  handler(context: RouteContext, input: z.output<In>, verbatim?: string): Promise<z.input<Out>>
+  handler(context: RouteContext, input: z.output<In>, verbatim?: readonly string[]): Promise<z.input<Out>>
 }
 
 /** A route with its schemas' types erased. */
 export type Route<A = Access> = Omit<RouteDefinition<z.ZodType, z.ZodType, A>, 'handler' | 'example'> & {
   example?: unknown
-  handler(context: RouteContext, input: never, verbatim?: string): Promise<unknown>
+  handler(context: RouteContext, input: never, verbatim?: readonly string[]): Promise<unknown>
 }
 
 /** Infers the handler's types from the schemas. */

@@ -1,5 +1,7 @@
+import { bindActivityToken, unbindActivityToken } from './handlers/activities.ts'
 import { putSettings, readSettings } from './handlers/application-settings.ts'
 import { addApplication, applicationList, renewSecret } from './handlers/applications.ts'
+import { audienceCount } from './handlers/audience-count.ts'
 import { checkCertificate } from './handlers/certificate-check.ts'
 import { certificateList } from './handlers/certificate-list.ts'
 import { dropCertificate, putCertificate, readCertificate } from './handlers/certificates.ts'
@@ -20,6 +22,8 @@ import { erasePerson } from './handlers/erase.ts'
 import { addGroup, groupList, groupRemove, memberAdd, memberList, memberRemove } from './handlers/groups.ts'
 import { dropIdentity, putIdentity, readIdentity } from './handlers/identity.ts'
 import { explainPush, notify } from './handlers/notify.ts'
+import { notifyBatch } from './handlers/notify-batch.ts'
+import { taskRecall } from './handlers/recall.ts'
 import { tagList, tagMembers } from './handlers/tag-members.ts'
 import {
   addDeviceTags,
@@ -49,16 +53,21 @@ const table: readonly Route[] = [
   revokeTokens,
   readCertificate,
   notify,
+  notifyBatch,
   taskDetail,
   taskList,
   taskPause,
   taskResume,
   taskCancel,
+  taskRecall,
   taskFailureList,
   explainPush,
+  audienceCount,
   registerPush,
   bindToken,
   unbindToken,
+  bindActivityToken,
+  unbindActivityToken,
   readTags,
   addDeviceTags,
   removeDeviceTags,

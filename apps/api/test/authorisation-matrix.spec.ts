@@ -18,17 +18,23 @@ const rules: Record<string, Rule> = {
   'POST /token/revoke': 'anyone, no group',
   'GET /push/certificate': 'anyone, no group',
   'POST /push/notify': 'admin',
+  'POST /push/notify/batch': 'admin',
   'POST /push/explain': 'admin',
+  'POST /push/audience/count': 'admin',
   'POST /push/task/detail': 'admin',
   'POST /push/task/list': 'admin',
   'POST /push/task/cancel': 'admin',
   'POST /push/task/pause': 'admin',
   'POST /push/task/resume': 'admin',
+  'POST /push/task/recall': 'admin',
   'POST /push/task/failures': 'admin',
   'POST /push/register': 'holder',
   'POST /push/receipt': 'holder',
   'POST /user/token/bind': 'holder',
   'POST /user/token/unbind': 'holder',
+  'POST /user/activity': 'holder',
+  'DELETE /user/activity': 'holder',
+  'POST /user/activity/remove': 'holder',
   'POST /user/push/badge': 'holder',
   'GET /user/push/tag': 'user',
   'POST /user/push/tag': 'user',
@@ -338,14 +344,15 @@ function aimed(schema: JsonSchema): Record<string, unknown> {
 
 /** Bodies that refer to the victim; none may reveal or change anything. */
 function variants(body: Record<string, unknown>, path: string): Record<string, unknown>[] {
-  if (path === '/push/notify')
-    return [
-      { audience: { push_token: [victim.pushToken] } },
-      { audience: { user_id: [victim.userId] } },
-      { audience: { tag: [`${MARK}-tag`] } },
-      { audience: { alias: [`${MARK}-alias`] } },
-      { audience: 'all' },
-    ].map((audience) => ({ ...audience, message: { title: 'from eve' } }))
+  const pushes = [
+    { audience: { push_token: [victim.pushToken] } },
+    { audience: { user_id: [victim.userId] } },
+    { audience: { tag: [`${MARK}-tag`] } },
+    { audience: { alias: [`${MARK}-alias`] } },
+    { audience: 'all' },
+  ].map((audience) => ({ ...audience, message: { title: 'from eve' } }))
+  if (path === '/push/notify' || path === '/push/audience/count') return pushes
+  if (path === '/push/notify/batch') return [{ list: pushes }]
   if (path === '/push/task/detail') return [{ list: [victim.taskId] }]
   if (path === '/push/receipt')
     return [

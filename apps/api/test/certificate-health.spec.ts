@@ -289,4 +289,44 @@ describe('explain', () => {
       reason: expect.stringMatching(/disabled since .* UTC: .*wrong secret.*next check at .* UTC/),
     })
   })
+
+  it('says for each channel of the device what it does not carry and what has no room', async () => {
+    await save()
+    await api.client.putCertificate({
+      provider: 8,
+      app_id: '104',
+      app_key: 'client',
+      app_secret: 'secret',
+    })
+    await api.client.importDevices([
+      {
+        device_guid: 'two vendors',
+        platform: 'android',
+        bindings: [
+          { provider: 6, device_token: `OPPO_CN_${'a'.repeat(32)}` },
+          { provider: 8, device_token: 'h'.repeat(64) },
+        ],
+      },
+    ])
+    const [device] = (await api.client.devices({ device_guid: 'two vendors' })).list
+    const { channel, notes, others } = await api.client.explain(
+      {
+        message: { title: 'x', body: 'B'.repeat(5000), foreground: 'hide' },
+        setting: {
+          distribution_strategy: 'ospush_only',
+          ospush_sequence: ['oppo', 'honor'],
+          message_class: 'service',
+        },
+      },
+      device!.push_token,
+    )
+    const said = (vendor: string) => [
+      `${vendor} has no option for foreground: the notification is also shown in front of the app.`,
+      `${vendor} has no room for all of body: it is cut.`,
+    ]
+    expect(channel).toBe('oppo')
+    expect(notes).toEqual(said('OPPO'))
+    expect(others.find((other) => other.channel === 'honor')?.notes).toEqual(said('Honor'))
+    expect(others.find((other) => other.channel === 'nativepush')?.notes).toEqual([])
+  })
 })

@@ -108,9 +108,10 @@ describe('the document', () => {
     const message = (
       schema as { properties: { message: { properties: object; additionalProperties: boolean } } }
     ).properties.message
-    const common = 'attachment_url badge big_text body ext show_begin_time show_end_time title type'.split(
-      ' ',
-    )
+    const common =
+      'attachment_url badge big_text body click_action collapse_key ext foreground show_begin_time show_end_time title type urgent url'.split(
+        ' ',
+      )
     expect(Object.keys(message.properties).sort()).toEqual([...common, ...objectNames].sort())
     expect(message.additionalProperties).toBe(false)
   })

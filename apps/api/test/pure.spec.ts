@@ -32,10 +32,27 @@ describe('reading JSON', () => {
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t'), (inner, indent) => {
         const ext = { inner }
         const text = JSON.stringify({ message: { a: 'ext":{"', ext, z: { ext: {} } }, ext: {} }, null, indent)
-        const { span } = scanJson(text, { maxDepth: 99, wanted: 'message.ext' })
-        expect(JSON.parse(text.slice(...span!))).toEqual(JSON.parse(JSON.stringify(ext)))
+        const { spans } = scanJson(text, { maxDepth: 99, wanted: 'message.ext' })
+        expect(spans.map((span) => JSON.parse(text.slice(...span)))).toEqual([
+          JSON.parse(JSON.stringify(ext)),
+        ])
       }),
     )
+  })
+
+  it('finds the values at a path through a list, whatever other keys look like', () => {
+    const list = [
+      { 'message.ext': { a: 1 } },
+      { message: { ext: { b: 2 }, 'ext.': {} } },
+      [{ message: { ext: { c: 3 } } }],
+      { message: [{ ext: { d: 4 } }] },
+      { message: { ext: [5] } },
+      { '[]': { message: { ext: {} } } },
+      { message: { ext: 'text' } },
+    ]
+    const text = JSON.stringify({ 'list[]': { message: { ext: {} } }, list, x: { '[]': {} } })
+    const { spans } = scanJson(text, { maxDepth: 99, wanted: 'list[].message.ext' })
+    expect(spans.map((span) => text.slice(...span))).toEqual(['{"b":2}', '[5]'])
   })
 
   it('never fails on text that is not valid JSON', () => {
@@ -44,6 +61,7 @@ describe('reading JSON', () => {
         fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ',', ':', '1', 'a', ' ') }),
         (text) => {
           scanJson(text, { maxDepth: 64, wanted: 'a.a' })
+          scanJson(text, { maxDepth: 64, wanted: 'a[].a' })
         },
       ),
       { numRuns: 2000 },

@@ -2,8 +2,8 @@ import type { DeviceChange, PutDeviceResult } from '@herald/client'
 import { parseVerbatim } from '@herald/domain'
 import type { TextLine } from './text-lines.ts'
 
-/** What POST /admin/device/batch accepts at most. */
-const MAX_DEVICES = 1000
+/** What POST /admin/device/batch and /push/notify/batch accept at most. */
+const MAX_ENTRIES = 1000
 /** Characters of a batch; a body must stay below 4 MiB, also if each takes three bytes. */
 const MAX_LENGTH = 1024 * 1024
 
@@ -17,47 +17,63 @@ export async function sendBatches(
   counts: BatchCounts,
   on: { refused(refused: RefusedLine): void; sent(last: TextLine): void },
 ): Promise<void> {
-  let batch: { line: TextLine; device: DeviceChange }[] = []
+  function refuse(refused: RefusedLine): void {
+    counts.lines++
+    counts.failed++
+    on.refused(refused)
+  }
+  await sendLines(lines, put, {
+    refused: refuse,
+    result(line, result) {
+      if ('code' in result) return refuse({ line, reason: result.message })
+      counts.lines++
+      if (result.created) counts.created++
+      else counts.updated++
+    },
+    sent: on.sent,
+  })
+}
+
+/** Sends lines that are JSON objects in lists, one list after the other. `put` returns one result per entry. */
+export async function sendLines<Entry, Result>(
+  lines: AsyncIterable<TextLine>,
+  put: (entries: Entry[]) => Promise<Result[]>,
+  on: {
+    refused(refused: RefusedLine): void
+    result(line: TextLine, result: Result): void
+    sent(last: TextLine): void
+  },
+): Promise<void> {
+  let batch: { line: TextLine; entry: Entry }[] = []
   let length = 0
   async function send(): Promise<void> {
     if (batch.length === 0) return
-    const results = await put(batch.map(({ device }) => device))
-    for (const [index, { line }] of batch.entries()) {
-      const result = results[index]!
-      counts.lines++
-      if ('code' in result) refuse(line, result.message)
-      else if (result.created) counts.created++
-      else counts.updated++
-    }
+    const results = await put(batch.map(({ entry }) => entry))
+    for (const [index, { line }] of batch.entries()) on.result(line, results[index]!)
     on.sent(batch.at(-1)!.line)
     batch = []
     length = 0
   }
-  function refuse(line: TextLine, reason: string): void {
-    counts.failed++
-    on.refused({ line, reason })
-  }
 
   for await (const line of lines) {
     if (line.text.trim() === '') continue
-    const device = parseDevice(line.text)
-    if (device === undefined) {
-      counts.lines++
-      refuse(line, 'It is not a JSON object.')
+    const entry = parseObject<Entry>(line.text)
+    if (entry === undefined) {
+      on.refused({ line, reason: 'It is not a JSON object.' })
       continue
     }
-    if (batch.length >= MAX_DEVICES || length + line.text.length > MAX_LENGTH) await send()
-    batch.push({ line, device })
+    if (batch.length >= MAX_ENTRIES || length + line.text.length > MAX_LENGTH) await send()
+    batch.push({ line, entry })
     length += line.text.length
   }
   await send()
 }
 
 /** Numbers keep their digits. */
-function parseDevice(text: string): DeviceChange | undefined {
+function parseObject<Entry>(text: string): Entry | undefined {
   try {
     const value = parseVerbatim(text)
-    return /^\s*\{/.test(text) ? (value as DeviceChange) : undefined
+    return /^\s*\{/.test(text) ? (value as Entry) : undefined
   } catch {
     return undefined
   }

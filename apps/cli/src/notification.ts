@@ -12,6 +12,10 @@ export type MessageFlags = {
   ext?: Record<string, unknown>
   begin?: number
   end?: number
+  url?: string
+  collapseKey?: string
+  foreground?: Message['foreground']
+  urgent?: true
 }
 
 export type SettingFlags = {
@@ -30,19 +34,21 @@ export type AudienceFlags = {
   alias?: string[]
   user?: bigint[]
   pushToken?: string[]
+  activity?: string[]
 }
 
 /** Exactly one kind of audience: two kinds would suggest an intersection, which the API does not have. Pure. */
-export function audienceOf({ all, tag, alias, user, pushToken }: AudienceFlags): Audience {
+export function audienceOf({ all, tag, alias, user, pushToken, activity }: AudienceFlags): Audience {
   const given: Audience[] = []
   if (all) given.push('all')
   if (tag) given.push({ tag })
   if (alias) given.push({ alias })
   if (user) given.push({ user_id: user })
   if (pushToken) given.push({ push_token: pushToken })
+  if (activity) given.push({ activity })
   if (given.length !== 1)
     throw new UsageFailure(
-      `${given.length === 0 ? 'The audience is missing' : 'There is more than one audience'}; use one of --all, --tag, --alias, --user, --push-token.`,
+      `${given.length === 0 ? 'The audience is missing' : 'There is more than one audience'}; use one of --all, --tag, --alias, --user, --push-token, --activity.`,
     )
   return given[0]!
 }
@@ -61,6 +67,10 @@ export function messageOf(flags: MessageFlags, file: Record<string, unknown> = {
       ext: flags.ext,
       show_begin_time: flags.begin,
       show_end_time: flags.end,
+      ...(flags.url !== undefined && { click_action: 'url' as const, url: flags.url }),
+      collapse_key: flags.collapseKey,
+      foreground: flags.foreground,
+      urgent: flags.urgent,
     }),
   }
 }

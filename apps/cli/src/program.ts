@@ -2,10 +2,12 @@ import { Command } from 'commander'
 import { addAppCommands } from './commands/app.ts'
 import { addBalanceCommand } from './commands/balance.ts'
 import { addCertificateCommands } from './commands/certificate.ts'
+import { addCountCommand } from './commands/count.ts'
 import { addDeviceCommands } from './commands/device.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addIdentityCommands } from './commands/identity.ts'
 import { addNotifyCommands } from './commands/notify.ts'
+import { addNotifyBatchCommand } from './commands/notify-batch.ts'
 import { addTagCommands } from './commands/tag.ts'
 import { addTaskCommands } from './commands/task.ts'
 import { addUserCommands } from './commands/user.ts'
@@ -53,6 +55,8 @@ ${examples('notify --all --title Hello --wait', 'device import devices.ndjson', 
   addTagCommands(program)
   addIdentityCommands(program)
   addNotifyCommands(program)
+  addNotifyBatchCommand(program)
+  addCountCommand(program)
   addTaskCommands(program)
   addDoctorCommand(program)
   addBalanceCommand(program)

@@ -42,6 +42,15 @@ describe('the body of a push', () => {
         message_class: 'service',
       },
     })
+    expect(messageOf({ url: 'myapp://7', collapseKey: 'order-7', foreground: 'hide', urgent: true })).toEqual(
+      {
+        click_action: 'url',
+        url: 'myapp://7',
+        collapse_key: 'order-7',
+        foreground: 'hide',
+        urgent: true,
+      },
+    )
     expect(notificationOf({ all: true, title: 'T' })).toEqual({ audience: 'all', message: { title: 'T' } })
     expect(settingOf({ ttl: 0 })).toEqual({ ttl: 0 })
   })

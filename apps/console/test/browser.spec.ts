@@ -259,6 +259,25 @@ describeWith('chromium')('the console in a browser', () => {
     await page.getByRole('img', { name: /^Chart of devices per second/ }).waitFor()
   })
 
+  step('recalls it after showing what each channel can do', async () => {
+    await open(`/tasks/${taskId}`)
+    await button('Recall').click()
+    const dialog = page.getByRole('dialog')
+    const row = (channel: string) => dialog.locator(`tr[data-channel="${channel}"]`)
+    await row('xiaomi').getByText('withdrawn').waitFor()
+    await row('apns').getByText('stays').waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+    await dialog.getByLabel('Withdraw it').focus()
+    await page.keyboard.press('ArrowDown')
+    await row('apns').getByText('replaced').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Recall push' }).isDisabled()).toBe(true)
+    await dialog.getByLabel('New title').fill('Corrected')
+    await dialog.getByRole('button', { name: 'Recall push' }).click()
+    await page.getByText(/^Recall \d+: 12 of 12 devices\./).waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: 'View recall' }).click()
+    await page.getByRole('heading', { name: 'Corrected' }).waitFor()
+  })
+
   step('connects as a test device, receives a push and acknowledges it', async () => {
     await open('/be-a-device')
     expect(page.url()).toBe(herald.url('/test-device'))

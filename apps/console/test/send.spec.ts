@@ -118,6 +118,29 @@ describe('the preview', () => {
 it('a platform without a set field has no part', () => {
   expect(platformPart('oppo', { oppo: { category: ' ', notify_level: '' } })).toBeUndefined()
   expect(platformPart('oppo', { oppo: { notify_level: '16' } })).toEqual({ notify_level: 16 })
+  expect(
+    platformPart('ios', {
+      ios: {
+        relevance_score: '0.5',
+        loc_args: 'one\n\ntwo ',
+        'critical.volume': '1',
+        'live_activity.event': 'update',
+        'live_activity.content_state': '{"a":1}',
+        'live_activity.alert.title': 'Goal',
+        'live_activity.timestamp': 'soon',
+      },
+    }),
+  ).toEqual({
+    relevance_score: 0.5,
+    loc_args: ['one', 'two'],
+    critical: { volume: 1 },
+    live_activity: {
+      event: 'update',
+      content_state: '{"a":1}',
+      alert: { title: 'Goal' },
+      timestamp: 'soon',
+    },
+  })
 })
 
 it('channels move by one place and stay at the ends', () => {
@@ -126,4 +149,46 @@ it('channels move by one place and stay at the ends', () => {
   expect(move(list, 2, -1)).toEqual(['a', 'c', 'b'])
   expect(move(list, 0, -1)).toEqual(list)
   expect(move(list, 2, 1)).toEqual(list)
+})
+
+describe('the fields that say more', () => {
+  const more = {
+    title: 'x',
+    url: ' https://example.com/a ',
+    collapseKey: 'k',
+    foreground: 'hide',
+    urgent: true,
+  } as const
+
+  it('are sent with the names of the API', () => {
+    expect(request(more).message).toEqual({
+      type: 'text',
+      title: 'x',
+      click_action: 'url',
+      url: 'https://example.com/a',
+      collapse_key: 'k',
+      foreground: 'hide',
+      urgent: true,
+    })
+    expect(request({ title: 'x' }).message).toEqual({ type: 'text', title: 'x' })
+  })
+
+  it('are in the preview; iOS has a replace key of its own', () => {
+    const platforms = { ios: { apns_collapse_id: 'own' } }
+    const shown = { url: 'https://example.com/a', urgent: true, hidden: true }
+    expect(previewOf(draft({ ...more, platforms }), 'iphone')).toMatchObject({ ...shown, collapseKey: 'own' })
+    expect(previewOf(draft({ ...more, platforms }), 'android')).toMatchObject({ ...shown, collapseKey: 'k' })
+  })
+
+  it('show a Live Activity instead of a notification on an iPhone', () => {
+    const platforms = {
+      ios: { 'live_activity.event': 'update', 'live_activity.content_state': '{"score":2}' },
+    }
+    expect(previewOf(draft({ title: 'x', platforms }), 'iphone')).toEqual({
+      kind: 'activity',
+      event: 'update',
+      fields: '{"score":2}',
+    })
+    expect(previewOf(draft({ title: 'x', platforms }), 'android')).toMatchObject({ kind: 'card' })
+  })
 })

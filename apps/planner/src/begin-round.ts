@@ -1,5 +1,6 @@
 import { type Database, isTransient } from '@herald/db/store'
 import {
+  beginRecall,
   beginTasks,
   type DueTasks,
   finishPlanning,
@@ -50,15 +51,26 @@ export async function beginRound(deps: BeginDeps): Promise<boolean> {
       if (group) groups.push(group)
     }
     for (const failure of groups.flatMap(({ failed }) => failed)) await deps.postponed.add(failure)
+    const due = groups.flatMap(({ tasks }) => tasks)
     await beginAll(
       deps,
-      groups.flatMap(({ tasks }) => tasks),
+      due.filter(({ audience }) => audience.kind !== 'recall'),
     )
+    for (const task of due) if (task.audience.kind === 'recall') await beginOneRecall(deps, task)
   } finally {
     // Otherwise the other due tasks of these applications would wait until the lease ends. If Postgres is gone, they do.
     for (const { lease } of groups) await giveBackDue(deps.db, lease).catch(() => {})
   }
   return groups.length > 0
+}
+
+/** Recalls are few. One whose first task is still being sent waits. */
+async function beginOneRecall(deps: BeginDeps, { taskId, audience }: PlannedTask): Promise<void> {
+  const { taskId: firstId } = audience as Extract<PlannedTask['audience'], { kind: 'recall' }>
+  if (!(await beginRecall(deps.db, taskId, firstId))) return deps.postponed.wait(taskId)
+  // Without a batch there is no page to plan, and so no last one.
+  await finishPlanning(deps.db, [taskId])
+  deps.onBegun([{ taskId, large: true }])
 }
 
 async function beginAll(deps: BeginDeps, tasks: PlannedTask[]): Promise<void> {

@@ -10,6 +10,7 @@ import {
 import { type Lane, type Plan, type PlanDevice, planDevices, planGroups } from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
 import type { Postponed } from './postponed.ts'
+import { planRecallPage } from './recall-page.ts'
 
 /** Maximum number of devices per page; limits the planner's memory for audiences of any size. */
 const PAGE_DEVICES = 20_000
@@ -60,6 +61,7 @@ async function nextPage(deps: PlanDeps): Promise<PlannedPage | undefined> {
       const page = await planPage(deps.db, { lane, after, except: deps.postponed.ids() }, async (slice) => {
         const { task, lo, hi } = slice
         last[lane] = task.appId
+        if (task.audience.kind === 'recall') return planRecallPage(deps, task, slice, PAGE_DEVICES)
         const found = await devicePage(deps.db.pool, task, { lo, hi, max: PAGE_DEVICES })
         if (!found) return undefined
         const rules = rulesFor(task, await deps.certificates.of(task.appId))

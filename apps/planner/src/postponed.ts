@@ -2,6 +2,7 @@ import type { Database } from '@herald/db/store'
 import { expireUnplanned, type PlanningFailed } from '@herald/db/tasks'
 
 const POSTPONE_MS = 10_000
+const WAIT_MS = 500
 
 /** Tasks that could not be planned. Without it they would be tried again at once, and the other tasks of all tenants would wait. */
 export type Postponed = {
@@ -9,6 +10,8 @@ export type Postponed = {
   ids(): number[]
   /** Leaves the task out for a while; after its deadline, for good. */
   add(failure: PlanningFailed): Promise<void>
+  /** Leaves the task out for a moment: it waits for another one. */
+  wait(taskId: number): void
 }
 
 export function createPostponed(deps: {
@@ -22,6 +25,9 @@ export function createPostponed(deps: {
     ids() {
       for (const [taskId, end] of until) if (end <= now()) until.delete(taskId)
       return [...until.keys()]
+    },
+    wait(taskId) {
+      until.set(taskId, now() + WAIT_MS)
     },
     async add(failure) {
       until.set(failure.taskId, now() + POSTPONE_MS)

@@ -1,6 +1,6 @@
 import type { SequenceWord, Strategy, VendorChannel } from '@herald/domain'
 import { publicName, strategies, upsChannels, vendorChannels } from '@herald/domain'
-import { explain } from '@herald/plan'
+import { countRoutes, explain } from '@herald/plan'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ const request = fc.record({
   ttl: fc.constantFrom(0, 3600),
 })
 
-describe('explain and delivery', () => {
+describe('explain, count and delivery', () => {
   let harness: Harness
   beforeAll(async () => {
     harness = await startHarness()
@@ -62,6 +62,13 @@ describe('explain and delivery', () => {
         const explained = await Promise.all(
           ids.map((id) => explain(harness, { appId: app, ...task }, id).then(({ channel }) => channel)),
         )
+        const counted = await countRoutes(harness, { appId: app, ...task })
+        expect(counted).toEqual({
+          devices: ids.length,
+          byChannel: countBy(explained.filter((channel) => channel !== null)),
+          unreachable: explained.filter((channel) => channel === null).length,
+          exact: true,
+        })
         const taskId = await harness.notify(app, task)
         expect(await assigned(taskId, ids)).toEqual(explained)
         // vivo is closed: devices with no other channel wait, all others are sent to.
@@ -93,6 +100,12 @@ describe('explain and delivery', () => {
     )
     expect(await harness.imbalances()).toEqual([])
   })
+
+  function countBy(channels: string[]): Record<string, number> {
+    const counts: Record<string, number> = {}
+    for (const channel of channels) counts[channel] = (counts[channel] ?? 0) + 1
+    return counts
+  }
 
   /** Returns the public name of the channel of each device; null without a channel. */
   async function assigned(taskId: number, ids: number[]): Promise<(string | null)[]> {

@@ -3,8 +3,18 @@ import { heartbeatSeconds } from './protocol.ts'
 
 export const welcomeFrame = JSON.stringify({ op: 'welcome', heartbeat: heartbeatSeconds })
 
-/** Returns the frame of a message, with the field names of the HTTP interface. The text of `ext` is sent unchanged. */
+/**
+ * Returns the frame of a message, with the field names of the HTTP interface. The text of `ext` is sent unchanged. A withdrawal is a cmd,
+ * which clients that do not know it do not show.
+ */
 export function pushFrame(taskId: number, message: Message): string {
+  const { recall } = message
+  if (recall?.withdraw)
+    return JSON.stringify({
+      op: 'push',
+      task_id: taskId,
+      message: { type: 'cmd', recalls: recall.taskId },
+    })
   const fields = JSON.stringify(messageFields(message))
   const body = message.ext === undefined ? fields : `${fields.slice(0, -1)},"ext":${message.ext}}`
   return `{"op":"push","task_id":${taskId},"message":${body}}`
@@ -21,6 +31,12 @@ function messageFields(message: Message): object {
     badge: badge.kind === 'add' ? `+${badge.count}` : String(badge.count),
     show_begin_time: message.showBegin,
     show_end_time: message.showEnd,
+    click_action: message.url === undefined ? undefined : 'url',
+    url: message.url,
+    collapse_key: message.collapseKey,
+    foreground: message.foreground,
+    urgent: message.urgent,
+    replaces: message.recall?.taskId,
     ios: orUndefined(fieldsOf('ios', message.ios)),
     android: orUndefined(fieldsOf('android', message.android)),
   }

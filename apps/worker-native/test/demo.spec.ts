@@ -44,4 +44,28 @@ describeWith('chromium')('the demo page in a browser', () => {
     expect(problems).toEqual([])
     await page.close()
   })
+
+  it('replaces the message with the same collapse key, and links to its address', async () => {
+    const app = await harness.addApplication('demo keys')
+    const device = await harness.addDevice(app)
+    const gateway = await harness.startGateway()
+    const page = await browser.newPage()
+    await page.goto(`http://127.0.0.1:${gateway.port}/native/demo?push_token=${device.pushToken}`)
+    await online(page)
+    const show = async (fields: Partial<typeof plainMessage>) => {
+      const task = await harness.notify(app, [device], { message: { ...plainMessage, ...fields } })
+      const card = page.locator(`article[data-task="${task}"]`)
+      await card.waitFor()
+      return card
+    }
+    const first = await show({ collapseKey: 'order-7', url: 'https://shop.example.com/7' })
+    expect(await first.locator('a').getAttribute('href')).toBe('https://shop.example.com/7')
+    await show({ collapseKey: 'order-8', url: 'myapp://orders/8' })
+    expect(await page.locator('article').count()).toBe(2)
+    await show({ collapseKey: 'order-7' })
+    expect(await page.locator('article').count()).toBe(2)
+    expect(await first.count()).toBe(0)
+    expect(await page.locator('article a').count()).toBe(0)
+    await page.close()
+  })
 })

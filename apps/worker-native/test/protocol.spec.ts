@@ -87,6 +87,28 @@ describe('a push frame', () => {
     })
   })
 
+  it('has what the app applies itself', () => {
+    const said = { collapseKey: 'order-7', foreground: 'hide', urgent: true } as const
+    const frame = pushFrame(7, { ...plainMessage, ...said, url: 'myapp://orders/7' })
+    expect(JSON.parse(frame).message).toMatchObject({
+      click_action: 'url',
+      url: 'myapp://orders/7',
+      collapse_key: 'order-7',
+      foreground: 'hide',
+      urgent: true,
+    })
+  })
+
+  it('of a withdrawal is a cmd that names the first task and has nothing of its message', () => {
+    const frame = pushFrame(9, { ...plainMessage, ext: '{"n":1}', recall: { taskId: 7, withdraw: true } })
+    expect(JSON.parse(frame)).toEqual({ op: 'push', task_id: 9, message: { type: 'cmd', recalls: 7 } })
+  })
+
+  it('of a replacement names the first task', () => {
+    const frame = pushFrame(9, { ...plainMessage, recall: { taskId: 7 } })
+    expect(JSON.parse(frame).message).toMatchObject({ type: 'text', replaces: 7 })
+  })
+
   it('omits empty fields', () => {
     expect(Object.keys(JSON.parse(pushFrame(7, plainMessage)).message)).toEqual([
       'type',

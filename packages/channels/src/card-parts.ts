@@ -48,9 +48,10 @@ export const androidFields = {
   channel_id: { type: 'text', label: label.notificationChannel, about: 'Notification bar channel.' },
   click_action: {
     type: 'choice',
-    choices: ['intent', 'open_app'],
+    choices: ['intent', 'open_app', 'url'],
     label: { en: 'Click action', zh: '点击动作' },
-    about: 'Action on click: `intent` opens a page, `open_app` opens the app (default open_app).',
+    about:
+      'Action on click: `intent` opens a page of the app, `url` a web page or deep link, `open_app` the app (default open_app).',
   },
   intent: {
     type: 'text',
@@ -58,6 +59,13 @@ export const androidFields = {
     label: { en: 'Page to open (intent)', zh: '打开的页面（intent）' },
     about:
       'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent. Some vendors open it only by its `action=`.',
+  },
+  url: {
+    type: 'text',
+    maxLength: 2048,
+    label: { en: 'Web page or deep link (URL)', zh: '网页或深层链接（URL）' },
+    about:
+      'Address to open: an https address, or a deep link with the scheme of the app; required if click_action is url, refused otherwise.',
   },
 } as const satisfies Record<string, MessageField>
 

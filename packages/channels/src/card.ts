@@ -25,6 +25,8 @@ export type Card = {
   /** Fields of `extra.classes.service` and `.marketing`. */
   readonly classFields: Readonly<Record<string, ClassField>>
   readonly message: MessageObject
+  /** What becomes of the fields that all vendors share. The table in docs/concepts.md and the notes of /push/explain are made from it. */
+  readonly carries: Readonly<Record<SharedField, Carrying>>
   readonly limits: CardLimits
   /** A binding may name the topic that it is sent under. */
   readonly topicPerBinding?: true
@@ -36,10 +38,19 @@ export type Card = {
   readonly credentialOfAllRegions?: true
   /** The vendor shows the number it is told and cannot add: Herald keeps a count per device. */
   readonly absoluteBadge?: true
+  /** Devices may have further tokens, of Live Activities; messages with `ios.live_activity` are sent to those. */
+  readonly activityTokens?: true
   /** Devices that run HarmonyOS are reached through another version of the vendor's interface. */
   readonly separatesHarmony?: true
+  /** iPhones may have tokens of this vendor too, and need another form of the message. */
+  readonly separatesIos?: true
   /** The vendor reports arrivals, by calling back. */
   readonly reportsReceipts?: true
+  /**
+   * What can be done with a message that was sent: `withdraw` takes it away from the device or puts another in its place, `replace` only
+   * puts another in its place. Messages without a notification cannot be recalled by any vendor.
+   */
+  readonly recall: 'withdraw' | 'replace' | 'none'
   /** The vendor's usual library, which sends instead of our own client if `HERALD_VENDOR_CLIENT` is `reference`. */
   readonly referenceLibrary?: string
 }
@@ -99,19 +110,87 @@ export type MessageObject = {
   /** Takes `android.channel_id` where it names none: channel ids are otherwise registered per vendor. */
   readonly inheritsChannel?: true
   readonly fields: Readonly<Record<string, MessageField>>
+  /** The field that takes precedence over `collapse_key` of the message. */
+  readonly replaceField?: string
+  /** Pure. Finds a combination of fields that the vendor refuses. */
+  readonly check?: CheckFields
 }
+
+/**
+ * `fields` are those of the vendor's object, `message` all of the message, with the names of the HTTP interface and without blank ones. Returns
+ * the field of the object and the end of a sentence about it that names the other field, such as "cannot be set if type is cmd".
+ */
+export type CheckFields = (
+  fields: Readonly<Record<string, unknown>>,
+  message: Readonly<Record<string, unknown>>,
+) => { readonly field: string; readonly problem: string } | undefined
+
+/** A field of a message, or a kind of message, that not every vendor can carry. */
+export type SharedField =
+  | 'cmd'
+  | 'big_text'
+  | 'attachment_url'
+  | 'badge'
+  | 'sound'
+  | 'channel_id'
+  | 'intent'
+  | 'url'
+  | 'collapse_key'
+  | 'foreground'
+  | 'urgent'
+
+/**
+ * `yes`: the vendor applies it. `app`: the app gets it in its data and applies it. `certificate`: only with a setting of the
+ * certificate. `no`: it is not sent. A remark is the part of a sentence that follows, such as "https addresses only".
+ */
+export type Carrying = CarryingWord | { readonly is: CarryingWord; readonly remark: string }
+export type CarryingWord = 'yes' | 'app' | 'certificate' | 'no'
 
 export type MessageField = {
   readonly label: Text
   /** Description in the API reference. */
   readonly about?: string
+  /** Of a field of a `record`: the record is refused without it. */
+  readonly required?: true
 } & (
-  | { readonly type: 'text'; readonly maxLength?: number; readonly maxBytes?: number }
+  | {
+      readonly type: 'text'
+      readonly maxLength?: number
+      readonly maxBytes?: number
+      /** A regular expression for the whole text, and what a text that does not match is told. */
+      readonly matches?: { readonly pattern: string; readonly error: string }
+    }
   | { readonly type: 'flag' }
   | { readonly type: 'choice'; readonly choices: readonly (string | number)[] }
-  /** A JSON object, given as such or as text. */
+  /** `whole`: integers only. */
+  | { readonly type: 'number'; readonly min: number; readonly max: number; readonly whole?: true }
+  /** A list of texts. */
+  | { readonly type: 'list'; readonly maxItems: number; readonly maxLength: number }
+  /** A JSON object with any content, given as such or as text; stored as text. */
   | { readonly type: 'object' }
+  /** An object with these fields. Stored with the names that they have here. */
+  | { readonly type: 'record'; readonly fields: Readonly<Record<string, MessageField>> }
 )
+
+/** The value of a field in a stored message. JSON objects are text there. */
+export type ValueOf<Field> = Field extends { type: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : Field extends { type: 'flag' }
+    ? boolean
+    : Field extends { type: 'number' }
+      ? number
+      : Field extends { type: 'list' }
+        ? string[]
+        : Field extends { type: 'record'; fields: infer Fields }
+          ? RecordOf<Fields>
+          : string
+
+type RequiredNames<Fields> = {
+  [Name in keyof Fields]: Fields[Name] extends { required: true } ? Name : never
+}[keyof Fields]
+export type RecordOf<Fields> = {
+  -readonly [Name in Exclude<keyof Fields, RequiredNames<Fields>>]?: ValueOf<Fields[Name]>
+} & { -readonly [Name in RequiredNames<Fields>]: ValueOf<Fields[Name]> }
 
 export type CardLimits = {
   /** Maximum number of recipients of one `Transport.send`. */

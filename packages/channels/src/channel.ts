@@ -36,17 +36,25 @@ export type Task = {
 }
 
 /** The vendor cannot carry this message; known before a target is counted. */
-export type Unsupported = { unsupported: string }
+export type Unsupported = {
+  unsupported: string
+  /** For want of room: with less data the vendor could carry it. */
+  tooLarge?: true
+}
 
 export type Recipient = {
   deviceId: number
   token: string
   /** The absolute badge number; set for vendors with `absoluteBadge` only. */
   badge?: number
+  /** Of a Live Activity: the timestamp of this update, Unix seconds, larger than that of the update before. */
+  timestamp?: number
   /** The topic of the binding, if it has one. */
   bundleId?: string
   /** The device runs HarmonyOS; set for vendors with `separatesHarmony` only. */
   harmony?: boolean
+  /** The device is an iPhone; set for vendors with `separatesIos` only. */
+  ios?: boolean
 }
 
 export type SendContext = {
@@ -194,6 +202,13 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
   classOf?(task: Pick<Task, 'message' | 'messageClass'>, settings: Settings): MessageClass
   /** Pure. The same for all recipients of a task; the transport adds token and badge. */
   mapPayload(task: Task, settings: Settings): Payload | Unsupported
+  /** Pure. The parts of a payload that has one for each kind of device: a text may be cut in one of them only. */
+  versionsOf?(payload: Payload): readonly unknown[]
+  /**
+   * Pure. The payload that takes a message away from the devices; `task` is the task that sent it. Outcomes of its send are those of a
+   * message: `accepted` means withdrawn. Only for vendors whose card says `recall: 'withdraw'`.
+   */
+  withdrawal?(task: Task, settings: Settings): Payload | Unsupported
   /** Pure. Returns undefined for a well-formed vendor token, otherwise the problem. */
   checkToken(token: string): string | undefined
   /** Pure. For vendors whose tokens show their region: a value of `extra.region`. */

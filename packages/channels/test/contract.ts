@@ -1,4 +1,4 @@
-import type { Message, Outcome } from '@herald/domain'
+import { cardOf, type Message, type Outcome } from '@herald/domain'
 import type { Simulator } from '@herald/simulators'
 import { type Receiver, startReceiver } from '@herald/testkit/receiver'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -24,7 +24,7 @@ export type ContractHarness<Settings, Payload> = {
   recipient?: Partial<Recipient>
   /** The vendor refuses wrong credentials with a word that good ones get in passing too: the channel is never closed for it. */
   refusalMayPass?: boolean
-  /** Message fields that do not fit even with the texts cut. */
+  /** Message fields with more than the vendor's limit of `x` in `ext`. */
   oversize: Partial<Message>
   /** Message fields that every send needs, e.g. a class. */
   message?: Partial<Message>
@@ -335,15 +335,42 @@ export function describeContract<Settings, Payload>(
       expect(bench.simulator.ledger().accepted).toBe(0)
     })
 
-    it('reports an oversized message before sending it', async () => {
+    it('sends a notification without ext that does not fit', async () => {
       const { settings, transport } = open()
       const payload = map(settings, 7001, harness.oversize)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      expect(JSON.stringify(payload)).not.toContain('xxx')
+      expect(kinds(await send(transport, payload, recipientsOf(1)))).toEqual(['accepted'])
+    })
+
+    it('reports an oversized command before sending it', async () => {
+      const { settings, transport } = open()
+      const payload = map(settings, 7001, { ...harness.oversize, type: 'cmd' })
       if (isUnsupported(payload)) {
         expect(payload.unsupported.length).toBeGreaterThan(10)
         return
       }
       const sent = await send(transport, payload, recipientsOf(1))
       expect(['unsupported', 'rejected']).toContain(kinds(sent)[0])
+    })
+
+    it('takes away what it sent, if its card says so', async () => {
+      expect(adapter.withdrawal !== undefined).toBe(cardOf(adapter.name).recall === 'withdraw')
+      const { settings, transport } = open()
+      const withdrawal = adapter.withdrawal?.(sampleTask(harness.message, { taskId: 7001 }), settings)
+      if (withdrawal === undefined || isUnsupported(withdrawal)) return
+      const recipients = recipientsOf(several)
+      await send(transport, payloadOf(settings, 7001), recipients)
+      const sent = await send(transport, withdrawal, recipients)
+      expect(sent.error).toBeUndefined()
+      expect(sent.reports).toEqual(recipients.map(() => 1))
+      // A vendor may be able to do so for devices of one system only.
+      const outcome = kinds(sent)[0]!
+      expect(['accepted', 'unsupported']).toContain(outcome)
+      expect(new Set(kinds(sent))).toEqual(new Set([outcome]))
+      bench.simulator.setFaults({ refuseAuth: true })
+      for (const kind of kinds(await send(open().transport, withdrawal, recipients)))
+        expect(['gone', 'misconfigured']).not.toContain(kind)
     })
 
     it('stops promptly on abort and leaves the rest unreported', async () => {

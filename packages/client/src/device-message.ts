@@ -13,6 +13,18 @@ export type DeviceMessage = {
   /** Unix seconds. */
   show_begin_time?: number
   show_end_time?: number
+  /** Present with `url`, the address to open on a tap. `android.click_action` takes precedence on Android. */
+  click_action?: 'url'
+  url?: string
+  /** The message replaces the one on the screen with the same key. */
+  collapse_key?: string
+  /** `hide`: the app should not show a notification while it is in front. */
+  foreground?: 'show' | 'hide'
+  urgent?: boolean
+  /** A cmd that takes away the message of this task, wherever the app shows it. */
+  recalls?: number
+  /** The message takes the place of that of this task. */
+  replaces?: number
   ios?: Record<string, unknown>
   android?: Record<string, unknown>
 }
@@ -40,6 +52,11 @@ export function readFrame(text: string): ServerFrame {
     // Not JSON: ignored like an unknown frame.
   }
   return { op: 'other' }
+}
+
+/** The task whose message must not be shown any more after this one. */
+export function endedBy({ recalls, replaces }: DeviceMessage): number | undefined {
+  return recalls ?? replaces
 }
 
 /** Milliseconds until the message is shown; undefined when its show window has ended. */

@@ -1,5 +1,12 @@
 import { type DeviceStorage, openMemory } from './device-memory.ts'
-import { badgeAfter, type DeviceMessage, type Received, readFrame, showIn } from './device-message.ts'
+import {
+  badgeAfter,
+  type DeviceMessage,
+  endedBy,
+  type Received,
+  readFrame,
+  showIn,
+} from './device-message.ts'
 import { afterClose } from './device-reconnect.ts'
 
 export type { DeviceMessage, DeviceStorage, Received }
@@ -60,6 +67,8 @@ const MAX_ACKS = 500
 const REPEAT_MS = 600_000
 const MAX_REPEATED = 100
 const MAX_TIMER_MS = 2_000_000_000
+/** As many as the memory of received tasks. */
+const MAX_ENDED = 500
 
 /** Connects a device to the native channel and keeps it connected until `close()`. */
 export function connectDevice(options: DeviceOptions): Device {
@@ -68,6 +77,9 @@ export function connectDevice(options: DeviceOptions): Device {
   const memory = openMemory(options.pushToken, options.storage)
   const timers = new Set<ReturnType<typeof setTimeout>>()
   const unsent = new Set<number>()
+  /** Tasks that were recalled, and the timers of messages that are shown later. */
+  const ended = new Set<number>()
+  const planned = new Map<number, ReturnType<typeof setTimeout>>()
   let state: DeviceState = 'connecting'
   let socket: WebSocketLike | undefined
   let failures = 0
@@ -127,7 +139,9 @@ export function connectDevice(options: DeviceOptions): Device {
     const { taskId, message } = received
     if (!memory.hasSeen(taskId)) {
       memory.see(taskId)
-      const delay = showIn(message, Date.now())
+      const earlier = endedBy(message)
+      if (earlier !== undefined) endTask(earlier)
+      const delay = ended.has(taskId) ? undefined : showIn(message, Date.now())
       if (delay === 0) show(received)
       else if (delay !== undefined) showLater(received, delay)
     }
@@ -135,13 +149,26 @@ export function connectDevice(options: DeviceOptions): Device {
   }
 
   function showLater(received: Received, ms: number): void {
-    startTimer(
+    const timer = startTimer(
       () => (ms > MAX_TIMER_MS ? showLater(received, ms - MAX_TIMER_MS) : show(received)),
       Math.min(ms, MAX_TIMER_MS),
     )
+    planned.set(received.taskId, timer)
+  }
+
+  /** The recall may overtake the message: then the message is acknowledged and not shown. */
+  function endTask(taskId: number): void {
+    ended.add(taskId)
+    for (const oldest of ended) {
+      if (ended.size <= MAX_ENDED) break
+      ended.delete(oldest)
+    }
+    stopTimer(planned.get(taskId))
+    planned.delete(taskId)
   }
 
   function show(received: Received): void {
+    planned.delete(received.taskId)
     const badge = badgeAfter(memory.badge(), received.message)
     if (badge !== memory.badge()) {
       memory.setBadge(badge)

@@ -1,10 +1,12 @@
 import { readEnvelope } from './envelope.ts'
 import { type Int64, toExactJson } from './exact-json.ts'
 import { HeraldError } from './herald-error.ts'
-import type { Message, Notification, Setting } from './notification.ts'
+import type { Audience, Message, Notification, Setting } from './notification.ts'
 import type {
+  ActivityName,
   AdminTokenRecord,
   ApplicationSettings,
+  AudienceCount,
   CertificateCheck,
   CertificateRecord,
   CertificateView,
@@ -21,11 +23,13 @@ import type {
   NewBinding,
   NewCertificate,
   NewIdentity,
+  NotifyResult,
   Page,
   PageOptions,
   Platform,
   PutDevice,
   PutDeviceResult,
+  Recall,
   SettingsChange,
   TagChange,
   TagChangeReport,
@@ -111,16 +115,39 @@ export class HeraldServer {
     await this.call('POST', '/token/revoke', {})
   }
 
-  async notify(notification: Notification): Promise<{ task_id: Int64 }> {
-    const retries = notification.setting?.request_id ? (this.#options.retries ?? 0) : 0
+  notify(notification: Notification): Promise<{ task_id: Int64 }> {
+    return this.#repeatable('/push/notify', notification, [notification])
+  }
+
+  /**
+   * Up to 1000 pushes, each with its own audience and text. Results are in order; an entry that failed has `code` and `message`, and
+   * the others are accepted. The call is repeated like `notify` if every entry has a `request_id`.
+   */
+  async notifyBatch(notifications: Notification[]): Promise<NotifyResult[]> {
+    const { list } = await this.#repeatable<{ list: NotifyResult[] }>(
+      '/push/notify/batch',
+      { list: notifications },
+      notifications,
+    )
+    return list
+  }
+
+  async #repeatable<T>(path: string, body: unknown, notifications: Notification[]): Promise<T> {
+    const isSafe = notifications.every(({ setting }) => setting?.request_id)
+    const retries = isSafe ? (this.#options.retries ?? 0) : 0
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.call('POST', '/push/notify', notification)
+        return await this.call('POST', path, body)
       } catch (error) {
         if (attempt >= retries || !isTransient(error)) throw error
         await pause(error, attempt)
       }
     }
+  }
+
+  /** Counts the devices of an audience by the channel that each would get now; sends nothing. */
+  countAudience(push: { audience: Audience; setting?: Setting; message?: Message }): Promise<AudienceCount> {
+    return this.call('POST', '/push/audience/count', push)
   }
 
   explain(notification: { message: Message; setting?: Setting }, pushToken: string): Promise<Explanation> {
@@ -143,6 +170,11 @@ export class HeraldServer {
 
   async cancelTask(taskId: Int64): Promise<void> {
     await this.call('POST', '/push/task/cancel', { task_id: taskId })
+  }
+
+  /** Takes a push back or, with `replace`, puts another message in its place. With `dry_run` it only tells what each channel can do. */
+  recallTask(taskId: Int64, options: { replace?: Message; dry_run?: boolean } = {}): Promise<Recall> {
+    return this.call('POST', '/push/task/recall', { task_id: taskId, ...options })
   }
 
   async pauseTask(taskId: Int64): Promise<void> {
@@ -265,6 +297,23 @@ export class HeraldServer {
 
   async unbindToken(pushToken: string, provider: NewBinding['provider']): Promise<void> {
     await this.#withoutToken('/user/token/unbind', { push_token: pushToken, provider })
+  }
+
+  /**
+   * For apps: binds the token of a Live Activity, or with `attributes_type` a push-to-start token. Needs no other credential than the
+   * push token.
+   */
+  async bindActivity(pushToken: string, activity: ActivityName, token: string): Promise<void> {
+    await this.#withoutToken('/user/activity', { push_token: pushToken, ...activity, token })
+  }
+
+  /** For apps: an activity that ended without a push. Returns whether its token was bound. */
+  async unbindActivity(pushToken: string, activity: ActivityName): Promise<boolean> {
+    const { removed } = await this.#withoutToken<{ removed: boolean }>('/user/activity/remove', {
+      push_token: pushToken,
+      ...activity,
+    })
+    return removed
   }
 
   /** For apps: what the device received or the user opened, at most 500 entries. */

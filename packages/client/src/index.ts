@@ -4,10 +4,12 @@ export { HeraldOperator, type HeraldOperatorOptions } from './herald-operator.ts
 export { HeraldServer, type HeraldServerOptions } from './herald-server.ts'
 export type { Audience, Message, Notification, Setting, Strategy } from './notification.ts'
 export type {
+  ActivityName,
   AdminTokenRecord,
   ApplicationSettings,
   ApplicationView,
   Attributes,
+  AudienceCount,
   CertificateCheck,
   CertificateHold,
   CertificateRecord,
@@ -27,11 +29,13 @@ export type {
   NewBinding,
   NewCertificate,
   NewIdentity,
+  NotifyResult,
   Page,
   PageOptions,
   Platform,
   PutDevice,
   PutDeviceResult,
+  Recall,
   SettingsChange,
   TagChange,
   TagChangeReport,

@@ -14,6 +14,8 @@ export type Audience =
   | { alias: string[] }
   | { user_id: Int64[] }
   | { push_token: string[] }
+  /** Devices that show one of these Live Activities; only with `ios.live_activity`. */
+  | { activity: string[] }
 
 export type Strategy = 'combined' | 'nativepush_only' | 'ospush_only'
 
@@ -42,5 +44,15 @@ export type Message = {
   /** Unix seconds. */
   show_begin_time?: number
   show_end_time?: number
+  /** On all channels; a `click_action` in `android` or in a vendor's object takes precedence. */
+  click_action?: 'open_app' | 'url'
+  /** An https address or a deep link of the app; needs `click_action: 'url'`. */
+  url?: string
+  /** At most 64 bytes. A later push with the same key replaces this one on the screen, also of another task. */
+  collapse_key?: string
+  /** Whether the system shows the notification while the app is in front (default show). */
+  foreground?: 'show' | 'hide'
+  /** Asks the vendor to wake the device for a cmd message. */
+  urgent?: boolean
   android?: AndroidFields
 } & VendorObjects

@@ -125,8 +125,9 @@ export type Explanation = {
   channel: string | null
   code: string
   reason: string
-  others: { channel: string; code: string; reason: string }[]
-  /** What the selected vendor does not carry of the message, refuses or leaves unanswered; in English. */
+  /** `notes` of vendors that could take the message; absent in responses of an older Herald. */
+  others: { channel: string; code: string; reason: string; notes?: string[] }[]
+  /** What the selected vendor does not carry of the message, cuts, refuses or leaves unanswered; in English. */
   notes: string[]
 }
 
@@ -211,6 +212,9 @@ export type DeviceView = {
 export type Attributes = Record<string, string | number | boolean>
 
 /** A binding as it is written; `provider` is the vendor's number or the name of its channel. */
+/** A Live Activity by the id that the application gave it, or the type of those that a push-to-start token starts. */
+export type ActivityName = { activity_id: string } | { attributes_type: string }
+
 export type NewBinding = {
   provider: Provider | VendorName
   device_token: string
@@ -271,3 +275,29 @@ export type ImportReport = {
 /** Pass `next` as `after` (tasks: `before`) of the next call; null on the last page. */
 export type Page<Entry, Key = Int64> = { list: Entry[]; next: Key | null }
 export type PageOptions<Key = Int64> = { limit?: number; after?: Key }
+
+/** The result of one entry of `notifyBatch`. `repeated`: its request_id was used before, nothing was pushed. */
+export type NotifyResult = { task_id: Int64; repeated?: true } | { code: number; message: string }
+
+export type AudienceCount = {
+  devices: number
+  /** Channels without devices are left out. */
+  by_channel: Record<string, number>
+  unreachable: number
+  /** False: there are more devices, and all numbers are lower bounds. */
+  exact: boolean
+}
+
+export type Recall = {
+  /** Null with `dry_run`. */
+  task_id: Int64 | null
+  channels: {
+    channel: string
+    /** Devices that the task was sent to so far. */
+    devices: number
+    /** A channel that can withdraw can also replace. */
+    can: 'withdraw' | 'replace' | 'none'
+    does: 'withdraw' | 'replace' | 'none'
+    reason: string | null
+  }[]
+}

@@ -1,4 +1,4 @@
-import type { androidFields, VendorCard } from '@herald/channels/cards'
+import type { androidFields, ValueOf as StoredValueOf, VendorCard } from '@herald/channels/cards'
 
 /** The vendor's number in the API. */
 export type Provider = VendorCard['provider']
@@ -15,13 +15,17 @@ export type ChannelName = 'nativepush' | VendorName
 /** `ups` stands for the vendors of Chinese Android phones; channels of iOS are not part of a sequence. */
 export type SequenceWord = 'ups' | Exclude<VendorCard, { solePlatform: string }>['name']
 
-type ValueOf<Field> = Field extends { type: 'choice'; choices: readonly (infer Choice)[] }
-  ? Choice
-  : Field extends { type: 'flag' }
-    ? boolean
-    : Field extends { type: 'object' }
-      ? string | Record<string, string>
-      : string
+type ValueOf<Field> = Field extends { type: 'object' }
+  ? string | Record<string, unknown>
+  : Field extends { type: 'record'; fields: infer Fields }
+    ? RecordOf<Fields>
+    : StoredValueOf<Field>
+type RequiredNames<Fields> = {
+  [Name in keyof Fields]: Fields[Name] extends { required: true } ? Name : never
+}[keyof Fields]
+type RecordOf<Fields> = {
+  -readonly [Name in Exclude<keyof Fields, RequiredNames<Fields>>]?: ValueOf<Fields[Name]>
+} & { -readonly [Name in RequiredNames<Fields>]: ValueOf<Fields[Name]> }
 type FieldsOf<Table> = { -readonly [Name in keyof Table]?: ValueOf<Table[Name]> }
 
 export type AndroidFields = FieldsOf<typeof androidFields>

@@ -188,6 +188,33 @@ describe('a device', () => {
     expect(after.device.badge()).toBe(1)
   })
 
+  it('does not show a message that was recalled or replaced before its time, and says so to the app', async () => {
+    const { shown } = start()
+    const connection = await gateway.next()
+    await connection.hears()
+    connection.welcome()
+    const second = Math.floor(Date.now() / 1000)
+    connection.push(1, { ...text, show_begin_time: second + 1 })
+    connection.push(2, { ...text, show_begin_time: second + 1 })
+    connection.push(3, { ...text, show_begin_time: second + 1 })
+    connection.push(11, { type: 'cmd', recalls: 1 })
+    connection.push(12, { ...text, replaces: 2 })
+    await waitFor(() => shown.includes(3))
+    expect(shown).toEqual([11, 12, 3])
+  })
+
+  it('acknowledges and does not show a message that its recall has overtaken', async () => {
+    const { shown, badges } = start()
+    const connection = await gateway.next()
+    await connection.hears()
+    connection.welcome()
+    connection.push(11, { type: 'cmd', recalls: 1 })
+    connection.push(1, text)
+    expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [11, 1] })
+    expect(shown).toEqual([11])
+    expect(badges).toEqual([])
+  })
+
   it('shows a message only within its show window, but always acknowledges it', async () => {
     const { shown } = start()
     const connection = await gateway.next()

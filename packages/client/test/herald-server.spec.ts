@@ -131,6 +131,9 @@ describe('calls of the own server', () => {
     await herald.putIdentity({ issuer: 'https://i', audience: 'app', jwks_url: 'https://i/keys' })
     await herald.removeIdentity()
     await herald.changeSettings({ default_strategy: 'ospush_only', default_ttl: null })
+    await herald.notifyBatch([{ audience: { alias: ['a'] }, message: { title: 't' } }])
+    await herald.countAudience({ audience: 'all' })
+    await herald.recallTask(7, { replace: { title: 'n' }, dry_run: true })
     expect(sent.map(({ path, init }) => `${init.method} ${path} ${init.body ?? ''}`)).toEqual([
       'PUT /admin/device {"device_guid":"g","alias":null,"user_id":"4611686018427387904"}',
       'POST /admin/device/batch {"list":[{"device_guid":"g","tags":[]}]}',
@@ -142,6 +145,9 @@ describe('calls of the own server', () => {
       'PUT /admin/identity {"issuer":"https://i","audience":"app","jwks_url":"https://i/keys"}',
       'POST /admin/identity/remove {}',
       'PUT /admin/app/settings {"default_strategy":"ospush_only","default_ttl":null}',
+      'POST /push/notify/batch {"list":[{"audience":{"alias":["a"]},"message":{"title":"t"}}]}',
+      'POST /push/audience/count {"audience":"all"}',
+      'POST /push/task/recall {"task_id":7,"replace":{"title":"n"},"dry_run":true}',
     ])
   })
 

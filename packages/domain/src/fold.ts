@@ -15,6 +15,8 @@ export type RecipientResult =
   | { kind: 'removed' }
   /** The device was disabled after it was planned. */
   | { kind: 'disabled' }
+  /** A newer update of the same Live Activity was sent. */
+  | { kind: 'superseded' }
   /** The governor asks to wait `wait` seconds. The vendor is not in trouble, so PATIENCE_SECONDS does not run. */
   | { kind: 'deferred'; wait: number }
   /** The device acknowledged on the native channel before this channel sent. */
@@ -31,6 +33,7 @@ export type SortedResults = {
   ownerChanged: number[]
   removed: number[]
   disabled: number[]
+  superseded: number[]
   acknowledged: number[]
   nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
   retry: { index: number; wait: number }[]
@@ -50,6 +53,7 @@ export function sortResults(
     ownerChanged: [],
     removed: [],
     disabled: [],
+    superseded: [],
     acknowledged: [],
     nextChannel: [],
     retry: [],
@@ -69,6 +73,7 @@ export function sortResults(
       result.kind === 'ownerChanged' ||
       result.kind === 'removed' ||
       result.kind === 'disabled' ||
+      result.kind === 'superseded' ||
       result.kind === 'acknowledged'
     ) {
       sorted[result.kind].push(index)
@@ -147,7 +152,8 @@ export function foldAttempt(
     sent: sorted.sent.length,
     failed: 0,
     moved: 0,
-    expired: sorted.ownerChanged.length + sorted.removed.length + sorted.disabled.length,
+    expired:
+      sorted.ownerChanged.length + sorted.removed.length + sorted.disabled.length + sorted.superseded.length,
     cancelled: sorted.acknowledged.length,
   }
   const { note, reasons } = groupReasons()
@@ -164,6 +170,10 @@ export function foldAttempt(
   for (const index of sorted.disabled) {
     status[index] = letters.expired
     note('expired', ownReasons.device_disabled, batch.recipients[index]!)
+  }
+  for (const index of sorted.superseded) {
+    status[index] = letters.expired
+    note('expired', ownReasons.newer_activity_update, batch.recipients[index]!)
   }
   for (const index of sorted.acknowledged) {
     status[index] = letters.cancelled

@@ -40,10 +40,12 @@ export {
   triedAfter,
 } from './fold.ts'
 export { letters } from './letters.ts'
+export { type ActivityTokens, activityTime, activityTokensOf, changesBadge } from './live-activity.ts'
 export {
   androidView,
   type Badge,
   type Click,
+  type Foreground,
   fieldsOf,
   type Message,
   type MessageClass,
@@ -52,8 +54,10 @@ export {
   type ObjectName,
   objectNames,
   optionsOf,
-  replaceKey,
+  replaceFields,
+  sharedClick,
   titleAndBody,
+  withReplaceKeysOf,
 } from './message.ts'
 export { foldNative, type NativeFold, type NativeResult } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'

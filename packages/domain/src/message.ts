@@ -1,4 +1,4 @@
-import { androidFields, type Card, cards, type VendorCard } from '@herald/channels/cards'
+import { androidFields, type Card, cards, type ValueOf, type VendorCard } from '@herald/channels/cards'
 
 /** A message after validation: blank fields removed, defaults filled in. Stored with the task; vendor payloads are built from it. */
 export type Message = {
@@ -15,7 +15,18 @@ export type Message = {
   /** Unix seconds. */
   showBegin?: number
   showEnd?: number
+  /** What a tap opens on channels whose objects name no click action. */
+  url?: string
+  /** A later message with the same key replaces this one on the screen. */
+  collapseKey?: string
+  /** Whether the system shows the message while the app is in front. Absent: the vendor's default. */
+  foreground?: Foreground
+  urgent?: boolean
+  /** Of a recall: the task whose message it takes away or, without `withdraw`, replaces on the screen. */
+  recall?: { taskId: number; withdraw?: true }
 } & MessageOptions
+
+export type Foreground = 'show' | 'hide'
 
 export type Badge = { kind: 'set' | 'add'; count: number }
 
@@ -38,13 +49,6 @@ export const messageObjects = Object.fromEntries([
 ]) as ObjectTables
 export const objectNames = Object.keys(messageObjects) as ObjectName[]
 
-/** JSON objects are kept as text. */
-type ValueOf<Field> = Field extends { type: 'choice'; choices: readonly (infer Choice)[] }
-  ? Choice
-  : Field extends { type: 'flag' }
-    ? boolean
-    : string
-
 /** An object as the HTTP interface has it. */
 export type ObjectFields<Name extends ObjectName> = {
   [Field in keyof ObjectTables[Name]]?: ValueOf<ObjectTables[Name][Field]>
@@ -65,6 +69,22 @@ const names = new Map<string, [field: string, option: string][]>(
     Object.keys(fields).map((name) => [name, name.replaceAll(/_(.)/g, (_, next) => next.toUpperCase())]),
   ]),
 )
+
+/** The fields of vendors' objects that take precedence over `collapse_key`. */
+export const replaceFields: readonly (readonly [object: ObjectName, field: string])[] = cards.flatMap(
+  ({ message }: Card) =>
+    message.replaceField === undefined ? [] : [[message.object as ObjectName, message.replaceField] as const],
+)
+
+/** The message with the replace keys of another, in place of its own. */
+export function withReplaceKeysOf(other: Message, message: Message): Message {
+  const objects = replaceFields.map(([object, field]) => {
+    const [, option] = names.get(object)!.find(([name]) => name === field)!
+    const key = (other[object] as Record<string, unknown> | undefined)?.[option]
+    return [object, { ...message[object], [option]: key }]
+  })
+  return { ...message, ...Object.fromEntries(objects), collapseKey: other.collapseKey }
+}
 
 export function optionsOf<Name extends ObjectName>(
   object: Name,
@@ -93,7 +113,7 @@ export type MessageClass = 'service' | 'marketing'
 
 /** Sound, channel and click action on one Android channel, merged from the vendor's object and `android`. */
 export type AndroidView = { sound?: string; channelId?: string; click: Click }
-export type Click = { kind: 'open_app' } | { kind: 'intent'; intent: string }
+export type Click = { kind: 'open_app' } | { kind: 'intent'; intent: string } | { kind: 'url'; url: string }
 
 type AndroidObject = AndroidCard['message']['object']
 
@@ -102,22 +122,30 @@ const inheriting: ReadonlySet<string> = new Set(
 )
 
 /**
- * Fields of the vendor's object take precedence over `android`. click_action and intent are taken as a pair, so that one
+ * Fields of the vendor's object take precedence over `android`. click_action, intent and url are taken together, so that one
  * object's click is never combined with the other's intent. Channel ids are registered per vendor; the card says which vendors
  * inherit that of `android`.
  */
 export function androidView(message: Message, object: AndroidObject): AndroidView {
   const own: Message['android'] = message[object]
   const shared = message.android
-  const clicker = own.clickAction || own.intent ? own : shared
+  const clicker = [own, shared].find(({ clickAction, intent }) => clickAction || intent)
   return {
     sound: own.sound ?? shared.sound,
     channelId: own.channelId ?? (inheriting.has(object) ? shared.channelId : undefined),
-    click:
-      clicker.clickAction === 'intent' && clicker.intent
-        ? { kind: 'intent', intent: clicker.intent }
-        : { kind: 'open_app' },
+    click: clicker ? clickOf(clicker) : sharedClick(message),
   }
+}
+
+function clickOf({ clickAction, intent, url }: Message['android']): Click {
+  if (clickAction === 'intent' && intent) return { kind: 'intent', intent }
+  if (clickAction === 'url' && url) return { kind: 'url', url }
+  return { kind: 'open_app' }
+}
+
+/** The click action of the whole message, for channels without one of their own. */
+export function sharedClick({ url }: Message): Click {
+  return url === undefined ? { kind: 'open_app' } : { kind: 'url', url }
 }
 
 /** Title and body for vendors that need both; undefined when every text is blank. */
@@ -129,9 +157,4 @@ export function titleAndBody(
   const body = message.body ?? message.bigText ?? title
   if (!body) return undefined
   return { title: title ?? applicationName, body }
-}
-
-/** The same number for every attempt of a task, so that a second delivery replaces the first on the screen. */
-export function replaceKey(taskId: number): number {
-  return (taskId % 2147483647) + 1
 }

@@ -71,6 +71,8 @@ const texts = {
     `${channel} cannot carry this message: payload could not be built (${error})`,
   token_removed: 'the device no longer has a token on this channel',
   token_malformed: (problem: string) => problem,
+  no_activity_token: 'the device has no token of this Live Activity, or none to start one',
+  newer_activity_update: 'a newer update of the same Live Activity was sent',
   environment_changed: 'the token now belongs to another environment',
   region_changed: 'the token now belongs to another region',
   owner_changed: 'the device belongs to another user now',

@@ -13,8 +13,12 @@ export type Audience =
   | { kind: 'alias'; aliases: string[] }
   | { kind: 'user_id'; userIds: bigint[] }
   | { kind: 'push_token'; pushTokens: string[] }
+  /** Devices that show one of these Live Activities. */
+  | { kind: 'activity'; activities: string[] }
   /** The same in stored tasks, which must not contain credentials. */
   | { kind: 'push_token_hash'; hashes: string[] }
+  /** Of a recall: the devices that the task was sent to. */
+  | { kind: 'recall'; taskId: number }
 
 /** A notify request in normal form. */
 export type NewTask = {

@@ -1,6 +1,15 @@
 import type { Database } from '@herald/db/store'
 import { devicesById } from '@herald/db/tasks'
-import { type NewTask, ownReasons, publicName, type Reason, routeOf, type Skipped } from '@herald/domain'
+import {
+  type Channel,
+  type ChannelStatus,
+  type NewTask,
+  ownReasons,
+  publicName,
+  type Reason,
+  routeOf,
+  type Skipped,
+} from '@herald/domain'
 import type { CertificateCache } from './certificate-cache.ts'
 import { notesOf, rulesFor } from './rules.ts'
 
@@ -8,7 +17,8 @@ export type Explanation = {
   /** Public name of the selected channel; null when there is none. */
   channel: string | null
   reason: Reason
-  others: { channel: string; reason: Reason }[]
+  /** `notes` of a vendor that would take the message. */
+  others: { channel: string; reason: Reason; notes: string[] }[]
   /** About the selected vendor: what it does not carry of the message, refuses or leaves unanswered. English sentences. */
   notes: string[]
 }
@@ -24,20 +34,32 @@ export async function explain(
     deps.certificates.of(task.appId),
   ])
   const skipped: Skipped[] = []
+  const rules = rulesFor(task, certificates)
   const route = device
-    ? routeOf(device, rulesFor(task, certificates), skipped)
+    ? routeOf(device, rules, skipped)
     : ({ to: 'unreachable', reason: ownReasons.device_unknown } as const)
   const channel = route.to === 'vendor' ? route.channel : route.to === 'unreachable' ? null : 'native'
-  const certificate = route.to === 'vendor' ? certificates.byId(route.status.certificateId!) : undefined
+  const notesWith = (status: ChannelStatus | undefined) => {
+    if (status?.certificateId === undefined || status.unusable) return []
+    const certificate = certificates.byId(status.certificateId)
+    return 'settings' in certificate
+      ? notesOf(task, certificate, certificates.applicationName, Date.now())
+      : []
+  }
+  const notesOn = (other: Channel) => {
+    const binding = device?.bindings.find((candidate) => candidate.channel === other)
+    return notesWith(binding && rules.statusOf(binding.channel, binding.environment, binding.region))
+  }
   return {
     channel: channel && publicName(channel),
     reason: route.reason,
     others: skipped
       .filter((other) => other.channel !== channel)
-      .map((other) => ({ channel: publicName(other.channel), reason: other.reason })),
-    notes:
-      certificate && 'settings' in certificate
-        ? notesOf(task, certificate, certificates.applicationName, Date.now())
-        : [],
+      .map((other) => ({
+        channel: publicName(other.channel),
+        reason: other.reason,
+        notes: notesOn(other.channel),
+      })),
+    notes: notesWith(route.to === 'vendor' ? route.status : undefined),
   }
 }

@@ -7,6 +7,7 @@ export {
   type ReadCertificate,
   type Unusable,
 } from './certificate-cache.ts'
+export { type AudienceCount, countRoutes, MAX_COUNTED } from './count-routes.ts'
 export { type Explanation, explain } from './explain.ts'
 export { enqueue, isLittle, jobsOf } from './jobs.ts'
 export { planUnwritten } from './plan-unwritten.ts'

@@ -1,4 +1,5 @@
 import { isUnsupported, type Task } from '@herald/channels'
+import { messageNotes } from '@herald/channels/message-notes'
 import { shownHealth } from '@herald/db/certificates'
 import type {
   Channel,
@@ -93,15 +94,27 @@ export function payloadOf(
 ): { payload: unknown } | { unsupported: Reason } {
   const name = publicName(certificate.stored.channel)
   try {
-    const payload = certificate.adapter.mapPayload(
-      vendorTask(task, certificate, applicationName),
-      certificate.settings,
-    )
+    const payload = mapTask(task, certificate, applicationName)
     if (!isUnsupported(payload)) return { payload }
     return { unsupported: ownReasons.unsupported_by_vendor(name, payload.unsupported) }
   } catch (error) {
     return { unsupported: ownReasons.payload_unbuildable(name, (error as Error).message) }
   }
+}
+
+function mapTask(
+  task: Parameters<typeof payloadOf>[0],
+  certificate: ReadCertificate,
+  applicationName: string,
+): unknown {
+  const { adapter, settings } = certificate
+  const vendorsTask = vendorTask(task, certificate, applicationName)
+  if (!task.message.recall?.withdraw) return adapter.mapPayload(vendorsTask, settings)
+  return (
+    adapter.withdrawal?.(vendorsTask, settings) ?? {
+      unsupported: `${cardOf(adapter.name).title.en} cannot withdraw a message`,
+    }
+  )
 }
 
 /**
@@ -118,7 +131,7 @@ export function notesOf(
   const { holds, ...health } = shownHealth({ ...stored, ...certificate }, now)
   const named = { ...task, taskId: task.taskId ?? Number.MAX_SAFE_INTEGER }
   return [
-    ...(adapter.notes?.(vendorTask(named, certificate, applicationName), settings) ?? []),
+    ...messageNotes(adapter, vendorTask(named, certificate, applicationName), settings),
     ...healthWarnings(cardOf(stored.channel).title.en, {
       ...health,
       holds: holds.filter(({ active }) => active),

@@ -61,6 +61,10 @@ describe('the APNs simulator', () => {
     }
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
   }
+  const typed = (type: string, suffix: string): OutgoingHttpHeaders => ({
+    'apns-push-type': type,
+    'apns-topic': bundleId + suffix,
+  })
   const to = (device: string) => ({ ':path': `/3/device/${device}` })
 
   const ask = async (client: H2Client, over?: OutgoingHttpHeaders, body = alert) => {
@@ -135,12 +139,100 @@ AgoTIRQ/IACSpmkgAs8uxDD/ee/1p8wgO/gGvwNNBPHaGsIg/udLbogvpw==
     ['a token of zeros', to('0'.repeat(64)), 400, 'BadDeviceToken'],
     ['a token with the prefix dead', to('dead'.repeat(16)), 410, 'Unregistered'],
     ['a token with the prefix 4290', to('4290'.repeat(16)), 429, 'TooManyRequests'],
+    ['voip with priority 5', { ...typed('voip', '.voip'), 'apns-priority': '5' }, 400, 'BadPriority'],
+    ['a suffix of another type', typed('voip', '.complication'), 400, 'TopicDisallowed'],
+    ['a type without its suffix', typed('liveactivity', ''), 400, 'TopicDisallowed'],
+    ['an alert with the suffix of another type', typed('alert', '.voip'), 400, 'TopicDisallowed'],
   ])('checks %s', async (_name, over, status, reason) => {
     expect(await ask(connect(await start()), over)).toEqual([status, reason])
   })
 
+  const activity = (aps: object) =>
+    JSON.stringify({ aps: { timestamp: 1_790_000_000, event: 'update', 'content-state': { n: 1 }, ...aps } })
+  const starting = {
+    event: 'start',
+    'attributes-type': 'Order',
+    attributes: {},
+    alert: { title: 'a', body: 'b' },
+  }
+  const live = typed('liveactivity', '.push-type.liveactivity')
+
+  it.each<[string, OutgoingHttpHeaders, string, boolean]>([
+    ['an update', live, activity({}), true],
+    ['a start', live, activity(starting), true],
+    ['an end without content', live, activity({ event: 'end', 'content-state': undefined }), true],
+    ['a timestamp in milliseconds', live, activity({ timestamp: 1_790_000_000_000 }), false],
+    ['no timestamp', live, activity({ timestamp: undefined }), false],
+    ['an unknown event', live, activity({ event: 'pause' }), false],
+    ['an update without content', live, activity({ 'content-state': undefined }), false],
+    ['a start without attributes', live, activity({ ...starting, attributes: undefined }), false],
+    ['a start without an alert', live, activity({ ...starting, alert: undefined }), false],
+    ['an update with attributes', live, activity({ attributes: {} }), false],
+    ['a dismissal date of an update', live, activity({ 'dismissal-date': 1_790_000_000 }), false],
+    ['a badge', live, activity({ badge: 1 }), false],
+    ['widgets', typed('widgets', '.push-type.widgets'), '{"aps":{"content-changed":true}}', true],
+    ['widgets without content-changed', typed('widgets', '.push-type.widgets'), '{"aps":{}}', false],
+    ['a VoIP push', typed('voip', '.voip'), '{"aps":{},"call":1}', true],
+    ['a VoIP push with an alert', typed('voip', '.voip'), alert, false],
+    [
+      'a file provider push',
+      typed('fileprovider', '.pushkit.fileprovider'),
+      '{"container-identifier":"x","domain":"y"}',
+      true,
+    ],
+    ['a file provider push with aps', typed('fileprovider', '.pushkit.fileprovider'), '{"aps":{}}', false],
+    ['a critical sound', {}, '{"aps":{"alert":"x","sound":{"critical":1,"name":"y","volume":1}}}', true],
+    ['critical as a boolean', {}, '{"aps":{"sound":{"critical":true,"name":"y","volume":1}}}', false],
+    ['an unknown interruption level', {}, '{"aps":{"interruption-level":"loud"}}', false],
+    ['arguments without their key', {}, '{"aps":{"alert":{"loc-args":["x"]}}}', false],
+    ['arguments that are numbers', {}, '{"aps":{"alert":{"loc-key":"k","loc-args":[1]}}}', false],
+  ])('checks the payload if it is strict: %s', async (_name, over, body, isGood) => {
+    const simulator = await start({ strict: true })
+    expect(await ask(connect(simulator), over, body)).toEqual(isGood ? accepted : [400, 'PayloadEmpty'])
+  })
+
+  it('tells which updates of a Live Activity the device ignores', async () => {
+    const simulator = await start({ strict: true })
+    const client = connect(simulator)
+    const second = 1_790_000_000
+    for (const aps of [
+      { timestamp: second + 1 },
+      { timestamp: second },
+      { timestamp: second + 1 },
+      { timestamp: second + 2, event: 'end' },
+      { timestamp: second + 3 },
+    ])
+      expect(await ask(client, live, activity(aps))).toEqual(accepted)
+    expect(simulator.received().map(({ ignored }) => ignored ?? false)).toEqual([
+      false,
+      true,
+      false,
+      false,
+      true,
+    ])
+  })
+
+  it('takes 5120 bytes of a VoIP push and 4096 of others', async () => {
+    const client = connect(await start())
+    const body = (bytes: number) => `{"aps":{},"x":"${'x'.repeat(bytes - 17)}"}`
+    const voip = typed('voip', '.voip')
+    expect(await ask(client, voip, body(5120))).toEqual(accepted)
+    expect(await ask(client, voip, body(5121))).toEqual([413, 'PayloadTooLarge'])
+    expect(await ask(client, live, body(4097))).toEqual([413, 'PayloadTooLarge'])
+  })
+
+  it('takes Live Activities and location queries with a provider token only', async () => {
+    const authority = newAppleAuthority()
+    const certificate = issuePushCertificate(authority, {})
+    const simulator = await start({ certificateAuthorities: [authority.cert] })
+    const client = connect(simulator, { cert: certificate.cert, key: certificate.key })
+    const without = { authorization: undefined }
+    expect(await ask(client, { ...live, ...without }, activity({}))).toEqual([400, 'InvalidPushType'])
+    expect(await ask(client, without)).toEqual(accepted)
+  })
+
   const sized = (bytes: number) => `{"aps":{},"x":"${'y'.repeat(bytes - 17)}"}`
-  const voip = { 'apns-push-type': 'voip' }
+  const voip = typed('voip', '.voip')
   it.each<[string, string, OutgoingHttpHeaders, number, string | undefined]>([
     ['no body', '', {}, 400, 'PayloadEmpty'],
     ['4096 bytes', sized(4096), {}, 200, undefined],

@@ -169,6 +169,7 @@ describe('huawei simulator: rules of the body', () => {
     ['six inbox lines', notice({ style: 3, inbox_content: ['1', '2', '3', '4', '5', '6'] }), '80100001'],
     ['the style of big pictures', notice({ style: 2 }), '80100001'],
     ['an unknown importance', notice({ importance: 'MAX' }), '80100001'],
+    ['foreground_show as text', notice({ foreground_show: 'false' }), '80100001'],
     ['a badge without class', notice({ badge: { add_num: 1 } }), '80100001'],
     ['a badge that adds 0', notice({ badge: { class: 'a', add_num: 0 } }), '80100001'],
     ['a badge of 100', notice({ badge: { class: 'a', set_num: 100 } }), '80100001'],
@@ -296,6 +297,67 @@ describe('huawei simulator: v3', () => {
     pushOptions: { ttl: 600, biTag: '7001', ...options },
   })
 
+  const isVoice = { 'push-type': '2' }
+  const voice = (over: object = {}) => {
+    const { payload, ...rest } = alert({ category: 'PLAY_VOICE', ...over })
+    return { ...rest, payload: { ...payload, extraData: '{"text":"arrived"}' } }
+  }
+  const call = (ttl: number) => ({
+    payload: { extraData: '{"room":"9"}' },
+    target: { token: ['MAMzLgA'] },
+    pushOptions: { ttl, biTag: '7001' },
+  })
+  const card = {
+    moduleName: 'entry',
+    abilityName: 'FormAbility',
+    formName: 'widget',
+    formId: 423434262,
+    version: 123456,
+    formData: { temp: '22.5' },
+  }
+  const target = { token: ['MAMzLgA'] }
+
+  it.each([
+    ['a voice broadcast', voice(), '2'],
+    ['a call', call(30), '10'],
+    ['a card', { payload: card, target }, '1'],
+    ['a live view', { payload: { activityId: 1, operation: 0, event: 'TAXI', version: 1 }, target }, '7'],
+    ['a page by action and uri', alert({ clickAction: { actionType: 1, action: 'a', uri: 'b://c' } }), '0'],
+  ])('accepts %s', async (_name, body, pushType) => {
+    const { post } = await start()
+    expect(await post(tokenOf(), body, path, { 'push-type': pushType })).toMatchObject({ code: '80000000' })
+  })
+
+  it('refuses kinds of messages that the app has no right to, with the rule no_push_type_right', async () => {
+    const { simulator, post } = await start()
+    simulator.setFaults({ rules: ['no_push_type_right'] })
+    const reply = await post(tokenOf(), voice(), path, isVoice)
+    expect(JSON.parse(reply.msg!).illegalTokens).toEqual({ noPushTypeRight: ['MAMzLgA'] })
+    expect(await post(tokenOf(), alert(), path, isAlert)).toMatchObject({ code: '80000000' })
+  })
+
+  it('takes away messages that were sent with this notifyId, to these tokens, with a JWT', async () => {
+    const { simulator, login, post } = await start()
+    const revokePath = `/v1/${app.clientId}/messages:revoke`
+    const revoke = (notifyId: unknown, token: unknown = ['MAMzLgA'], headers: object = isAlert) =>
+      post(tokenOf(), { notifyId, token }, revokePath, headers)
+    await post(tokenOf(), alert({ notifyId: 77 }), path, isAlert)
+    expect(await revoke(77)).toMatchObject({ code: '80000000' })
+    expect(simulator.withdrawn(77)).toEqual(['MAMzLgA'])
+    const partly = await revoke(77, ['MAMzLgA', 'MAMzLgB'])
+    expect(partly.code).toBe('80100000')
+    expect(JSON.parse(partly.msg!).illegalTokens).toEqual({ notifyIdNotFound: ['MAMzLgB'] })
+    expect(await revoke(78)).toMatchObject({ code: '80300007' })
+    expect(await revoke('77')).toMatchObject({ code: '80100001' })
+    expect(await revoke(77, [])).toMatchObject({ code: '80300010' })
+    expect(await revoke(77, ['MAMzLgA'], { 'push-type': '6' })).toMatchObject({ code: '80100001' })
+    const body = { notifyId: 77, token: ['MAMzLgA'] }
+    expect(await post(await login(), body, revokePath, isAlert)).toMatchObject({ code: '80200001' })
+    // A new message with the same id is shown again.
+    await post(tokenOf(), alert({ notifyId: 77 }), path, isAlert)
+    expect(simulator.withdrawn(77)).toEqual([])
+  })
+
   it('accepts a pinned JWT until it expires', async () => {
     const pinnedKey = `-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAx1YNDkkn43bQ5eTnBEJY
@@ -390,6 +452,14 @@ bwIDAQAB
     ['a page without address', alert({ clickAction: { actionType: 1 } }), isAlert, '80100001'],
     ['a badge of 100', alert({ badge: { setNum: 100 } }), isAlert, '80100001'],
     ['background without data', alert(), { 'push-type': '6' }, '80100001'],
+    ['foregroundShow as text', alert({ foregroundShow: 'false' }), isAlert, '80100001'],
+    ['an alert of the voice category', alert({ category: 'PLAY_VOICE' }), isAlert, '80100001'],
+    ['a voice broadcast of another category', voice({ category: 'IM' }), isVoice, '80100001'],
+    ['a voice broadcast without text to speak', alert({ category: 'PLAY_VOICE' }), isVoice, '80100001'],
+    ['a call that is kept for 61 seconds', call(61), { 'push-type': '10' }, '80100001'],
+    ['a card without its fields', alert(), { 'push-type': '1' }, '80100001'],
+    ['a live view without its fields', alert(), { 'push-type': '7' }, '80100001'],
+    ['a collapseKey of 101', alert({}, { collapseKey: 101 }), isAlert, '80100001'],
     ['no target', { payload: {} }, isAlert, '80100003'],
     ['no tokens', { ...alert(), target: { token: [] } }, isAlert, '80300010'],
     [

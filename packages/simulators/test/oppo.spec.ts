@@ -238,6 +238,10 @@ describe('oppo simulator: sends', () => {
       'timed showing in ms',
       { show_time_type: 1, show_start_time: 1760000000000, show_end_time: 1760000060000 },
     ],
+    [
+      'a web page without parameters',
+      { click_action_type: 2, click_action_url: 'https://shop.example', action_parameters: undefined },
+    ],
     ['a cleared badge', { badge_operation_type: 0, badge_message_count: 0 }],
   ]
   it.each(accepted)('accepts %s', async (_, over) => {

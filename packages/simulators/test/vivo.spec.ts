@@ -193,6 +193,8 @@ describe('vivo’s single send', () => {
     ['more than a day', { timeToLive: 86_401 }, 10059],
     ['skipType 0', { skipType: 0 }, 10060],
     ['a URL click without URL', { skipType: 2, skipContent: undefined }, 10061],
+    ['a URL click without scheme', { skipType: 2, skipContent: 'shop.example' }, 10061],
+    ['foregroundShow as text', { foregroundShow: 'false' }, 10999],
     ['a long URL', { skipType: 2, skipContent: 'x'.repeat(1025) }, 10062],
     ['a custom click without content', { skipType: 3, skipContent: '' }, 10063],
     ['a long custom click', { skipType: 3, skipContent: 'x'.repeat(1025) }, 10064],

@@ -77,6 +77,7 @@ describe('xiaomi simulator', () => {
     ['notify_effect 4', { 'extra.notify_effect': '4' }, 10017],
     ['effect 2 without intent', { 'extra.intent_uri': undefined }, 10017],
     ['effect 3 without address', { 'extra.notify_effect': '3' }, 10017],
+    ['notify_foreground 2', { 'extra.notify_foreground': '2' }, 10017],
     ['a negative notify_id', { notify_id: '-1' }, 10017],
     ['a notify_id beyond 31 bits', { notify_id: '2147483648' }, 10017],
     ['time_to_send in the past', { time_to_send: '1000' }, 10017],
@@ -113,10 +114,27 @@ describe('xiaomi simulator', () => {
     ['a timed send in 6 days', { time_to_send: String(Date.now() + 6 * 86_400_000) }],
     ['no channel', { 'extra.channel_id': undefined }],
     ['pass-through without title', { pass_through: '1', title: undefined, description: undefined }],
+    ['a message that is hidden in front', { 'extra.notify_foreground': '0' }],
     ['a web page', { 'extra.notify_effect': '3', 'extra.web_uri': 'https://example.com' }],
   ]
   it.each(borders)('accepts %s', async (_, over) => {
     expect(await send(over)).toMatchObject({ code: 0 })
+  })
+
+  it('takes away a notification by its notify_id, from one regid per call', async () => {
+    const revoke = async (over: Fields = {}) => {
+      const fields = { restricted_package_name: 'com.example.app', registration_ids: R1, notify_id: '1042' }
+      return (await (await post('/v1/message/regid/revoke', { ...fields, ...over })).json()) as Answer
+    }
+    expect(await revoke()).toMatchObject({ code: 22103 })
+    await send()
+    expect(await revoke()).toMatchObject({ code: 0 })
+    expect(simulator.withdrawn(1042)).toEqual([R1])
+    expect(await revoke({ notify_id: '7' })).toMatchObject({ code: 22103 })
+    expect(await revoke({ notify_id: undefined })).toMatchObject({ code: 10016 })
+    expect(await revoke({ registration_ids: undefined })).toMatchObject({ code: 10016 })
+    expect(await revoke({ registration_ids: `${R1},${R2}` })).toMatchObject({ code: 10017 })
+    expect(await revoke({ restricted_package_name: 'com.other' })).toMatchObject({ code: 22022 })
   })
 
   it.each(['key=nope', 'Key=sim-secret', 'key= sim-secret', 'sim-secret', ''])(

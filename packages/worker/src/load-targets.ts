@@ -1,3 +1,4 @@
+import { type ActivityTarget, activityKey, takeActivities } from '@herald/db/devices'
 import { type Database, retrying } from '@herald/db/store'
 import {
   assignBadges,
@@ -9,9 +10,9 @@ import {
   removedAmong,
   tokensOf,
 } from '@herald/db/tasks'
-import { ownReasons, type Reason } from '@herald/domain'
+import { activityTime, activityTokensOf, cardOf, changesBadge, ownReasons, type Reason } from '@herald/domain'
 import type { ApplicationCertificates, ReadCertificate } from '@herald/plan'
-import { type Attempt, forPending } from './attempt.ts'
+import { type Attempt, forPending, type Target } from './attempt.ts'
 
 /**
  * Adds the pending recipients of a job with their tokens and badges to `targets`, for all its certificates at once. Those that
@@ -23,16 +24,18 @@ export async function loadTargets(db: Database, parts: readonly LoadedPart[]): P
   const pending: number[] = []
   for (const { batch } of attempts) forPending(batch, (_, deviceId) => pending.push(deviceId))
   const since = attempts.reduce((least, { batch }) => Math.min(least, batch.plannedAt), Infinity)
-  const [current, badges, acknowledged] = await Promise.all([
+  const [current, badges, acknowledged, activities] = await Promise.all([
     retrying(() => tokensOf(db.pool, adapter.name, pending, since)),
     adapter.absoluteBadge ? badgesOf(db, attempts) : undefined,
     acknowledgedOf(db, attempts),
+    cardOf(adapter.name).activityTokens ? activitiesOf(db, attempts) : undefined,
   ])
   const withoutToken = pending.filter((_, position) => current.tokens[position] === undefined)
   const removed =
     withoutToken.length > 0 ? await retrying(() => removedAmong(db.pool, withoutToken)) : new Set<number>()
   let position = 0
-  for (const part of parts) position = addTargets(part, { current, badges, acknowledged, removed }, position)
+  const loaded = { current, badges, acknowledged, removed, activities }
+  for (const part of parts) position = addTargets(part, loaded, position)
 }
 
 /** The attempts of one certificate, which belongs to `application`. */
@@ -48,22 +51,24 @@ type Loaded = {
   badges?: Map<string, number[]>
   acknowledged: Set<string>
   removed: Set<number>
+  activities?: Map<string, ActivityTarget[]>
 }
 
 /** `position` is that of the part's first pending recipient among those of all parts. Returns the position after its last. */
 function addTargets(
   { attempts, certificate, application }: LoadedPart,
-  { current, badges, acknowledged, removed }: Loaded,
+  { current, badges, acknowledged, removed, activities }: Loaded,
   position: number,
 ): number {
   const problemOf = servingRules(certificate, application)
   let next = position
-  for (const { batch, results, targets } of attempts) {
+  for (const attempt of attempts) {
+    const { batch, results, targets } = attempt
     const numbers = batch.badges ?? badges?.get(batchName(batch.taskId, batch.id))
     forPending(batch, (index, deviceId) => {
       const token = current.tokens[next]
       const details = current.detailsOf(next++)
-      const { movedAt, disabled, bundleId, harmony } = details
+      const { movedAt, disabled, bundleId, harmony, ios } = details
       if (acknowledged.size > 0 && acknowledged.has(`${batch.taskId}/${deviceId}`))
         results[index] = { kind: 'acknowledged' }
       else if (token === undefined)
@@ -75,7 +80,12 @@ function addTargets(
       else {
         const reason = problemOf(details)
         if (reason) results[index] = { kind: 'rejected', reason }
-        else targets.push({ index, deviceId, token, badge: numbers?.[index], bundleId, harmony })
+        else {
+          const target = { index, deviceId, token, badge: numbers?.[index], bundleId, harmony, ios }
+          if (attempt.activities)
+            addActivities(attempt, target, activities?.get(activityKey(batch.taskId, deviceId)))
+          else targets.push(target)
+        }
       }
     })
   }
@@ -107,6 +117,39 @@ function servingRules(
   }
 }
 
+/** Adds the activities of one device, or its result if nothing has to be sent to it. */
+function addActivities(
+  { results, targets, activities }: Attempt,
+  target: Target,
+  found: readonly ActivityTarget[] = [],
+): void {
+  const current = found.filter((one) => one !== 'superseded')
+  if (current.length === 0) {
+    results[target.index] =
+      found.length > 0 ? { kind: 'superseded' } : { kind: 'rejected', reason: ownReasons.no_activity_token }
+    return
+  }
+  if (current.length > 1) activities!.several.set(target.index, { targets: current.length, outcomes: [] })
+  for (const { token, stamp } of current) targets.push({ ...target, token, timestamp: stamp })
+}
+
+/** Returns the tokens of attempts to update Live Activities, which are marked as such. */
+async function activitiesOf(
+  db: Database,
+  attempts: Attempt[],
+): Promise<Map<string, ActivityTarget[]> | undefined> {
+  const updates = attempts.flatMap((attempt) => {
+    const { batch, task } = attempt
+    const wanted = activityTokensOf(task)
+    if (!wanted) return []
+    attempt.activities = { several: new Map(), ended: [] }
+    const deviceIds: number[] = []
+    forPending(batch, (_, deviceId) => deviceIds.push(deviceId))
+    return [{ ...wanted, taskId: task.taskId, deviceIds, at: activityTime(task.message, task.beginAt) }]
+  })
+  return updates.length > 0 ? retrying(() => takeActivities(db.pool, updates)) : undefined
+}
+
 /** Returns the devices whose native acknowledgement arrived after the fallback to this channel was planned. */
 function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>> {
   const keys: { taskId: number; deviceId: number }[] = []
@@ -119,7 +162,7 @@ function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>>
 
 async function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
   const missing = attempts
-    .filter(({ batch, task }) => !batch.badges && task.message.type !== 'cmd')
+    .filter(({ batch, task }) => !batch.badges && changesBadge(task.message))
     .map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
   const singles = missing.flatMap(({ bundle, ...one }) => (bundle ? [{ ...one, bundle }] : []))
   if (singles.length > 0) return retrying(() => assignBundleBadges(db.pool, singles))

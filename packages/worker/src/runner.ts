@@ -1,4 +1,5 @@
 import { eachConcurrently } from '@herald/async'
+import { endActivities } from '@herald/db/devices'
 import { isUnreachable, retrying } from '@herald/db/store'
 import { type ClaimedBatch, tasksById } from '@herald/db/tasks'
 import {
@@ -223,6 +224,12 @@ async function runPart(
     throw error
   }
   await settles.settle(attempts)
+  // A token that stays because of an error is called dead again by the next update.
+  const ended = attempts.flatMap(({ activities }) => activities?.ended ?? [])
+  if (ended.length > 0)
+    await endActivities(deps.db, ended).catch((error) =>
+      deps.log.warn({ err: error, certificateId }, 'tokens of ended Live Activities could not be deleted'),
+    )
   // After the settle: an error must not lose results, which would be sent again.
   await noteAnswers(deps, sent, certificate, permission).catch((error) =>
     deps.log.error({ err: error, certificateId }, 'the breaker could not be written'),

@@ -2,7 +2,7 @@ import { eachConcurrently } from '@herald/async'
 import type { Transport } from '@herald/channels'
 import { type Outcome, ownReasons, type RecipientResult } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
-import { type Attempt, setRemaining, type Target } from './attempt.ts'
+import { type Attempt, setOutcome, setRemaining, type Target } from './attempt.ts'
 import { limitCall } from './call-limit.ts'
 
 export type SendLimits = {
@@ -38,7 +38,7 @@ export async function sendBatch(
   await eachConcurrently(starts, Math.min(limits.parallelCalls, starts.length), async (start) => {
     const call = targets.length <= tokensPerCall ? targets : targets.slice(start, start + tokensPerCall)
     if (limits.stopping?.aborted) {
-      for (const { index } of call) attempt.results[index] = { kind: 'deferred', wait: 0 }
+      for (const target of call) setOutcome(attempt, target, { kind: 'deferred', wait: 0 })
       return
     }
     const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
@@ -52,20 +52,21 @@ export async function sendBatch(
 }
 
 async function sendCall(
-  { results }: Attempt,
+  attempt: Attempt,
   call: readonly Target[],
   payload: unknown,
   transport: Transport<unknown>,
   signal: AbortSignal,
   onProgress?: () => void,
 ): Promise<void> {
+  const reported = new Uint8Array(call.length)
   const report = (at: number, outcome: Outcome) => {
     // Too late: after the abort the recipients are `unavailable`.
     if (signal.aborted) return
-    const index = call[at]?.index
-    if (index === undefined || results[index] !== undefined)
-      throw new Error('a recipient was reported twice or out of range')
-    results[index] = outcome
+    const target = call[at]
+    if (!target || reported[at]) throw new Error('a recipient was reported twice or out of range')
+    reported[at] = 1
+    setOutcome(attempt, target, outcome)
     onProgress?.()
   }
   let result: RecipientResult = { kind: 'unavailable', reason: ownReasons.no_result }
@@ -78,7 +79,9 @@ async function sendCall(
     else if (error instanceof SharedStateUnavailable) result = { kind: 'deferred', wait: 1 }
     else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
-  for (const { index } of call) results[index] ??= result
+  call.forEach((target, at) => {
+    if (!reported[at]) setOutcome(attempt, target, result)
+  })
 }
 
 /** A transport that ignores its signal must not block the worker. */

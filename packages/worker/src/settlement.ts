@@ -4,13 +4,14 @@ import type { Attempt } from './attempt.ts'
 
 /** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
 export function settlementOf(
-  { batch, targets }: Attempt,
+  { batch, targets, activities }: Attempt,
   sorted: SortedResults,
   fold: Fold,
   state: Settlement['state'],
 ): Settlement {
-  const tokens =
-    sorted.gone.length > 0 ? new Map(targets.map(({ index, token }) => [index, token])) : undefined
+  // Tokens of activities die every day without a fault of the certificate; they are deleted after the settle.
+  const gone = activities ? [] : sorted.gone
+  const tokens = gone.length > 0 ? new Map(targets.map(({ index, token }) => [index, token])) : undefined
   return {
     ...fold,
     taskId: batch.taskId,
@@ -20,14 +21,14 @@ export function settlementOf(
     troubles: troublesAfter(batch, sorted, fold),
     clearInbox: batch.tried.includes('native') ? sorted.sent.map((index) => batch.recipients[index]!) : [],
     // If the vendor gives no time, a token registered again since the claim is kept.
-    retire: sorted.gone.flatMap(({ index, since }) => {
+    retire: gone.flatMap(({ index, since }) => {
       const token = tokens?.get(index)
       return token === undefined
         ? []
         : [{ deviceId: batch.recipients[index]!, token, since: since ?? batch.claimedAt }]
     }),
-    answered: sorted.answered,
-    gone: sorted.gone.length,
+    answered: activities ? 0 : sorted.answered,
+    gone: gone.length,
   }
 }
 

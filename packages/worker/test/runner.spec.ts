@@ -8,6 +8,7 @@ import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
@@ -55,9 +56,14 @@ function workerWith(
     tokensPerCall: 1000,
     onePerDevice: true,
     readSettings: ({ name }) => ({ name }),
-    limits: () => ({ timeZone: 'UTC', ...limits }),
+    limits: (_settings, messageClass) => ({
+      timeZone: 'UTC',
+      ...limits,
+      perDevicePerDay: messageClass === 'marketing' ? limits.perDevicePerDay : undefined,
+    }),
     defaultClass: () => 'marketing',
     mapPayload: () => ({}),
+    withdrawal: ({ taskId }) => ({ withdraws: taskId }),
     checkToken: () => undefined,
     open(settings) {
       onOpen(settings)
@@ -89,9 +95,9 @@ async function addDevice(token: string, appId = app): Promise<number> {
   await bind(db, { appId, deviceId, channel: 'apns', token, environment: 'production' })
   return deviceId
 }
-async function release(recipients: number[]) {
+async function release(recipients: number[], message = sampleMessage()) {
   const plan = { batches: [{ channel: 'apns' as const, certificateId, recipients, tried: [] }] }
-  const { taskId, released } = await acceptPlan(db, app, plan)
+  const { taskId, released } = await acceptPlan(db, app, plan, { message })
   return {
     taskId,
     job: { certificateIds: [String(certificateId)], batches: [{ taskId, id: released[0]!.id }] },
@@ -196,6 +202,31 @@ describe('a vendor that drops messages above a number per device and day', () =>
     const third = await release(recipients)
     await run(third.job)
     expect(sent).toHaveLength(2)
+  })
+})
+
+describe('a withdrawal', () => {
+  it('has the payload of its own, and neither counts for the day of a device nor is refused for it', async () => {
+    const recipients = [await addDevice('withdrawn')]
+    const payloads: unknown[] = []
+    const run = workerWith(
+      async (payload, _targets, { report }) => {
+        payloads.push(payload)
+        report(0, { kind: 'accepted' })
+      },
+      { perDevicePerDay: 2 },
+    )
+    const first = await release(recipients)
+    const withdrawal = () => sampleMessage({ recall: { taskId: first.taskId, withdraw: true } })
+    await run((await release(recipients, withdrawal())).job)
+    await run(first.job)
+    await run((await release(recipients)).job)
+    const refused = await release(recipients)
+    await run(refused.job)
+    await run((await release(recipients, withdrawal())).job)
+    expect(await counted(refused.taskId)).toEqual({ sent: 0, status: 'f', state: 'settled' })
+    const own = { withdraws: expect.any(Number) }
+    expect(payloads).toEqual([own, {}, {}, own])
   })
 })
 

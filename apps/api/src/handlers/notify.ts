@@ -1,12 +1,13 @@
 import { findByRequestId } from '@herald/db/tasks'
-import { type NewTask, ownReasons, type Reason } from '@herald/domain'
+import { ownReasons, type Reason } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
-import { Failure } from '../codes.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
-import { isPicture, message } from '../notify/message-schema.ts'
+import { checkNow, dependsOnNow } from '../notify/check-now.ts'
+import { message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
+import { notifyBody } from '../notify/notify-body.ts'
 import { setting } from '../notify/setting-schema.ts'
 import { int64Out, reasonFields } from '../output/fields.ts'
 import { MIB, type RouteContext, route } from '../route.ts'
@@ -27,7 +28,7 @@ export const notify = route({
   summary: 'Send a push notification',
   description:
     'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task with `repeated`, and pushes nothing.',
-  input: z.strictObject({ audience, setting, message }),
+  input: notifyBody,
   answer: z.object({
     task_id: int64Out,
     repeated: z
@@ -48,16 +49,16 @@ export const notify = route({
       },
     },
   },
-  async handler(context, input, ext) {
+  async handler(context, input, [ext] = []) {
     const { deps } = context
     const task = newTask(taskScopeOf(context), context.application, input, ext)
     // The commit finds a repeated request by itself. Only one with checks whose result may change with time is looked up before: it
     // must not fail because time has passed. A look-up costs one statement per call, as much as all the rest of it in the API.
-    if (task.requestId !== undefined && dependsOnTime(deps, task)) {
+    if (task.requestId !== undefined && dependsOnNow(task, deps.probe)) {
       const known = await findByRequestId(deps.db, context.appId, task.requestId)
       if (known !== undefined) return answer(context, known, false)
     }
-    await checkNow(context, task)
+    await checkNow(task, deps.probe)
     const { taskId, fresh } = await deps.acceptor.accept(task)
     return answer(context, taskId, fresh)
   },
@@ -74,24 +75,30 @@ export const explainPush = route({
   answer: z.object({
     channel: z.string().nullable().describe('Null if no channel can reach the device.'),
     ...reasonFields,
-    others: z.array(z.object({ channel: z.string(), ...reasonFields })),
+    others: z.array(
+      z.object({
+        channel: z.string(),
+        ...reasonFields,
+        notes: z.array(z.string()).describe('As above, for a vendor that could take the message.'),
+      }),
+    ),
     notes: z
       .array(z.string())
       .describe(
-        'About the selected vendor, in English: what it does not carry of the message, what it refuses at present, and since when it does not answer.',
+        'About the selected vendor, in English: what it does not carry of the message, what it cuts or leaves out for want of room, what it refuses at present, and since when it does not answer.',
       ),
   }),
-  async handler(context, input, ext) {
+  async handler(context, input, [ext] = []) {
     const { deps } = context
     const wanted = { ...input, audience: input.audience ?? ({ kind: 'all' } as const) }
     const task = newTask(taskScopeOf(context), context.application, wanted, ext)
-    await checkNow(context, task)
+    await checkNow(task, deps.probe)
     const { deviceId, enabled } = await ownDevice(context, input.push_token)
     if (!enabled) return { ...shown(null, ownReasons.device_disabled), others: [], notes: [] }
     const { channel, reason, others, notes } = await explain(deps, task, deviceId)
     return {
       ...shown(channel, reason),
-      others: others.map((other) => shown(other.channel, other.reason)),
+      others: others.map((other) => ({ ...shown(other.channel, other.reason), notes: other.notes })),
       notes,
     }
   },
@@ -109,24 +116,4 @@ function answer({ deps, appId, requestId }: RouteContext, taskId: number, fresh:
     fresh ? 'task accepted' : 'request_id repeated; returned the existing task',
   )
   return { task_id: taskId, ...(!fresh && { repeated: true as const }) }
-}
-
-type Checks = Pick<RouteContext['deps'], 'probe'>
-
-/** Returns whether `checkNow` may refuse the task. */
-function dependsOnTime(deps: Checks, { message }: NewTask): boolean {
-  return message.showEnd !== undefined || pictureOf(deps, message) !== undefined
-}
-
-async function checkNow({ deps }: RouteContext, { message }: NewTask): Promise<void> {
-  if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
-    throw new Failure(40002, 'message.show_end_time must be in the future.')
-  const picture = pictureOf(deps, message)
-  const problem = picture && (await deps.probe?.(picture))
-  if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
-}
-
-/** The picture that is fetched before the push is accepted. */
-function pictureOf({ probe }: Checks, { attachmentUrl }: NewTask['message']): string | undefined {
-  return probe && attachmentUrl !== undefined && isPicture(attachmentUrl) ? attachmentUrl : undefined
 }

@@ -2,8 +2,8 @@
 export type JsonScan = {
   depth: number
   duplicate?: string
-  /** Start and end of the value at the wanted path. */
-  span?: [start: number, end: number]
+  /** Start and end of each object or list at the wanted path, in the order of the text. */
+  spans: [start: number, end: number][]
 }
 
 const QUOTE = 34
@@ -15,23 +15,27 @@ const CLOSE_ARRAY = 93
 const COLON = 58
 const COMMA = 44
 
-/** `keys` of an object with few of them is a list: searching it costs less than making a set. `path` only if one is wanted. */
-type Level = { keys?: string[] | Set<string>; key: string; path: string }
+/** `keys` is absent in lists. Of an object with few of them it is a list: searching it costs less than making a set. */
+type Level = { keys?: string[] | Set<string>; key: string }
 
 const FEW_KEYS = 16
+/** Stands for an item of a list in a path. */
+const ITEM = '[]'
 
 /**
- * Finds the nesting depth, duplicate keys and the extent of one value in a single pass. Written by hand because JSON.parse
- * silently keeps the last of two equal keys. The text may be invalid JSON; this must not throw, the parser reports it.
+ * Finds the nesting depth, duplicate keys and the extent of the values at a path, such as `message.ext` or `list[].message.ext`, in a
+ * single pass. Written by hand because JSON.parse silently keeps the last of two equal keys. The text may be invalid JSON; this must
+ * not throw, the parser reports it.
  */
 export function scanJson(text: string, options: { maxDepth: number; wanted?: string }): JsonScan {
-  const { maxDepth, wanted } = options
+  const { maxDepth } = options
+  const wanted = options.wanted?.replaceAll(ITEM, `.${ITEM}`).split('.')
   const isEscaped = text.includes('\\')
   const levels: Level[] = []
   let top: Level | undefined
   let deepest = 0
   let expectsKey = false
-  let span: [number, number] | undefined
+  const spans: [number, number][] = []
   let spanDepth = -1
   let spanStart = 0
 
@@ -43,23 +47,22 @@ export function scanJson(text: string, options: { maxDepth: number; wanted?: str
         if (!top?.keys || !expectsKey) break
         expectsKey = false
         const key = readKey(text, start, i, isEscaped)
-        if (!isNew(top, key)) return { depth: deepest, duplicate: join(pathOf(levels), key) }
+        if (!isNew(top, key)) return { depth: deepest, duplicate: join(pathOf(levels), key), spans }
         top.key = key
         break
       }
       case OPEN_OBJECT:
       case OPEN_ARRAY: {
-        const path = top && wanted !== undefined ? join(top.path, top.key) : ''
-        if (wanted !== undefined && span === undefined && path === wanted && spanDepth < 0) {
+        if (wanted !== undefined && levels.length === wanted.length && isAt(levels, wanted)) {
           spanDepth = levels.length
           spanStart = i
         }
         const isObject = text.charCodeAt(i) === OPEN_OBJECT
-        top = { keys: isObject ? [] : undefined, key: isObject ? '' : '[]', path }
+        top = { keys: isObject ? [] : undefined, key: isObject ? '' : ITEM }
         levels.push(top)
         expectsKey = isObject
         if (levels.length > deepest) deepest = levels.length
-        if (deepest > maxDepth) return { depth: deepest }
+        if (deepest > maxDepth) return { depth: deepest, spans }
         break
       }
       case CLOSE_OBJECT:
@@ -68,7 +71,7 @@ export function scanJson(text: string, options: { maxDepth: number; wanted?: str
         top = levels.at(-1)
         expectsKey = false
         if (levels.length === spanDepth) {
-          span = [spanStart, i + 1]
+          spans.push([spanStart, i + 1])
           spanDepth = -1
         }
         break
@@ -80,7 +83,14 @@ export function scanJson(text: string, options: { maxDepth: number; wanted?: str
         break
     }
   }
-  return { depth: deepest, span }
+  return { depth: deepest, spans }
+}
+
+/** A key of the caller may look like a path or like the mark of a list, so levels are compared one by one. */
+function isAt(levels: Level[], wanted: string[]): boolean {
+  return levels.every(
+    ({ keys, key }, i) => (keys === undefined) === (wanted[i] === ITEM) && key === wanted[i],
+  )
 }
 
 /** Notes a key of the object; false if it has it already. */
@@ -126,5 +136,5 @@ function readKey(text: string, start: number, end: number, isEscaped: boolean): 
 
 function join(path: string, key: string): string {
   if (path === '') return key
-  return key === '[]' ? `${path}[]` : `${path}.${key}`
+  return key === ITEM ? `${path}${ITEM}` : `${path}.${key}`
 }

@@ -6,8 +6,8 @@ import { scanJson } from './json-scan.ts'
 const MAX_DEPTH = 64
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
-/** `verbatim` is the original text of the wanted field. */
-export type ReadJson = { value: unknown; verbatim?: string }
+/** `verbatim` has the original texts of the wanted fields, in the order of the body. */
+export type ReadJson = { value: unknown; verbatim: string[] }
 
 /**
  * Reads a body strictly: integers beyond 2^53 become bigints, and input that would be changed silently or cannot be stored
@@ -25,7 +25,7 @@ export function readJson(
     throw new Failure(40001, `The field ${quoted(scan.duplicate)} occurs twice.`)
   // Only an escape can produce characters that valid UTF-8 cannot contain.
   if (!options.checksText && text.includes('\\u')) refuseUnstorable(value, '')
-  return { value, verbatim: scan.span && text.slice(...scan.span) }
+  return { value, verbatim: scan.spans.map((span) => text.slice(...span)) }
 }
 
 function decode(bytes: Uint8Array): string {
@@ -47,7 +47,8 @@ function parseText(text: string): unknown {
   }
 }
 
-function refuseUnstorable(value: unknown, path: string): void {
+/** Throws Failure for text that cannot be stored. `path` is that of the value. */
+export function refuseUnstorable(value: unknown, path: string): void {
   if (typeof value === 'string') {
     const problem = problemIn(value)
     if (problem) throw new Failure(40002, `${path === '' ? 'The body' : quoted(path)} ${problem}.`)

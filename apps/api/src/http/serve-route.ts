@@ -99,7 +99,7 @@ async function readInput(
   route: AnyRoute,
   request: IncomingMessage,
   anonymous: string | undefined,
-): Promise<{ input: unknown; verbatim?: string }> {
+): Promise<{ input: unknown; verbatim?: readonly string[] }> {
   if (route.stream) {
     exemptFromTimeout(request)
     return { input: request }

@@ -4,7 +4,7 @@ import { isBlank } from '../input/blank.ts'
 import { int64, text } from '../input/fields.ts'
 
 const MAX_ITEMS = 500
-const KEYS = 'tag, alias, user_id or push_token'
+const KEYS = 'tag, alias, user_id, push_token or activity'
 
 /** Blank entries match no device and are dropped; a list without other entries is blank. */
 const dropBlankItems = (value: unknown) => {
@@ -21,6 +21,9 @@ const keys = z.strictObject({
   alias: list(text(1024)).describe('Devices with any of these aliases.'),
   user_id: list(int64).describe('Devices of any of these users.'),
   push_token: list(text(1024)).describe('Devices with any of these push tokens.'),
+  activity: list(text(255)).describe(
+    'Devices that show any of these Live Activities, bound with POST /user/activity; only with message.ios.live_activity.',
+  ),
 })
 
 function audienceOf(value: z.output<typeof keys>): Audience | undefined {
@@ -29,6 +32,7 @@ function audienceOf(value: z.output<typeof keys>): Audience | undefined {
   if (value.tag) return { kind: 'tag', tags: value.tag }
   if (value.alias) return { kind: 'alias', aliases: value.alias }
   if (value.user_id) return { kind: 'user_id', userIds: value.user_id }
+  if (value.activity) return { kind: 'activity', activities: value.activity }
   return { kind: 'push_token', pushTokens: value.push_token! }
 }
 

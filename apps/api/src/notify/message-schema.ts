@@ -1,8 +1,9 @@
-import type { MessageField } from '@herald/channels/cards'
+import { type Card, cards, type MessageField } from '@herald/channels/cards'
 import { messageObjects, type ObjectFields, type ObjectName, objectNames } from '@herald/domain'
 import { z } from 'zod'
 import { isEmpty } from '../input/blank.ts'
-import { int64, integer, optional, text } from '../input/fields.ts'
+import { int64, integer, optional, required, text } from '../input/fields.ts'
+import { checkClickUrl } from './click-url.ts'
 import { checkIntent } from './intent.ts'
 
 /** The size limit of the body; vendors' own limits are checked later. */
@@ -43,14 +44,37 @@ function schemaOf(field: MessageField): z.ZodType {
       return objectText
     case 'choice':
       return oneOf(field.choices)
+    case 'number':
+      return field.whole ? integer(field.min, field.max) : z.number().min(field.min).max(field.max)
+    case 'list':
+      return z
+        .array(text(field.maxLength))
+        .max(field.maxItems, { error: `must have at most ${field.maxItems} entries` })
+    case 'record':
+      return z.strictObject(shapeOf(field.fields))
     case 'text': {
-      const { maxBytes } = field
-      if (maxBytes === undefined) return text(field.maxLength ?? 1024)
-      return z.string().refine((value) => Buffer.byteLength(value) <= maxBytes, {
-        error: `must have at most ${maxBytes} bytes`,
-      })
+      const { maxBytes, matches } = field
+      const schema = maxBytes === undefined ? text(field.maxLength ?? 1024) : bytes(maxBytes)
+      if (!matches) return schema
+      const pattern = new RegExp(`^(?:${matches.pattern})$`)
+      return schema.refine((value) => pattern.test(value), { error: matches.error })
     }
   }
+}
+
+function shapeOf(table: Readonly<Record<string, MessageField>>): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, field]) => {
+      const schema = field.required ? required(schemaOf(field)) : optional(schemaOf(field))
+      return [name, field.about === undefined ? schema : schema.describe(field.about)]
+    }),
+  )
+}
+
+function bytes(max: number) {
+  return z.string().refine((value) => Buffer.byteLength(value) <= max, {
+    error: `must have at most ${max} bytes`,
+  })
 }
 
 function oneOf(choices: readonly (string | number)[]): z.ZodType {
@@ -64,25 +88,29 @@ function oneOf(choices: readonly (string | number)[]): z.ZodType {
 }
 
 function objectOf<Name extends ObjectName>(object: Name): z.ZodType<ObjectFields<Name> | undefined> {
-  const shape: Record<string, z.ZodType> = {}
-  for (const [name, field] of Object.entries<MessageField>(messageObjects[object])) {
-    const schema = optional(schemaOf(field))
-    shape[name] = field.about === undefined ? schema : schema.describe(field.about)
-  }
+  const shape = shapeOf(messageObjects[object])
   const schema = z.strictObject(shape)
   return optional('intent' in shape ? schema.superRefine(checkClick) : schema) as z.ZodType<
     ObjectFields<Name> | undefined
   >
 }
 
-function checkClick({ click_action, intent }: Record<string, unknown>, context: z.RefinementCtx): void {
-  const wrong =
-    typeof intent === 'string'
-      ? checkIntent(intent)
-      : click_action === 'intent'
-        ? 'must not be blank if click_action is intent'
-        : undefined
-  if (wrong) context.addIssue({ code: 'custom', path: ['intent'], message: wrong })
+function checkClick({ click_action, intent, url }: Record<string, unknown>, context: z.RefinementCtx): void {
+  const refuse = (path: string, message: string | undefined) => {
+    if (message) context.addIssue({ code: 'custom', path: [path], message })
+  }
+  if (typeof intent === 'string') refuse('intent', checkIntent(intent))
+  else if (click_action === 'intent') refuse('intent', 'must not be blank if click_action is intent')
+  refuse('url', clickUrlProblem(click_action, url))
+}
+
+/** What is wrong with `url` beside this `click_action`. */
+function clickUrlProblem(action: unknown, url: unknown): string | undefined {
+  if (typeof url !== 'string')
+    return action === 'url' ? 'must not be blank if click_action is url' : undefined
+  if (action !== 'url')
+    return `requires click_action url${action === undefined ? '' : `, but click_action is ${action}`}`
+  return checkClickUrl(url)
 }
 
 const objects = Object.fromEntries(objectNames.map((name) => [name, objectOf(name)])) as {
@@ -124,6 +152,21 @@ const fields = z.strictObject({
   ext: optional(z.record(z.string(), z.unknown())).describe('JSON object for the app, passed on unchanged.'),
   show_begin_time: showTime.describe('Start of display, Unix time in seconds; blank or 0: immediately.'),
   show_end_time: showTime.describe('End of display, Unix time in seconds; blank or 0: none.'),
+  click_action: optional(z.enum(['open_app', 'url'])).describe(
+    'Action on click on all channels: `url` opens a web page or deep link, `open_app` the app (default open_app). A click_action in `android` or in a vendor’s object takes precedence.',
+  ),
+  url: optional(text(2048)).describe(
+    'Address to open on click: an https address, or a deep link with the scheme of the app; required if click_action is url, refused otherwise. Where the system opens no address, the app gets it in its data.',
+  ),
+  collapse_key: optional(bytes(64)).describe(
+    'A later push with the same key replaces this one on the screen, also if it is another task. At most 64 bytes. A collapse id in `ios` takes precedence on iOS.',
+  ),
+  foreground: optional(z.enum(['show', 'hide'])).describe(
+    'Whether the system shows the notification while the app is in front (default show).',
+  ),
+  urgent: optional(z.boolean()).describe(
+    'Asks the vendor to wake the device for a cmd message, where the vendor has such an option.',
+  ),
   ...objects,
   ios: objects.ios.describe('Parameters for iOS.'),
   android: objects.android.describe('Parameters for Android; fields in a vendor’s object take precedence.'),
@@ -153,6 +196,18 @@ const checked = fields.superRefine((value, context) => {
     if (value.attachment_url === undefined) refuse('attachment_url', 'is required if type is image')
     else if (!isPicture(value.attachment_url))
       refuse('attachment_url', 'must end in .jpg, .jpeg or .png if type is image')
+  }
+  const wrongUrl = clickUrlProblem(value.click_action, value.url)
+  if (wrongUrl) refuse('url', wrongUrl)
+  // Nothing of such a message is shown or tapped.
+  if (value.type === 'cmd')
+    for (const name of ['click_action', 'foreground'] as const)
+      if (value[name] !== undefined) refuse(name, 'cannot be set if type is cmd')
+  for (const { message: vendor } of cards as readonly Card[]) {
+    const given = (value as Record<string, unknown>)[vendor.object] as Record<string, unknown> | undefined
+    const wrong = given && vendor.check?.(given, value)
+    if (wrong)
+      context.addIssue({ code: 'custom', path: [vendor.object, wrong.field], message: wrong.problem })
   }
   const { show_begin_time: begin, show_end_time: end } = value
   if (begin !== undefined && end !== undefined && end <= begin)

@@ -27,7 +27,10 @@ export function newTask(
     ...scope,
     requestId: options.request_id,
     audience: input.audience,
-    strategy: options.distribution_strategy ?? defaults.defaultStrategy ?? pushDefaults.strategy,
+    // Only the vendor of the device can update its screen.
+    strategy: input.message.ios?.live_activity
+      ? 'ospush_only'
+      : (options.distribution_strategy ?? defaults.defaultStrategy ?? pushDefaults.strategy),
     sequence: options.ospush_sequence ?? [...defaultSequence],
     message: messageOf(input.message, ext),
     messageClass: options.message_class,
@@ -37,8 +40,13 @@ export function newTask(
   }
 }
 
-function messageOf(fields: MessageFields, ext: string | undefined): Message {
-  const options = Object.fromEntries(objectNames.map((name) => [name, optionsOf(name, fields[name])]))
+/** Shared, because most objects of most messages are absent: each would be one more object with a key for every field. */
+const none = Object.freeze({})
+
+export function messageOf(fields: MessageFields, ext: string | undefined): Message {
+  const options = Object.fromEntries(
+    objectNames.map((name) => [name, fields[name] === undefined ? none : optionsOf(name, fields[name])]),
+  )
   return {
     ...(options as Pick<Message, ObjectName>),
     type: fields.type ?? 'text',
@@ -51,6 +59,10 @@ function messageOf(fields: MessageFields, ext: string | undefined): Message {
     ext: fields.ext === undefined ? undefined : ext,
     showBegin: fields.show_begin_time,
     showEnd: fields.show_end_time,
+    url: fields.url,
+    collapseKey: fields.collapse_key,
+    foreground: fields.foreground,
+    urgent: fields.urgent,
   }
 }
 

@@ -30,14 +30,7 @@ export function addNotifyCommands(program: Command): void {
 
 function addNotify(program: Command): void {
   const notify = program.command('notify').description('Send a push')
-  const text = (value: string) => value
-  notify
-    .optionsGroup('Audience (one kind; list flags may be repeated, up to 500 values):')
-    .option('--all', 'all devices')
-    .option('--tag <tag...>', 'devices with any of these tags', gather(text))
-    .option('--alias <alias...>', 'devices with any of these aliases', gather(text))
-    .option('--user <user_id...>', 'devices of these users', gather(readId))
-    .option('--push-token <token...>', 'devices with these push tokens', gather(text))
+  addAudienceOptions(notify)
   addMessageOptions(notify)
   notify
     .optionsGroup('Waiting:')
@@ -67,6 +60,22 @@ function addNotify(program: Command): void {
         else io.note(`To watch it: ${HERALD} task watch ${task_id}`)
       })
     })
+}
+
+export function addAudienceOptions(command: Command): void {
+  const text = (value: string) => value
+  command
+    .optionsGroup('Audience (one kind; list flags may be repeated, up to 500 values):')
+    .option('--all', 'all devices')
+    .option('--tag <tag...>', 'devices with any of these tags', gather(text))
+    .option('--alias <alias...>', 'devices with any of these aliases', gather(text))
+    .option('--user <user_id...>', 'devices of these users', gather(readId))
+    .option('--push-token <token...>', 'devices with these push tokens', gather(text))
+    .option(
+      '--activity <id...>',
+      'devices that show these Live Activities; the message needs ios.live_activity',
+      gather(text),
+    )
 }
 
 function addExplain(program: Command): void {
@@ -106,6 +115,8 @@ function addExplain(program: Command): void {
               route.others.map(({ channel, code, reason }) => [channel, code, reason]),
             ),
           )
+        for (const { channel, notes = [] } of route.others)
+          for (const note of notes) io.say(`${io.paint('yellow', 'note')} for ${channel}: ${note}`)
       })
     })
 }
@@ -128,6 +139,15 @@ function addMessageOptions(command: Command): void {
     .option('--ext <json>', 'JSON object for the app', readObject)
     .option('--begin <time>', 'start time: Unix seconds, 2027-01-31T08:00Z, or +30m', readTime)
     .option('--end <time>', 'end time', readTime)
+    .option('--url <url>', 'https address or deep link that a tap opens')
+    .option('--collapse-key <key>', 'replaces the notification on the screen with the same key')
+    .addOption(
+      new Option('--foreground <name>', 'whether it is shown while the app is in front').choices([
+        'show',
+        'hide',
+      ]),
+    )
+    .option('--urgent', 'asks the vendor to wake the device for a cmd message')
     .option(
       '--message <file>',
       'message object as JSON, for all other fields; - reads stdin; flags override it',

@@ -1,11 +1,11 @@
-import { HeraldError, type HeraldServer, type TaskView } from '@herald/client'
+import { HeraldError, type HeraldServer, type Message, type TaskView } from '@herald/client'
 import { taskStates } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { channelsOf } from '../channel-counters.ts'
 import { examples } from '../examples.ts'
 import { CliFailure, SilentFailure } from '../failure.ts'
 import { duration, table, timestamp } from '../format.ts'
-import { gather, readId, wholeNumber } from '../parse.ts'
+import { gather, readId, readObject, wholeNumber } from '../parse.ts'
 import { percent } from '../progress.ts'
 import { openShell } from '../shell.ts'
 import { channelTable } from '../task-format.ts'
@@ -17,6 +17,7 @@ export function addTaskCommands(program: Command): void {
   addList(task)
   addDetail(task)
   addFailures(task)
+  addRecall(task)
   addControl(task, 'pause', 'Pause a task', 'paused', (server, id) => server.pauseTask(id))
   addControl(task, 'resume', 'Resume a paused task', 'resumed', (server, id) => server.resumeTask(id))
   addControl(
@@ -26,6 +27,48 @@ export function addTaskCommands(program: Command): void {
     'being cancelled',
     (server, id) => server.cancelTask(id),
   )
+}
+
+function addRecall(task: Command): void {
+  task
+    .command('recall')
+    .argument('<task_id>', 'task', readId)
+    .description(
+      'Take a push back, or put another message in its place; --dry-run shows what each channel can do',
+    )
+    .option('--replace <json>', 'message object that takes its place', readObject)
+    .option('--dry-run', 'change nothing')
+    .addHelpText(
+      'after',
+      examples(
+        'task recall 1234 --dry-run',
+        'task recall 1234',
+        `task recall 1234 --replace '{"title":"Corrected","body":"The sale begins on Monday"}'`,
+      ),
+    )
+    .action(async (id: bigint, flags: { replace?: Message; dryRun?: true }, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const recall = await asAdmin((server) =>
+        server.recallTask(id, {
+          ...(flags.replace && { replace: flags.replace }),
+          ...(flags.dryRun && { dry_run: true }),
+        }),
+      )
+      io.record(recall)
+      const rows = recall.channels.map(({ channel, devices, can, does, reason }) => [
+        channel,
+        devices,
+        can,
+        does,
+        reason ?? '',
+      ])
+      io.say(
+        rows.length === 0
+          ? 'It was not sent to any device.'
+          : table(['channel', 'devices', 'can', 'does', 'reason'], rows),
+      )
+      if (recall.task_id !== null) io.say(`task_id  ${recall.task_id}`)
+    })
 }
 
 function addWatch(task: Command): void {

@@ -14,6 +14,7 @@ import type {
   Page,
   Provider,
   PutDevice,
+  Recall,
   SettingsChange,
   TaskStatistics,
   TaskView,
@@ -63,6 +64,14 @@ export const readFailures = (appId: string, taskId: number) =>
 export type TaskAction = 'pause' | 'resume' | 'cancel'
 export const controlTask = (appId: string, action: TaskAction, taskId: number) =>
   call<unknown>('POST', `/push/task/${action}`, { appId, body: { task_id: taskId } })
+
+export type RecallMessage = { title?: string; body?: string }
+/** Without `confirmed` it only tells what each channel can do. */
+export const recallTask = (appId: string, taskId: number, replace?: RecallMessage, confirmed = false) =>
+  call<Recall>('POST', '/push/task/recall', {
+    appId,
+    body: { task_id: taskId, ...(replace && { replace }), ...(!confirmed && { dry_run: true }) },
+  })
 
 export type DeviceFilter = {
   user_id?: string

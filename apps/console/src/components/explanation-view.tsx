@@ -33,6 +33,11 @@ export function ExplanationView({ device, explanation }: { device: string; expla
             {others.map((other) => (
               <List.Item key={other.channel}>
                 {channel(other.channel)}: <ReasonText code={other.code} reason={other.reason} />
+                {other.notes?.map((note) => (
+                  <Text key={note} size="xs" c="dimmed" className="breaks" data-from="api">
+                    {note}
+                  </Text>
+                ))}
               </List.Item>
             ))}
           </List>

@@ -73,6 +73,9 @@ function setBadge(badge) {
 }
 
 function showMessage({ taskId, message }) {
+  const earlier = message.recalls ?? message.replaces
+  if (earlier) document.querySelector(`[data-task="${Number(earlier)}"]`)?.remove()
+  if (message.recalls) return
   const card = document.createElement('article')
   card.dataset.task = String(taskId)
   const add = (name, text) => {
@@ -94,7 +97,20 @@ function showMessage({ taskId, message }) {
       'small',
       JSON.stringify(message.ext, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     )
+  if (/^https:/.test(message.url ?? '')) {
+    const link = document.createElement('a')
+    link.href = message.url
+    link.target = '_blank'
+    link.rel = 'noreferrer'
+    link.textContent = message.url
+    card.append(link)
+  }
   add('small', `${message.type} · task ${taskId} · ${new Date().toLocaleTimeString()}`)
+  if (message.collapse_key) {
+    card.dataset.key = message.collapse_key
+    for (const shown of find('messages').children)
+      if (shown.dataset.key === message.collapse_key) shown.remove()
+  }
   find('messages').prepend(card)
 }
 

@@ -1,5 +1,7 @@
 import type { Card, CredentialField } from '../card.ts'
 import { label } from '../card-parts.ts'
+import { checkFields } from './card-check.ts'
+import { pushTypes } from './card-push-types.ts'
 
 const bundleIds = {
   to: 'extra.bundle_ids',
@@ -16,6 +18,9 @@ const bundleId = {
   flag: 'bundle-id',
   about: 'bundle id (the topic); optional with a certificate for a single topic',
 } as const satisfies CredentialField
+
+/** The end of the year 9999; larger values are milliseconds by mistake. */
+const lastSecond = 253_402_300_799
 
 export const card = {
   name: 'apns',
@@ -98,6 +103,8 @@ export const card = {
   classFields: {},
   message: {
     object: 'ios',
+    replaceField: 'apns_collapse_id',
+    check: checkFields,
     fields: {
       sound: {
         type: 'text',
@@ -125,14 +132,180 @@ export const card = {
         type: 'text',
         maxBytes: 64,
         label: { en: 'Collapse ID', zh: '折叠 ID' },
-        about: 'A notification replaces earlier ones with the same value.',
+        about:
+          'A notification replaces earlier ones with the same value. Takes precedence over collapse_key.',
+      },
+      push_type: {
+        type: 'choice',
+        choices: pushTypes,
+        label: { en: 'Push type', zh: '推送类型（push type）' },
+        about:
+          'Kind of push: `alert` (default), `background` (default for cmd messages), `liveactivity` (default with live_activity), `voip`, `widgets`, `location`, `pushtotalk`, `complication` or `fileprovider`. The topic gets the suffix of the type. The types after liveactivity have tokens of their own: bind such a token to a device of its own.',
+      },
+      priority: {
+        type: 'choice',
+        choices: [10, 5, 1],
+        label: { en: 'Priority', zh: '优先级（apns-priority）' },
+        about:
+          'apns-priority: 10 at once, 5 power-aware, 1 does not wake the device. Default 10 for alerts, 5 for background pushes, which allow no other.',
+      },
+      interruption_level: {
+        type: 'choice',
+        choices: ['passive', 'active', 'time-sensitive', 'critical'],
+        label: { en: 'Interruption level', zh: '打扰级别（interruption-level）' },
+        about: 'APNs interruption-level. `time-sensitive` and `critical` need capabilities of the app.',
+      },
+      relevance_score: {
+        type: 'number',
+        min: 0,
+        max: 100,
+        label: { en: 'Relevance score', zh: '相关度（relevance-score）' },
+        about:
+          'APNs relevance-score: 0 to 1, the highest leads the summary; for a Live Activity 0 to 100, the highest is shown in the Dynamic Island.',
+      },
+      target_content_id: {
+        type: 'text',
+        label: { en: 'Target content ID', zh: '目标窗口（target-content-id）' },
+        about: 'APNs target-content-id: the window of the app that a tap brings forward.',
+      },
+      filter_criteria: {
+        type: 'text',
+        label: { en: 'Focus filter criteria', zh: '专注模式过滤（filter-criteria）' },
+        about: 'APNs filter-criteria, which the Focus filter of the app compares.',
+      },
+      critical: {
+        type: 'record',
+        label: { en: 'Critical sound', zh: '重要警报声音（critical）' },
+        about:
+          'Plays a sound even if the device is muted; the app needs an entitlement that Apple grants. Replaces `sound`.',
+        fields: {
+          name: {
+            type: 'text',
+            label: { en: 'Critical sound name', zh: '警报声音文件' },
+            about: 'File of the sound (default: `sound`, otherwise the default sound).',
+          },
+          volume: {
+            type: 'number',
+            min: 0,
+            max: 1,
+            required: true,
+            label: { en: 'Critical sound volume', zh: '警报音量' },
+            about: '0 to 1.',
+          },
+        },
+      },
+      title_loc_key: {
+        type: 'text',
+        label: { en: 'Title key (localized)', zh: '标题的本地化键' },
+        about: 'Key in the string table of the app, shown instead of the title.',
+      },
+      title_loc_args: {
+        type: 'list',
+        maxItems: 20,
+        maxLength: 1024,
+        label: { en: 'Title arguments', zh: '标题的本地化参数' },
+        about: 'Texts for the placeholders of title_loc_key.',
+      },
+      loc_key: {
+        type: 'text',
+        label: { en: 'Body key (localized)', zh: '正文的本地化键' },
+        about: 'Key in the string table of the app, shown instead of the body.',
+      },
+      loc_args: {
+        type: 'list',
+        maxItems: 20,
+        maxLength: 1024,
+        label: { en: 'Body arguments', zh: '正文的本地化参数' },
+        about: 'Texts for the placeholders of loc_key.',
+      },
+      live_activity: {
+        type: 'record',
+        label: { en: 'Live Activity', zh: '实时活动（Live Activity）' },
+        about:
+          'Starts, updates or ends a Live Activity. `update` and `end` take the audience `activity`, `start` any other; see the guide of Live Activities.',
+        fields: {
+          event: {
+            type: 'choice',
+            choices: ['start', 'update', 'end'],
+            required: true,
+            label: { en: 'Event', zh: '事件' },
+            about: '`start`, `update` or `end`.',
+          },
+          content_state: {
+            type: 'object',
+            label: { en: 'Content state', zh: '内容状态（content-state）' },
+            about: 'ContentState of the app; required for start and update.',
+          },
+          timestamp: {
+            type: 'number',
+            whole: true,
+            min: 1,
+            max: lastSecond,
+            label: { en: 'Timestamp', zh: '时间戳' },
+            about:
+              'Unix seconds (default: when the task was accepted). An update with an older one than the last of the same activity is not sent.',
+          },
+          stale_date: {
+            type: 'number',
+            whole: true,
+            min: 1,
+            max: lastSecond,
+            label: { en: 'Stale date', zh: '过期时间（stale-date）' },
+            about: 'Unix seconds after which the system marks the activity as stale.',
+          },
+          dismissal_date: {
+            type: 'number',
+            whole: true,
+            min: 1,
+            max: lastSecond,
+            label: { en: 'Dismissal date', zh: '移除时间（dismissal-date）' },
+            about:
+              'Unix seconds when an ended activity leaves the screen, only with `end`; a past time removes it at once.',
+          },
+          attributes_type: {
+            type: 'text',
+            maxLength: 255,
+            label: { en: 'Attributes type', zh: '属性类型（attributes-type）' },
+            about: 'Name of the ActivityAttributes of the app; required for start, refused otherwise.',
+          },
+          attributes: {
+            type: 'object',
+            label: { en: 'Attributes', zh: '属性（attributes）' },
+            about: 'Values of the attributes, only with start (default: none).',
+          },
+          alert: {
+            type: 'record',
+            label: { en: 'Alert', zh: '提醒' },
+            about: 'Texts and sound of an alert for this event; required for start.',
+            fields: {
+              title: { type: 'text', label: { en: 'Alert title', zh: '提醒标题' } },
+              body: { type: 'text', maxLength: 4096, label: { en: 'Alert body', zh: '提醒正文' } },
+              sound: { type: 'text', label: { en: 'Alert sound', zh: '提醒声音' } },
+            },
+          },
+        },
       },
     },
+  },
+  carries: {
+    cmd: 'yes',
+    big_text: { is: 'no', remark: 'shown if body is blank' },
+    attachment_url: { is: 'app', remark: 'its notification service extension loads the picture' },
+    badge: 'yes',
+    sound: { is: 'yes', remark: '`ios.sound`' },
+    channel_id: 'no',
+    intent: 'no',
+    url: 'app',
+    collapse_key: 'yes',
+    foreground: 'app',
+    urgent: { is: 'yes', remark: 'push types that may have priority 10; background pushes may not' },
   },
   // Apple documents no rate limit per app, only one per device.
   limits: { tokensPerCall: 1000, onePerDevice: true, timeZone: 'UTC' },
   topicPerBinding: true,
   environmentBound: true,
   absoluteBadge: true,
+  activityTokens: true,
   referenceLibrary: 'apn',
+  recall: 'replace',
 } as const satisfies Card

@@ -3,6 +3,7 @@ import { fromCard } from '../shared/from-card.ts'
 import { holdRefusals } from '../shared/hold-refusals.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
+import { topicOf } from './card-push-types.ts'
 import { topicRefusals } from './classify.ts'
 import { type ApnsPayload, mapPayload, notes } from './payload.ts'
 import { type ApnsSettings, readSettings } from './settings.ts'
@@ -21,14 +22,15 @@ export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
         ? (await import('./reference-transport.ts')).openReferenceTransport(settings, deps)
         : (await import('./transport.ts')).openTransport(settings, deps),
     )
-    const topicOf = ({ bundleId }: Recipient) => `topic ${bundleId ?? settings.topic}`
+    const scopeOf = ({ pushType }: ApnsPayload, { bundleId }: Recipient) =>
+      `topic ${topicOf(bundleId ?? settings.topic, pushType)}`
     return holdRefusals(
       transport,
       {
         quota: () => 'apns',
-        refused: ({ reason }, _, recipient) =>
-          topicRefusals.has(reason.code) ? topicOf(recipient) : undefined,
-        of: (_, recipient) => [topicOf(recipient)],
+        refused: ({ reason }, payload, recipient) =>
+          topicRefusals.has(reason.code) ? scopeOf(payload, recipient) : undefined,
+        of: (payload, recipient) => [scopeOf(payload, recipient)],
       },
       deps,
     )

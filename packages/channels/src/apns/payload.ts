@@ -1,127 +1,175 @@
-import { createHash } from 'node:crypto'
 import { type Message, parseVerbatim } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
+import type { Recipient, Task, Unsupported } from '../channel.ts'
+import { alertAps, collapseHeader, cutOrder, type IosTexts, iosTexts } from '../shared/ios-alert.ts'
 import { timeLeft } from '../shared/payload-parts.ts'
+import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
+import { type Priority, type PushType, pushTypeRules, usesDeviceToken } from './card-push-types.ts'
+import { writeActivity } from './live-activity.ts'
+import type { ApnsSettings } from './settings.ts'
 
-/** One notification for all recipients of a task; the transport adds token, topic and badge. */
+/** One notification for all recipients of a task; the transport adds token, topic and what differs by recipient: badge or timestamp. */
 export type ApnsPayload = {
-  pushType: 'alert' | 'background'
-  priority: '10' | '5'
+  pushType: PushType
+  priority: `${Priority}`
   /** Unix seconds; 0 = try once, store nothing. */
   expiration: string
-  collapseId: string
-  /** The JSON before and after the place of the badge. */
+  collapseId?: string
+  /** The JSON before and after the place of the badge or timestamp. */
   beforeBadge: string
   afterBadge: string
+  /** Of a Live Activity: `aps.timestamp` of recipients that have none of their own. */
+  timestamp?: number
 }
 
-// https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification
-const maxBytes = 4096
 const maxTtl = 30 * 86_400
 /** Bytes of the largest possible badge. */
 const badgeBytes = `"badge":${Number.MAX_SAFE_INTEGER},`.length
+/** Bytes of a timestamp. */
+const timestampBytes = '"timestamp":253402300799,'.length
 
-export function mapPayload(task: Task): ApnsPayload | Unsupported {
-  const silent = task.message.type === 'cmd'
-  const halves = fitHalves(task)
-  if (!halves)
-    return { unsupported: `the payload exceeds APNs' limit of ${maxBytes} bytes even with its texts cut` }
+type Auth = Pick<ApnsSettings, 'auth'>
+const mapWithExt = leavingOutExt(mapMessage)
+
+export function mapPayload(task: Task, settings?: Auth): ApnsPayload | Unsupported {
+  return mapWithExt(task, settings)
+}
+
+function mapMessage(task: Task, settings?: Auth): ApnsPayload | Unsupported {
+  const pushType = pushTypeOf(task.message)
+  const { maxBytes, tokenOnly, online } = pushTypeRules[pushType]
+  if (tokenOnly && settings?.auth.kind === 'certificate')
+    return { unsupported: `APNs takes pushes of the type ${pushType} with a signing key (.p8) only` }
+  const body = bodyParts(task, pushType)
+  if (!body)
+    return {
+      unsupported: `the payload exceeds APNs' limit of ${maxBytes} bytes even with its texts cut`,
+      // Of types that show nothing, ext is the content.
+      ...((pushType === 'alert' || pushType === 'liveactivity') && { tooLarge: true as const }),
+    }
   return {
-    pushType: silent ? 'background' : 'alert',
-    priority: silent ? '5' : '10',
-    expiration: expirationOf(task),
-    collapseId: collapseIdOf(task),
-    ...halves.written,
+    pushType,
+    priority: `${priorityOf(task.message, pushType)}`,
+    expiration: online ? '0' : expirationOf(task),
+    ...(mayCollapse(task.message, pushType) && { collapseId: collapseIdOf(task) }),
+    ...body,
   }
 }
 
-/** What is left out of the message. */
+function bodyParts(
+  task: Task,
+  pushType: PushType,
+): Pick<ApnsPayload, 'beforeBadge' | 'afterBadge' | 'timestamp'> | undefined {
+  const { liveActivity } = task.message.ios
+  if (!liveActivity) return fitHalves(task, pushType)
+  const written = writeActivity(task, liveActivity)
+  const size = Buffer.byteLength(written.beforeBadge + written.afterBadge) + timestampBytes
+  return size > pushTypeRules[pushType].maxBytes ? undefined : written
+}
+
+export function pushTypeOf({ type, ios }: Message): PushType {
+  if (ios.pushType) return ios.pushType
+  if (ios.liveActivity) return 'liveactivity'
+  return type === 'cmd' ? 'background' : 'alert'
+}
+
+function priorityOf({ ios, urgent }: Message, pushType: PushType): Priority {
+  const { priorities } = pushTypeRules[pushType]
+  if (ios.priority) return ios.priority
+  // An alert of a Live Activity that arrives late is of no use; a device that starts one has none to update.
+  const isSoon = urgent || ios.liveActivity?.event === 'start' || ios.liveActivity?.alert !== undefined
+  return isSoon && priorities.includes(10) ? 10 : priorities[0]
+}
+
+/** Other types are not in the notification center; they have an id only if the caller gave one. */
+function mayCollapse({ ios, collapseKey }: Message, pushType: PushType): boolean {
+  return usesDeviceToken(pushType) || ios.apnsCollapseId !== undefined || collapseKey !== undefined
+}
+
+/** What APNs does not apply of the message. */
 export function notes(task: Task): string[] {
-  const dropped = task.message.attachmentUrl !== undefined && fitHalves(task)?.attached === false
-  return dropped ? [`The picture is left out, because the payload would exceed ${maxBytes} bytes.`] : []
+  const pushType = pushTypeOf(task.message)
+  const { priorities } = pushTypeRules[pushType]
+  const found: string[] = []
+  if (task.message.urgent && !priorities.includes(10))
+    found.push(`APNs sends pushes of the type ${pushType} with priority 5 only, so urgent changes nothing.`)
+  if (!usesDeviceToken(pushType) && pushType !== 'liveactivity')
+    found.push(
+      `It is sent to the token that is bound to the device, which must be one of the type ${pushType}: an ordinary token is refused.`,
+    )
+  return found
 }
 
-/** A header value is at most 64 printable ASCII characters. Of any other id the hash is sent, which replaces notifications as well. */
-function collapseIdOf({ taskId, message }: Task): string {
-  const id = message.ios.apnsCollapseId ?? `t${taskId}`
-  return /^[!-~]([ -~]{0,62}[!-~])?$/.test(id) ? id : createHash('sha256').update(id).digest('hex')
+function collapseIdOf(task: Task): string {
+  return collapseHeader(task.message.ios.apnsCollapseId ?? replaceText(task))
 }
 
-/** The JSON of one recipient's badge. A silent push must not contain one. */
-export function badgeSlot({ pushType, afterBadge }: ApnsPayload, badge: number | undefined): string {
-  if (badge === undefined || pushType === 'background') return ''
+/** The JSON that differs by recipient: the badge, which only an alert may contain, or the timestamp of a Live Activity. */
+export function slotOf(payload: ApnsPayload, { badge, timestamp }: Slotted): string {
+  const { pushType, afterBadge } = payload
+  if (pushType === 'liveactivity') return `"timestamp":${timestamp ?? payload.timestamp},`
+  if (badge === undefined || pushType !== 'alert') return ''
   return afterBadge.startsWith('}') ? `"badge":${badge}` : `"badge":${badge},`
 }
+type Slotted = Pick<Recipient, 'badge' | 'timestamp'>
 
 /** The whole body for one recipient. */
-export function bodyOf(payload: ApnsPayload, badge: number | undefined): string {
-  return payload.beforeBadge + badgeSlot(payload, badge) + payload.afterBadge
+export function bodyOf(payload: ApnsPayload, badge: number | undefined, timestamp?: number): string {
+  return payload.beforeBadge + slotOf(payload, { badge, timestamp }) + payload.afterBadge
 }
 
-/** Empty strings for missing texts. */
-type Texts = Readonly<Record<'title' | 'subtitle' | 'body', string>>
 type Halves = Pick<ApnsPayload, 'beforeBadge' | 'afterBadge'>
 
 const opening = '{"aps":{'
 
 /** Leaves out the attachment's URL first, then cuts the body, the subtitle and the title. */
-function fitHalves(task: Task): { written: Halves; attached: boolean } | undefined {
-  const texts = textsOf(task)
-  const size = (candidate: Texts, attached: boolean) =>
-    Buffer.byteLength(writeNotification(task, candidate, attached)) + badgeBytes
+function fitHalves(task: Task, pushType: PushType): Halves | undefined {
+  const { maxBytes } = pushTypeRules[pushType]
+  const texts = iosTexts(task.message, task.applicationName, pushType === 'alert')
+  const size = (candidate: IosTexts, attached: boolean) =>
+    Buffer.byteLength(writeNotification(task, pushType, candidate, attached)) + badgeBytes
   const attached = size(texts, true) <= maxBytes
-  const order = ['body', 'subtitle', 'title'] as const
-  const fitted = fitTexts(texts, order, (candidate) => size(candidate, attached), maxBytes)
+  const fitted = fitTexts(texts, cutOrder, (candidate) => size(candidate, attached), maxBytes)
   if (!fitted) return undefined
-  const text = writeNotification(task, fitted, attached)
-  return { written: { beforeBadge: opening, afterBadge: text.slice(opening.length) }, attached }
+  const text = writeNotification(task, pushType, fitted, attached)
+  // A type without `aps` has no badge either, so nothing has to be inserted.
+  return text.startsWith(opening)
+    ? { beforeBadge: opening, afterBadge: text.slice(opening.length) }
+    : { beforeBadge: '', afterBadge: text }
 }
 
-function textsOf({ message, applicationName }: Task): Texts {
-  const { title = '', ios } = message
-  const { subtitle = '' } = ios
-  const body = message.body ?? message.bigText ?? ''
-  // iOS runs the extension that loads the picture for visible alerts only.
-  const textless = message.type === 'image' && !title && !body && !subtitle
-  return { title: textless ? applicationName : title, subtitle, body }
-}
-
-function writeNotification(task: Task, texts: Texts, attached: boolean): string {
+function writeNotification(task: Task, pushType: PushType, texts: IosTexts, attached: boolean): string {
   const { message } = task
   const attachmentUrl = attached ? message.attachmentUrl : undefined
+  const ext = message.ext === undefined ? undefined : parseVerbatim(message.ext)
+  const task_id = String(task.taskId)
+  if (pushType === 'fileprovider')
+    return JSON.stringify({ 'container-identifier': workingSet, ...(ext as object), task_id })
   const custom = {
-    task_id: String(task.taskId),
+    task_id,
     attachment_url: attachmentUrl,
     show_end_time: message.showEnd,
-    ext: message.ext === undefined ? undefined : parseVerbatim(message.ext),
+    url: message.url,
+    foreground: message.foreground,
+    ext,
   }
-  if (message.type === 'cmd')
-    return JSON.stringify({
-      aps: { 'content-available': 1 },
-      ...custom,
-      title: texts.title || undefined,
-      body: texts.body || undefined,
-    })
-  return JSON.stringify({ aps: apsOf(message, texts, attachmentUrl), ...custom })
+  if (pushType === 'alert') return JSON.stringify({ aps: alertAps(message, texts, attachmentUrl), ...custom })
+  return JSON.stringify({
+    aps: silentAps[pushType] ?? {},
+    ...custom,
+    title: texts.title || undefined,
+    body: texts.body || undefined,
+  })
 }
 
-function apsOf(message: Message, texts: Texts, attachmentUrl: string | undefined): object {
-  const { ios } = message
-  const alert = {
-    title: texts.title || undefined,
-    subtitle: texts.subtitle || undefined,
-    body: texts.body || undefined,
-  }
-  const visible = texts.title || texts.subtitle || texts.body
-  return {
-    alert: visible ? alert : undefined,
-    sound: ios.sound,
-    'content-available': ios.contentAvailable ? 1 : undefined,
-    'mutable-content': ios.mutableContent || attachmentUrl !== undefined ? 1 : undefined,
-    category: ios.category,
-    'thread-id': ios.threadId,
-  }
+/** The only container that the file provider extensions of today have. */
+const workingSet = 'NSFileProviderWorkingSetContainerItemIdentifier'
+
+/** The content of `aps` in types that show nothing; the others have none. */
+const silentAps: Readonly<Partial<Record<PushType, object>>> = {
+  background: { 'content-available': 1 },
+  widgets: { 'content-changed': true },
 }
 
 function expirationOf(task: Task): string {

@@ -4,11 +4,12 @@ import { type Outcome, ownReasons, parseVerbatim } from '@herald/domain'
 import apn, { type Notification, type ProviderOptions, type ResponseFailure } from 'apn'
 import type { Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
+import { topicOf } from './card-push-types.ts'
 import { classify } from './classify.ts'
 import { type ApnsPayload, bodyOf } from './payload.ts'
 import type { ApnsSettings } from './settings.ts'
 import { groupByTopic, topicNotAllowed } from './topics.ts'
-import { originOf, probe } from './transport.ts'
+import { originOf, ownToken, probe } from './transport.ts'
 
 const maxConcurrent = 100
 
@@ -19,10 +20,10 @@ const maxConcurrent = 100
 export function openReferenceTransport(settings: ApnsSettings, deps: TransportDeps): Transport<ApnsPayload> {
   const provider = new apn.Provider(optionsOf(settings, deps))
 
-  async function sendOne(payload: ApnsPayload, topic: string, { token, badge }: Recipient): Promise<Outcome> {
-    const notification = writeNotification(payload, topic, badge)
+  async function sendOne(payload: ApnsPayload, topic: string, recipient: Recipient): Promise<Outcome> {
+    const notification = writeNotification(payload, topic, recipient)
     const send = async (): Promise<Outcome> => {
-      const { sent, failed } = await provider.send(notification, token)
+      const { sent, failed } = await provider.send(notification, recipient.token)
       return sent.length > 0 ? { kind: 'accepted' } : readFailure(failed[0])
     }
     const outcome = await send()
@@ -40,7 +41,7 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
     const sendTo = async ([index, topic]: [number, string]) => {
       if (signal.aborted) return
       const outcome = await sendOne(payload, topic, recipients[index]!)
-      if (!signal.aborted) report(index, outcome)
+      if (!signal.aborted) report(index, ownToken(payload, outcome))
     }
     // The first one alone: `apn` opens a hundred streams although a new connection may allow only one.
     await untilAborted(eachConcurrently(targets.slice(0, 1), 1, sendTo), signal)
@@ -80,26 +81,36 @@ function optionsOf(settings: ApnsSettings, deps: TransportDeps): ProviderOptions
   }
 }
 
+/** The library's names of the fields of `aps`; it has names of its own for some. */
+const setters: Readonly<Record<string, string>> = {
+  'target-content-id': 'targetContentIdentifier',
+}
+
+/** Fields whose content is the caller's JSON, in which numbers must keep their digits. */
+const verbatim: ReadonlySet<string> = new Set(['content-state', 'attributes'])
+
 /** Translates the payload to `apn`'s fields, from which it writes its own JSON. */
-function writeNotification(payload: ApnsPayload, topic: string, badge: number | undefined): Notification {
-  const { aps, ...custom } = parseVerbatim(bodyOf(payload, badge)) as {
-    aps: Record<string, unknown>
-  } & Record<string, unknown>
+function writeNotification(payload: ApnsPayload, topic: string, recipient: Recipient): Notification {
+  const body = bodyOf(payload, recipient.badge, recipient.timestamp)
+  const read = parseVerbatim(body) as { aps?: Record<string, unknown> } & Record<string, unknown>
+  const { aps, ...custom } = read
   const notification = new apn.Notification()
-  notification.topic = topic
+  notification.topic = topicOf(topic, payload.pushType)
   notification.pushType = payload.pushType
   notification.priority = Number(payload.priority)
   notification.expiry = Number(payload.expiration)
-  notification.collapseId = payload.collapseId
-  notification.payload = custom
-  if (badge !== undefined && 'badge' in aps) notification.badge = badge
-  if (aps.alert) notification.alert = aps.alert as { title?: string; body: string }
-  if (aps.sound) notification.sound = aps.sound as string
-  if (aps['content-available']) notification.contentAvailable = true
-  if (aps['mutable-content']) notification.mutableContent = true
-  // The library's types lack `category`.
-  if (aps.category) Object.assign(notification, { category: aps.category })
-  if (aps['thread-id']) notification.threadId = aps['thread-id'] as string
+  if (payload.collapseId !== undefined) notification.collapseId = payload.collapseId
+  const plain = (JSON.parse(body).aps ?? {}) as Record<string, unknown>
+  // The library has no fields for types without `aps`, or with an empty one.
+  if (Object.keys(plain).length === 0) notification.rawPayload = read
+  else {
+    notification.payload = custom
+    for (const [name, value] of Object.entries(plain)) {
+      const field = setters[name] ?? name.replaceAll(/-(.)/g, (_, next: string) => next.toUpperCase())
+      // The library's types lack some of its fields.
+      Object.assign(notification, { [field]: verbatim.has(name) ? aps![name] : value })
+    }
+  }
   return notification
 }
 

@@ -8,6 +8,7 @@ import { failedCheck } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
 import { openVendorPool } from '../shared/vendor-pool.ts'
+import { topicOf, usesDeviceToken } from './card-push-types.ts'
 import {
   type ApnsReply,
   type ApnsResult,
@@ -17,7 +18,7 @@ import {
   type RetryWith,
   topicRefusals,
 } from './classify.ts'
-import { type ApnsPayload, badgeSlot } from './payload.ts'
+import { type ApnsPayload, slotOf } from './payload.ts'
 import {
   createProviderToken,
   isRenewalDue,
@@ -100,24 +101,24 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         stop.abort()
       }
       if (result.retryWith && !last) retry.push(index)
-      else context.report(index, outcomeOf(result, known))
+      else context.report(index, ownToken(payload, outcomeOf(result, known)))
     }
 
     try {
       await lease.pool.multicast({
         headers: {
           ...(token ? { authorization: `bearer ${token.jwt}` } : {}),
-          'apns-topic': topic,
+          'apns-topic': topicOf(topic, payload.pushType),
           'apns-push-type': payload.pushType,
           'apns-priority': payload.priority,
           'apns-expiration': payload.expiration,
-          'apns-collapse-id': payload.collapseId,
+          ...(payload.collapseId === undefined ? {} : { 'apns-collapse-id': payload.collapseId }),
         },
         count: indexes.length,
         path: (at) => `/3/device/${recipients[indexes[at]!]!.token}`,
         body: {
           before: payload.beforeBadge,
-          slot: (at) => badgeSlot(payload, recipients[indexes[at]!]!.badge),
+          slot: (at) => slotOf(payload, recipients[indexes[at]!]!),
           after: payload.afterBadge,
         },
         signal: stop.signal,
@@ -176,6 +177,15 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     check: (signal) => probe(openTransport(settings, deps), settings.topics, signal),
     close: connections.close,
   }
+}
+
+/**
+ * Types with tokens of their own are refused for an ordinary token as one of another topic. The binding is kept: retiring it would end
+ * the alerts of the device, because somebody sent it one push of another type.
+ */
+export function ownToken({ pushType }: ApnsPayload, outcome: Outcome): Outcome {
+  if (outcome.kind !== 'gone' || usesDeviceToken(pushType) || pushType === 'liveactivity') return outcome
+  return { kind: 'rejected', reason: outcome.reason }
 }
 
 /** A token that was replaced early and is refused too is not replaced again. */

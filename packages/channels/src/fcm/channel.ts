@@ -11,6 +11,7 @@ export const adapter: ChannelAdapter<FcmSettings, FcmPayload> = {
   readSettings,
   mapPayload,
   notes,
+  versionsOf: ({ afterToken, ios }) => [afterToken, ios()],
   checkToken,
   open: (settings, deps) =>
     lazyTransport(async () => {

@@ -2,25 +2,40 @@ import { androidView, type Message } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { parseIntentUri } from '../shared/intent-uri.ts'
 import { timeLeft } from '../shared/payload-parts.ts'
+import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
+import { appData } from './app-data.ts'
+import { type FcmApns, mapIos } from './payload-ios.ts'
 import type { FcmSettings } from './settings.ts'
 
 /** The JSON of a send request before and after the token. */
-export type FcmPayload = { beforeToken: string; afterToken: string }
+export type FcmPayload = {
+  beforeToken: string
+  afterToken: string
+  /** What follows the token of an iPhone. Made when it is needed, because most batches have none. */
+  ios(): string | Unsupported
+}
 
 /** The fields that Herald uses of https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages */
 export type FcmMessage = {
   notification?: { title?: string; body?: string }
   data: Record<string, string>
+  fcm_options?: { analytics_label: string }
   android: {
     priority: 'HIGH' | 'NORMAL'
     ttl: string
+    collapse_key?: string
     restricted_package_name?: string
     notification?: AndroidNotification
   }
 }
+/** The same for an iPhone. */
+export type FcmIosMessage = Pick<FcmMessage, 'data' | 'fcm_options'> & { apns: FcmApns }
 type AndroidNotification = {
   sound?: string
+  icon?: string
+  color?: string
   channel_id?: string
   image?: string
   click_action?: string
@@ -32,7 +47,9 @@ const maxTtl = 28 * 86_400
 /** Google's limit is 4096 bytes of keys and values, but what it counts is not documented. */
 const maxBytes = 4000
 
-export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
+export const mapPayload = leavingOutExt(mapMessage)
+
+function mapMessage(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
   const texts = textsOf(task)
   if (task.message.type !== 'cmd' && !texts.title && !texts.body)
     return { unsupported: 'FCM needs a title or a body' }
@@ -40,16 +57,39 @@ export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsu
   const size = (candidate: Texts) => sizeOf(writeMessage(shown, settings, candidate))
   const fitted = fitTexts(texts, ['body', 'title'], size, maxBytes)
   if (!fitted)
-    return { unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes even with its texts cut` }
+    return {
+      unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes even with its texts cut`,
+      tooLarge: true,
+    }
   return {
     beforeToken: '{"message":{"token":',
-    afterToken: `,${JSON.stringify(writeMessage(shown, settings, fitted)).slice(1)}}`,
+    afterToken: tailOf(writeMessage(shown, settings, fitted)),
+    ios: once(() => {
+      const written = mapIos(task, undefined)
+      return 'unsupported' in written ? written : tailOf({ ...written, fcm_options: optionsOf(task) })
+    }),
   }
 }
 
+function tailOf(message: FcmMessage | FcmIosMessage): string {
+  return `,${JSON.stringify(message).slice(1)}}`
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+function optionsOf({ message }: Task): FcmMessage['fcm_options'] {
+  const { analyticsLabel } = message.fcm
+  return analyticsLabel === undefined ? undefined : { analytics_label: analyticsLabel }
+}
+
 /** What FCM does not carry of the message. */
-export function notes(task: Task, settings: FcmSettings): string[] {
-  const { message } = task
+export function notes({ message }: Task): string[] {
   const found: string[] = []
   const { click } = androidView(message, 'fcm')
   if (message.type !== 'cmd' && click.kind === 'intent')
@@ -60,8 +100,6 @@ export function notes(task: Task, settings: FcmSettings): string[] {
     )
   if (message.type !== 'cmd' && clearsBadge(message))
     found.push('FCM cannot clear the badge; the app gets data.badge "0".')
-  if (message.attachmentUrl && !withFittingPicture(task, settings, textsOf(task)).message.attachmentUrl)
-    found.push(`The picture is left out, because the message would exceed ${maxBytes} bytes.`)
   return found
 }
 
@@ -72,7 +110,7 @@ function withFittingPicture(task: Task, settings: FcmSettings, texts: Texts): Ta
 }
 
 /** The whole body for one recipient. */
-export function bodyOf(payload: FcmPayload, token: string): string {
+export function bodyOf(payload: Pick<FcmPayload, 'beforeToken' | 'afterToken'>, token: string): string {
   return payload.beforeToken + JSON.stringify(token) + payload.afterToken
 }
 
@@ -93,8 +131,10 @@ function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessa
   return {
     notification: silent ? undefined : visibleOf(texts),
     data: dataOf(task, texts),
+    fcm_options: optionsOf(task),
     android: {
-      priority: silent ? 'NORMAL' : 'HIGH',
+      priority: priorityOf(message),
+      collapse_key: message.fcm.collapseKey,
       ttl: `${timeLeft(task, { min: 0, max: maxTtl })}s`,
       restricted_package_name: settings.packageName,
       notification: silent ? undefined : notificationOf(task),
@@ -102,14 +142,23 @@ function writeMessage(task: Task, settings: FcmSettings, texts: Texts): FcmMessa
   }
 }
 
-function notificationOf({ taskId, message }: Task): AndroidNotification {
+/** Google demotes apps whose urgent messages show nothing, so a cmd message is urgent only if the caller says so. */
+function priorityOf({ type, urgent, fcm }: Message): 'HIGH' | 'NORMAL' {
+  const named = fcm.priority?.toUpperCase() as 'HIGH' | 'NORMAL' | undefined
+  return named ?? (type === 'cmd' && !urgent ? 'NORMAL' : 'HIGH')
+}
+
+function notificationOf(task: Task): AndroidNotification {
+  const { message } = task
   const { sound, channelId, click } = androidView(message, 'fcm')
   return {
     sound: sound && resourceName(sound),
+    icon: message.fcm.icon,
+    color: message.fcm.color,
     channel_id: channelId,
     image: message.type === 'image' ? message.attachmentUrl : undefined,
     click_action: click.kind === 'intent' ? actionOf(click.intent) : undefined,
-    tag: `t${taskId}`,
+    tag: replaceText(task),
     // For FCM, 0 means that the launcher counts, so a badge of 0 is sent in the data instead.
     notification_count:
       message.badge.kind === 'set' && message.badge.count > 0 ? message.badge.count : undefined,
@@ -127,7 +176,8 @@ function actionOf(intent: string): string | undefined {
 }
 
 /** All values are strings. The extras of an intent come first, so that they cannot overwrite our fields. */
-function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string> {
+function dataOf(task: Task, texts: Texts): Record<string, string> {
+  const { message } = task
   const { click } = androidView(message, 'fcm')
   const data: Record<string, string> = {}
   if (click.kind === 'intent') {
@@ -135,13 +185,12 @@ function dataOf({ taskId, message }: Task, texts: Texts): Record<string, string>
       if (kind === 'S') data[unreserved(name)] = value
     data.intent = click.intent
   }
-  data.task_id = String(taskId)
+  Object.assign(data, appData(task))
+  if (click.kind === 'url') data.url = click.url
   if (message.type === 'cmd') Object.assign(data, { type: 'cmd' }, visibleOf(texts))
   else if (clearsBadge(message)) data.badge = '0'
   // A picture is in the notification already, and the data counts towards the same limit.
   if (message.attachmentUrl && message.type !== 'image') data.attachment_url = message.attachmentUrl
-  if (message.ext !== undefined) data.ext = message.ext
-  if (message.showEnd !== undefined) data.show_end_time = String(message.showEnd)
   return data
 }
 

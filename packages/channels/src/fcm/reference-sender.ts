@@ -12,7 +12,7 @@ import {
 import type { TransportDeps } from '../channel.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
 import type { FcmReply } from './classify.ts'
-import type { FcmMessage } from './payload.ts'
+import type { FcmIosMessage, FcmMessage } from './payload.ts'
 import type { OpenFcmSender } from './sender.ts'
 
 /** The host that firebase-admin always connects to. */
@@ -98,11 +98,15 @@ function reasonOf(error: unknown): Reason {
 }
 
 /** Translates to firebase-admin's names and units (milliseconds). */
-function adminMessage(message: FcmMessage & { token?: string; topic?: string }): Message {
-  const { token, topic, notification, data, android } = message
+function adminMessage(
+  message: Partial<FcmMessage & FcmIosMessage> & { token?: string; topic?: string },
+): Message {
+  const { token, topic, notification, data, android, apns, fcm_options } = message
   const shown = android?.notification
   const adminNotification: AdminNotification | undefined = shown && {
     sound: shown.sound,
+    icon: shown.icon,
+    color: shown.color,
     channelId: shown.channel_id,
     imageUrl: shown.image,
     clickAction: shown.click_action,
@@ -112,14 +116,53 @@ function adminMessage(message: FcmMessage & { token?: string; topic?: string }):
   const rest = {
     notification,
     data,
+    fcmOptions: fcm_options && { analyticsLabel: fcm_options.analytics_label },
+    apns: apns && {
+      headers: apns.headers,
+      payload: adminAps(apns.payload),
+      fcmOptions: apns.fcm_options && { imageUrl: apns.fcm_options.image },
+    },
     android: android && {
       priority: android.priority === 'HIGH' ? ('high' as const) : ('normal' as const),
       ttl: Number.parseInt(android.ttl, 10) * 1000,
+      collapseKey: android.collapse_key,
       restrictedPackageName: android.restricted_package_name,
       notification: adminNotification,
     },
   }
   return withoutUndefined(topic === undefined ? { token: token ?? '', ...rest } : { topic, ...rest })
+}
+
+/** It has its own names for the fields of `aps` that it knows, and passes on the others. */
+function adminAps({ aps }: FcmIosMessage['apns']['payload']): { aps: Record<string, unknown> } {
+  const { alert, ...rest } = aps as Record<string, unknown> & { alert?: Record<string, unknown> }
+  const names: Record<string, string> = {
+    'content-available': 'contentAvailable',
+    'mutable-content': 'mutableContent',
+    'thread-id': 'threadId',
+    'title-loc-key': 'titleLocKey',
+    'title-loc-args': 'titleLocArgs',
+    'loc-key': 'locKey',
+    'loc-args': 'locArgs',
+  }
+  const renamed = (fields: object) =>
+    Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        names[name] ?? name,
+        name === 'content-available' || name === 'mutable-content' ? value === 1 : value,
+      ]),
+    )
+  return {
+    aps: {
+      ...renamed(rest),
+      ...(alert && { alert: renamed(alert) }),
+      ...(isCritical(rest.sound) && { sound: { ...rest.sound, critical: true } }),
+    },
+  }
+}
+
+function isCritical(sound: unknown): sound is object {
+  return typeof sound === 'object' && sound !== null
 }
 
 /** firebase-admin refuses fields that are undefined. */

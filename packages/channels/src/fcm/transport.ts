@@ -1,5 +1,5 @@
 import { type Outcome, ownReasons } from '@herald/domain'
-import type { CheckResult, SendContext, Transport, TransportDeps } from '../channel.ts'
+import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { abortWith } from '../shared/abort.ts'
 import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
@@ -124,18 +124,42 @@ export function openTransport(
   }
 
   return {
-    send(payload, recipients, context) {
-      const write: Bodies['write'] = (indexes) => ({
-        before: payload.beforeToken,
-        slot: (at) => JSON.stringify(recipients[indexes[at]!]!.token),
-        after: payload.afterToken,
-      })
-      return sendBodies({ count: recipients.length, write }, denials.watch(context))
+    async send(payload, recipients, context) {
+      const watched = denials.watch(context)
+      // Most batches have no iPhones, and their indexes need no translation.
+      if (!recipients.some(({ ios }) => ios))
+        return sendBodies(bodiesOf(recipients, payload.beforeToken, payload.afterToken), watched)
+      for (const isIos of [false, true]) {
+        const indexes = [...recipients.keys()].filter((index) => (recipients[index]!.ios ?? false) === isIos)
+        if (indexes.length === 0) continue
+        const after = isIos ? payload.ios() : payload.afterToken
+        if (typeof after !== 'string') {
+          const reason = ownReasons.unsupported_by_vendor('fcm', after.unsupported)
+          for (const index of indexes) watched.report(index, { kind: 'unsupported', reason })
+          continue
+        }
+        const some = indexes.map((index) => recipients[index]!)
+        await sendBodies(bodiesOf(some, payload.beforeToken, after), {
+          signal: watched.signal,
+          report: (at, outcome) => watched.report(indexes[at]!, outcome),
+        })
+      }
     },
     check,
     async close() {
       await Promise.all([sender.close(), http.close()])
     },
+  }
+}
+
+function bodiesOf(recipients: readonly Recipient[], before: string, after: string): Bodies {
+  return {
+    count: recipients.length,
+    write: (indexes) => ({
+      before,
+      slot: (at) => JSON.stringify(recipients[indexes[at]!]!.token),
+      after,
+    }),
   }
 }
 

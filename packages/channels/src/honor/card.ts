@@ -49,7 +49,21 @@ export const card = {
       importance: { type: 'choice', choices: ['LOW', 'NORMAL'], label: label.importance },
     },
   },
+  carries: {
+    cmd: 'yes',
+    big_text: 'yes',
+    attachment_url: { is: 'yes', remark: 'https addresses, service messages' },
+    badge: { is: 'yes', remark: 'with a badge class' },
+    sound: 'no',
+    channel_id: 'no',
+    intent: 'yes',
+    url: 'yes',
+    collapse_key: 'yes',
+    foreground: 'no',
+    urgent: 'no',
+  },
   // Aggregators report 3000 devices per second and app; Honor documents no limit.
   limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'replace',
 } as const satisfies Card

@@ -1,5 +1,6 @@
-import { androidView, type Click, type MessageClass, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type Click, type MessageClass, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
+import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import {
   type AttachmentPlace,
   attachmentPlace,
@@ -8,7 +9,9 @@ import {
   passThroughData,
   timeLeft,
 } from '../shared/payload-parts.ts'
+import { replaceNumber } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
 import type { HonorSettings } from './settings.ts'
 
 /**
@@ -25,7 +28,7 @@ type HonorAndroid = {
 export type HonorNotification = {
   title: string
   body: string
-  clickAction: { type: 1; intent: string } | { type: 3 }
+  clickAction: { type: 1; intent: string } | { type: 2; url: string } | { type: 3 }
   image?: string
   style?: 1
   bigTitle?: string
@@ -43,14 +46,15 @@ const ttlBounds = { min: 1, max: 15 * 86_400 }
 const noText: Unsupported = { unsupported: 'Honor needs a title or a body' }
 const tooLarge: Unsupported = {
   unsupported: `the message exceeds Honor's limit of ${maxBytes} bytes even with its texts cut`,
+  tooLarge: true,
 }
 
 /** Importance is Honor's message class; the default is marketing. NORMAL needs approval in the console. */
 const importanceOf: Readonly<Record<MessageClass, string>> = { service: 'NORMAL', marketing: 'LOW' }
 
-export function mapPayload(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
-  return task.message.type === 'cmd' ? mapPassThrough(task, settings) : mapNotification(task, settings)
-}
+export const mapPayload = leavingOutExt((task: Task, settings: HonorSettings) =>
+  task.message.type === 'cmd' ? mapPassThrough(task, settings) : mapNotification(task, settings),
+)
 
 function mapPassThrough(task: Task, settings: HonorSettings): HonorPayload | Unsupported {
   const payload = envelope(task, settings, passThroughData(task))
@@ -73,7 +77,7 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
       ...(isBig && { style: 1, bigTitle: title, bigBody: body }),
       importance,
       badge: badgeOf(task, settings),
-      notifyId: replaceKey(task.taskId),
+      notifyId: replaceNumber(task),
     })
   const fit = (texts: Texts, isBig: boolean) => {
     const whole = write(texts, isBig, attachmentPlace(message, showsPictures(importance)))
@@ -122,7 +126,10 @@ function sizeOf(payload: HonorPayload): number {
 }
 
 function clickAction(click: Click): HonorNotification['clickAction'] {
-  return click.kind === 'intent' ? { type: 1, intent: click.intent } : { type: 3 }
+  if (click.kind === 'open_app') return { type: 3 }
+  if (click.kind === 'intent') return { type: 1, intent: click.intent }
+  // Type 2 takes https only.
+  return isWebPage(click.url) ? { type: 2, url: click.url } : { type: 1, intent: viewIntent(click.url) }
 }
 
 /** Honor needs the launcher's class together with the number. */

@@ -5,21 +5,25 @@ import { type HttpReply, joinUrl } from '../shared/http.ts'
 import type { HttpClient } from '../shared/http-client.ts'
 import { CallRefused } from '../shared/outcome.ts'
 import { classifyAuth } from './classify.ts'
+import type { RevokeBody } from './payload.ts'
 import type { V2Body } from './payload-v2.ts'
 import type { V3Body } from './payload-v3.ts'
-import { type Reductions, v2Reductions, v3Reductions } from './reductions.ts'
+import { noReductions, type Reductions, v2Reductions, v3Reductions } from './reductions.ts'
 import type { ServiceAccount } from './service-account.ts'
 import type { HuaweiSettings, OAuthClient } from './settings.ts'
 
 /** One version of the send API: how to authenticate and how to send. */
-export type ApiVersion<Body> = Login & {
+export type ApiVersion<Body> = SendApi<Body> & {
+  /** A body for the credentials check, which sends it to a token that does not exist. */
+  probe: Body
+}
+
+export type SendApi<Body> = Login & {
   tokensPerRequest(body: Body): number
   post(accessToken: string, body: Body, tokens: readonly string[], signal: AbortSignal): Promise<HttpReply>
   /** The message counts towards the daily limit of test messages. */
   isTest(body: Body): boolean
   reductions: Reductions<Body>
-  /** A body for the credentials check, which sends it to a token that does not exist. */
-  probe: Body
 }
 
 /** Makes access tokens. `key` is the session key under which they are shared. */
@@ -83,6 +87,29 @@ export function openV3(
       pushType: 6,
       request: { payload: { extraData: '{}' }, pushOptions: { ttl: 1, biTag: 'check' } },
     },
+  }
+}
+
+/** Takes away messages of v3. The path is that of v1, the login that of v3. */
+export function openRevoke(
+  clientId: string,
+  account: ServiceAccount,
+  hosts: Hosts,
+  http: HttpClient,
+  deps: TransportDeps,
+): SendApi<RevokeBody> {
+  return {
+    ...jwtLogin(account, deps),
+    tokensPerRequest: () => 1000,
+    post: (accessToken, { pushType, notifyId }, tokens, signal) =>
+      http.call({
+        url: joinUrl(hosts.send, `/v1/${clientId}/messages:revoke`),
+        headers: { ...headers(accessToken), 'push-type': String(pushType) },
+        body: JSON.stringify({ notifyId, token: tokens }),
+        signal,
+      }),
+    isTest: () => false,
+    reductions: noReductions,
   }
 }
 

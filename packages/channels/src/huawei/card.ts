@@ -1,4 +1,4 @@
-import type { Card } from '../card.ts'
+import type { Card, CheckFields } from '../card.ts'
 import {
   badgeClassField,
   label,
@@ -7,6 +7,27 @@ import {
   serviceAccountFile,
   targetUserTypeField,
 } from '../card-parts.ts'
+
+const checkFields: CheckFields = ({ harmony_push_type: pushType, category, click_page: page }, { type }) => {
+  if (pushType === 1 || pushType === 7)
+    return {
+      field: 'harmony_push_type',
+      problem: `cannot be ${pushType} (${pushType === 1 ? 'card' : 'live view'}): a message does not have the fields that it needs`,
+    }
+  if ((pushType === 0 || pushType === 2) && type === 'cmd')
+    return {
+      field: 'harmony_push_type',
+      problem: `cannot be ${pushType}, which shows a notification, if type is cmd`,
+    }
+  if (pushType === 2 && category !== undefined && category !== 'PLAY_VOICE')
+    return {
+      field: 'harmony_push_type',
+      problem: `cannot be 2 (voice broadcast) if category is ${category}: it has the category PLAY_VOICE only`,
+    }
+  if (page !== undefined && Object.values(page as object).every((value) => value === undefined))
+    return { field: 'click_page', problem: 'must have ability or uri' }
+  return undefined
+}
 
 export const card = {
   name: 'huawei',
@@ -114,6 +135,7 @@ export const card = {
     object: 'huawei',
     android: true,
     inheritsChannel: true,
+    check: checkFields,
     fields: {
       badge_class: badgeClassField,
       category: {
@@ -134,12 +156,60 @@ export const card = {
         choices: ['NORMAL', 'HIGH'],
         label: { en: 'Urgency', zh: '紧急程度' },
         about:
-          'Of cmd messages. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`.',
+          'Of cmd messages. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`. Takes precedence over `message.urgent`.',
+      },
+      foreground_show: {
+        type: 'flag',
+        label: { en: 'Show while the app is in front', zh: '应用在前台时显示' },
+        about:
+          'Whether the notification is shown while the app is in front. Takes precedence over `message.foreground`.',
+      },
+      click_page: {
+        type: 'record',
+        label: { en: 'Page to open on HarmonyOS', zh: 'HarmonyOS 点击后打开的页面' },
+        about:
+          'HarmonyOS 5 and later: the page that a tap opens, by `ability`, `uri` or both. Takes precedence over click_action there; Android ignores it.',
+        fields: {
+          ability: {
+            type: 'text',
+            maxLength: 256,
+            label: { en: 'Action of the ability', zh: 'Ability 的 action' },
+            about:
+              'The action that the `skills` of the ability name, such as `com.example.action.order`. It is tried before `uri`.',
+          },
+          uri: {
+            type: 'text',
+            maxLength: 1024,
+            label: { en: 'URI of the ability', zh: 'Ability 的 URI' },
+            about: 'A URI that the `skills` of the ability name, such as `example://order/77`.',
+          },
+        },
+      },
+      harmony_push_type: {
+        type: 'choice',
+        choices: [0, 1, 2, 6, 7, 10],
+        label: { en: 'HarmonyOS push type', zh: 'HarmonyOS 推送类型' },
+        about:
+          'Push type of HarmonyOS 5 and later: 0 = alert (default), 2 = voice broadcast, 6 = background (default of cmd), 10 = call. 2 and 10 need a permission from Huawei; without it a message with texts is sent as an alert. 1 (card) and 7 (live view) need fields that a message does not have, and are refused. Android ignores it.',
       },
     },
+  },
+  carries: {
+    cmd: 'yes',
+    big_text: 'yes',
+    attachment_url: { is: 'yes', remark: 'https addresses' },
+    badge: { is: 'yes', remark: 'with a badge class' },
+    sound: 'yes',
+    channel_id: 'yes',
+    intent: 'yes',
+    url: { is: 'yes', remark: 'https addresses; HarmonyOS: in the data' },
+    collapse_key: 'yes',
+    foreground: 'yes',
+    urgent: { is: 'yes', remark: 'of cmd messages, with a permission' },
   },
   // Huawei's limit in devices per second is monthly users × a factor by industry × 0.00072, and at least 6000. Only the minimum
   // is known here.
   limits: { tokensPerCall: 1000, devicesPerSecond: 6000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'withdraw',
 } as const satisfies Card

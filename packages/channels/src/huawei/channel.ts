@@ -7,6 +7,7 @@ import { type HuaweiPayload, mapPayload } from './payload.ts'
 import { callbackHeader, readCallback } from './receipt.ts'
 import { type HuaweiSettings, readSettings } from './settings.ts'
 import { notes, warnings } from './warnings.ts'
+import { withdrawal } from './withdrawal.ts'
 
 export const adapter: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
   ...fromCard(card),
@@ -14,6 +15,8 @@ export const adapter: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
   warnings,
   notes,
   mapPayload,
+  versionsOf: ({ v2, v3 }) => (v3 ? [v2, v3] : [v2]),
+  withdrawal,
   checkToken: checkOpaqueToken,
   open: (settings, deps) =>
     lazyTransport(async () => (await import('./transport.ts')).openTransport(settings, deps)),

@@ -53,8 +53,11 @@ const byCode: Readonly<Record<string, Row>> = {
 /** Codes after which one retry with a new access token makes sense; the table has the outcome of a second refusal. */
 const tokenRefusals = new Set(['80200001', '80200003', '80200005', '80300036', '80600003'])
 
-/** A part of the message that Huawei refused, without which the message can be sent. `test` is its mark as a test message. */
-export type RefusedPart = 'high' | 'receipts' | 'picture' | 'test'
+/**
+ * A part of the message that Huawei refused, without which the message can be sent. `test` is its mark as a test message, `push type` a
+ * kind of message for which the app has no permission.
+ */
+export type RefusedPart = 'high' | 'receipts' | 'picture' | 'test' | 'push type'
 
 const refusedParts: ReadonlyMap<string, RefusedPart> = new Map([
   ['80100022', 'picture'],
@@ -63,8 +66,13 @@ const refusedParts: ReadonlyMap<string, RefusedPart> = new Map([
   ['80300029', 'test'],
 ])
 
-/** The reason of v3 for a token whose app may not show the picture. */
+/** Reasons of v3 for tokens whose app may not show the picture, or not send this kind of message. */
 const pictureReason = 'differentImgVerifyPolicy'
+const partsByReason: ReadonlyMap<string, RefusedPart> = new Map([
+  [pictureReason, 'picture'],
+  ['noPushTypeRight', 'push type'],
+  ['notSupportPlayVoice', 'push type'],
+])
 
 /**
  * v3 lists refused tokens by reason. Each concerns these tokens only: a project has several apps with their own permissions and
@@ -129,7 +137,8 @@ const topicError: Row = ['rejected', 'topic or group error']
  */
 function partial(code: string, msg: unknown, rest: Outcome): SendResult {
   const refused = new Map<string, Outcome>()
-  const withoutPicture = new Set<string>()
+  const concerned = new Set<string>()
+  let part: RefusedPart | undefined
   const detail = typeof msg === 'string' ? parseObject(msg) : undefined
   for (const token of strings(detail?.illegal_tokens))
     refused.set(token, { kind: 'gone', reason: reason('huawei', code, 'illegal token') })
@@ -137,18 +146,17 @@ function partial(code: string, msg: unknown, rest: Outcome): SendResult {
   if (typeof byReason === 'object' && byReason !== null)
     for (const [name, tokens] of Object.entries(byReason)) {
       const outcome = outcomeOfIllegal(code, name)
+      // Tokens of a second part, which only a project of several apps can have, keep their refusal.
+      part ??= partsByReason.get(name)
       for (const token of strings(tokens)) {
         refused.set(token, outcome)
-        if (name === pictureReason) withoutPicture.add(token)
+        if (part !== undefined && partsByReason.get(name) === part) concerned.add(token)
       }
     }
   return {
     outcomeOf: (token) => refused.get(token) ?? rest,
     tokenRefused: false,
-    refused:
-      withoutPicture.size > 0
-        ? { part: 'picture', concerns: (token) => withoutPicture.has(token) }
-        : undefined,
+    refused: part && { part, concerns: (token) => concerned.has(token) },
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Message } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import type { HuaweiSettings } from './settings.ts'
 
@@ -9,12 +10,23 @@ export const ttlBounds = { min: 1, max: 15 * 86_400 }
 export const noText: Unsupported = { unsupported: 'Huawei needs a title or a body' }
 export const tooLarge: Unsupported = {
   unsupported: `the message exceeds Huawei's limit of ${maxBytes} bytes even with its texts cut`,
+  tooLarge: true,
 }
 
 /** The name of a sound without its folder; undefined for the default sound. */
 export function soundName(sound: string | undefined): string | undefined {
   const name = sound?.replace(/^\/?raw\//, '')
   return name && name !== 'default' ? name : undefined
+}
+
+/** Undefined: Huawei's default, which shows it. */
+export function foregroundShow({ huawei, foreground }: Message): boolean | undefined {
+  return huawei.foregroundShow ?? (foreground === undefined ? undefined : foreground === 'show')
+}
+
+/** Of messages without a notification. HIGH needs a permission, so it is sent only if the message asks for it. */
+export function urgencyOf({ huawei, urgent }: Message): 'NORMAL' | 'HIGH' | undefined {
+  return huawei.urgency ?? (urgent ? 'HIGH' : undefined)
 }
 
 /** The category under which Huawei delivers the message. Undefined: Huawei treats it as marketing. */

@@ -1,5 +1,6 @@
-import { androidView, type Click, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type Click, titleAndBody } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
+import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import {
   type AttachmentPlace,
   attachmentPlace,
@@ -9,7 +10,18 @@ import {
   passThroughData,
   timeLeft,
 } from '../shared/payload-parts.ts'
-import { categoryOf, maxBytes, noText, soundName, tooLarge, ttlBounds } from './payload-rules.ts'
+import { replaceNumber } from '../shared/replace-key.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
+import {
+  categoryOf,
+  foregroundShow,
+  maxBytes,
+  noText,
+  soundName,
+  tooLarge,
+  ttlBounds,
+  urgencyOf,
+} from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /**
@@ -30,7 +42,7 @@ export type V2Android = {
 export type V2Notification = {
   title: string
   body: string
-  click_action: { type: 1; intent: string } | { type: 3 }
+  click_action: { type: 1; intent: string } | { type: 2; url: string } | { type: 3 }
   image?: string
   style?: 1
   big_title?: string
@@ -41,17 +53,18 @@ export type V2Notification = {
   importance?: string
   badge?: { class: string; add_num?: number; set_num?: number }
   notify_id: number
+  foreground_show?: boolean
 }
 
-export function mapV2(task: Task, settings: HuaweiSettings): V2Body | Unsupported {
-  return task.message.type === 'cmd' ? mapPassThrough(task, settings) : mapNotification(task, settings)
-}
+export const mapV2 = leavingOutExt((task: Task, settings: HuaweiSettings) =>
+  task.message.type === 'cmd' ? mapPassThrough(task, settings) : mapNotification(task, settings),
+)
 
 function mapPassThrough(task: Task, settings: HuaweiSettings): V2Body | Unsupported {
   const request = envelope(task, settings, passThroughData(task), {
     // Huawei delivers commands with a category faster.
     category: categoryOf(task, settings),
-    urgency: task.message.huawei.urgency,
+    urgency: urgencyOf(task.message),
   })
   return sizeOfV2(request) <= maxBytes ? request : tooLarge
 }
@@ -76,7 +89,8 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
         ...(sound && { sound: `/raw/${sound.replace(/\.[a-z0-9]{2,4}$/i, '')}`, default_sound: false }),
         importance: message.huawei.importance ?? settings.classes[task.messageClass].importance,
         badge: badgeOf(task, settings),
-        notify_id: replaceKey(task.taskId),
+        notify_id: replaceNumber(task),
+        foreground_show: foregroundShow(message),
       },
     })
   const whole = write({ ...shown, bigText: message.bigText ?? '' }, attachmentPlace(message))
@@ -116,7 +130,12 @@ export function sizeOfV2(request: V2Body): number {
 }
 
 function clickAction(click: Click): V2Notification['click_action'] {
-  return click.kind === 'intent' ? { type: 1, intent: withClearTop(click.intent) } : { type: 3 }
+  if (click.kind === 'open_app') return { type: 3 }
+  if (click.kind === 'intent') return { type: 1, intent: withClearTop(click.intent) }
+  // Type 2 takes https only.
+  return isWebPage(click.url)
+    ? { type: 2, url: click.url }
+    : { type: 1, intent: withClearTop(viewIntent(click.url)) }
 }
 
 /** Huawei demands FLAG_ACTIVITY_CLEAR_TOP: without it a tap may open the page, or show the message, twice. */

@@ -2,7 +2,7 @@ import { parseVerbatim } from '@herald/domain'
 import type { RefusedPart } from './classify.ts'
 import { maxBytes } from './payload-rules.ts'
 import { sizeOfV2, type V2Body } from './payload-v2.ts'
-import { sizeOfV3, type V3Body } from './payload-v3.ts'
+import { sizeOfV3, type V3Body, type V3Notification } from './payload-v3.ts'
 
 /** The same message without a part that Huawei refused; undefined if the message does not have it or cannot be sent without it. */
 export type Reductions<Body> = Readonly<Record<RefusedPart, (body: Body) => Body | undefined>>
@@ -31,30 +31,44 @@ export const v2Reductions: Reductions<V2Body> = {
     return sizeOfV2(moved) <= maxBytes ? moved : { ...rest, message: { ...message, android } }
   },
   test: () => undefined,
+  'push type': () => undefined,
 }
 
 export const v3Reductions: Reductions<V3Body> = {
   high: () => undefined,
-  receipts({ pushType, request }) {
+  receipts({ request, asAlert, ...rest }) {
     const { receiptId, ...pushOptions } = request.pushOptions
-    return receiptId === undefined ? undefined : { pushType, request: { ...request, pushOptions } }
+    if (receiptId === undefined) return undefined
+    return {
+      ...rest,
+      request: { ...request, pushOptions },
+      asAlert: asAlert && v3Reductions.receipts(asAlert),
+    }
   },
-  picture({ pushType, request }) {
+  picture({ request, asAlert, ...rest }) {
     if (!('notification' in request.payload)) return undefined
     const { image, ...notification } = request.payload.notification
     if (image === undefined) return undefined
     const { clickAction } = notification
     const data = { attachment_url: image, ...clickAction.data }
-    const moved: V3Body = {
-      pushType,
-      request: {
-        ...request,
-        payload: { notification: { ...notification, clickAction: { ...clickAction, data } } },
-      },
-    }
-    return sizeOfV3(moved) <= maxBytes
-      ? moved
-      : { pushType, request: { ...request, payload: { notification } } }
+    const { extraData } = request.payload
+    const reduced = (shown: V3Notification): V3Body => ({
+      ...rest,
+      request: { ...request, payload: { notification: shown, extraData } },
+      asAlert: asAlert && v3Reductions.picture(asAlert),
+    })
+    const moved = reduced({ ...notification, clickAction: { ...clickAction, data } })
+    return sizeOfV3(moved) <= maxBytes ? moved : reduced(notification)
   },
   test: () => undefined,
+  'push type': ({ asAlert }) => asAlert,
+}
+
+/** For requests that cannot do without any part. */
+export const noReductions: Readonly<Record<RefusedPart, () => undefined>> = {
+  high: () => undefined,
+  receipts: () => undefined,
+  picture: () => undefined,
+  test: () => undefined,
+  'push type': () => undefined,
 }

@@ -11,6 +11,8 @@ export type HuaweiSettings = {
   client?: OAuthClient
   /** Signs the JWT of v3, which reaches HarmonyOS 5 and later. */
   account?: ServiceAccount
+  /** Names the app in the path of v1; HarmonyOS messages are withdrawn there, whatever the login. */
+  clientId?: string
   region: 'cn' | 'intl'
   badgeClass?: string
   receiptId?: string
@@ -49,6 +51,7 @@ export function readSettings(certificate: Certificate): HuaweiSettings {
   return {
     client: clientSecret ? { clientId: clientId!, clientSecret, projectId } : undefined,
     account,
+    clientId,
     region: extra.region ?? 'cn',
     badgeClass: extra.badge_class,
     receiptId: extra.receipt_id,

@@ -9,10 +9,10 @@ import {
 } from '../channel.ts'
 import { callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { failedCheck, isRefusedOrUnanswered, outcomeOfError } from '../shared/outcome.ts'
+import { failedCheck, isRefusedOrUnanswered, outcomeOfError, outcomeOfWithdrawal } from '../shared/outcome.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
-import { type ApiVersion, hostsOf, openV2, openV3 } from './api-versions.ts'
+import { type ApiVersion, hostsOf, openRevoke, openV2, openV3, type SendApi } from './api-versions.ts'
 import { classifySend, type RefusedPart, type SendResult } from './classify.ts'
 import type { HuaweiPayload } from './payload.ts'
 import type { HuaweiSettings } from './settings.ts'
@@ -22,6 +22,10 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
   const hosts = hostsOf(settings, deps)
   const v2 = openV2(settings, hosts, http, deps)
   const v3 = settings.account && openV3(settings.account, hosts, http, deps)
+  const revoke =
+    settings.account && settings.clientId
+      ? openRevoke(settings.clientId, settings.account, hosts, http, deps)
+      : undefined
 
   return {
     async send(payload, recipients, context) {
@@ -29,7 +33,9 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
       for (const index of unreachable) context.report(index, needsServiceAccount)
       await Promise.all([
         sendThrough(v2, payload.v2, toV2, recipients, context),
-        v3 && sendThrough(v3, payload.v3, toV3, recipients, context),
+        payload.revoke
+          ? revoke && sendThrough(revoke, payload.revoke, toV3, recipients, ofWithdrawal(context))
+          : v3 && sendThrough(v3, payload.v3, toV3, recipients, context),
       ])
     },
     /** Asks both versions: devices of one are reached although the other refuses its credentials. */
@@ -54,7 +60,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
   }
 
   async function sendThrough<Body extends object>(
-    api: ApiVersion<Body>,
+    api: SendApi<Body>,
     body: Body | Unsupported | undefined,
     group: readonly number[],
     recipients: readonly Recipient[],
@@ -88,7 +94,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
    * request that is too large for one token.
    */
   async function sendPart<Body>(
-    api: ApiVersion<Body>,
+    api: SendApi<Body>,
     body: Body,
     tokens: readonly string[],
     report: (token: string, outcome: Outcome) => void,
@@ -107,7 +113,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
   }
 
   /** A refused permission or receipt address concerns further messages too: they are sent without it at once, in all processes. */
-  function withoutHeld<Body>(api: ApiVersion<Body>, body: Body): Body {
+  function withoutHeld<Body>(api: SendApi<Body>, body: Body): Body {
     let reduced = body
     for (const part of ['high', 'receipts'] as const)
       if (deps.holds.find(holdScopes[part])) reduced = api.reductions[part](reduced) ?? reduced
@@ -115,13 +121,13 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
   }
 
   function hold(part: RefusedPart, outcome: Outcome): void {
-    if (part === 'picture' || outcome.kind !== 'rejected') return
+    if (part === 'picture' || part === 'push type' || outcome.kind !== 'rejected') return
     const until = part === 'test' ? nextShanghaiMidnight(deps.now()) : deps.now() + holdMs
     deps.holds.add(holdScopes[part], outcome, until)
   }
 
   async function post<Body>(
-    api: ApiVersion<Body>,
+    api: SendApi<Body>,
     body: Body,
     tokens: readonly string[],
     signal: AbortSignal,
@@ -172,6 +178,10 @@ const versionTitles = ['Huawei (Android, HarmonyOS up to 4)', 'Huawei (HarmonyOS
 const noDevice = 'ILLEGAL-no-device'
 
 const needsServiceAccount: Outcome = { kind: 'unsupported', reason: ownReasons.service_account_needed }
+
+function ofWithdrawal({ signal, report }: SendContext): SendContext {
+  return { signal, report: (index, outcome) => report(index, outcomeOfWithdrawal(outcome)) }
+}
 
 /** v3 reaches HarmonyOS 5 and later only, v1 and v2 all others only. */
 function splitByVersion(recipients: readonly Recipient[], hasV3: boolean) {

@@ -1,7 +1,8 @@
 import { androidView } from '@herald/domain'
 import type { Task } from '../channel.ts'
 import { attachmentPlace } from '../shared/payload-parts.ts'
-import { categoryOf, soundName } from './payload-rules.ts'
+import { categoryOf, soundName, urgencyOf } from './payload-rules.ts'
+import { harmonyClick } from './payload-v3.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 const asMarketing = 'as marketing: silent, text only, at most 2 per device and day'
@@ -25,10 +26,11 @@ export function notes(task: Task, settings: HuaweiSettings): string[] {
   const isCommand = message.type === 'cmd'
   const category = categoryOf(task, settings)
   const level = isCommand
-    ? message.huawei.urgency
+    ? urgencyOf(message)
     : (message.huawei.importance ?? settings.classes[messageClass].importance)
   const { image, inData } = attachmentPlace(message)
-  const { click, sound } = androidView(message, 'huawei')
+  const { sound } = androidView(message, 'huawei')
+  const { inData: clickData = {} } = harmonyClick(message)
   const name = soundName(sound)
   const showsOnHarmony = !isCommand && settings.account !== undefined
   const rules: [applies: boolean, note: string][] = [
@@ -47,8 +49,28 @@ export function notes(task: Task, settings: HuaweiSettings): string[] {
       'Huawei shows pictures with an https address only; this one is sent in the data.',
     ],
     [
-      showsOnHarmony && click.kind === 'intent',
+      showsOnHarmony && 'intent' in clickData,
       'HarmonyOS 5 has no Android intents: a tap opens the home page, and the intent is in the data.',
+    ],
+    [
+      showsOnHarmony && 'url' in clickData,
+      'HarmonyOS 5 opens no web pages: a tap opens the home page, and the address is in the data.',
+    ],
+    [
+      isCommand && message.urgent === true && settings.account !== undefined,
+      'HarmonyOS 5 has no urgency: a background message waits until the app is in front.',
+    ],
+    [
+      message.huawei.clickPage !== undefined && settings.account === undefined,
+      'huawei.click_page is for HarmonyOS 5 and later, which needs a service account in the certificate.',
+    ],
+    [
+      message.huawei.harmonyPushType !== undefined && settings.account === undefined,
+      'huawei.harmony_push_type is for HarmonyOS 5 and later, which needs a service account in the certificate.',
+    ],
+    [
+      message.huawei.harmonyPushType === 2 || message.huawei.harmonyPushType === 10,
+      'Voice broadcasts and calls need a permission from Huawei; without it HarmonyOS 5 gets an alert, if the message has texts.',
     ],
     [
       showsOnHarmony && name !== undefined && !/\.\w+$/.test(name),

@@ -86,8 +86,22 @@ export const card = {
       },
     },
   },
+  carries: {
+    cmd: { is: 'certificate', remark: '`extra.pass_through`' },
+    big_text: 'yes',
+    attachment_url: { is: 'certificate', remark: '`extra.vip`' },
+    badge: 'no',
+    sound: { is: 'yes', remark: 'on or off' },
+    channel_id: 'no',
+    intent: 'yes',
+    url: 'yes',
+    collapse_key: 'yes',
+    foreground: 'no',
+    urgent: 'no',
+  },
   // The documentation before August 2023 says 1000 tokens per call. Meizu documents no rate limit; aggregators report 200 per
   // second by default, which push_support@meizu.com can raise.
   limits: { tokensPerCall: 100, devicesPerSecond: 200, perDevicePerDay: 3, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'replace',
 } as const satisfies Card

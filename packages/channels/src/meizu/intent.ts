@@ -2,7 +2,7 @@ import { parseVerbatim } from '@herald/domain'
 import { type IntentUri, parseIntentUri } from '../shared/intent-uri.ts'
 
 /** Meizu can open an activity of the app by its class, or a URL. */
-type MeizuTarget =
+export type MeizuTarget =
   | { kind: 'activity'; activity: string; extras: Record<string, unknown> }
   | { kind: 'url'; url: string; extras: Record<string, unknown> }
 

@@ -1,9 +1,11 @@
 import { androidView, type Click, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import { replaceWord } from '../shared/replace-key.ts'
 import { shanghaiDateTime } from '../shared/shanghai-time.ts'
 import { cutText } from '../shared/texts.ts'
-import { readIntent } from './intent.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
+import { type MeizuTarget, readIntent } from './intent.ts'
 import type { MeizuSettings } from './settings.ts'
 
 /** The content of messageJson, the same for all devices of a task. */
@@ -36,9 +38,9 @@ const maxCallbackBytes = 128
 const hourS = 3600
 const maxHours = 72
 
-export function mapPayload(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported {
-  return task.message.type === 'cmd' ? passThrough(task, settings) : notification(task, settings)
-}
+export const mapPayload = leavingOutExt((task: Task, settings: MeizuSettings) =>
+  task.message.type === 'cmd' ? passThrough(task, settings) : notification(task, settings),
+)
 
 function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsupported {
   const { message, taskId } = task
@@ -63,7 +65,7 @@ function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsup
       pushTimeInfo: lifetime(task),
       advanceInfo: {
         notificationType: { vibrate: 1, lights: 1, sound: isSilent(view.sound) ? 0 : 1 },
-        notifyKey: taskId.toString(36).slice(-8),
+        notifyKey: replaceWord(task, 8),
       },
     },
     receipts: receiptFields(task, settings),
@@ -118,13 +120,15 @@ function expanded(bigText: string | undefined): Part {
 }
 
 function clickOf(task: Task, click: Click): Part | Unsupported {
-  const target = click.kind === 'intent' ? readIntent(click.intent) : undefined
+  const target = targetOf(click)
   if (click.kind === 'intent' && !target)
     return {
       unsupported: 'Meizu can open an intent with a component or a URL scheme, and this one has neither',
     }
-  const parameters = parametersOf(task, target?.extras ?? {})
-  if (!parameters) return { unsupported: `Meizu accepts at most ${maxParameterBytes} bytes of ext` }
+  const inData = click.kind === 'url' && !target ? click.url : undefined
+  const parameters = parametersOf(task, target?.extras ?? {}, inData)
+  if (!parameters)
+    return { unsupported: `Meizu accepts at most ${maxParameterBytes} bytes of ext`, tooLarge: true }
   if (!target) return { clickType: 0, parameters }
   const text = target.kind === 'activity' ? target.activity : target.url
   if (Buffer.byteLength(text) > maxTargetBytes)
@@ -134,12 +138,23 @@ function clickOf(task: Task, click: Click): Part | Unsupported {
     : { clickType: 2, url: text, parameters }
 }
 
+function targetOf(click: Click): MeizuTarget | undefined {
+  if (click.kind === 'intent') return readIntent(click.intent)
+  return click.kind === 'url' && canOpen(click.url) ? { kind: 'url', url: click.url, extras: {} } : undefined
+}
+
+/** If not, a tap opens the app, which gets the address in its data. */
+export function canOpen(url: string): boolean {
+  return Buffer.byteLength(url) <= maxTargetBytes
+}
+
 /** The intent's extras take precedence over `ext`, but not over the task id. */
-function parametersOf(task: Task, extras: Part): Part | undefined {
+function parametersOf(task: Task, extras: Part, url: string | undefined): Part | undefined {
   return fittingData<Part>(
     task,
     (data) => ({ ...data, ...extras, task_id: String(task.taskId) }),
     (parameters) => Buffer.byteLength(JSON.stringify(parameters)) <= maxParameterBytes,
+    url,
   )
 }
 

@@ -115,8 +115,22 @@ export const card = {
       },
     },
   },
+  carries: {
+    cmd: 'no',
+    big_text: 'yes',
+    attachment_url: { is: 'certificate', remark: '`extra.picture_url`' },
+    badge: { is: 'yes', remark: 'if the message sets it, with a permission' },
+    sound: 'no',
+    channel_id: 'yes',
+    intent: 'yes',
+    url: 'yes',
+    collapse_key: 'yes',
+    foreground: 'no',
+    urgent: 'no',
+  },
   // 5000 messages per second is the limit of applications with fewer than 10 million users, the smallest one. The daily quota of
   // marketing messages depends on the number of users, which only OPPO knows, so sending stops at its refusal.
   limits: { tokensPerCall: 1000, devicesPerSecond: 5000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'replace',
 } as const satisfies Card

@@ -1,6 +1,6 @@
 import type { Click } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
-import { type IntentUri, parseIntentUri } from '../shared/intent-uri.ts'
+import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { type IntentUri, isWebPage, parseIntentUri, viewIntent } from '../shared/intent-uri.ts'
 import { asStrings, clientData } from '../shared/payload-parts.ts'
 import type { OppoNotification } from './notification.ts'
 
@@ -19,15 +19,27 @@ const maxParameters = 4000
  */
 export function clickOf(task: Task, click: Click): ClickFields | Unsupported {
   if (click.kind === 'open_app') return withParameters(task, { click_action_type: 0 }, {})
-  const uri = parseIntentUri(click.intent)
+  if (click.kind === 'url') return openUrl(task, click.url)
+  return openIntent(task, click.intent)
+}
+
+/** A web page gets no data: OPPO would append it to the address, where the page's server and its logs could read it. */
+function openUrl(task: Task, url: string): ClickFields | Unsupported {
+  if (isWebPage(url) && url.length <= maxUrl) return { click_action_type: 2, click_action_url: url }
+  const opened = isWebPage(url) ? undefined : openIntent(task, viewIntent(url))
+  return opened && !isUnsupported(opened) ? opened : withParameters(task, { click_action_type: 0 }, { url })
+}
+
+function openIntent(task: Task, intent: string): ClickFields | Unsupported {
+  const uri = parseIntentUri(intent)
   const activity = uri && activityOf(uri)
   if (activity) {
     const extras = Object.fromEntries(uri.extras.map(({ name, value }) => [name, value]))
     return withParameters(task, { click_action_type: 4, click_action_activity: activity }, extras)
   }
-  const url = longestFitting(task, {}, (data) => withExtras(click.intent, data), maxUrl)
+  const url = longestFitting(task, {}, (data) => withExtras(intent, data), maxUrl)
   return url === undefined
-    ? { unsupported: `OPPO accepts an intent of at most ${maxUrl} characters, ext included` }
+    ? { unsupported: `OPPO accepts an intent of at most ${maxUrl} characters, ext included`, tooLarge: true }
     : { click_action_type: 5, click_action_url: url }
 }
 
@@ -38,7 +50,7 @@ function withParameters(
 ): ClickFields | Unsupported {
   const parameters = longestFitting(task, extras, (data) => JSON.stringify(data), maxParameters)
   return parameters === undefined
-    ? { unsupported: `OPPO accepts at most ${maxParameters} characters of ext` }
+    ? { unsupported: `OPPO accepts at most ${maxParameters} characters of ext`, tooLarge: true }
     : { ...click, action_parameters: parameters }
 }
 

@@ -1,5 +1,7 @@
 import { androidView } from '@herald/domain'
-import type { Task } from '../channel.ts'
+import { isUnsupported, type Task } from '../channel.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
+import { clickOf } from './click.ts'
 import type { OppoSettings } from './settings.ts'
 
 export function warnings({ classes }: OppoSettings): string[] {
@@ -18,7 +20,19 @@ export function warnings({ classes }: OppoSettings): string[] {
   return found
 }
 
-export function notes({ message, messageClass }: Task, settings: OppoSettings): string[] {
+function urlNotes(task: Task): string[] {
+  const { click } = androidView(task.message, 'oppo')
+  if (click.kind !== 'url') return []
+  const opened = leavingOutExt(clickOf)(task, click)
+  if (isUnsupported(opened) || opened.click_action_type === 0)
+    return ['OPPO has no room for the url: a tap opens the app, which gets it in its data.']
+  return opened.click_action_type === 2 && task.message.ext !== undefined
+    ? ['OPPO would append the data to the address of a web page, so ext is not sent.']
+    : []
+}
+
+export function notes(task: Task, settings: OppoSettings): string[] {
+  const { message, messageClass } = task
   const found: string[] = []
   if (androidView(message, 'oppo').sound)
     found.push('OPPO has no sound per message: the notification channel and the notify level decide.')
@@ -26,6 +40,7 @@ export function notes({ message, messageClass }: Task, settings: OppoSettings): 
     found.push('The picture is not shown: extra.picture_url of the certificate is not true.')
   if (message.badgeNamed && message.badge.kind === 'add' && message.badge.count > 1)
     found.push('OPPO can add only 1 to a badge.')
+  found.push(...urlNotes(task))
   if (!(message.oppo.category ?? settings.classes[messageClass].category))
     found.push(
       `The message has no category (message.oppo.category or extra.classes.${messageClass}.category), which OPPO demands of newer applications.`,

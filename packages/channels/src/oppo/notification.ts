@@ -4,7 +4,7 @@ export type OppoNotification = {
   title: string
   content: string
   big_picture_url?: string
-  click_action_type: 0 | 4 | 5
+  click_action_type: 0 | 2 | 4 | 5
   click_action_activity?: string
   click_action_url?: string
   action_parameters?: string

@@ -1,7 +1,9 @@
-import { androidView, type MessageClass, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type MessageClass, parseVerbatim, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { asStrings, clampBadge, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
+import { replaceNumber } from '../shared/replace-key.ts'
 import { cutCodePoints, cutText } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
 import { clickOf } from './click.ts'
 import type { OppoNotification } from './notification.ts'
 import type { OppoSettings } from './settings.ts'
@@ -32,7 +34,9 @@ const maxPictureUrl = 300
 const maxCallbackUrl = 200
 const tenDaysS = 864_000
 
-export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Unsupported {
+export const mapPayload = leavingOutExt(mapMessage)
+
+function mapMessage(task: Task, settings: OppoSettings): OppoPayload | Unsupported {
   const { message } = task
   if (message.type === 'cmd') return { unsupported: 'OPPO has no pass-through messages' }
   const texts = titleAndBody(message, task.applicationName)
@@ -45,7 +49,7 @@ export function mapPayload(task: Task, settings: OppoSettings): OppoPayload | Un
     title: cutText(texts.title, maxTitle),
     ...click,
     ...lifetime(task),
-    notify_id: replaceKey(task.taskId),
+    notify_id: replaceNumber(task),
     ...classFields(task, settings),
     ...badgeOf(task, settings),
     ...receipts(task),

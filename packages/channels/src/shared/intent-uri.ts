@@ -26,6 +26,18 @@ export function parseIntentUri(uri: string): IntentUri | undefined {
   return { address: uri.slice(0, at), fields, extras }
 }
 
+/** The intent that shows a deep link, as Android writes it; with a package, no other app that knows the scheme can open it. */
+export function viewIntent(url: string, packageName?: string): string {
+  const colon = url.indexOf(':')
+  const receiver = packageName === undefined ? '' : `package=${packageName};`
+  return `intent:${url.slice(colon + 1)}#Intent;scheme=${url.slice(0, colon)};${receiver}end`
+}
+
+/** Vendors open web pages in the browser; a deep link has the scheme of the app. */
+export function isWebPage(url: string): boolean {
+  return /^https?:\/\//i.test(url)
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)

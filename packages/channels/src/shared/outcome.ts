@@ -100,6 +100,16 @@ export function concernsAll(outcome: Outcome): boolean {
 }
 
 /**
+ * What a vendor says to the withdrawal of a message neither retires a token nor closes the certificate: it may be about the message that is
+ * to be withdrawn.
+ */
+export function outcomeOfWithdrawal(outcome: Outcome): Outcome {
+  return outcome.kind === 'gone' || outcome.kind === 'misconfigured'
+    ? { kind: 'rejected', reason: outcome.reason }
+    : outcome
+}
+
+/**
  * For checks that make a call which must fail for another reason: whether the vendor refused the credentials, or the reply has no
  * code of the vendor. Any other code shows that it accepted them.
  */

@@ -23,14 +23,17 @@ export function passThroughData(task: Task): object {
 
 /**
  * The data of a notification, written by `write` and with the attachment's URL if that fits: a message is not refused because of
- * a picture. Returns undefined when `ext` alone is too large.
+ * a picture. `url` is the address of a tap that the vendor cannot open; it gives way after the picture. Returns undefined when `ext`
+ * alone is too large.
  */
 export function fittingData<Written>(
   task: Task,
   write: (data: object) => Written,
   fits: (written: Written) => boolean,
+  url?: string,
 ): Written | undefined {
-  for (const fields of [{ attachment_url: task.message.attachmentUrl }, {}]) {
+  const { attachmentUrl } = task.message
+  for (const fields of [{ attachment_url: attachmentUrl, url }, { url }, {}]) {
     const written = write(clientData(task, fields))
     if (fits(written)) return written
   }

@@ -1,4 +1,5 @@
 import type { Outcome } from '@herald/domain'
+import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 
 /** HTTP statuses of a request that is too large: its body, its address, its headers. */
 export function isTooLarge(status: number): boolean {
@@ -30,4 +31,21 @@ export async function sendHalves<T>(
     else refusal = await send(half)
   }
   return refusal
+}
+
+/**
+ * The last step of making room, after the picture's address is gone and the texts are cut: a notification that still does not fit is
+ * sent without `ext`. A message without a notification is its data, so it is not sent without.
+ */
+export function leavingOutExt<Settings, Payload>(
+  map: (task: Task, settings: Settings) => Payload | Unsupported,
+): (task: Task, settings: Settings) => Payload | Unsupported {
+  return (task, settings) => {
+    const whole = map(task, settings)
+    const { message } = task
+    if (!isUnsupported(whole) || !whole.tooLarge || message.type === 'cmd' || message.ext === undefined)
+      return whole
+    const without = map({ ...task, message: { ...message, ext: undefined } }, settings)
+    return isUnsupported(without) ? whole : without
+  }
 }

@@ -68,8 +68,22 @@ export const card = {
       category: { type: 'text', label: label.category },
     },
   },
+  carries: {
+    cmd: 'no',
+    big_text: { is: 'no', remark: 'shown if body is blank' },
+    attachment_url: 'app',
+    badge: { is: 'yes', remark: 'adds 1 if the message sets it, with a permission' },
+    sound: { is: 'yes', remark: 'on or off' },
+    channel_id: 'no',
+    intent: 'yes',
+    url: 'yes',
+    collapse_key: 'yes',
+    foreground: 'yes',
+    urgent: 'no',
+  },
   // 3000 messages per second is the limit of applications with up to 5 million effective users
   // (https://dev.vivo.com.cn/documentCenter/doc/362).
   limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'replace',
 } as const satisfies Card

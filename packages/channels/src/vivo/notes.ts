@@ -1,6 +1,7 @@
 import { androidView } from '@herald/domain'
 import type { Task } from '../channel.ts'
 import { classFields, countedAs, namesClass } from './classification.ts'
+import { canOpen } from './payload.ts'
 import type { VivoSettings } from './settings.ts'
 
 export function warnings(settings: VivoSettings): string[] {
@@ -26,6 +27,11 @@ export function notes(task: Task, settings: VivoSettings): string[] {
   const sound = androidView(message, 'vivo').sound
   if (sound && !/^(default|none|silent)$/i.test(sound.trim()))
     found.push('vivo has no named sounds; the default sound is used.')
+  const { click } = androidView(message, 'vivo')
+  if (click.kind === 'url' && !canOpen(click.url))
+    found.push(
+      'The url is too long for vivo: a tap opens the app, which gets it in its data if it fits there.',
+    )
   if (namesClass(message) && countedAs(classFields(task, settings)) === 1)
     found.push('The message asks for a system message, which vivo must have permitted to the application.')
   return found

@@ -1,7 +1,9 @@
-import { androidView, type Click, type Message, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type Click, type Message, titleAndBody } from '@herald/domain'
 import type { HeldOutcome, Task, Unsupported } from '../channel.ts'
 import { asStrings, fittingData, timeLeft } from '../shared/payload-parts.ts'
+import { replaceNumber } from '../shared/replace-key.ts'
 import { cutText } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
 import { classFields, countedAs, namesClass } from './classification.ts'
 import type { VivoSettings } from './settings.ts'
 
@@ -29,6 +31,7 @@ type VivoNotice = {
   pushMode: 0 | 1
   notifyId: number
   addBadge?: true
+  foregroundShow?: false
   clientCustomMap: Record<string, string>
 }
 
@@ -42,7 +45,9 @@ const maxCustomFields = 10
 const maxCallbackUrl = 128
 const dayS = 86_400
 
-export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Unsupported {
+export const mapPayload = leavingOutExt(mapMessage)
+
+function mapMessage(task: Task, settings: VivoSettings): VivoPayload | Unsupported {
   const { message } = task
   if (message.type === 'cmd') return { unsupported: 'vivo has no pass-through messages' }
   const texts = titleAndBody(message, task.applicationName)
@@ -53,9 +58,13 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
   const skip = clickOf(view.click)
   if ((skip.skipContent?.length ?? 0) > maxSkipContent)
     return { unsupported: `vivo accepts an intent of at most ${maxSkipContent} characters` }
-  const clientCustomMap = fittingData(task, customMap, (map) => sizeOf(map) <= maxCustomMap)
+  const inData = skip.skipType === 1 && view.click.kind === 'url' ? view.click.url : undefined
+  const clientCustomMap = fittingData(task, customMap, (map) => sizeOf(map) <= maxCustomMap, inData)
   if (!clientCustomMap)
-    return { unsupported: `vivo accepts at most ${maxCustomMap} characters of ext, keys and values together` }
+    return {
+      unsupported: `vivo accepts at most ${maxCustomMap} characters of ext, keys and values together`,
+      tooLarge: true,
+    }
   return {
     taskId: task.taskId,
     notice: {
@@ -67,8 +76,9 @@ export function mapPayload(task: Task, settings: VivoSettings): VivoPayload | Un
       networkType: -1,
       ...classFields(task, settings),
       pushMode: message.vivo.pushMode ?? 0,
-      notifyId: replaceKey(task.taskId),
+      notifyId: replaceNumber(task),
       ...badgeOf(message, settings),
+      ...(message.foreground === 'hide' && { foregroundShow: false }),
       clientCustomMap,
     },
     ttl: timeLeft(task, { min: 0, max: dayS }),
@@ -127,8 +137,15 @@ export function without(part: OptionalPart, payload: VivoPayload): VivoPayload {
   return { ...payload, notice }
 }
 
+/** If not, a tap opens the app, which gets the address in its data. */
+export function canOpen(url: string): boolean {
+  return url.length <= maxSkipContent
+}
+
 function clickOf(click: Click): Pick<VivoNotice, 'skipType' | 'skipContent'> {
   if (click.kind === 'open_app') return { skipType: 1 }
+  if (click.kind === 'url')
+    return canOpen(click.url) ? { skipType: 2, skipContent: click.url } : { skipType: 1 }
   return { skipType: /^https?:\/\//i.test(click.intent) ? 2 : 4, skipContent: click.intent }
 }
 

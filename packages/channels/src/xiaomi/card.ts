@@ -81,9 +81,23 @@ export const card = {
       },
     },
   },
+  carries: {
+    cmd: { is: 'certificate', remark: '`extra.pass_through`' },
+    big_text: { is: 'certificate', remark: '`extra.big_text`' },
+    attachment_url: 'app',
+    badge: 'no',
+    sound: { is: 'yes', remark: 'before Android 8' },
+    channel_id: 'yes',
+    intent: 'yes',
+    url: 'yes',
+    collapse_key: 'yes',
+    foreground: 'yes',
+    urgent: 'no',
+  },
   // 500 requests per second is the limit of applications with fewer than 100,000 reachable devices, the smallest one
   // (https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1656). The daily quota depends on the number of reachable
   // devices, which only Xiaomi knows, so sending stops at its refusal.
   limits: { tokensPerCall: 1000, requestsPerSecond: 500, perDevicePerDay: 5, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  recall: 'withdraw',
 } as const satisfies Card

@@ -5,7 +5,7 @@ import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { channelCodes, forbiddenCode } from './classify.ts'
 import { notes, warnings } from './notes.ts'
-import { channelScope, isPassThrough, mapPayload, type XiaomiPayload } from './payload.ts'
+import { channelScope, isPassThrough, mapPayload, withdrawal, type XiaomiPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -14,6 +14,7 @@ export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   ...fromCard(card),
   readSettings,
   mapPayload,
+  withdrawal,
   checkToken,
   warnings,
   notes,

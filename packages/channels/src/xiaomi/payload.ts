@@ -1,7 +1,10 @@
-import { androidView, type Click, parseVerbatim, replaceKey, titleAndBody } from '@herald/domain'
+import { androidView, type Click, parseVerbatim, titleAndBody } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import { asStrings, fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
+import { replaceNumber } from '../shared/replace-key.ts'
 import { cutText } from '../shared/texts.ts'
+import { leavingOutExt } from '../shared/too-large.ts'
 import type { XiaomiSettings } from './settings.ts'
 
 /** Form fields of a request, without the recipients. */
@@ -9,6 +12,8 @@ export type XiaomiPayload = {
   fields: Readonly<Record<string, string>>
   /** Where channel and template come from. If the message names one, a refusal concerns this message only. */
   channelFrom: 'message' | 'certificate'
+  /** Takes away the notification with the fields' notify_id. */
+  withdraws?: true
 }
 
 /**
@@ -27,12 +32,14 @@ const silently = { notify_type: '6' }
 /** Sum of delivered 1, clicked 2, target invalid 16, push disabled 32, filter not met 64, quota exceeded 128. */
 const receiptTypes = 1 + 2 + 16 + 32 + 64 + 128
 
-export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsupported {
+export const mapPayload = leavingOutExt(mapMessage)
+
+function mapMessage(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsupported {
   const { message } = task
   const content = message.type === 'cmd' ? passThrough(settings) : notification(task, settings)
   if (isUnsupported(content)) return content
   const payload = payloadOf(task)
-  if (payload === undefined) return { unsupported: `Xiaomi accepts at most ${maxPayloadBytes} bytes of ext` }
+  if (payload === undefined) return tooLarge
   const channel = channelOf(task, settings)
   return {
     channelFrom: (message.xiaomi.channelId ?? message.xiaomi.templateId) ? 'message' : 'certificate',
@@ -40,7 +47,7 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
       restricted_package_name: settings.packageName,
       ...content,
       payload,
-      notify_id: String(replaceKey(task.taskId)),
+      notify_id: String(replaceNumber(task)),
       // In base 36 a task id fits into the 12 characters that the older documentation allows.
       'extra.jobkey': task.taskId.toString(36),
       ...lifetime(task, isPrivate(channel, settings) ? maxPrivateS : dayS),
@@ -50,8 +57,27 @@ export function mapPayload(task: Task, settings: XiaomiSettings): XiaomiPayload 
   }
 }
 
+const tooLarge: Unsupported = {
+  unsupported: `Xiaomi accepts at most ${maxPayloadBytes} bytes of ext`,
+  tooLarge: true,
+}
+
+export function withdrawal(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsupported {
+  if (task.message.type === 'cmd')
+    return { unsupported: 'Xiaomi withdraws notifications only, and this message is none' }
+  return {
+    withdraws: true,
+    channelFrom: 'message',
+    fields: {
+      restricted_package_name: settings.packageName,
+      notify_id: String(replaceNumber(task)),
+    },
+  }
+}
+
 /** The name of a payload's channel. The daily quota and refusals of a channel apply to it alone. */
-export function channelScope({ fields }: XiaomiPayload): string {
+export function channelScope({ fields, withdraws }: XiaomiPayload): string {
+  if (withdraws) return 'withdrawals'
   const id = fields['extra.channel_id']
   return id === undefined ? 'messages without a channel' : `channel ${id}`
 }
@@ -84,17 +110,20 @@ function notification(task: Task, settings: XiaomiSettings): Record<string, stri
     pass_through: '0',
     title: cutText(texts.title, maxTitle, { utf16: true }),
     description: cutText(bigText ?? texts.body, maxDescription, { utf16: true }),
-    ...click(view.click),
+    ...click(view.click, settings.packageName),
+    ...(message.foreground === 'hide' && { 'extra.notify_foreground': '0' }),
     ...(bigText && { 'extra.notification_style_type': '1' }),
     ...soundOf(view.sound, settings.packageName),
   }
 }
 
 /** Without notify_effect it would be a “custom notification”, which Xiaomi has discontinued. */
-function click(click: Click): Record<string, string> {
-  return click.kind === 'intent'
-    ? { 'extra.notify_effect': '2', 'extra.intent_uri': click.intent }
-    : { 'extra.notify_effect': '1' }
+function click(click: Click, packageName: string): Record<string, string> {
+  if (click.kind === 'open_app') return { 'extra.notify_effect': '1' }
+  if (click.kind === 'url' && isWebPage(click.url))
+    return { 'extra.notify_effect': '3', 'extra.web_uri': click.url }
+  const intent = click.kind === 'intent' ? click.intent : viewIntent(click.url, packageName)
+  return { 'extra.notify_effect': '2', 'extra.intent_uri': intent }
 }
 
 /** On Android 8 and later the notification channel decides. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { type ApnsPayload, bodyOf, mapPayload, notes } from '../../src/apns/payload.ts'
+import { type ApnsPayload, bodyOf, mapPayload } from '../../src/apns/payload.ts'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 
@@ -201,6 +201,140 @@ describe('the headers of an APNs notification', () => {
   })
 })
 
+describe('fields of an alert', () => {
+  it('are written as Apple names them', () => {
+    const payload = payloadOf({
+      ...noTexts,
+      url: 'https://example.com/1001',
+      foreground: 'hide',
+      ios: {
+        critical: { volume: 0.5 },
+        sound: 'siren.caf',
+        interruptionLevel: 'critical',
+        relevanceScore: 0.25,
+        targetContentId: 'orders',
+        filterCriteria: 'work',
+        titleLocKey: 'TITLE',
+        titleLocArgs: ['1001'],
+        locKey: 'BODY',
+        locArgs: ['a', 'b'],
+      },
+    })
+    expect(JSON.parse(bodyOf(payload, 3))).toEqual({
+      aps: {
+        badge: 3,
+        alert: {
+          'title-loc-key': 'TITLE',
+          'title-loc-args': ['1001'],
+          'loc-key': 'BODY',
+          'loc-args': ['a', 'b'],
+        },
+        sound: { critical: 1, name: 'siren.caf', volume: 0.5 },
+        'interruption-level': 'critical',
+        'relevance-score': 0.25,
+        'target-content-id': 'orders',
+        'filter-criteria': 'work',
+      },
+      task_id,
+      url: 'https://example.com/1001',
+      foreground: 'hide',
+    })
+  })
+
+  it('a key takes the place of the text', () => {
+    const { alert } = JSON.parse(bodyOf(payloadOf({ ios: { locKey: 'BODY' } }), 1)).aps
+    expect(alert).toEqual({ title: 'Order shipped', 'loc-key': 'BODY' })
+  })
+})
+
+describe('push types', () => {
+  const custom = { task_id, ext: { domain: 'documents' } }
+  const texts = { title: 'Order shipped', body: 'Parcel 123 is on its way' }
+  type Type = NonNullable<Message['ios']['pushType']>
+  const expected: [Type, priority: string, urgentPriority: string, body: object][] = [
+    ['alert', '10', '10', { aps: { alert: texts }, ...custom }],
+    ['background', '5', '5', { aps: { 'content-available': 1 }, ...custom, ...texts }],
+    ['voip', '10', '10', { aps: {}, ...custom, ...texts }],
+    ['widgets', '5', '10', { aps: { 'content-changed': true }, ...custom, ...texts }],
+    ['location', '10', '10', { aps: {}, ...custom, ...texts }],
+    ['pushtotalk', '10', '10', { aps: {}, ...custom, ...texts }],
+    ['complication', '5', '10', { aps: {}, ...custom, ...texts }],
+    [
+      'fileprovider',
+      '5',
+      '10',
+      {
+        'container-identifier': 'NSFileProviderWorkingSetContainerItemIdentifier',
+        domain: 'documents',
+        task_id,
+      },
+    ],
+  ]
+  it.each(expected)('%s', (pushType, priority, urgentPriority, body) => {
+    const message = { ext: '{"domain":"documents"}', ios: { pushType } }
+    const payload = payloadOf(message)
+    expect(payload).toMatchObject({ pushType, priority })
+    expect(JSON.parse(bodyOf(payload, pushType === 'alert' ? undefined : 4))).toEqual(body)
+    expect(payloadOf({ ...message, urgent: true }).priority).toBe(urgentPriority)
+  })
+
+  it('allow VoIP pushes 5120 bytes', () => {
+    const body = 'b'.repeat(4500)
+    const written = bodyOf(payloadOf({ body, ios: { pushType: 'voip' } }), undefined)
+    expect(JSON.parse(written).body).toBe(body)
+    const long = bodyOf(payloadOf({ body: 'b'.repeat(6000), ios: { pushType: 'voip' } }), undefined)
+    expect(Buffer.byteLength(long)).toBeGreaterThan(5000)
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(5120)
+  })
+
+  it('that need a signing key are not sent with a push certificate', () => {
+    const auth = { kind: 'certificate', cert: '', key: '', expiresAt: 0 } as const
+    for (const pushType of ['location', 'liveactivity'] as const)
+      expect(mapPayload(sampleTask({ ios: { pushType } }), { auth })).toEqual({
+        unsupported: expect.stringContaining('signing key'),
+      })
+    expect(mapPayload(sampleTask({}), { auth })).not.toHaveProperty('unsupported')
+  })
+
+  it('push to talk is never stored', () => {
+    expect(payloadOf({ ios: { pushType: 'pushtotalk' } }).expiration).toBe('0')
+  })
+})
+
+describe('a Live Activity', () => {
+  const update = { event: 'update', content_state: '{"id":9007199254740993}' } as const
+  const of = (liveActivity: Message['ios']['liveActivity'], over: Partial<Message> = {}) =>
+    payloadOf({ ...noTexts, ...over, ios: { liveActivity } })
+
+  it('has the timestamp of the recipient, otherwise that of the caller, otherwise the time', () => {
+    expect(bodyOf(of(update), 7, 1_790_000_001)).toBe(
+      `{"aps":{"timestamp":1790000001,"event":"update","content-state":{"id":9007199254740993}},"task_id":"${task_id}"}`,
+    )
+    expect(JSON.parse(bodyOf(of({ ...update, timestamp: 1_790_000_000 }), 7)).aps.timestamp).toBe(
+      1_790_000_000,
+    )
+    expect(JSON.parse(bodyOf(of(update), 7)).aps.timestamp).toBe(sampleNow)
+  })
+
+  it('has priority 5, and 10 if it is urgent, alerts or starts', () => {
+    expect(of(update).priority).toBe('5')
+    expect(of(update, { urgent: true }).priority).toBe('10')
+    expect(of({ ...update, alert: { title: 'a', body: 'b' } }).priority).toBe('10')
+    expect(of({ ...update, event: 'start' }).priority).toBe('10')
+  })
+
+  it('has no collapse id unless the caller gives one', () => {
+    expect(of(update)).not.toHaveProperty('collapseId')
+    expect(of(update, { collapseKey: 'order' }).collapseId).toBe('order')
+  })
+
+  it('is unsupported when it is too large: its content cannot be cut', () => {
+    const content_state = JSON.stringify({ text: 'x'.repeat(4096) })
+    const task = sampleTask({ ...noTexts, ios: { liveActivity: { ...update, content_state } } })
+    expect(mapPayload(task)).toMatchObject({ unsupported: expect.stringContaining('4096 bytes') })
+  })
+})
+
 describe('the collapse id', () => {
   it.each([
     ['letters outside ASCII', 'größe'],
@@ -255,13 +389,11 @@ describe('what APNs cannot carry', () => {
     expect(aps.alert.body).toBe(message.body)
     expect(aps).not.toHaveProperty('mutable-content')
     expect(custom).not.toHaveProperty('attachment_url')
-    expect(notes(sampleTask(message))).toEqual([expect.stringContaining('picture is left out')])
     const short = { ...message, body: 'short' }
     expect(JSON.parse(bodyOf(payloadOf(short), 1))).toMatchObject({
       aps: { 'mutable-content': 1 },
       attachment_url: attachmentUrl,
     })
-    expect(notes(sampleTask(short))).toEqual([])
   })
 
   it('is sent without the picture if only that makes it too large', () => {
@@ -275,9 +407,21 @@ describe('what APNs cannot carry', () => {
     expect([aps.alert.title, attachment_url]).toEqual(['Order shipped', undefined])
   })
 
-  it('is unsupported when ext alone is too large', () => {
-    expect(mapPayload(sampleTask({ ext: JSON.stringify({ x: 'y'.repeat(4096) }) }))).toEqual({
-      unsupported: expect.stringContaining('4096 bytes'),
-    })
+  it('is sent without ext if that alone is too large', () => {
+    const ext = JSON.stringify({ x: 'y'.repeat(4096) })
+    const { aps, ext: sent } = JSON.parse(bodyOf(payloadOf({ ext }), 1))
+    expect([aps.alert.title, sent]).toEqual(['Order shipped', undefined])
+  })
+
+  it('is unsupported if ext is the content and too large', () => {
+    const ext = JSON.stringify({ domain: 'd', x: 'y'.repeat(5120) })
+    for (const message of [
+      { type: 'cmd' as const },
+      { ios: { pushType: 'voip' as const } },
+      { ios: { pushType: 'fileprovider' as const } },
+    ])
+      expect(mapPayload(sampleTask({ ...message, ext }))).toMatchObject({
+        unsupported: expect.stringMatching(/(4096|5120) bytes/),
+      })
   })
 })

@@ -1,4 +1,4 @@
-import { parseVerbatim } from '@herald/domain'
+import { type Message, parseVerbatim } from '@herald/domain'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -37,6 +37,50 @@ const messages = {
   }),
   'a picture': sampleMessage({ type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' }),
   'a command': sampleMessage({ type: 'cmd', title: undefined, body: undefined, ext: '{"cmd":"sync"}' }),
+  'an alert with the rarer fields': sampleMessage({
+    title: undefined,
+    body: undefined,
+    url: 'https://example.com/orders/1001',
+    foreground: 'hide',
+    ios: {
+      priority: 5,
+      critical: { name: 'siren.caf', volume: 0.5 },
+      interruptionLevel: 'critical',
+      relevanceScore: 0.75,
+      targetContentId: 'orders',
+      filterCriteria: 'work',
+      titleLocKey: 'ORDER_TITLE',
+      titleLocArgs: ['1001'],
+      locKey: 'ORDER_BODY',
+      locArgs: ['Carol', '2'],
+    },
+  }),
+  'the start of a Live Activity': activity({
+    event: 'start',
+    content_state: '{"stage":"accepted","id":9007199254740993}',
+    attributes_type: 'OrderAttributes',
+    attributes: '{"orderId":9007199254740993}',
+    alert: { title: 'Order 1001', body: 'Accepted', sound: 'ping.caf' },
+  }),
+  'an update of a Live Activity': activity({
+    event: 'update',
+    content_state: '{"stage":"baking","minutes":12}',
+    timestamp: 1_790_000_000,
+    stale_date: 1_790_003_600,
+  }),
+  'the end of a Live Activity': activity({ event: 'end', dismissal_date: 1_790_007_200 }),
+  ...Object.fromEntries(
+    (['voip', 'widgets', 'location', 'pushtotalk', 'complication', 'fileprovider'] as const).map(
+      (pushType) => [
+        `a push of the type ${pushType}`,
+        sampleMessage({ ext: '{"domain":"documents"}', ios: { pushType } }),
+      ],
+    ),
+  ),
+}
+
+function activity(liveActivity: Message['ios']['liveActivity']) {
+  return sampleMessage({ title: undefined, body: undefined, ios: { liveActivity, relevanceScore: 75 } })
 }
 
 describe('our APNs transport and the library', () => {

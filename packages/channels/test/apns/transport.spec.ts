@@ -54,8 +54,10 @@ describe('the APNs transport', () => {
   async function send(
     transport: Transport<unknown>,
     recipients: Recipient[],
+    message: Parameters<typeof sampleTask>[0] = {},
   ): Promise<(Outcome | undefined)[]> {
-    const payload = apns.mapPayload(sampleTask({}, { taskId: 7 }), apns.readSettings(tokenCertificate(p8)))
+    const task = sampleTask(message, { taskId: 7 })
+    const payload = apns.mapPayload(task, apns.readSettings(tokenCertificate(p8)))
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
     const outcomes: (Outcome | undefined)[] = recipients.map(() => undefined)
     await transport.send(payload, recipients, {
@@ -68,6 +70,33 @@ describe('the APNs transport', () => {
   }
 
   const kinds = (outcomes: (Outcome | undefined)[]) => [...new Set(outcomes.map((outcome) => outcome?.kind))]
+
+  it.each(['own', 'reference'] as const)(
+    'keeps the token of a device that is dead for another push type only: %s client',
+    async (client) => {
+      const simulator = await startSimulator()
+      const transport = openFor(depsFor(simulator, { client }))
+      const recipients = ['dead', 'badbadbadbadbad0'].map((prefix, deviceId) => ({
+        deviceId,
+        token: prefix.repeat(64 / prefix.length),
+      }))
+      const voip = await send(transport, recipients, { ios: { pushType: 'voip' } })
+      expect(voip.map((outcome) => outcome?.kind)).toEqual(['rejected', 'rejected'])
+      expect((await send(transport, recipients)).map((outcome) => outcome?.kind)).toEqual(['gone', 'gone'])
+    },
+  )
+
+  it('holds the topic of one push type only', async () => {
+    const simulator = await startSimulator()
+    const transport = openFor(depsFor(simulator))
+    simulator.setFaults({ reply: { status: 400, body: { reason: 'TopicDisallowed' }, path: '/3/device/b0' } })
+    const live = { title: undefined, body: undefined, ios: { liveActivity: { event: 'end' } } } as const
+    const one = recipientsOf(1)
+    expect(kinds(await send(transport, one, live))).toEqual(['rejected'])
+    simulator.setFaults({})
+    expect(kinds(await send(transport, one, live))).toEqual(['rejected'])
+    expect(kinds(await send(transport, one))).toEqual(['accepted'])
+  })
 
   it('gives each device its own badge over one connection', async () => {
     const simulator = await startSimulator({ strict: true })

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { Message } from '@herald/domain'
 import { readMessage } from '@herald/simulators/fcm-message'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
+import { card } from '../../src/fcm/card.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { bodyOf, type FcmMessage, notes } from '../../src/fcm/payload.ts'
 import type { FcmSettings } from '../../src/fcm/settings.ts'
@@ -222,6 +224,144 @@ describe('an FCM message', () => {
   })
 })
 
+describe('fields of FCM', () => {
+  it('are written as Google names them', () => {
+    const message = messageOf({
+      ...plain,
+      url: 'https://example.com/1',
+      foreground: 'hide',
+      collapseKey: 'order-1',
+      fcm: {
+        priority: 'normal',
+        collapseKey: 'orders',
+        analyticsLabel: 'spring',
+        icon: 'parcel',
+        color: '#12ab34',
+      },
+    })
+    expect(message).toMatchObject({
+      data: { task_id, url: 'https://example.com/1', foreground: 'hide' },
+      fcm_options: { analytics_label: 'spring' },
+      android: {
+        priority: 'NORMAL',
+        collapse_key: 'orders',
+        notification: { icon: 'parcel', color: '#12ab34', tag: 'order-1' },
+      },
+    })
+  })
+
+  it.each<[string, Partial<Message>, string]>([
+    ['a command', { type: 'cmd' }, 'NORMAL'],
+    ['an urgent command', { type: 'cmd', urgent: true }, 'HIGH'],
+    ['a command of high priority', { type: 'cmd', fcm: { priority: 'HIGH' } }, 'HIGH'],
+    ['a text', {}, 'HIGH'],
+  ])('%s has its priority', (_name, message, priority) => {
+    expect(messageOf(message).android.priority).toBe(priority)
+  })
+
+  it.each<[object, object, string, string]>([
+    [{ icon: 'x' }, { type: 'cmd' }, 'icon', 'type is cmd'],
+    [{ color: '#000000' }, { type: 'cmd' }, 'color', 'type is cmd'],
+    [{ priority: 'normal' }, { urgent: true }, 'priority', 'urgent'],
+  ])('%j with %j is refused', (fields, message, field, named) => {
+    expect(card.message.check(fields as never, message as never)).toEqual({
+      field,
+      problem: expect.stringContaining(named),
+    })
+  })
+})
+
+describe('an iPhone with a token of FCM', () => {
+  function iosOf(...given: Parameters<typeof map>) {
+    const payload = map(...given)
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    const afterToken = payload.ios()
+    if (typeof afterToken !== 'string') return afterToken
+    const body = bodyOf({ ...payload, afterToken }, token)
+    expect(readMessage(body)).toHaveProperty('message')
+    return JSON.parse(body).message
+  }
+  const headers = {
+    'apns-push-type': 'alert',
+    'apns-priority': '10',
+    'apns-expiration': String(sampleNow + 3600),
+    'apns-collapse-id': tag,
+  }
+
+  it('gets Apple’s payload, made from the ios fields', () => {
+    expect(
+      iosOf({
+        ...plain,
+        badge: { kind: 'set', count: 5 },
+        ext: '{"id":1}',
+        url: 'https://example.com/1',
+        ios: {
+          sound: 'ping.caf',
+          threadId: 'orders',
+          category: 'ORDER',
+          subtitle: '#1001',
+          contentAvailable: true,
+          interruptionLevel: 'time-sensitive',
+          apnsCollapseId: 'größe',
+        },
+        fcm: { analyticsLabel: 'spring' },
+      }),
+    ).toEqual({
+      token,
+      data: { task_id, ext: '{"id":1}', url: 'https://example.com/1' },
+      fcm_options: { analytics_label: 'spring' },
+      apns: {
+        headers: { ...headers, 'apns-collapse-id': createHash('sha256').update('größe').digest('hex') },
+        payload: {
+          aps: {
+            alert: { title: 'Order', subtitle: '#1001', body: 'Shipped' },
+            sound: 'ping.caf',
+            badge: 5,
+            'content-available': 1,
+            category: 'ORDER',
+            'thread-id': 'orders',
+            'interruption-level': 'time-sensitive',
+          },
+        },
+      },
+    })
+  })
+
+  it('gets a command as a background push', () => {
+    expect(iosOf({ type: 'cmd', title: 'a', body: undefined, badge: { kind: 'set', count: 1 } })).toEqual({
+      token,
+      data: { task_id, type: 'cmd', title: 'a' },
+      apns: {
+        headers: { ...headers, 'apns-push-type': 'background', 'apns-priority': '5' },
+        payload: { aps: { 'content-available': 1 } },
+      },
+    })
+  })
+
+  it('shows a picture through the extension of the app', () => {
+    const attachmentUrl = 'https://cdn.example.com/a.jpg'
+    expect(iosOf({ ...plain, type: 'image', attachmentUrl }).apns).toMatchObject({
+      payload: { aps: { 'mutable-content': 1 } },
+      fcm_options: { image: attachmentUrl },
+    })
+  })
+
+  it('has its texts cut to the size that Apple allows, the picture first', () => {
+    const attachmentUrl = `https://cdn.example.com/${'x'.repeat(1500)}`
+    const { apns, data } = iosOf({ ...plain, type: 'image', attachmentUrl, body: 'b'.repeat(5000) })
+    expect(apns).not.toHaveProperty('fcm_options')
+    expect(apns.payload.aps.alert.body).toMatch(/^b{3000,}…$/)
+    expect(Buffer.byteLength(JSON.stringify({ ...data, ...apns.payload }))).toBeLessThanOrEqual(4096)
+  })
+
+  it.each<[string, Partial<Message>]>([
+    ['voip', { ios: { pushType: 'voip' } }],
+    ['liveactivity', { ios: { liveActivity: { event: 'update', content_state: '{}' } } }],
+  ])('gets no push of the type %s', (type, message) => {
+    expect(iosOf(message)).toEqual({ unsupported: expect.stringContaining(type) })
+  })
+})
+
 describe('what FCM cannot carry', () => {
   it('is a text or badge without texts', () => {
     expect(map({ ...noTexts, badge: { kind: 'set', count: 3 } })).toEqual({
@@ -252,12 +392,10 @@ describe('what FCM cannot carry', () => {
     const attachmentUrl = `https://cdn.example.com/${'x'.repeat(2000)}`
     const image = { ...plain, type: 'image', attachmentUrl } as const
     expect(messageOf(image).android.notification?.image).toBe(attachmentUrl)
-    expect(notes(sampleTask(image), settings)).toEqual([])
     const long = { ...image, body: 'b'.repeat(2500) }
     const { notification, data, android } = messageOf(long)
     expect(notification?.body).toBe(long.body)
     expect([android.notification?.image, data.attachment_url]).toEqual([undefined, undefined])
-    expect(notes(sampleTask(long), settings)).toEqual([expect.stringContaining('picture is left out')])
   })
 
   it.each([
@@ -265,17 +403,20 @@ describe('what FCM cannot carry', () => {
     ['never opens without an action', 'intent:#Intent;component=a/b;end', 'start page'],
   ])('is an intent that %s', (_name, uri, said) => {
     const message = { ...plain, android: { clickAction: 'intent', intent: uri } } as const
-    expect(notes(sampleTask(message), settings)).toEqual([expect.stringContaining(said)])
+    expect(notes(sampleTask(message))).toEqual([expect.stringContaining(said)])
   })
 
   it('is the badge 0', () => {
     const message = { ...plain, badge: { kind: 'set', count: 0 } } as const
-    expect(notes(sampleTask(message), settings)).toEqual([expect.stringContaining('badge')])
-    expect(notes(sampleTask(plain), settings)).toEqual([])
+    expect(notes(sampleTask(message))).toEqual([expect.stringContaining('badge')])
+    expect(notes(sampleTask(plain))).toEqual([])
   })
 
-  it('is unsupported when ext alone is too large', () => {
-    expect(map({ ...plain, ext: JSON.stringify({ x: 'y'.repeat(4000) }) })).toEqual({
+  it('is sent without ext if that alone is too large, unless ext is all that it has', () => {
+    const ext = JSON.stringify({ x: 'y'.repeat(4000) })
+    expect(messageOf({ ...plain, ext })).toMatchObject({ notification: plain, data: { task_id } })
+    expect(messageOf({ ...plain, ext }).data).not.toHaveProperty('ext')
+    expect(map({ ...plain, type: 'cmd', ext })).toMatchObject({
       unsupported: expect.stringContaining('4000 bytes'),
     })
   })

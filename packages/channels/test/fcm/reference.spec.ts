@@ -21,6 +21,31 @@ const messages = {
   }),
   'a picture': sampleMessage({ type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' }),
   'a command': sampleMessage({ type: 'cmd', title: undefined, body: undefined, ext: '{"cmd":"sync"}' }),
+  'a text with the fields of FCM': sampleMessage({
+    fcm: {
+      priority: 'NORMAL',
+      collapseKey: 'orders',
+      analyticsLabel: 'spring',
+      icon: 'parcel',
+      color: '#12ab34',
+    },
+  }),
+  'a text with the fields of iOS': sampleMessage({
+    badge: { kind: 'set', count: 5 },
+    ios: {
+      sound: 'ping.caf',
+      contentAvailable: true,
+      mutableContent: true,
+      category: 'ORDER',
+      threadId: 'orders',
+      subtitle: '#1001',
+      interruptionLevel: 'time-sensitive',
+      relevanceScore: 0.5,
+      titleLocKey: 'TITLE',
+      titleLocArgs: ['x'],
+    },
+  }),
+  'a critical sound': sampleMessage({ ios: { critical: { name: 'siren.caf', volume: 0.5 } } }),
 }
 
 describe('our FCM transport and the library', () => {
@@ -61,10 +86,13 @@ describe('our FCM transport and the library', () => {
     return kinds
   }
 
-  for (const [name, message] of Object.entries(messages))
+  const kinds = Object.entries(messages).flatMap(([name, message]) =>
+    [false, true].map((ios) => ({ name: `${name}${ios ? ' to an iPhone' : ''}`, message, ios })),
+  )
+  for (const { name, message, ios } of kinds)
     it(`send ${name} as the same request`, async () => {
       for (const client of ['reference', 'own'] as const)
-        expect(await outcomesOf(client, message, [{ deviceId: 1, token }])).toEqual(['accepted'])
+        expect(await outcomesOf(client, message, [{ deviceId: 1, token, ios }])).toEqual(['accepted'])
       const [theirs, ours] = simulator.received().slice(-2)
       expect([ours!.method, ours!.project]).toEqual([theirs!.method, theirs!.project])
       for (const { headers } of [ours!, theirs!]) {
@@ -90,9 +118,14 @@ describe('our FCM transport and the library', () => {
   })
 })
 
-/** The proto's enum names have no case of their own: Google takes `high` for `HIGH`. */
+/** The proto's enum names have no case of their own: Google takes `high` for `HIGH`. Fields may be written in camel case too. */
 function normal(body: string): unknown {
-  const request = JSON.parse(body) as { message: { android?: { priority?: string } } }
+  const names: Record<string, string> = { fcmOptions: 'fcm_options', analyticsLabel: 'analytics_label' }
+  const snake = (value: unknown): unknown =>
+    typeof value !== 'object' || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).map(([key, inner]) => [names[key] ?? key, snake(inner)]))
+  const request = snake(JSON.parse(body)) as { message: { android?: { priority?: string } } }
   const { android } = request.message
   if (android?.priority) android.priority = android.priority.toUpperCase()
   return request

@@ -57,6 +57,52 @@ describe('the FCM transport', () => {
     return outcomes
   }
 
+  it('sends iPhones their own form of the message, and reports each recipient once', async () => {
+    const simulator = await startSimulator()
+    const settings = fcm.readSettings(accountCertificate(key))
+    const transport = openFor(depsFor(simulator))
+    const recipients = Array.from({ length: 6 }, (_, index) => ({
+      deviceId: index,
+      token: index === 3 ? 'UNREGISTERED:x' : token(index),
+      ios: index % 2 === 1,
+    }))
+    const outcomesOf = async (message: object) => {
+      const payload = fcm.mapPayload(sampleTask(message, { taskId: 7 }), settings)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      const kinds: string[][] = recipients.map(() => [])
+      await transport.send(payload, recipients, {
+        signal: new AbortController().signal,
+        report: (index, { kind }) => kinds[index]!.push(kind),
+      })
+      return kinds.map((each) => each.join())
+    }
+    expect(await outcomesOf({ ios: { sound: 'ping.caf' } })).toEqual([
+      'accepted',
+      'accepted',
+      'accepted',
+      'gone',
+      'accepted',
+      'accepted',
+    ])
+    const sent = simulator.received().map(({ body }) => JSON.parse(body).message)
+    expect(sent.filter(({ apns }) => apns?.payload.aps.sound === 'ping.caf').map((one) => one.token)).toEqual(
+      [token(1), token(5)],
+    )
+    expect(sent.filter(({ android }) => android).map((one) => one.token)).toEqual([
+      token(0),
+      token(2),
+      token(4),
+    ])
+    expect(await outcomesOf({ ios: { pushType: 'voip' } })).toEqual([
+      'accepted',
+      'unsupported',
+      'accepted',
+      'unsupported',
+      'accepted',
+      'unsupported',
+    ])
+  })
+
   const tokens = (count: number) => Array.from({ length: count }, (_, index) => token(index))
   const kinds = (outcomes: (Outcome | undefined)[]) => [...new Set(outcomes.map((outcome) => outcome?.kind))]
 

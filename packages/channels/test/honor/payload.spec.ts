@@ -222,7 +222,6 @@ describe('honor payload', () => {
   })
 
   it.each([
-    ['ext that leaves no room', { ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }, /4096 bytes/],
     [
       'a pass-through that is too large',
       { type: 'cmd', ext: JSON.stringify({ blob: 'x'.repeat(4096) }) },
@@ -230,9 +229,33 @@ describe('honor payload', () => {
     ],
     ['a message without any text', { title: undefined, body: undefined }, /title or a body/],
   ] as const)('cannot carry %s', (_name, message, sentence) => {
-    expect(mapPayload(sampleTask(message), settingsOf())).toEqual({
+    expect(mapPayload(sampleTask(message), settingsOf())).toMatchObject({
       unsupported: expect.stringMatching(sentence),
     })
+  })
+
+  it('leaves out ext that leaves no room, and keeps the texts whole', () => {
+    const payload = map({ ext: JSON.stringify({ blob: 'x'.repeat(4096) }) })
+    expect(payload.data).toBe('{"task_id":"4503599627370497"}')
+    expect(payload.android.notification?.body).toBe('Parcel 123 is on its way')
+  })
+
+  it.each([
+    ['https://shop.example/1?a=b#c', { type: 2, url: 'https://shop.example/1?a=b#c' }],
+    ['shop://order/1', { type: 1, intent: 'intent://order/1#Intent;scheme=shop;end' }],
+  ])('opens %s', (url, clickAction) => {
+    expect(map({ android: { clickAction: 'url', url } }).android.notification?.clickAction).toEqual(
+      clickAction,
+    )
+    expect(map({ url }).android.notification?.clickAction).toEqual(clickAction)
+  })
+
+  it('replaces across tasks by the collapse key', () => {
+    const [first, second] = [1, 2].map((taskId) => map({ collapseKey: 'order-77' }, { taskId }))
+    expect(first!.android.notification!.notifyId).toBe(second!.android.notification!.notifyId)
+    expect(first!.android.notification!.notifyId).not.toBe(
+      map({}, { taskId: 1 }).android.notification!.notifyId,
+    )
   })
 })
 

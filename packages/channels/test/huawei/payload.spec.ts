@@ -309,7 +309,6 @@ describe('huawei payload, v1 and v2', () => {
   })
 
   it.each([
-    ['ext that leaves no room', { ext: JSON.stringify({ blob: 'x'.repeat(4096) }) }, /4096 bytes/],
     [
       'a pass-through that is too large',
       { type: 'cmd', ext: JSON.stringify({ blob: 'x'.repeat(4096) }) },
@@ -318,7 +317,46 @@ describe('huawei payload, v1 and v2', () => {
     ['a message without any text', { title: undefined, body: undefined }, /title or a body/],
   ] as const)('cannot carry %s', (_name, message, sentence) => {
     const payload = mapPayload(sampleTask(message), settingsOf())
-    expect(payload).toEqual({ unsupported: expect.stringMatching(sentence) })
+    expect(payload).toMatchObject({ unsupported: expect.stringMatching(sentence) })
+  })
+
+  it('leaves out ext that leaves no room, and keeps the texts whole', () => {
+    const { message } = v2({ ext: JSON.stringify({ blob: 'x'.repeat(4096) }) })
+    expect(message.data).toBe('{"task_id":"4503599627370497"}')
+    expect(message.android.notification?.body).toBe('Parcel 123 is on its way')
+  })
+
+  it.each([
+    ['https://shop.example/1?a=b#c', { type: 2, url: 'https://shop.example/1?a=b#c' }],
+    ['shop://order/1', { type: 1, intent: 'intent://order/1#Intent;launchFlags=0x04000000;scheme=shop;end' }],
+  ])('opens %s', (url, click) => {
+    const clickOf = (message: MessageOver) => v2(message).message.android.notification?.click_action
+    expect(clickOf({ huawei: { clickAction: 'url', url } })).toEqual(click)
+    expect(clickOf({ url })).toEqual(click)
+  })
+
+  it('replaces across tasks by the collapse key', () => {
+    const idOf = (collapseKey: string | undefined, taskId: number) =>
+      v2({ collapseKey }, { taskId }).message.android.notification?.notify_id
+    expect(idOf('order-77', 1)).toBe(idOf('order-77', 2))
+    expect(idOf('order-77', 1)).not.toBe(idOf('order-78', 1))
+    expect(idOf(undefined, 1)).not.toBe(idOf(undefined, 2))
+  })
+
+  it('hides a notification while the app is in front; the own field wins', () => {
+    const shownIn = (message: MessageOver) => v2(message).message.android.notification?.foreground_show
+    expect(shownIn({})).toBeUndefined()
+    expect(shownIn({ foreground: 'hide' })).toBe(false)
+    expect(shownIn({ foreground: 'hide', huawei: { foregroundShow: true } })).toBe(true)
+    expect(shownIn({ huawei: { foregroundShow: false } })).toBe(false)
+  })
+
+  it('sends an urgent command with urgency HIGH; the own field wins', () => {
+    const urgencyOf = (message: MessageOver) => v2({ type: 'cmd', ...message }).message.android.urgency
+    expect(urgencyOf({})).toBeUndefined()
+    expect(urgencyOf({ urgent: true })).toBe('HIGH')
+    expect(urgencyOf({ urgent: true, huawei: { urgency: 'NORMAL' } })).toBe('NORMAL')
+    expect(v2({ urgent: true }).message.android).not.toHaveProperty('urgency')
   })
 })
 
@@ -346,14 +384,29 @@ describe('huawei notes', () => {
     ['the size of pictures', { type: 'image', attachmentUrl: 'https://a/b.png' }, /512 KB.*49,152 pixels/],
     ['an http picture', { type: 'image', attachmentUrl: 'http://a/b.png' }, /https address only/],
     ['an intent on HarmonyOS 5', { huawei: { clickAction: 'intent', intent } }, /opens the home page/],
+    ['a web page on HarmonyOS 5', { url: 'https://shop.example' }, /opens no web pages/],
+    ['an urgent cmd', { type: 'cmd', huawei: { urgency: 'NORMAL' }, urgent: true }, /has no urgency/],
+    ['a voice broadcast', { huawei: { harmonyPushType: 2 } }, /need a permission/],
+    ['a call', { huawei: { harmonyPushType: 10 } }, /need a permission/],
     ['a sound without ending', { android: { sound: '/raw/ring' } }, /name with the ending/],
   ]
   it.each(others)('tells of %s', (_name, message, words) => {
     expect(notesOf(message, {}, complete, account.json)).toEqual([expect.stringMatching(words)])
   })
 
+  it.each([{ clickPage: { uri: 'shop://order/1' } }, { harmonyPushType: 6 } as const])(
+    'tells that %j needs a service account',
+    (fields) => {
+      expect(notesOf({ huawei: fields }, {}, complete)).toEqual([
+        expect.stringMatching(/needs a service account/),
+      ])
+      expect(notesOf({ huawei: fields }, {}, complete, account.json)).toEqual([])
+    },
+  )
+
   it('tells nothing of HarmonyOS 5 without a service account, nor of a sound with ending', () => {
     expect(notesOf({ huawei: { clickAction: 'intent', intent, sound: 'ring' } }, {}, complete)).toEqual([])
     expect(notesOf({ android: { sound: 'ring.mp3' } }, {}, complete, account.json)).toEqual([])
+    expect(notesOf({ url: 'shop://order/1' }, {}, complete, account.json)).toEqual([])
   })
 })

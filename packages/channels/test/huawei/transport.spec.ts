@@ -119,10 +119,113 @@ describe('huawei transport', () => {
 
   it('reports a version that cannot carry the message as unsupported and sends the other', async () => {
     await start()
+    const both = open({ certificate: account.json })
+    const message = { type: 'cmd', huawei: { harmonyPushType: 2 } } as const
+    expect(await send(both, [{}, { harmony: true }], message)).toEqual(['accepted', 'unsupported'])
+  })
+
+  it('leaves out ext for the version that has no room for it only', async () => {
+    await start()
     // Inside the data string of v1 a quote takes four bytes, in the data object of v3 two.
     const ext = JSON.stringify({ blob: '"'.repeat(1000) })
     const both = open({ certificate: account.json })
-    expect(await send(both, [{}, { harmony: true }], { ext })).toEqual(['unsupported', 'accepted'])
+    expect(await send(both, [{}, { harmony: true }], { ext })).toEqual(['accepted', 'accepted'])
+    const bodyOf = (version: string) => sends.find(({ path }) => path.startsWith(`/${version}`))!.body
+    expect(bodyOf('v1')).not.toContain('blob')
+    expect(bodyOf('v3')).toContain('blob')
+  })
+
+  it.each([2, 10] as const)(
+    'sends push type %i, and as an alert if the app has no right to it',
+    async (harmonyPushType) => {
+      await start()
+      const both = open({ certificate: account.json })
+      const message = { huawei: { harmonyPushType } }
+      expect(await send(both, [{ harmony: true }], message)).toEqual(['accepted'])
+      expect(sends.map(({ headers }) => headers['push-type'])).toEqual([String(harmonyPushType)])
+
+      simulator.setFaults({ rules: ['no_push_type_right'] })
+      expect(await send(both, [{ harmony: true }], message)).toEqual(['accepted'])
+      expect(sends.map(({ headers }) => headers['push-type']).slice(1)).toEqual([
+        String(harmonyPushType),
+        '0',
+      ])
+    },
+  )
+
+  it('reports a call without texts that the app has no right to', async () => {
+    await start()
+    simulator.setFaults({ rules: ['no_push_type_right'] })
+    const both = open({ certificate: account.json })
+    const message = { type: 'cmd', huawei: { harmonyPushType: 10 } } as const
+    expect(await send(both, [{ harmony: true }], message)).toEqual(['rejected'])
+  })
+
+  it('asks for HIGH urgency if the message is urgent, and sends it again without', async () => {
+    await start()
+    expect(await send(open(), [{}], { type: 'cmd', urgent: true })).toEqual(['accepted'])
+    const urgencies = sends.map(({ body }) => JSON.parse(body).message.android.urgency)
+    expect(urgencies).toEqual(['HIGH', 'NORMAL'])
+  })
+
+  describe('withdrawal', () => {
+    const task = sampleTask({}, { taskId: 7001 })
+
+    async function withdraw(
+      { settings, transport }: ReturnType<typeof open>,
+      recipients: Partial<Recipient>[],
+    ) {
+      const payload = huawei.withdrawal!(task, settings)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      const outcomes: (Outcome | undefined)[] = recipients.map(() => undefined)
+      await transport.send(
+        payload,
+        recipients.map((recipient, index) => ({ deviceId: index, token: `t${index}`, ...recipient })),
+        {
+          signal: new AbortController().signal,
+          report(index, outcome) {
+            outcomes[index] = outcome
+          },
+        },
+      )
+      return outcomes.map((outcome) => outcome?.kind)
+    }
+
+    it('takes messages away from HarmonyOS, by the id that they were sent with', async () => {
+      await start()
+      const both = open({ certificate: account.json })
+      const devices = [{}, { harmony: true }, { harmony: true }]
+      await send(both, devices)
+      expect(await withdraw(both, devices)).toEqual(['unsupported', 'accepted', 'accepted'])
+      const { notifyId } = JSON.parse(sends.find(({ path }) => path.startsWith('/v3'))!.body).payload
+        .notification
+      expect(simulator.withdrawn(notifyId)).toEqual(['t1', 't2'])
+      // A repeated withdrawal, as after a lost reply, is no failure.
+      expect(await withdraw(both, devices)).toEqual(['unsupported', 'accepted', 'accepted'])
+    })
+
+    it('retires no token and closes nothing, whatever Huawei says', async () => {
+      await start()
+      const both = open({ certificate: account.json })
+      expect(await withdraw(both, [{ harmony: true }])).toEqual(['rejected'])
+      for (const code of ['80300007', '80300002', '80300037']) {
+        simulator.setFaults({ reply: { status: 200, body: { code, msg: 'refused' }, path: '/v1' } })
+        expect(await withdraw(both, [{ harmony: true }])).toEqual(['rejected'])
+      }
+    })
+
+    it('needs a service account, the client id and a notification', async () => {
+      await start()
+      const problemOf = (certificate: Partial<Certificate>, message = {}) => {
+        const payload = huawei.withdrawal!(sampleTask(message), open(certificate).settings)
+        return isUnsupported(payload) ? payload.unsupported : undefined
+      }
+      expect(problemOf({})).toMatch(/service account/)
+      expect(problemOf({ appId: '', appSecret: '', certificate: account.json })).toMatch(/client id/)
+      expect(problemOf({ certificate: account.json }, { type: 'cmd' })).toMatch(/notifications only/)
+      expect(problemOf({ certificate: account.json }, { huawei: { harmonyPushType: 10 } })).toMatch(/only/)
+      expect(problemOf({ appSecret: '', certificate: account.json })).toBeUndefined()
+    })
   })
 
   it('sends Android devices to v2 and HarmonyOS devices to v3 with a service account alone', async () => {

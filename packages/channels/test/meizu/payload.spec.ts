@@ -159,7 +159,6 @@ describe('a Meizu payload', () => {
     ['a pass-through message', { type: 'cmd' }, /discontinued pass-through/],
     ['a message without any text', { title: undefined, body: undefined, ext: '{"a":1}' }, /blank/],
     ['a message of white space', { title: ' ', body: ' ' }, /blank/],
-    ['more than 4096 bytes of ext', { ext: JSON.stringify({ a: '文'.repeat(1360) }) }, /4096 bytes of ext/],
     [
       'an intent with neither component nor address',
       { flyme: { clickAction: 'intent', intent: 'intent:#Intent;action=x;end' } },
@@ -175,12 +174,41 @@ describe('a Meizu payload', () => {
     const payload = map(message)
     expect(isUnsupported(payload) && payload.unsupported).toMatch(sentence)
   })
+
+  it('leaves out more than 4096 bytes of ext', () => {
+    const message = json({ ext: JSON.stringify({ a: '文'.repeat(1360) }) })
+    expect(message.clickTypeInfo.parameters).toEqual({ task_id: '4503599627370497' })
+    expect(message.noticeBarInfo.content).toBe('Parcel 123 is on its way')
+  })
+
+  it.each(['https://shop.example/1', 'shop://order/1'])('opens %s', (address) => {
+    const click = { clickType: 2, url: address, parameters: { task_id: '4503599627370497' } }
+    expect(json({ url: address }).clickTypeInfo).toEqual(click)
+    expect(json({ flyme: { clickAction: 'url', url: address } }).clickTypeInfo).toEqual(click)
+  })
+
+  it('opens the app, with the address in its data, for an address above 1000 bytes', () => {
+    const address = `https://shop.example/${'文'.repeat(330)}`
+    expect(json({ url: address }).clickTypeInfo).toEqual({
+      clickType: 0,
+      parameters: { url: address, task_id: '4503599627370497' },
+    })
+  })
+
+  it('replaces across tasks by the collapse key', () => {
+    const keyOf = (collapseKey: string, taskId: number) =>
+      json({ collapseKey }, { taskId }).advanceInfo.notifyKey
+    expect(keyOf('order-77', 1)).toMatch(/^[\w-]{8}$/)
+    expect(keyOf('order-77', 1)).toBe(keyOf('order-77', 2))
+    expect(keyOf('order-77', 1)).not.toBe(keyOf('order-78', 1))
+  })
 })
 
 describe('the notes on a message for Meizu', () => {
   const image = { type: 'image', attachmentUrl: 'https://example.com/p.png' } as const
   const cases: [message: Partial<Message>, extra: Extra, note: RegExp | undefined][] = [
     [{}, {}, undefined],
+    [{ url: `https://shop.example/${'文'.repeat(330)}` }, {}, /too long for Meizu/],
     [{ flyme: { sound: 'none' } }, {}, undefined],
     [image, {}, /extra\.vip/],
     [image, { vip: true }, undefined],

@@ -302,18 +302,59 @@ describe('oppo payload', () => {
   const refused: [string, Partial<Message>][] = [
     ['a command', { type: 'cmd', ext: '{"n":1}' }],
     ['a message without any text', { title: undefined, body: undefined, ext: '{"n":1}' }],
-    ['ext above 4000 characters', { ext: JSON.stringify({ note: 'x'.repeat(3961) }) }],
     [
       'an intent above 2000 characters',
       { oppo: { clickAction: 'intent', intent: `intent:${'x'.repeat(2000)}` } },
     ],
-    [
-      'ext that does not fit into an intent of 2000 characters',
-      { oppo: { clickAction: 'intent', intent: typed }, ext: JSON.stringify({ note: '文'.repeat(220) }) },
-    ],
   ]
   it.each(refused)('cannot carry %s', (_, message) => {
     expect(isUnsupported(mapPayload(sampleTask(message), settingsOf()))).toBe(true)
+  })
+
+  const clickFields = (message: Partial<Message>) => {
+    const payload = mapPayload(sampleTask(message), settingsOf()) as OppoPayload
+    const { click_action_type: type, click_action_url: url, action_parameters: data } = payload.notification
+    return { type, url, data }
+  }
+  const onlyTask = `{"task_id":"${taskId}"}`
+
+  it('leaves out ext above 4000 characters, or that does not fit into an intent of 2000', () => {
+    expect(clickFields({ ext: JSON.stringify({ note: 'x'.repeat(3961) }) }).data).toBe(onlyTask)
+    const ext = JSON.stringify({ note: '文'.repeat(220) })
+    const { type, url } = clickFields({ oppo: { clickAction: 'intent', intent: typed }, ext })
+    expect(type).toBe(5)
+    expect(url).toContain(`S.task_id=${taskId};end`)
+    expect(url).not.toContain('S.note')
+  })
+
+  it('opens a web page without giving the data to it', () => {
+    const address = 'https://shop.example/1?a=b'
+    expect(clickFields({ url: address, ext: '{"secret":"s"}' })).toEqual({ type: 2, url: address })
+  })
+
+  it('opens a deep link as an intent with the data in it', () => {
+    expect(clickFields({ url: 'shop://order/1', ext: '{"n":1}' })).toEqual({
+      type: 5,
+      url: `intent://order/1#Intent;scheme=shop;S.n=1;S.task_id=${taskId};end`,
+    })
+  })
+
+  it.each([
+    ['web page', `https://shop.example/${'x'.repeat(2000)}`],
+    ['deep link', `shop://order/${'x'.repeat(2000)}`],
+  ])('opens the app for a %s above 2000 characters', (_name, address) => {
+    const { type, data } = clickFields({ url: address })
+    expect(type).toBe(0)
+    expect(JSON.parse(data!)).toEqual({ url: address, task_id: String(taskId) })
+  })
+
+  it('replaces across tasks by the collapse key, and still sends each task once', () => {
+    const payloads = [1, 2].map(
+      (id) =>
+        mapPayload(sampleTask({ collapseKey: 'order-77' }, { taskId: id }), settingsOf()) as OppoPayload,
+    )
+    expect(new Set(payloads.map(({ notification }) => notification.notify_id)).size).toBe(1)
+    expect(payloads.map((payload) => payload.taskId)).toEqual([1, 2])
   })
 
   it('leaves out the URL of an attachment when only the rest fits', () => {

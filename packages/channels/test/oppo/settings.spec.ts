@@ -137,6 +137,18 @@ describe('oppo warnings', () => {
       expect.stringMatching(/only 1/),
     ])
   })
+
+  it.each([
+    [{ url: 'https://shop.example' }, undefined],
+    [{ url: 'https://shop.example', ext: '{"n":1}' }, /ext is not sent/],
+    [{ url: 'shop://order/1', ext: '{"n":1}' }, undefined],
+    [{ url: 'shop://order/1', ext: JSON.stringify({ n: 'x'.repeat(4000) }) }, undefined],
+    [{ url: `shop://order/${'x'.repeat(2000)}` }, /no room for the url/],
+    [{ url: `https://shop.example/${'x'.repeat(2000)}` }, /no room for the url/],
+  ])('says what becomes of the url of %j', (message, words) => {
+    const notes = oppo.notes!(sampleTask(message), read({ extra: { classes } }))
+    expect(notes).toEqual(words ? [expect.stringMatching(words)] : [])
+  })
 })
 
 describe('oppo tokens', () => {

@@ -157,11 +157,6 @@ describe('a vivo payload', () => {
     ['a message without any text', { title: undefined, body: undefined, ext: '{"a":1}' }, /blank/],
     ['a message of white space', { title: ' ', body: ' ' }, /blank/],
     [
-      'more than 1024 characters of ext',
-      { ext: JSON.stringify({ a: 'x'.repeat(1024) }) },
-      /1024 characters of ext/,
-    ],
-    [
       'an intent of more than 1024 characters',
       { vivo: { clickAction: 'intent', intent: `intent:#Intent;S.k=${'x'.repeat(1024)};end` } },
       /intent of at most 1024/,
@@ -171,11 +166,46 @@ describe('a vivo payload', () => {
     const payload = map(message)
     expect(isUnsupported(payload) && payload.unsupported).toMatch(sentence)
   })
+
+  it('leaves out more than 1024 characters of ext', () => {
+    const { notice } = mapped({ ext: JSON.stringify({ a: 'x'.repeat(1024) }) })
+    expect(notice.clientCustomMap).toEqual({ task_id: '4503599627370497' })
+    expect(notice.content).toBe('Parcel 123 is on its way')
+  })
+
+  it.each(['https://shop.example/1', 'shop://order/1'])('opens %s', (address) => {
+    expect(single({ url: address })).toMatchObject({ skipType: 2, skipContent: address })
+    expect(single({ vivo: { clickAction: 'url', url: address } })).toMatchObject({ skipContent: address })
+  })
+
+  it('opens the app for an address above 1024 characters, with the address in the data if that fits', () => {
+    const address = `https://shop.example/${'x'.repeat(1010)}`
+    expect(single({ url: address })).toMatchObject({
+      skipType: 1,
+      clientCustomMap: { task_id: expect.anything() },
+    })
+    const longest = `https://shop.example/${'x'.repeat(1024 - 21)}`
+    expect(single({ url: longest })).toMatchObject({ skipType: 2, skipContent: longest })
+  })
+
+  it('hides a notification while the app is in front', () => {
+    expect(single({ foreground: 'hide' })).toMatchObject({ foregroundShow: false })
+    expect(single({ foreground: 'show' })).not.toHaveProperty('foregroundShow')
+    expect(list({ foreground: 'hide' })).toMatchObject({ foregroundShow: false })
+  })
+
+  it('replaces across tasks by the collapse key', () => {
+    const idOf = (collapseKey: string, taskId: number) => mapped({ collapseKey }, { taskId }).notice.notifyId
+    expect(idOf('order-77', 1)).toBe(idOf('order-77', 2))
+    expect(idOf('order-77', 1)).not.toBe(idOf('order-78', 1))
+  })
 })
 
 describe('the notes on a message for vivo', () => {
   const cases: [message: Partial<Message>, note: RegExp | undefined][] = [
     [{}, undefined],
+    [{ url: 'https://shop.example/1' }, undefined],
+    [{ url: `https://shop.example/${'x'.repeat(1010)}` }, /too long for vivo/],
     [{ vivo: { sound: 'silent' } }, undefined],
     [{ badge: { kind: 'add', count: 1 }, badgeNamed: true }, undefined],
     [{ badge: { kind: 'set', count: 5 } }, undefined],

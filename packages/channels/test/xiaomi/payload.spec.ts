@@ -1,7 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
-import { mapPayload, withoutReceipts, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
+import { mapPayload, withdrawal, withoutReceipts, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
 
@@ -251,12 +251,62 @@ describe('xiaomi payload', () => {
   const refused: [string, Task, Record<string, unknown>][] = [
     ['a command without the switch', sampleTask({ type: 'cmd', ext: '{"n":1}' }), {}],
     ['a message without any text', sampleTask({ title: undefined, body: undefined, ext: '{"n":1}' }), {}],
-    ['ext of 4 KB', sampleTask({ ext: JSON.stringify({ note: 'x'.repeat(4060) }) }), {}],
-    ['ext of 4 KB in bytes', sampleTask({ ext: JSON.stringify({ note: '文'.repeat(1360) }) }), {}],
     ['a command of 4 KB', sampleTask({ type: 'cmd', body: 'x'.repeat(4060) }), { pass_through: true }],
   ]
   it.each(refused)('cannot carry %s', (_, task, extra) => {
     expect(isUnsupported(mapPayload(task, settingsOf(extra)))).toBe(true)
+  })
+
+  it.each([
+    ['4 KB', 'x'.repeat(4060)],
+    ['4 KB in bytes', '文'.repeat(1360)],
+  ])('leaves out ext of %s', (_name, note) => {
+    const payload = mapPayload(sampleTask({ ext: JSON.stringify({ note }) }), settingsOf()) as XiaomiPayload
+    expect(payload.fields).toEqual(plain)
+  })
+
+  it.each([
+    ['https://shop.example/1', { 'extra.notify_effect': '3', 'extra.web_uri': 'https://shop.example/1' }],
+    [
+      'shop://order/1',
+      {
+        'extra.notify_effect': '2',
+        'extra.intent_uri': 'intent://order/1#Intent;scheme=shop;package=com.example.app;end',
+      },
+    ],
+  ])('opens %s', (url, fields) => {
+    for (const message of [{ url }, { xiaomi: { clickAction: 'url' as const, url } }])
+      expect((mapPayload(sampleTask(message), settingsOf()) as XiaomiPayload).fields).toEqual({
+        ...plain,
+        ...fields,
+      })
+  })
+
+  it('hides a notification while the app is in front', () => {
+    const fieldsOf = (foreground: 'show' | 'hide') =>
+      (mapPayload(sampleTask({ foreground }), settingsOf()) as XiaomiPayload).fields
+    expect(fieldsOf('hide')).toEqual({ ...plain, 'extra.notify_foreground': '0' })
+    expect(fieldsOf('show')).toEqual(plain)
+  })
+
+  it('replaces across tasks by the collapse key, with the job key of each task', () => {
+    const [first, second] = [1, 2].map(
+      (id) =>
+        (mapPayload(sampleTask({ collapseKey: 'k' }, { taskId: id }), settingsOf()) as XiaomiPayload).fields,
+    )
+    expect(first!.notify_id).toBe(second!.notify_id)
+    expect(first!['extra.jobkey']).not.toBe(second!['extra.jobkey'])
+  })
+
+  it('withdraws a notification by the id that it was sent with, and no command', () => {
+    const task = sampleTask({ collapseKey: 'k' })
+    const { notify_id } = (mapPayload(task, settingsOf()) as XiaomiPayload).fields
+    expect(withdrawal(task, settingsOf())).toEqual({
+      withdraws: true,
+      channelFrom: 'message',
+      fields: { restricted_package_name: 'com.example.app', notify_id },
+    })
+    expect(isUnsupported(withdrawal(sampleTask({ type: 'cmd' }), settingsOf()))).toBe(true)
   })
 
   it('accepts ext up to 4095 bytes', () => {

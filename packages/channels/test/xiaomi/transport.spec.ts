@@ -199,6 +199,44 @@ describe('xiaomi holds', () => {
   })
 })
 
+describe('xiaomi withdrawal', () => {
+  const sent: XiaomiPayload = {
+    withdraws: true,
+    channelFrom: 'message',
+    fields: { restricted_package_name: 'com.example.app', notify_id: '7' },
+  }
+
+  it('calls once per regid', async () => {
+    answer = () => ({ code: 0 })
+    expect(kinds(await send(['A', 'B', 'A'], { sent }))).toEqual(['accepted', 'accepted', 'accepted'])
+    expect(bodies.map((body) => Object.fromEntries(new URLSearchParams(body))).sort(byRegid)).toEqual(
+      ['A', 'B'].map((registration_ids) => ({ ...sent.fields, registration_ids })),
+    )
+  })
+
+  it('retires no token, closes nothing and holds no channel, whatever Xiaomi says', async () => {
+    const deps = depsHere()
+    for (const code of [10029, 21301, 22022]) {
+      answer = () => ({ code })
+      expect(kinds(await send(['A'], { sent, deps, open: xiaomi.open }))).toEqual(['rejected'])
+    }
+    answer = () => ({ code: 200001 })
+    expect(kinds(await send(['A'], { sent, deps, open: xiaomi.open }))).toEqual(['quota'])
+    answer = () => ({ code: 0 })
+    expect(kinds(await send(['A'], { sent: payload, deps, open: xiaomi.open }))).toEqual(['accepted'])
+  })
+
+  it('asks no more after an outcome that concerns every call', async () => {
+    answer = () => ({ code: 200002 })
+    const tokens = Array.from({ length: 100 }, (_, i) => `R${i}`)
+    expect(new Set(kinds(await send(tokens, { sent })))).toEqual(new Set(['throttled']))
+    expect(bodies.length).toBeLessThanOrEqual(16)
+  })
+
+  const byRegid = (a: Record<string, string>, b: Record<string, string>) =>
+    a.registration_ids!.localeCompare(b.registration_ids!)
+})
+
 describe('xiaomi check', () => {
   const check = async () => {
     const transport = openTransport(settings, depsHere())

@@ -4,6 +4,7 @@ import { codeOf, retrying } from '../store/errors.ts'
 import { indexesOnly, inTransaction, keyIs, type Runner } from '../store/statement.ts'
 import { column, joined, runColumns, separator } from '../store/text-columns.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
+import { clearActivitiesOf } from './activities.ts'
 import { writeBindings } from './binding-writer.ts'
 import {
   applyChange,
@@ -355,6 +356,8 @@ async function updateDevices({ runner, tokens }: Writing, old: Line[]): Promise<
     ({ changed }) => !changed.ownerChanged && (changed.personChanged || changed.disabled),
   )
   if (unwanted.length > 0) await clearInboxesOf(runner, idsOf(unwanted))
+  const handedOver = unwanted.filter(({ changed }) => changed.personChanged)
+  if (handedOver.length > 0) await clearActivitiesOf(runner, idsOf(handedOver))
   const changed = old.filter((line) => line.changed.isChanged)
   if (changed.length > 0)
     await runner.query({

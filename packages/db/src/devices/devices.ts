@@ -11,6 +11,7 @@ import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
+import { clearActivitiesOf } from './activities.ts'
 import { retireAllBindings } from './bindings.ts'
 import { isSeenLongAgoSql, seenNowSql } from './last-seen.ts'
 import {
@@ -289,6 +290,7 @@ export async function clearOwnerData(runner: Runner, deviceIds: number[]): Promi
   await runner.query('UPDATE device SET alias = NULL WHERE id = ANY($1) AND alias IS NOT NULL', [deviceIds])
   await runner.query('DELETE FROM device_tag WHERE device_id = ANY($1)', [deviceIds])
   await runner.query('SELECT clear_badges($1)', [deviceIds])
+  await clearActivitiesOf(runner, deviceIds)
   await clearInboxesOf(runner, deviceIds)
 }
 

@@ -1,3 +1,12 @@
+export {
+  type ActivityTarget,
+  activitiesPerDevice,
+  activityKey,
+  bindActivity,
+  endActivities,
+  takeActivities,
+  unbindActivity,
+} from './activities.ts'
 export { bind, unbind } from './bindings.ts'
 export type { BindingChange, DeviceChange } from './device-changes.ts'
 export {

@@ -1,5 +1,13 @@
 export { type Database, openDatabase, poolSizes } from './database.ts'
-export { codeOf, isConnectionLost, isDataError, isTransient, isUnreachable, retrying } from './errors.ts'
+export {
+  codeOf,
+  isConnectionLost,
+  isDataError,
+  isInDoubt,
+  isTransient,
+  isUnreachable,
+  retrying,
+} from './errors.ts'
 export { sharedKey } from './instance-keys.ts'
 export { type Lead, leadOf } from './lead.ts'
 export { type MigrationState, migrate, migrationState } from './migrate.ts'

@@ -326,7 +326,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-async function findRequests(db: Database, tasks: NewTask[]): Promise<(number | undefined)[]> {
+async function findRequests(
+  db: Database,
+  tasks: readonly Pick<NewTask, 'appId' | 'requestId'>[],
+): Promise<(number | undefined)[]> {
   const rows = await run<[ord: number, id: number]>(db.pool, 'find-requests', findRequestsSql, [
     tasks.map((task) => task.appId),
     tasks.map((task) => task.requestId ?? null),
@@ -342,11 +345,21 @@ export async function findByRequestId(
   appId: string,
   requestId: string,
 ): Promise<number | undefined> {
-  const [row] = await run<[ord: number, id: number]>(db.pool, 'find-requests', findRequestsSql, [
-    [appId],
-    [requestId],
-  ])
-  return row?.[1]
+  const [taskId] = await findByRequestIds(db, appId, [requestId])
+  return taskId
+}
+
+/** Returns the tasks that used these request ids, in their order. */
+export async function findByRequestIds(
+  db: Database,
+  appId: string,
+  requestIds: readonly string[],
+): Promise<(number | undefined)[]> {
+  if (requestIds.length === 0) return []
+  return findRequests(
+    db,
+    requestIds.map((requestId) => ({ appId, requestId })),
+  )
 }
 
 /** User ids are int64, so they are stored as text. Push tokens are stored as hashes. */

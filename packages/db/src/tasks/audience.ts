@@ -83,7 +83,7 @@ function stateOf(
  * Selects the devices of an audience, each once, in ascending order, without disabled ones. $1 is the application, $2 the group or null, $3 the list. With
  * `range` only ids from $4 to below $5.
  */
-function audienceSql(audience: Audience, range: boolean): string {
+export function audienceSql(audience: Audience, range: boolean): string {
   const where = `d.app_id = $1 AND d.enabled ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
     SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id))`
   switch (audience.kind) {
@@ -97,15 +97,22 @@ function audienceSql(audience: Audience, range: boolean): string {
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.alias = ANY($3::text[]) ORDER BY d.id`
     case 'user_id':
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND d.user_id = ANY($3::bigint[]) ORDER BY d.id`
+    case 'activity':
+      return `SELECT DISTINCT d.id, d.platform FROM activity a JOIN device d ON d.id = a.device_id
+        WHERE a.app_id = $1 AND a.kind = 'activity' AND a.name = ANY($3::text[])
+          ${range ? 'AND a.device_id >= $4 AND a.device_id < $5' : ''} AND ${where} ORDER BY d.id`
+    case 'recall':
+      throw new Error('the recipients of a recall are those of its first task')
     case 'push_token':
     case 'push_token_hash':
       return `SELECT d.id, d.platform FROM device d WHERE ${where} AND ${tokenKeySql('d')} = ANY($3::bytea[]) ORDER BY d.id`
   }
 }
 
-function listOf(audience: Audience): unknown {
+export function listOf(audience: Audience): unknown {
   switch (audience.kind) {
     case 'all':
+    case 'recall':
       return null
     case 'tag':
       return audience.tags
@@ -113,6 +120,8 @@ function listOf(audience: Audience): unknown {
       return audience.aliases
     case 'user_id':
       return audience.userIds.map(String)
+    case 'activity':
+      return audience.activities
     case 'push_token':
       return audience.pushTokens.map(hashOf)
     case 'push_token_hash':
@@ -204,17 +213,19 @@ function ascending(ids: number[]): number[] {
 async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
   const { audience } = scope
   const values = [scope.appId, scope.groupId ?? null, listOf(audience)]
-  if (audience.kind === 'tag' || (audience.kind === 'all' && scope.groupId !== undefined)) {
+  const bound =
+    audience.kind === 'tag' || audience.kind === 'activity'
+      ? audience.kind
+      : audience.kind === 'all' && scope.groupId !== undefined
+        ? 'group'
+        : undefined
+  if (bound) {
     const limit = 5 * smallAudience
     const [count] = await run<[number]>(
       db.pool,
-      audience.kind === 'tag' ? 'bound-tag' : 'bound-group',
-      audience.kind === 'tag'
-        ? `SELECT count(*)::int FROM (SELECT 1 FROM device_tag
-           WHERE tag_id = ANY(${tagNumbersSql('$2')}) LIMIT $3) r`
-        : `SELECT count(*)::int FROM (SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id
-           WHERE m.group_id = $2 LIMIT $3) r`,
-      [scope.appId, audience.kind === 'tag' ? audience.tags : scope.groupId, limit],
+      `bound-${bound}`,
+      `SELECT count(*)::int FROM (${boundSql[bound]} LIMIT $3) r`,
+      [scope.appId, bound === 'group' ? scope.groupId : values[2], limit],
     )
     if (count![0] >= limit) return undefined
     if (audience.kind === 'all') return groupDevices(db, scope)
@@ -226,6 +237,14 @@ async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<Plan
     values,
   )
   return ifSmall(devicesOf(rows))
+}
+
+/** Rows that a statement of `audienceSql` reads before it sorts them. $1 is the application, $2 the list or the group. */
+const boundSql = {
+  tag: `SELECT 1 FROM device_tag WHERE tag_id = ANY(${tagNumbersSql('$2')})`,
+  activity: `SELECT 1 FROM activity WHERE app_id = $1 AND kind = 'activity' AND name = ANY($2::text[])`,
+  group:
+    'SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id WHERE m.group_id = $2',
 }
 
 async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {

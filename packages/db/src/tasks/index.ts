@@ -3,10 +3,12 @@ export {
   AcceptInDoubt,
   acceptTasks,
   findByRequestId,
+  findByRequestIds,
   PartlyAccepted,
   type TaskToAccept,
 } from './accept.ts'
 export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
+export { type CountedAudience, countAudience, type DeviceKind } from './audience-count.ts'
 export { assignBadges } from './badges.ts'
 export { beginTasks, type DueTasks, giveBackDue, type TaskToBegin, takeDueTasks } from './begin.ts'
 export { assignBundleBadges } from './bundle-badges.ts'
@@ -46,6 +48,16 @@ export { alignPausedBatches } from './pausing.ts'
 export { type PlannedTask, PlanningFailed, tasksById } from './planned-task.ts'
 export { expireUnplanned, finishPlanned, finishPlanning, type PlannedPage, planPage } from './planning.ts'
 export { putBackReleased } from './put-back.ts'
+export {
+  addRecall,
+  beginRecall,
+  type RecallableTask,
+  recallable,
+  recallSlices,
+  type SentBatch,
+  sentNatively,
+  sentToVendors,
+} from './recall.ts'
 export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } from './receipts.ts'
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'

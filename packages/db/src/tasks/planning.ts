@@ -30,7 +30,7 @@ const MAX_LOOKED_AT = 64
 /** Which slice comes next: one of the first application after `after` that has an open slice in this lane. */
 export type PageTurn = { lane: Lane; after: string; except: readonly number[] }
 
-export type SlicePage = { task: PlannedTask; lo: number; hi: number }
+export type SlicePage = { task: PlannedTask; no: number; lo: number; hi: number }
 
 /** Without a plan nothing was added: the page had too many devices and was halved, or another planner was first. */
 export type PlannedPage = { taskId: number; appId: string; plan?: Plan; last: boolean }
@@ -66,7 +66,7 @@ export async function planPage(
   const { taskId, appId, cursor, hi, width } = slice
   const end = Math.min(hi, cursor + width)
   try {
-    const planned = await decide({ task: plannedTask(row), lo: cursor, hi: end })
+    const planned = await decide({ task: plannedTask(row), no: slice.no, lo: cursor, hi: end })
     if (!planned) {
       await narrow(db, slice)
       return { taskId, appId, last: false }

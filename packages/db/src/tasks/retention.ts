@@ -154,6 +154,12 @@ async function deleteInChunks(
   }
 }
 
+/** An activity lasts hours. A token to start activities is bound again when the app starts, so an old one is of an app that nobody opens. */
+const activityDays = [
+  ['activity', 7],
+  ['start', 180],
+] as const
+
 async function deleteAged(db: Database, lead: Lead, days: number, now: number): Promise<number> {
   const aged: [table: string, column: string, days: number][] = [
     ['retired_token', 'retired_at', 30],
@@ -167,5 +173,10 @@ async function deleteAged(db: Database, lead: Lead, days: number, now: number): 
   let rows = 0
   for (const [table, column, kept] of aged)
     rows += await deleteInChunks(db, lead, table, `${column} < $1`, [new Date(now - kept * DAY_MS)])
+  for (const [kind, kept] of activityDays)
+    rows += await deleteInChunks(db, lead, 'activity', 'kind = $1 AND bound_at < $2', [
+      kind,
+      new Date(now - kept * DAY_MS),
+    ])
   return rows
 }

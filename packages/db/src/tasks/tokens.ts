@@ -12,6 +12,7 @@ export type BindingDetails = {
   movedAt?: number
   disabled: boolean
   harmony: boolean
+  ios: boolean
 }
 
 /** By position in the list of recipients. */
@@ -22,7 +23,7 @@ export type CurrentTokens = {
 }
 
 /** Most bindings have these, so they share one object. */
-const usual: BindingDetails = { environment: 1, disabled: false, harmony: false }
+const usual: BindingDetails = { environment: 1, disabled: false, harmony: false, ios: false }
 
 /**
  * Longer than a page of devices is being planned and than a transaction takes: a device that was disabled by a transaction which committed
@@ -32,7 +33,7 @@ const MARGIN = `interval '10 minutes'`
 
 /**
  * Returns the current tokens of recipients on a channel. Rows of devices are read only for bindings whose device may have changed since
- * `since` (Unix ms), and where the vendor separates HarmonyOS: reading them all doubles the cost.
+ * `since` (Unix ms), and where the vendor separates HarmonyOS or iOS: reading them all doubles the cost.
  */
 export async function tokensOf(
   runner: Runner,
@@ -41,16 +42,17 @@ export async function tokensOf(
   since: number,
 ): Promise<CurrentTokens> {
   if (recipients.length === 0) return { tokens: [], detailsOf: () => usual }
-  const { separatesHarmony = false } = cardOf(channel)
+  const { separatesHarmony, separatesIos } = cardOf(channel)
+  const separated = separatesHarmony ? 'harmony' : separatesIos ? 'ios' : null
   const [row] = await run<(string | null)[]>(runner, 'tokens', tokensSql, [
     idList(recipients),
     channel,
     since,
-    separatesHarmony,
+    separated,
   ])
   const [ids, tokens, unusual] = row!.map((text) => (text === null ? [] : text.split(separator)))
   if (ids!.length !== tokens!.length) throw new Error('a vendor token contains the column separator')
-  const details = readDetails(unusual!)
+  const details = readDetails(unusual!, separated)
   return {
     tokens: inOrder(recipients, ids!, tokens!),
     detailsOf: details.size === 0 ? () => usual : (position) => details.get(recipients[position]!) ?? usual,
@@ -64,16 +66,16 @@ const sinceSql = 'to_timestamp($3::float8 / 1000)'
 const tokensSql = `
 SELECT string_agg(device_id::text, E'\\x1f'), string_agg(token, E'\\x1f'),
   string_agg(concat_ws(E'\\x1e', device_id, environment, coalesce(region, ''), coalesce(bundle_id, ''), coalesce(moved_at::text, ''),
-    coalesce(disabled, false), coalesce(harmony, false)), E'\\x1f')
+    coalesce(disabled, false), coalesce(is_separated, false)), E'\\x1f')
     FILTER (WHERE environment <> 1 OR region IS NOT NULL OR bundle_id IS NOT NULL OR disabled IS NOT NULL)
 FROM (
-  SELECT b.device_id, b.token, b.environment, b.region, b.bundle_id, d.moved_at, d.disabled, d.harmony FROM binding b
+  SELECT b.device_id, b.token, b.environment, b.region, b.bundle_id, d.moved_at, d.disabled, d.is_separated FROM binding b
   LEFT JOIN LATERAL (
     SELECT CASE WHEN moved_at > ${sinceSql} THEN date_part('epoch', moved_at) * 1000 END AS moved_at, NOT enabled AS disabled,
-      $4::boolean AND platform IS NOT DISTINCT FROM 'harmony' AS harmony
+      coalesce(platform = $4::text, false) AS is_separated
     FROM device
-    WHERE id = b.device_id AND (b.device_changed_at > ${sinceSql} - ${MARGIN} OR $4::boolean)
-      AND (moved_at > ${sinceSql} OR NOT enabled OR $4::boolean AND platform = 'harmony')
+    WHERE id = b.device_id AND (b.device_changed_at > ${sinceSql} - ${MARGIN} OR $4::text IS NOT NULL)
+      AND (moved_at > ${sinceSql} OR NOT enabled OR platform = $4::text)
     OFFSET 0
   ) d ON true
   WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2 ORDER BY b.device_id
@@ -95,17 +97,18 @@ function isAscending(ids: readonly number[]): boolean {
   return true
 }
 
-function readDetails(lines: string[]): Map<number, BindingDetails> {
+function readDetails(lines: string[], separated: string | null): Map<number, BindingDetails> {
   const details = new Map<number, BindingDetails>()
   for (const line of lines) {
-    const [id, environment, region, bundleId, movedAt, disabled, harmony] = line.split('\x1e')
+    const [id, environment, region, bundleId, movedAt, disabled, isSeparated] = line.split('\x1e')
     details.set(Number(id), {
       environment: Number(environment),
       region: region || undefined,
       bundleId: bundleId || undefined,
       movedAt: movedAt ? Number(movedAt) : undefined,
       disabled: disabled === 't',
-      harmony: harmony === 't',
+      harmony: separated === 'harmony' && isSeparated === 't',
+      ios: separated === 'ios' && isSeparated === 't',
     })
   }
   return details

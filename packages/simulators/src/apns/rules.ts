@@ -20,6 +20,21 @@ const topicSuffixes: Readonly<Record<string, string>> = {
   mdm: '',
 }
 
+const foreignSuffixes = Object.values(topicSuffixes).filter((suffix) => suffix !== '')
+
+/** The only priorities of these types; the others allow 10, 5 and 1. */
+const typePriorities: Readonly<Record<string, readonly string[]>> = {
+  background: ['5'],
+  voip: ['10'],
+  pushtotalk: ['10'],
+  liveactivity: ['10', '5'],
+  location: ['10', '5'],
+  widgets: ['10', '5'],
+}
+
+/** APNs takes these with a provider token only. */
+export const tokenOnlyTypes: ReadonlySet<string> = new Set(['liveactivity', 'location'])
+
 const devicePath = '/3/device/'
 
 /** The token of a request, or the refusal of its method or path. */
@@ -38,10 +53,14 @@ export function readTopic(
   const given = headers['apns-topic']
   const topic = typeof given === 'string' && given ? given : undefined
   if (!topic) return byCertificate && allowed?.length === 1 ? allowed[0]! : refuse('MissingTopic')
-  const suffix = topicSuffixes[String(headers['apns-push-type'] ?? 'alert')] ?? ''
-  const app = suffix && topic.endsWith(suffix) ? topic.slice(0, -suffix.length) : topic
-  if (!allowed || allowed.includes(topic) || allowed.includes(app)) return topic
-  return refuse(byCertificate ? 'BadTopic' : 'TopicDisallowed')
+  const type = String(headers['apns-push-type'] ?? 'alert')
+  const suffix = topicSuffixes[type] ?? ''
+  const disallowed = refuse(byCertificate ? 'BadTopic' : 'TopicDisallowed')
+  // Apple does not say which reason it gives for a topic that does not fit the push type.
+  if (!topic.endsWith(suffix) || (suffix === '' && foreignSuffixes.some((other) => topic.endsWith(other))))
+    return disallowed
+  const app = topic.slice(0, topic.length - suffix.length)
+  return !allowed || allowed.includes(topic) || allowed.includes(app) ? topic : disallowed
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -67,7 +86,7 @@ const headerRules: readonly Rule<HeaderInput, Refusal>[] = [
   header('apns-priority', (priority) => ['1', '5', '10'].includes(priority), 'BadPriority'),
   header(
     'apns-priority',
-    (priority, { value }) => priority !== '10' || value('apns-push-type') !== 'background',
+    (priority, { value }) => typePriorities[value('apns-push-type') ?? '']?.includes(priority) ?? true,
     'BadPriority',
   ),
 ]
@@ -102,18 +121,117 @@ export function readBody(body: string, pushType: string | undefined): Notificati
   return refuse('PayloadEmpty')
 }
 
-/** Mistakes that APNs accepts and the device does not show; refused with the option `strict`. */
+type Aps = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Aps =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isSeconds = (value: unknown) => Number.isSafeInteger(value) && (value as number) < 100_000_000_000
+const optional = (value: unknown, holds: (value: unknown) => boolean) => value === undefined || holds(value)
+const isText = (value: unknown) => typeof value === 'string'
+const isTextList = (value: unknown) => Array.isArray(value) && value.every(isText)
+const within = (min: number, max: number) => (value: unknown) =>
+  typeof value === 'number' && value >= min && value <= max
+
+/** Mistakes that APNs accepts and the device does not show or obey; refused with the option `strict`. */
 export function findHiddenMistake(
   notification: Notification,
   pushType: string | undefined,
 ): string | undefined {
   const { aps } = notification
-  if (typeof aps !== 'object' || aps === null) return 'aps is missing'
-  const { badge, alert, sound } = aps as Record<string, unknown>
-  if (badge !== undefined && !Number.isSafeInteger(badge)) return 'badge is not an integer'
-  if (pushType === 'background' && (badge ?? alert ?? sound) !== undefined)
-    return 'a background push has alert, badge or sound'
+  if (pushType === 'fileprovider') return findFileProviderMistake(notification)
+  if (!isObject(aps)) return 'aps is missing'
+  if (pushType === 'liveactivity') return findActivityMistake(aps)
+  if (aps.badge !== undefined && !Number.isSafeInteger(aps.badge)) return 'badge is not an integer'
+  if (pushType === 'background' && aps['content-available'] !== 1)
+    return 'a background push has no content-available 1'
+  if (pushType === 'widgets' && aps['content-changed'] !== true)
+    return 'a push of the type widgets has no content-changed true'
+  if (pushType !== undefined && pushType !== 'alert') {
+    const shown = ['alert', 'badge', 'sound', 'interruption-level'].find((key) => aps[key] !== undefined)
+    if (shown) return `a push of the type ${pushType} has ${shown}`
+    return undefined
+  }
+  return findAlertMistake(aps)
+}
+
+function findFileProviderMistake(notification: Notification): string | undefined {
+  const { aps, domain, 'container-identifier': container } = notification as Aps
+  if (aps !== undefined) return 'a push of the type fileprovider has aps'
+  return isText(domain) && isText(container) ? undefined : 'domain or container-identifier is missing'
+}
+
+function findAlertMistake(aps: Aps): string | undefined {
+  const levels = ['passive', 'active', 'time-sensitive', 'critical']
+  if (!optional(aps['interruption-level'], (level) => levels.includes(String(level))))
+    return 'interruption-level is unknown'
+  if (!optional(aps['relevance-score'], within(0, 1))) return 'relevance-score is not in 0..1'
+  for (const key of ['target-content-id', 'filter-criteria', 'thread-id', 'category'])
+    if (!optional(aps[key], isText)) return `${key} is not a string`
+  const { sound } = aps
+  if (isObject(sound)) {
+    if (sound.critical !== 1) return 'critical of the sound is not the number 1'
+    if (!isText(sound.name) || !within(0, 1)(sound.volume)) return 'name or volume of the sound is wrong'
+  } else if (!optional(sound, isText)) return 'sound is not a string'
+  if (!isObject(aps.alert)) return optional(aps.alert, isText) ? undefined : 'alert is not an object'
+  for (const [args, key] of [
+    ['title-loc-args', 'title-loc-key'],
+    ['loc-args', 'loc-key'],
+  ] as const)
+    if (aps.alert[args] !== undefined && !(isTextList(aps.alert[args]) && isText(aps.alert[key])))
+      return `${args} are not strings, or ${key} is missing`
   return undefined
+}
+
+const activityKeys: ReadonlySet<string> = new Set([
+  'timestamp',
+  'event',
+  'content-state',
+  'stale-date',
+  'dismissal-date',
+  'relevance-score',
+  'alert',
+  'attributes-type',
+  'attributes',
+  'input-push-token',
+  'input-push-channel',
+])
+
+function findActivityMistake(aps: Aps): string | undefined {
+  const { event, alert } = aps
+  const foreign = Object.keys(aps).find((key) => !activityKeys.has(key))
+  if (foreign) return `${foreign} is not a key of a Live Activity`
+  if (!isSeconds(aps.timestamp)) return 'timestamp is missing or not in seconds'
+  if (!['start', 'update', 'end'].includes(String(event))) return 'event is not start, update or end'
+  if (event !== 'end' && !isObject(aps['content-state'])) return 'content-state is missing'
+  if (!optional(aps['stale-date'], isSeconds)) return 'stale-date is not in seconds'
+  if (!optional(aps['dismissal-date'], (value) => event === 'end' && isSeconds(value)))
+    return 'dismissal-date is not in seconds, or the event is not end'
+  if (!optional(aps['relevance-score'], within(0, Number.MAX_VALUE))) return 'relevance-score is not a number'
+  const isStart = event === 'start'
+  if (isStart !== isText(aps['attributes-type']) || isStart !== isObject(aps.attributes))
+    return 'attributes and attributes-type belong to start, which needs both'
+  if (isStart && !isObject(alert)) return 'start has no alert'
+  if (isObject(alert) && (alert.title === undefined || alert.body === undefined))
+    return 'the alert has no title or body'
+  return undefined
+}
+
+/** The event of a Live Activity that a device would ignore, because it has seen a later one or the end. */
+export function openActivityOrder() {
+  const last = new Map<string, { timestamp: number; ended: boolean }>()
+  return {
+    /** Returns whether the device would show it. */
+    note(token: string, aps: unknown): boolean {
+      const { timestamp, event } = aps as { timestamp: number; event: string }
+      // A token to start activities serves many of them.
+      if (event === 'start') return true
+      const before = last.get(token)
+      if (before && (before.ended || timestamp < before.timestamp)) return false
+      last.set(token, { timestamp, ended: event === 'end' })
+      return true
+    },
+    clear: () => last.clear(),
+  }
 }
 
 /** Tokens whose prefix selects a refusal, for demos and drills. */

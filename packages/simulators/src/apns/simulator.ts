@@ -10,11 +10,13 @@ import {
   checkHeaders,
   findHiddenMistake,
   isToken,
+  openActivityOrder,
   presetRefusalOf,
   type Refusal,
   readBody,
   readToken,
   readTopic,
+  tokenOnlyTypes,
 } from './rules.ts'
 
 export type { ApnsSimKey } from './auth.ts'
@@ -46,7 +48,13 @@ export type ApnsSimulatorOptions = {
 }
 
 /** An accepted request, as received. */
-type ReceivedPush = { token: string; headers: IncomingHttpHeaders; body: string }
+type ReceivedPush = {
+  token: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** An event of a Live Activity that the device ignores: it is older than the last one, or the activity has ended. */
+  ignored?: true
+}
 
 export type ApnsSimulator = Simulator & {
   ca: string
@@ -74,6 +82,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
   })
   const tokens = new Map(Object.entries(options.tokens ?? {}))
   const perDevice = openRateMeter(options.devicePerSecond, now, bySecond)
+  const order = openActivityOrder()
   const pushes: ReceivedPush[] = []
   let connections = 0
 
@@ -100,17 +109,22 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
     if (typeof topic !== 'string') return topic
     const wrong = checkHeaders(headers, exchange.rawHeaders)
     if (wrong) return wrong
+    const pushType = headers['apns-push-type'] as string | undefined
+    // Apple does not say which reason it gives.
+    if (authorised.byCertificate && tokenOnlyTypes.has(pushType ?? ''))
+      return { status: 400, reason: 'InvalidPushType' }
     const device = token.toLowerCase()
     const refused = checkToken(device, topic, frame)
     if (refused) return refused
-    const pushType = headers['apns-push-type'] as string | undefined
     const body = readBody(exchange.body, pushType)
     if ('status' in body && 'reason' in body) return body as Refusal
     if (options.strict && findHiddenMistake(body, pushType)) return { status: 400, reason: 'PayloadEmpty' }
     if (!perDevice.take(device, 1)) return { status: 429, reason: 'TooManyRequests' }
     frame.accepted.record(typeof body.task_id === 'string' ? body.task_id : undefined, device)
     if (pushes.length >= keptPushes) pushes.shift()
-    pushes.push({ token: device, headers, body: exchange.body })
+    const isActivity = pushType === 'liveactivity' && findHiddenMistake(body, pushType) === undefined
+    const ignored = isActivity && !order.note(device, body.aps)
+    pushes.push({ token: device, headers, body: exchange.body, ...(ignored && { ignored }) })
     return undefined
   }
 
@@ -184,6 +198,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
     onReset() {
       auth.clear()
       pushes.length = 0
+      order.clear()
       perDevice.clear()
     },
   })

@@ -1,4 +1,5 @@
 import type { TlsAnswer } from '../frame/tls-exchange.ts'
+import { checkApns } from './apns-block.ts'
 import { badCondition, badField, badToken, noTarget, tooLarge } from './errors.ts'
 
 /** A message that FCM would accept. Field names are snake_case. */
@@ -118,7 +119,7 @@ function checkMessage({ fields, token, topic, condition, data }: SimMessage): Tl
   if (condition !== undefined && !conditionShape.test(condition)) return badCondition
   for (const key of Object.keys(data))
     if (reservedKey.test(key)) return badField('message.data', `Invalid data payload key: ${key}`)
-  return checkAndroid(fields) ?? (sizeOf(fields) > maxBytes ? tooLarge : undefined)
+  return checkAndroid(fields) ?? checkApns(fields) ?? (sizeOf(fields) > maxBytes ? tooLarge : undefined)
 }
 
 function checkAndroid(fields: Record<string, unknown>): TlsAnswer | undefined {

@@ -5,6 +5,8 @@ export type AcceptedLedger = {
   record(taskId: string | number | undefined, token: string): void
   read(taskId?: string | number): Ledger
   tokens(taskId?: string | number): string[]
+  /** Whether a message of this task to this token was accepted. */
+  has(taskId: string | undefined, token: string): boolean
   byTask(): Record<string, TaskLedger>
   /** Messages recorded so far. The number accepted during a call is the difference. */
   count(): number
@@ -50,6 +52,7 @@ export function openLedger(): AcceptedLedger {
       }
       return { accepted, distinct, duplicates: accepted - distinct }
     },
+    has: (taskId, token) => tasks.get(taskId ?? withoutTask)?.tokens.has(token) ?? false,
     tokens: (taskId) => entriesOf(taskId).flatMap((entry) => [...entry.tokens]),
     byTask: () =>
       Object.fromEntries([...tasks].map(([task, entry]) => [task, { ...entry, tokens: [...entry.tokens] }])),

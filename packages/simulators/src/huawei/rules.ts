@@ -122,6 +122,10 @@ const noticeRules: readonly BodyRule[] = [
     ({ default_sound: sound }) => sound === undefined || typeof sound === 'boolean',
     'default_sound must be true or false',
   ),
+  notice(
+    ({ foreground_show: show }) => show === undefined || typeof show === 'boolean',
+    'foreground_show must be true or false',
+  ),
   notice(({ image }) => image === undefined || isHttps(image), 'image must be an https URL'),
   notice(({ notify_id: id }) => isOptionalWhole(id, -1, 2147483647), 'notify_id must be an int'),
   notice(({ click_action }) => isObject(click_action), 'click_action is missing'),

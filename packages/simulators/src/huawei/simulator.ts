@@ -1,3 +1,4 @@
+import { openNotices } from '../frame/notices.ts'
 import { bySecond, byShanghaiDay, openRateMeter } from '../frame/rate.ts'
 import { openReceiptPoster } from '../frame/receipts.ts'
 import { type SimCall, type SimReply, type SimRequest, startSimServer } from '../frame/server.ts'
@@ -6,7 +7,7 @@ import { type Answer, answer, toReply } from './answers.ts'
 import { type HuaweiCredential, openHuaweiAuth } from './auth.ts'
 import { type HuaweiReceipt, type HuaweiReceiptAddress, writeReceipts } from './receipts.ts'
 import { type ClassicMessage, checkClassic } from './rules.ts'
-import { checkNext } from './rules-next.ts'
+import { checkNext, checkRevoke } from './rules-next.ts'
 import { presetOf, refusalOf, statusByPreset } from './tokens.ts'
 
 export type HuaweiSimulatorOptions = {
@@ -38,6 +39,8 @@ export type HuaweiSimulatorOptions = {
 export type HuaweiSimulator = Simulator & {
   kill(tokens: Iterable<string>): void
   registerReceipts(address: HuaweiReceiptAddress): void
+  /** The tokens from which the notification with this id was taken. */
+  withdrawn(notifyId: number): string[]
   /** Resolves when all receipts so far were posted. */
   receiptsPosted(): Promise<void>
 }
@@ -45,10 +48,10 @@ export type HuaweiSimulator = Simulator & {
 type Version = 'v1' | 'v2' | 'v3'
 type Client = { id: string; requestId: string }
 
-const isSend = (path: string) => path.endsWith('/messages:send')
+const isSend = (path: string) => /\/messages:(send|revoke)$/.test(path)
 
 /** Permissions and reviews that apps have or lack, as names of the fault `rules`. */
-const rules = ['image_verification', 'no_self_classification'] as const
+const rules = ['image_verification', 'no_self_classification', 'no_push_type_right'] as const
 
 /** Categories of self-classification. A message with another word, or with none, is marketing. */
 const serviceCategories = new Set(
@@ -86,6 +89,7 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
       'POST /v1/{id}/messages:send': send('v1'),
       'POST /v2/{id}/messages:send': send('v2'),
       'POST /v3/{id}/messages:send': send('v3'),
+      'POST /v1/{id}/messages:revoke': { answer: revoke },
     },
     authenticate({ request, params, frame }): Client | { refused: SimReply } {
       const requestId = nextRequestId()
@@ -103,9 +107,12 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
       devices.clear()
       marketing.clear()
       tests.clear()
+      notices.clear()
     },
     onClose: () => poster.close(),
   })
+
+  const notices = openNotices(frame.accepted)
 
   function issueToken({ request, frame }: SimCall): SimReply {
     return auth.token(request, frame.faults)
@@ -120,9 +127,25 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
         const refused = refuseByAccount(checked, app.id, version)
         if (refused) return toReply(refused, app.requestId)
         if (!devices.take(app.id, checked.tokens.length)) return { status: 503, body: '' }
-        return accept(checked, app.id, app.requestId, version === 'v3')
+        if (checked.notifyId !== undefined) notices.note(checked.notifyId, checked.biTag)
+        const hasRight = !checked.needsRight || !frame.hasRule('no_push_type_right')
+        return accept(checked, app.id, app.requestId, { isNext: version === 'v3', hasRight })
       },
     }
+  }
+
+  /** Takes away messages of v3 that had a notifyId. What Huawei says about a token without such a message is not documented. */
+  function revoke({ request, app }: SimCall & { app: Client }): SimReply {
+    if (!/\..+\./.test(request.headers.authorization ?? ''))
+      return toReply(answer('80200001', 'Oauth authentication error'), app.requestId)
+    const checked = checkRevoke(request.json(), request.headers['push-type'])
+    if ('code' in checked) return toReply(checked, app.requestId)
+    const { notifyId, tokens } = checked
+    const unknown = tokens.filter((token) => !notices.withdraw(notifyId, token))
+    if (unknown.length === 0) return toReply(answer('80000000', 'Success'), app.requestId)
+    const success = tokens.length - unknown.length
+    const msg = { illegalTokens: { notifyIdNotFound: unknown }, success, failure: unknown.length }
+    return toReply(answer(success === 0 ? '80300007' : '80100000', JSON.stringify(msg)), app.requestId)
   }
 
   function check(request: SimRequest, version: Version) {
@@ -130,7 +153,10 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     if (request.body.includes('FORBIDDEN_WORD'))
       return answer('80100016', 'Anti-Spam: word is forbidden in [CONTENT]')
     const bytes = Buffer.byteLength(request.body)
-    if (version !== 'v3') return checkClassic(request.json(), bytes, switches)
+    if (version !== 'v3') {
+      const checked = checkClassic(request.json(), bytes, switches)
+      return 'code' in checked ? checked : { ...checked, needsRight: false, notifyId: undefined }
+    }
     const checked = checkNext(request.json(), bytes, request.headers['push-type'])
     return 'code' in checked ? checked : { ...checked, validateOnly: false }
   }
@@ -149,13 +175,18 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
     return undefined
   }
 
-  function accept(message: ClassicMessage, client: string, requestId: string, isNext: boolean): SimReply {
+  function accept(
+    message: ClassicMessage,
+    client: string,
+    requestId: string,
+    { isNext, hasRight }: { isNext: boolean; hasRight: boolean },
+  ): SimReply {
     const { hasImage } = message
     const address = addressOf(client, message.receiptId)
     const refused: Record<string, string[]> = {}
     let success = 0
     for (const token of message.tokens) {
-      const reason = refusalOf(token, { isNext, hasImage, isAlive: frame.isAlive(token) })
+      const reason = refusalOf(token, { isNext, hasImage, hasRight, isAlive: frame.isAlive(token) })
       if (reason) {
         refused[reason] ??= []
         refused[reason].push(token)
@@ -210,5 +241,6 @@ export async function startHuaweiSimulator(options: HuaweiSimulatorOptions = {})
   return Object.assign(frame, {
     registerReceipts: (address: HuaweiReceiptAddress) => void addresses.push(address),
     receiptsPosted: () => poster.drained(),
+    withdrawn: (notifyId: number) => notices.withdrawn(notifyId),
   })
 }

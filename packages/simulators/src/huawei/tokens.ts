@@ -27,14 +27,15 @@ const nextReasons: Readonly<Record<string, string>> = {
 const harmonyToken = /^MA[A-Za-z]{2}Lg/
 const androidToken = /^(IQAAAA|\d{24,}CN\d\d$)/
 
-/** Why a token is refused, in the words of v3. `hasImage`: the message has a picture. */
+/** Why a token is refused, in the words of v3. `hasImage`: the message has a picture. `hasRight`: the app may send this kind of message. */
 export function refusalOf(
   token: string,
-  { isNext, hasImage, isAlive }: { isNext: boolean; hasImage: boolean; isAlive: boolean },
+  { isNext, hasImage, hasRight, isAlive }: Record<'isNext' | 'hasImage' | 'hasRight' | 'isAlive', boolean>,
 ): string | undefined {
   const preset = presetOf(token) ?? ''
   if (preset === 'ILLEGAL' || !isAlive) return 'tokenFormatError'
   if ((isNext ? androidToken : harmonyToken).test(token)) return 'tokenPlatformNotSupport'
   if (!isNext) return undefined
+  if (!hasRight) return 'noPushTypeRight'
   return preset === 'IMGPOLICY' && hasImage ? 'differentImgVerifyPolicy' : nextReasons[preset]
 }

@@ -307,6 +307,8 @@ let lastTaskId: string | undefined
  * the intent count.
  */
 function taskIdOf(fields: Fields): string | undefined {
+  // A web page gets no parameters; the id of the message begins with that of the task.
+  if (readNumber(fields.click_action_type) === 2) return /^\d+/.exec(String(fields.app_message_id ?? ''))?.[0]
   const url = fields.click_action_url
   if (readNumber(fields.click_action_type) === 5 && typeof url === 'string')
     return /^\d+/.exec(url.split(';S.task_id=').slice(1).at(-1) ?? '')?.[0]

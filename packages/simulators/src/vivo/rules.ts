@@ -76,6 +76,12 @@ const rules: readonly NoticeRule[] = [
   rule(10095, ({ notifyId }) => optional(notifyId, (id) => isWhole(id, 1, 2_147_483_647))),
   rule(10060, ({ skipType }) => isWhole(skipType, 1, 4)),
   ...skipRules,
+  rule(
+    10061,
+    ({ skipType, skipContent }) => skipType !== 2 || /^[a-z][a-z0-9+.-]*:./i.test(String(skipContent)),
+  ),
+  // vivo documents no code for it.
+  rule(10999, ({ foregroundShow }) => optional(foregroundShow, (show) => typeof show === 'boolean')),
   rule(10067, ({ clientCustomMap: map }) => optional(map, isObject)),
   rule(
     10066,

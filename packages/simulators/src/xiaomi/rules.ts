@@ -134,6 +134,10 @@ const rules: readonly MessageRule[] = [
   shown((fields) => /^[123]$/.test(fields.get('extra.notify_effect') ?? ''), bad('extra.notify_effect')),
   effect('2', (fields) => Boolean(fields.get('extra.intent_uri')), 'extra.intent_uri'),
   effect('3', (fields) => /^https?:\/\/./.test(fields.get('extra.web_uri') ?? ''), 'extra.web_uri'),
+  shown(
+    (fields) => ['0', '1', undefined].includes(fields.get('extra.notify_foreground')),
+    bad('extra.notify_foreground'),
+  ),
   number('notify_id', () => [0, 2147483647]),
   number('notify_type', () => [-1, 7]),
   number('time_to_live', () => [0, Number.MAX_SAFE_INTEGER]),
@@ -199,6 +203,17 @@ export function checkMessage(
   has: (rule: OptionalRule) => boolean,
 ): Refusal | undefined {
   return findRefusal(rules, { fields, app, now, has })
+}
+
+/** Of /v1/message/regid/revoke. */
+export function checkRevoke(fields: Fields, { packageName }: XiaomiSimApp): Refusal | undefined {
+  const given = fields.get('restricted_package_name')
+  if (!given) return absent('restricted_package_name')
+  if (packageName !== undefined && given !== packageName)
+    return { code: 22022, reason: 'package name does not match' }
+  if (!fields.get('registration_ids')) return absent('registration_ids')
+  if (!fields.has('notify_id')) return absent('notify_id')
+  return isInRange(fields.get('notify_id'), 0, 2147483647) ? undefined : bad('notify_id')
 }
 
 /** Converts one message of `multi_messages` to the fields of a single send. */

@@ -1,4 +1,5 @@
 import { parseObject } from '../frame/fields.ts'
+import { openNotices } from '../frame/notices.ts'
 import { bySecond, byShanghaiDay, openRateMeter } from '../frame/rate.ts'
 import { openReceiptPoster } from '../frame/receipts.ts'
 import { type SimCall, type SimFrame, type SimReply, type SimRoute, startSimServer } from '../frame/server.ts'
@@ -6,6 +7,7 @@ import type { Simulator } from '../simulator.ts'
 import { subscribedTypes, writeReceipts, type XiaomiReceipt } from './receipts.ts'
 import {
   checkMessage,
+  checkRevoke,
   descriptions,
   flattenMessage,
   optionalRules,
@@ -34,6 +36,8 @@ export type XiaomiSimulator = Simulator & {
   setSwitches(switches: XiaomiSimSwitches, appSecret?: string): void
   /** The tokens are accepted and get this receipt instead of "delivered"; 2 (clicked) comes after "delivered". */
   setReceipt(tokens: Iterable<string>, type: number): void
+  /** The regids from which the notification with this id was taken. */
+  withdrawn(notifyId: number): string[]
   /** Resolves when all receipts so far were posted. */
   receiptsPosted(): Promise<void>
 }
@@ -96,8 +100,27 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
       checkLimits(app) ?? checkTargets(targets) ?? checkMessage(fields, app, Date.now(), frame.hasRule)
     if (refusal) return error(refusal)
     const id = nextId('scm')
+    const notifyId = fields.get('notify_id')
+    if (notifyId !== undefined) notices.note(Number(notifyId), taskIdOf(fields))
     const bad = targets.filter((token) => !accept(id, token, fields, frame))
     return sent(id, targets.length, bad, app, fields.get('time_to_live'))
+  }
+
+  /** Takes one regid per call: how several are written is not documented. */
+  function revoke({ request, app }: Call): SimReply {
+    const form = request.form()
+    const fields = new Map(form)
+    const tokens = form.getAll('registration_ids')
+    const refusal =
+      checkLimits(app) ??
+      checkRevoke(fields, app) ??
+      (tokens.length === 1 && regid.test(tokens[0]!)
+        ? undefined
+        : { code: 10017, reason: 'Invalid parameter value: registration_ids' })
+    if (refusal) return error(refusal)
+    return notices.withdraw(Number(fields.get('notify_id')), tokens[0]!)
+      ? ok({})
+      : error({ code: 22103, reason: 'no such notification' })
   }
 
   function sendMany({ request, app, frame }: Call): SimReply {
@@ -201,6 +224,7 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
     'POST /v3/message/regid': form(sendOne),
     'POST /v4/message/regid': form(sendOne),
     'POST /v2/multi_messages/regids': form(sendMany),
+    'POST /v1/message/regid/revoke': form(revoke),
     'GET /v1/trace/quota/get': { answer: readQuota },
     'GET /v1/trace/message/status': { answer: readStatus },
   }
@@ -218,10 +242,13 @@ export async function startXiaomiSimulator(options: XiaomiSimulatorOptions = {})
       presetTypes.clear()
       calls.clear()
       deliveries.clear()
+      notices.clear()
     },
     onClose: () => poster.close(),
   })
+  const notices = openNotices(frame.accepted)
   return Object.assign(frame, {
+    withdrawn: (notifyId: number) => notices.withdrawn(notifyId),
     setSwitches(switches: XiaomiSimSwitches, appSecret?: string) {
       for (const [secret, app] of apps)
         if (appSecret === undefined || secret === appSecret) apps.set(secret, { ...app, switches })

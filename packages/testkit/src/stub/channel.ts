@@ -1,5 +1,5 @@
 import type { ChannelAdapter } from '@herald/channels'
-import type { VendorChannel } from '@herald/domain'
+import { cardOf, type VendorChannel } from '@herald/domain'
 import { outcomeOf, type Step } from './script.ts'
 
 type Payload = { taskId: number }
@@ -23,6 +23,7 @@ export function stubChannel(
     defaultClass: () => 'marketing',
     mapPayload: ({ taskId, message }) =>
       message.title === `not on ${name}` ? { unsupported: 'the title forbids it' } : { taskId },
+    withdrawal: cardOf(name).recall === 'withdraw' ? ({ taskId }) => ({ taskId }) : undefined,
     checkToken: () => undefined,
     open: (settings) => ({
       async send(payload, recipients, { signal, report }) {

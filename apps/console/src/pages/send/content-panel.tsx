@@ -1,4 +1,13 @@
-import { JsonInput, SegmentedControl, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core'
+import {
+  Checkbox,
+  JsonInput,
+  NativeSelect,
+  SegmentedControl,
+  SimpleGrid,
+  Stack,
+  Textarea,
+  TextInput,
+} from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Panel } from '../../components/panel.tsx'
 import type { Change, Draft } from './draft.ts'
@@ -65,6 +74,38 @@ export function ContentPanel({ draft, change, invalidExt }: Props) {
             onChange={({ currentTarget }) => change({ sound: currentTarget.value })}
           />
         </SimpleGrid>
+        <TextInput
+          label={t('send.url')}
+          description={t('send.urlHint')}
+          value={draft.url}
+          onChange={({ currentTarget }) => change({ url: currentTarget.value })}
+        />
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <TextInput
+            label={t('send.collapseKey')}
+            description={t('send.collapseKeyHint')}
+            value={draft.collapseKey}
+            onChange={({ currentTarget }) => change({ collapseKey: currentTarget.value })}
+          />
+          <NativeSelect
+            label={t('send.foreground')}
+            description={t('send.foregroundHint')}
+            value={draft.foreground}
+            data={[
+              { value: '', label: t('send.foregroundShow') },
+              { value: 'hide', label: t('send.foregroundHide') },
+            ]}
+            onChange={({ currentTarget }) =>
+              change({ foreground: currentTarget.value as Draft['foreground'] })
+            }
+          />
+        </SimpleGrid>
+        <Checkbox
+          label={t('send.urgent')}
+          description={t('send.urgentHint')}
+          checked={draft.urgent}
+          onChange={({ currentTarget }) => change({ urgent: currentTarget.checked })}
+        />
         <JsonInput
           label={t('send.ext')}
           description={t('send.extHint')}

@@ -14,6 +14,11 @@ export type Draft = {
   attachmentUrl: string
   badge: string
   sound: string
+  /** Opened by a tap. */
+  url: string
+  collapseKey: string
+  foreground: '' | 'show' | 'hide'
+  urgent: boolean
   ext: string
   audienceKind: AudienceKind
   audience: string[]
@@ -41,6 +46,10 @@ export const blankDraft: Draft = {
   attachmentUrl: '',
   badge: '',
   sound: '',
+  url: '',
+  collapseKey: '',
+  foreground: '',
+  urgent: false,
   ext: '',
   audienceKind: 'tag',
   audience: [],

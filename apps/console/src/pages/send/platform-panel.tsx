@@ -1,4 +1,4 @@
-import { Accordion, Group, SimpleGrid, Text, TextInput } from '@mantine/core'
+import { Accordion, Group, SimpleGrid, Text, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { ChoiceInput } from '../../components/choice-input.tsx'
 import { Panel } from '../../components/panel.tsx'
@@ -69,6 +69,17 @@ function FieldInput({ field, value, onChange }: FieldProps) {
       return <ChoiceInput label={label} value={value} onChange={onChange} />
     case 'choice':
       return <ChoiceInput label={label} value={value} options={field.choices} onChange={onChange} />
+    case 'list':
+    case 'object':
+      return (
+        <Textarea
+          label={label}
+          autosize
+          minRows={1}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )
     default:
       return (
         <TextInput

@@ -4,11 +4,28 @@ import { platformPart } from './platform-fields.ts'
 /** What a lock screen would show; no card for a pass-through or an empty message. */
 export type Preview =
   | { kind: 'silent' | 'blank' }
-  | { kind: 'card'; title: string; subtitle: string; body: string; image: string; badge: string }
+  | {
+      kind: 'card'
+      title: string
+      subtitle: string
+      body: string
+      image: string
+      badge: string
+      /** Opened by a tap; blank: the app. */
+      url: string
+      collapseKey: string
+      urgent: boolean
+      /** Not shown while the app is in front. */
+      hidden: boolean
+    }
+  /** What the activity's own view gets: its fields as JSON. */
+  | { kind: 'activity'; event: string; fields: string }
 
 export function previewOf(draft: Draft, platform: 'iphone' | 'android'): Preview {
-  if (draft.type === 'cmd') return { kind: 'silent' }
   const ios = platform === 'iphone'
+  const activity = ios ? activityOf(draft) : undefined
+  if (activity) return activity
+  if (draft.type === 'cmd') return { kind: 'silent' }
   const title = draft.title.trim()
   const body = draft.body.trim()
   const long = draft.bigText.trim()
@@ -17,7 +34,32 @@ export function previewOf(draft: Draft, platform: 'iphone' | 'android'): Preview
   const image = showsImage(draft, ios) ? draft.attachmentUrl.trim() : ''
   if (title === '' && text === '' && image === '') return { kind: 'blank' }
   const subtitle = ios ? String(platformPart('ios', draft.platforms)?.subtitle ?? '') : ''
-  return { kind: 'card', title, subtitle, body: text, image, badge: draft.badge.trim() || '+1' }
+  return {
+    kind: 'card',
+    title,
+    subtitle,
+    body: text,
+    image,
+    badge: draft.badge.trim() || '+1',
+    url: draft.url.trim(),
+    collapseKey: collapseKeyOf(draft, ios),
+    urgent: draft.urgent,
+    hidden: draft.foreground === 'hide',
+  }
+}
+
+/** iOS has a field of its own, which takes precedence. */
+function collapseKeyOf({ collapseKey, platforms }: Draft, ios: boolean): string {
+  const own = ios ? String(platformPart('ios', platforms)?.apns_collapse_id ?? '') : ''
+  return own || collapseKey.trim()
+}
+
+function activityOf({ platforms }: Draft): Preview | undefined {
+  const value = platformPart('ios', platforms)?.live_activity
+  if (typeof value !== 'object' || value === null) return undefined
+  const { event = 'update', content_state = {} } = value as { event?: unknown; content_state?: unknown }
+  const fields = typeof content_state === 'string' ? content_state : JSON.stringify(content_state)
+  return { kind: 'activity', event: String(event), fields }
 }
 
 /** iPhones show any attached picture, Android vendors only those of image messages. */

@@ -44,6 +44,19 @@ function Screen({ draft, platform, name }: Props) {
           </div>
           {preview.image && <img className="picture" src={preview.image} alt={t('send.previewImage')} />}
           <footer>{t('send.previewBadge', { n: preview.badge })}</footer>
+          {preview.url && <footer className="breaks">{t('send.previewUrl', { url: preview.url })}</footer>}
+          {preview.collapseKey && <footer>{t('send.previewCollapse', { key: preview.collapseKey })}</footer>}
+          {preview.urgent && <footer>{t('send.previewUrgent')}</footer>}
+          {preview.hidden && <footer>{t('send.previewHidden')}</footer>}
+        </article>
+      ) : preview.kind === 'activity' ? (
+        <article className="card">
+          <header>
+            <img src={icon} alt="" width={18} height={18} />
+            <span className="app">{applicationName || t('send.previewApp')}</span>
+            <span>{t('send.previewActivity', { event: preview.event })}</span>
+          </header>
+          <p className="breaks">{preview.fields}</p>
         </article>
       ) : (
         <Text size="sm" ta="center" c="inherit" p="sm">

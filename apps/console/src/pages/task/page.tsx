@@ -17,6 +17,7 @@ import { useAppId } from '../../session/session.ts'
 import { FailureTable } from './failure-table.tsx'
 import { FunnelPanel } from './funnel-panel.tsx'
 import { ProgressPanel } from './progress-panel.tsx'
+import { RecallAction } from './recall-action.tsx'
 import { TaskActions } from './task-actions.tsx'
 
 export const page = requireApplication(TaskPage)
@@ -63,6 +64,7 @@ function TaskPage() {
         lead={<BackLink to={list.to}>{list.name}</BackLink>}
       >
         {actionsOf(task).length > 0 && <TaskActions task={task} />}
+        {task.sent > 0 && <RecallAction key={id} task={task} />}
       </PageHeader>
       {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       <ProgressPanel task={task} />

@@ -6,6 +6,7 @@ import type { AcmeSettings } from './settings.ts'
 export type AcmePayload = Record<string, unknown>
 
 export function mapPayload(task: Task, settings: AcmeSettings): AcmePayload | Unsupported {
+  if (task.message.type === 'cmd') return { unsupported: 'Acme has no pass-through messages' }
   const texts = titleAndBody(task.message, task.applicationName)
   if (!texts) return { unsupported: 'Acme needs a text' }
   const { acme } = task.message

@@ -1,0 +1,110 @@
+import { isInDoubt } from '@herald/db/store'
+import { addRecall, recallable } from '@herald/db/tasks'
+import { replaceFields } from '@herald/domain'
+import { z } from 'zod'
+import { actorOf } from '../audit.ts'
+import { Failure } from '../codes.ts'
+import { int64, optional, required } from '../input/fields.ts'
+import { checkNow } from '../notify/check-now.ts'
+import { type MessageFields, message } from '../notify/message-schema.ts'
+import { messageOf } from '../notify/new-task.ts'
+import { recallPlan, refusalOf, replacementOf, withdrawalOf } from '../notify/recall-plan.ts'
+import { int64Out } from '../output/fields.ts'
+import { MIB, type RouteContext, route } from '../route.ts'
+import { taskScopeOf } from '../scope.ts'
+
+const does = z.enum(['withdraw', 'replace', 'none'])
+
+export const taskRecall = route({
+  method: 'post',
+  path: '/push/task/recall',
+  tag: 'Push',
+  access: 'admin',
+  bodyLimit: MIB,
+  verbatim: 'replace.ext',
+  summary: 'Take a push back, or put another message in its place',
+  description:
+    'Cancels what the task has not sent yet. Then a task of its own withdraws the message from the devices that it was sent to or, with `replace`, sends them a message with the same replace key. It has counters like any task: `target` are the devices that the first task was sent to, by channel, `sent` those of which the vendor accepted it. No device gets it on another channel. With `dry_run` nothing is changed, and the response tells what each channel can do. A recall may be repeated: the second one does the same again.',
+  input: z.strictObject({
+    task_id: required(int64),
+    replace: optional(message).describe(
+      'A message, as in notify. Without it the first message is withdrawn, where the vendor can. It has the collapse_key of the first message, and a collapse id in `ios`, and adds nothing to the badge unless it names one.',
+    ),
+    dry_run: optional(z.boolean()).describe('True: only tell what each channel can do.'),
+  }),
+  answer: z.object({
+    task_id: int64Out.nullable().describe('The task of the recall; null with dry_run.'),
+    channels: z
+      .array(
+        z.object({
+          channel: z.string(),
+          devices: z.int().describe('Devices that the task was sent to so far.'),
+          can: does.describe('A channel that can withdraw can also replace.'),
+          does: does.describe('What this recall does.'),
+          reason: z.string().nullable().describe('Why it does nothing.'),
+        }),
+      )
+      .describe('The channels that the task was sent through.'),
+  }),
+  failures: [40004, 40401, 40903, 42901],
+  example: { task_id: '$TASK_ID', dry_run: true },
+  async handler(context, input, [ext] = []) {
+    const { deps, appId } = context
+    const scope = taskScopeOf(context)
+    const first = await recallable(deps.db, scope, input.task_id)
+    if (!first) throw new Failure(40401, `The task ${input.task_id} does not exist.`)
+    if (first.message.recall)
+      throw new Failure(
+        40903,
+        `The task ${input.task_id} is a recall; recall the task ${first.message.recall.taskId} again instead.`,
+      )
+    const stored = input.replace
+      ? replacementOf(first, messageOf(await checked(input.replace, ext, context), ext))
+      : withdrawalOf(first)
+    const plan = recallPlan(first, stored, await deps.certificates.of(appId))
+    const channels = plan.map((one) => ({ ...one, reason: one.reason ?? null }))
+    if (input.dry_run) return { task_id: null, channels }
+    const refusal = refusalOf(first.taskId, plan, input.replace === undefined)
+    if (refusal) throw new Failure(40903, refusal)
+    const detail = { address: context.address, replace: input.replace !== undefined }
+    const taskId = await addRecall(deps.db, scope, first, stored, {
+      actor: actorOf(context.caller),
+      detail,
+    }).catch(orInDoubt)
+    deps.meters.accepted(true)
+    deps.log.info(
+      { requestId: context.requestId, task: taskId, recalls: first.taskId, app: appId },
+      'recall accepted',
+    )
+    return { task_id: taskId, channels }
+  },
+})
+
+async function checked(
+  fields: MessageFields,
+  ext: string | undefined,
+  { deps }: RouteContext,
+): Promise<MessageFields> {
+  const ownKey = 'must be blank: that of the first message is used'
+  const refused: [isRefused: boolean, field: string, why: string][] = [
+    [fields.type === 'cmd', 'type', 'must not be cmd: such a message shows nothing'],
+    [fields.show_begin_time !== undefined, 'show_begin_time', 'must be blank: a recall is sent at once'],
+    [fields.collapse_key !== undefined, 'collapse_key', ownKey],
+  ]
+  for (const [object, field] of replaceFields) {
+    const given: Record<string, unknown> | undefined = fields[object]
+    refused.push([given?.[field] !== undefined, `${object}.${field}`, ownKey])
+  }
+  for (const [isRefused, field, why] of refused)
+    if (isRefused) throw new Failure(40002, `replace.${field} ${why}.`)
+  await checkNow({ message: messageOf(fields, ext) }, deps.probe)
+  return fields
+}
+
+function orInDoubt(error: unknown): never {
+  if (!isInDoubt(error)) throw error
+  throw new Failure(
+    50001,
+    'The database connection was lost while the recall was being written, so it may have begun; it can be repeated.',
+  )
+}

@@ -1,0 +1,167 @@
+import { eachConcurrently } from '@herald/async'
+import { isUnreachable } from '@herald/db/store'
+import { findByRequestIds } from '@herald/db/tasks'
+import type { NewTask } from '@herald/domain'
+import type { Accepted } from '@herald/plan'
+import { Failure } from '../codes.ts'
+import { failureOfError } from '../http/answer-failure.ts'
+import { refuseUnstorable } from '../http/json.ts'
+import { inputFailure } from '../input/input-failure.ts'
+import { MIB, type RouteContext } from '../route.ts'
+import { taskScopeOf } from '../scope.ts'
+import type { AttachmentProbe } from './attachment-probe.ts'
+import { checkNow, dependsOnNow } from './check-now.ts'
+import { newTask } from './new-task.ts'
+import { notifyBody } from './notify-body.ts'
+
+/** The result of one entry. */
+export type ListResult = Accepted | Failure
+
+/**
+ * Entries that are read before other calls get a turn: about as much CPU as one call. Without turns a list would delay the calls of all
+ * other applications by the time that it takes to read a thousand bodies.
+ */
+const PER_TURN = 8
+/** Pictures of one list that are fetched at a time. */
+const PROBES = 8
+
+/**
+ * Accepts each entry of a list as notify accepts its body, one result per entry. The acceptor writes them in its usual groups and lets
+ * the applications take turns, so a list does not delay the single push of another application by more than a group. `exts` has the
+ * original text of `message.ext` of each entry that has it. Throws if nothing was accepted because the database is unreachable.
+ */
+export async function acceptList(
+  context: RouteContext,
+  entries: readonly unknown[],
+  exts: readonly string[],
+): Promise<ListResult[]> {
+  const read = await readEntries(context, entries, exts)
+  const results: (ListResult | undefined)[] = read.map((one) => (one instanceof Failure ? one : undefined))
+  const waiting = () =>
+    read.flatMap((task, at) => (results[at] === undefined ? [{ at, task: task as NewTask }] : []))
+
+  const { deps, appId } = context
+  const checked = waiting().filter(({ task }) => dependsOnNow(task, deps.probe))
+  // Of the other entries the acceptor itself notices that the request id was used before.
+  const named = checked.filter(({ task }) => task.requestId !== undefined)
+  const known = await findByRequestIds(
+    deps.db,
+    appId,
+    named.map(({ task }) => task.requestId!),
+  )
+  named.forEach(({ at }, i) => {
+    const taskId = known[i]
+    if (taskId !== undefined) results[at] = { taskId, fresh: false }
+  })
+
+  const probe = deps.probe && once(deps.probe)
+  const unknown = checked.filter(({ at }) => results[at] === undefined)
+  await eachConcurrently(unknown, PROBES, async ({ at, task }) => {
+    await checkNow(task, probe).catch((error: unknown) => {
+      if (!(error instanceof Failure)) throw error
+      results[at] = error
+    })
+  })
+
+  // Of entries with the same request id the first one counts. In one commit either of them could be the one that is written.
+  const first = new Map<string, number>()
+  const repeats: { at: number; of: number }[] = []
+  const fresh = waiting().filter(({ at, task: { requestId } }) => {
+    if (requestId === undefined) return true
+    const of = first.get(requestId)
+    if (of === undefined) first.set(requestId, at)
+    else repeats.push({ at, of })
+    return of === undefined
+  })
+  const accepted = await Promise.allSettled(fresh.map(({ task }) => deps.acceptor.accept(task)))
+  const errors = new Map<unknown, number>()
+  accepted.forEach((outcome, i) => {
+    const { at } = fresh[i]!
+    if (outcome.status === 'fulfilled') results[at] = outcome.value
+    else {
+      results[at] = failureOfError(outcome.reason).failure
+      errors.set(outcome.reason, (errors.get(outcome.reason) ?? 0) + 1)
+    }
+  })
+  for (const { at, of } of repeats) results[at] = repeatOf(results[of]!)
+
+  const all = results as ListResult[]
+  const [error] = errors.keys()
+  if (errors.size > 0 && [...errors.keys()].every(isUnreachable) && all.every(isFailure)) throw error
+  logErrors(context, errors)
+  return all
+}
+
+async function readEntries(
+  context: RouteContext,
+  entries: readonly unknown[],
+  exts: readonly string[],
+): Promise<(NewTask | Failure)[]> {
+  const scope = taskScopeOf(context)
+  const read: (NewTask | Failure)[] = []
+  let nextExt = 0
+  for (const [at, entry] of entries.entries()) {
+    if (at > 0 && at % PER_TURN === 0) await context.deps.turns.enter(context.appId)
+    const ext = hasExt(entry) ? exts[nextExt++] : undefined
+    try {
+      refuseUnstorable(entry, '')
+      const body = notifyBody.safeParse(entry)
+      if (!body.success) throw inputFailure(body.error.issues)
+      const task = newTask(scope, context.application, body.data, ext)
+      refuseLarge(task)
+      read.push(task)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      read.push(error)
+    }
+  }
+  return read
+}
+
+/** Whether the text of the entry has an object or a list at message.ext, as the scan of the body finds them. */
+function hasExt(entry: unknown): boolean {
+  const message = fieldOf(entry, 'message')
+  const ext = fieldOf(message, 'ext')
+  return typeof ext === 'object' && ext !== null
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
+}
+
+/** A message that is too large for notify is too large here. */
+function refuseLarge({ message }: NewTask): void {
+  const texts = [message.title, message.body, message.bigText, message.ext]
+  const length = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+  // UTF-8 needs at most three bytes per unit.
+  if (length * 3 <= MIB) return
+  if (texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) > MIB)
+    throw new Failure(41301, 'The message is larger than 1 MiB.')
+}
+
+/** Fetches each picture once, however many entries show it. */
+function once(probe: AttachmentProbe): AttachmentProbe {
+  const found = new Map<string, ReturnType<AttachmentProbe>>()
+  return (url) => {
+    const result = found.get(url) ?? probe(url)
+    found.set(url, result)
+    return result
+  }
+}
+
+function repeatOf(first: ListResult): ListResult {
+  return first instanceof Failure ? first : { ...first, fresh: false }
+}
+
+const isFailure = (result: ListResult) => result instanceof Failure
+
+/** Each error once: those of a group are the same object. */
+function logErrors({ deps, requestId }: RouteContext, errors: ReadonlyMap<unknown, number>): void {
+  for (const [error, entries] of errors) {
+    const { failure, unexpected } = failureOfError(error)
+    const about = { err: error, requestId, entries, path: '/push/notify/batch' }
+    if (unexpected) deps.log.error(about, 'entries of a list failed with an unexpected error')
+    else deps.log.warn(about, failure.message)
+  }
+}

@@ -1,0 +1,220 @@
+import type { Channel, Message, MessageClass, SequenceWord } from '@herald/domain'
+import { deliveryWindowSql } from '../ledger/batch-rows.ts'
+import { addChecksSql } from '../ledger/counter-rows.ts'
+import type { Database } from '../store/database.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { run } from '../store/statement.ts'
+import type { TaskScope } from './tasks.ts'
+
+/** What a recall needs to know of the task that it recalls. */
+export type RecallableTask = {
+  taskId: number
+  groupId?: number
+  message: Message
+  messageClass?: MessageClass
+  sequence: SequenceWord[]
+  ttl: number
+  /** Devices that it was sent to so far, by channel; channels without any are left out. */
+  sent: { channel: Channel; devices: number; certificateIds: number[] }[]
+}
+
+/** Undefined if the task does not exist in the scope. */
+export async function recallable(
+  db: Database,
+  scope: TaskScope,
+  id: number | bigint,
+): Promise<RecallableTask | undefined> {
+  const [row] = await runWithin<
+    [
+      id: number,
+      groupId: number | null,
+      message: Message,
+      messageClass: MessageClass | null,
+      sequence: SequenceWord[],
+      ttl: number,
+      sent: RecallableTask['sent'] | null,
+    ]
+  >(
+    db.pool,
+    daysOf([id]),
+    'recallable',
+    `SELECT t.id, t.group_id, t.message, t.message_class, t.sequence, t.ttl, (
+       SELECT json_agg(json_build_object('channel', c.channel, 'devices', c.sent, 'certificateIds', coalesce((
+           SELECT json_agg(DISTINCT b.certificate_id) FROM batch b
+           WHERE b.task_id = c.task_id AND ${inDays('b.task_id')} AND b.channel = c.channel AND b.certificate_id IS NOT NULL), '[]'))
+         ORDER BY c.channel)
+       FROM counter c WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent > 0)
+     FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+    [String(id), scope.appId, scope.groupId ?? null],
+  )
+  if (!row) return undefined
+  const [taskId, groupId, message, messageClass, sequence, ttl, sent] = row
+  return {
+    taskId,
+    groupId: groupId ?? undefined,
+    message,
+    messageClass: messageClass ?? undefined,
+    sequence,
+    ttl,
+    sent: sent ?? [],
+  }
+}
+
+/**
+ * Cancels what is left of the first task and adds the task that recalls it, with its entry in the audit: one statement, so that no crash
+ * leaves a part of it. The planner begins the recall when the first task has ended. The lane is decided then.
+ */
+export async function addRecall(
+  db: Database,
+  scope: TaskScope,
+  first: RecallableTask,
+  message: Message,
+  by: { actor: string; detail: Record<string, string | number | boolean | null> },
+): Promise<number> {
+  const [[recallId]] = (await run<[number]>(db.pool, 'task-id', 'SELECT next_task_id()', [])) as [[number]]
+  await runWithin(
+    db.pool,
+    daysOf([first.taskId, recallId]),
+    'add-recall',
+    `WITH cancelled AS (
+       UPDATE task SET cancelling = true WHERE id = $1 AND ${inDays('id')} AND state IN ('accepted', 'planning', 'sending')
+       RETURNING id AS task_id
+     ), checks AS (
+       ${addChecksSql('SELECT task_id FROM cancelled')}
+     ), audited AS (
+       INSERT INTO audit (app_id, actor, action, detail)
+       VALUES ($3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', $2::bigint))
+     )
+     INSERT INTO task (id, app_id, group_id, state, audience, strategy, sequence, message, message_class, lane, lane_fixed, ttl, begin_at,
+       unreachable, speed_at)
+     VALUES ($2, $3, $4, 'accepted', $5::json, 'nativepush_only', $6, $7::json, $8, 'high', false, $9, now(), 0, now())`,
+    [
+      first.taskId,
+      recallId,
+      scope.appId,
+      first.groupId ?? null,
+      JSON.stringify({ kind: 'recall', taskId: first.taskId }),
+      first.sequence,
+      JSON.stringify(message),
+      first.messageClass ?? null,
+      first.ttl,
+      by.actor,
+      JSON.stringify(by.detail),
+    ],
+  )
+  return recallId
+}
+
+/** The slices of a recall: batches of vendors by their ids, devices of the native channel by theirs. */
+export const recallSlices = { vendors: 1, native: 2 } as const
+/** Batches of the first task per page, to begin with. */
+const FIRST_WIDTH = 16
+
+/**
+ * Begins to plan a recall, if the first task has ended: until then its workers may still send. Copies of its message that wait in inboxes
+ * are deleted. Returns whether it was begun.
+ */
+export async function beginRecall(db: Database, recallId: number, firstId: number): Promise<boolean> {
+  const rows = await runWithin(
+    db.pool,
+    daysOf([firstId, recallId]),
+    'begin-recall',
+    `WITH waiting AS MATERIALIZED (
+       SELECT t.id FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.state = 'accepted' AND NOT t.cancelling
+         AND NOT EXISTS (SELECT 1 FROM task f WHERE f.id = $2 AND ${inDays('f.id')} AND f.state NOT IN ('finished', 'cancelled'))
+       FOR UPDATE OF t SKIP LOCKED
+     ), begun AS (
+       UPDATE task SET state = 'planning', deadline = now() + ${deliveryWindowSql}, speed_at = now(),
+         lane = CASE WHEN (SELECT sum(c.sent) FROM counter c WHERE c.task_id = $2 AND ${inDays('c.task_id')}) > 1000 THEN 'normal' ELSE 'high' END
+       FROM waiting w WHERE task.id = w.id AND ${inDays('task.id')} RETURNING task.id
+     ), copies AS (
+       DELETE FROM inbox i USING begun WHERE i.task_id = $2 AND ${inDays('i.task_id')} AND i.is_copy
+     ), slices AS (
+       INSERT INTO slice (task_id, no, hi, cursor, width)
+       SELECT g.id, ${recallSlices.vendors}, max(b.id) + 1, min(b.id), ${FIRST_WIDTH} FROM begun g
+         JOIN batch b ON b.task_id = $2 AND ${inDays('b.task_id')} AND b.channel <> 'native' GROUP BY g.id
+       UNION ALL
+       SELECT g.id, ${recallSlices.native}, max(d.hi) + 1, min(d.lo), ${FIRST_WIDTH * 1000} FROM begun g, (
+         SELECT lo, hi FROM batch b WHERE b.task_id = $2 AND ${inDays('b.task_id')} AND b.channel = 'native'
+         UNION ALL SELECT device_id, device_id FROM inbox i WHERE i.task_id = $2 AND ${inDays('i.task_id')} AND NOT i.is_copy
+         UNION ALL SELECT device_id, device_id FROM receipt r WHERE r.task_id = $2 AND ${inDays('r.task_id')} AND r.channel = 'native'
+       ) d GROUP BY g.id
+     )
+     SELECT id FROM begun`,
+    [recallId, firstId],
+  )
+  return rows.length > 0
+}
+
+/** The recipients of a batch that were sent to. */
+export type SentBatch = {
+  channel: Channel
+  certificateId: number | null
+  topic: string | null
+  /** Ascending. */
+  recipients: number[]
+}
+
+/** Batches per page: as many recipients as a page of a broadcast has devices. */
+const MAX_BATCHES = 20
+
+/** Devices that got another user after they were planned: a replacement is not for them. Removed and disabled ones are left out always. */
+type SentRange = { lo: number; hi: number; withMoved: boolean }
+
+/** Returns what the vendors were sent of the batches with ids from `lo` to below `hi`; undefined if there are too many. */
+export async function sentToVendors(
+  db: Database,
+  firstId: number,
+  { lo, hi, withMoved }: SentRange,
+): Promise<SentBatch[] | undefined> {
+  const rows = await runWithin<
+    [channel: Channel, certificateId: number | null, topic: string | null, recipients: number[]]
+  >(
+    db.pool,
+    daysOf([firstId]),
+    'sent-to-vendors',
+    `SELECT b.channel, b.certificate_id, b.topic, ARRAY(
+       SELECT d.id FROM unnest(b.recipients) WITH ORDINALITY AS r (id, n) JOIN device d ON d.id = r.id
+       WHERE substr(b.status, r.n::int, 1) = 's' AND d.enabled AND ($4 OR d.moved_at <= b.planned_at) ORDER BY d.id)
+     FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id >= $2 AND b.id < $3 AND b.channel <> 'native'
+       AND position('s' IN b.status) > 0
+     ORDER BY b.id LIMIT ${MAX_BATCHES + 1}`,
+    [firstId, lo, hi, withMoved],
+  )
+  if (rows.length > MAX_BATCHES) return undefined
+  return rows.map(([channel, certificateId, topic, recipients]) => ({
+    channel,
+    certificateId,
+    topic,
+    recipients,
+  }))
+}
+
+/**
+ * Returns the devices with ids from `lo` to below `hi` to which the message was written on the native channel: those of batches, those that
+ * have not acknowledged it, and those that have; undefined if there are more than `max`.
+ */
+export async function sentNatively(
+  db: Database,
+  firstId: number,
+  { lo, hi, withMoved, max }: SentRange & { max: number },
+): Promise<number[] | undefined> {
+  const rows = await runWithin<[number]>(
+    db.pool,
+    daysOf([firstId]),
+    'sent-natively',
+    `WITH sent AS (
+       SELECT r.id FROM batch b CROSS JOIN LATERAL unnest(b.recipients) WITH ORDINALITY AS r (id, n)
+       WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.channel = 'native' AND b.lo < $3 AND b.hi >= $2
+         AND r.id >= $2 AND r.id < $3 AND substr(b.status, r.n::int, 1) = 's'
+       UNION SELECT i.device_id FROM inbox i WHERE i.task_id = $1 AND ${inDays('i.task_id')} AND i.device_id >= $2 AND i.device_id < $3
+         AND i.sent_at IS NOT NULL AND NOT i.is_copy
+       UNION SELECT r.device_id FROM receipt r WHERE r.task_id = $1 AND ${inDays('r.task_id')} AND r.device_id >= $2 AND r.device_id < $3
+         AND r.channel = 'native'
+     )
+     SELECT d.id FROM sent s JOIN device d ON d.id = s.id JOIN task t ON t.id = $1 AND ${inDays('t.id')}
+     WHERE d.enabled AND ($4 OR d.moved_at <= t.begin_at) ORDER BY d.id LIMIT ${max + 1}`,
+    [firstId, lo, hi, withMoved],
+  )
+  return rows.length > max ? undefined : rows.map(([id]) => id)
+}

@@ -1,0 +1,121 @@
+import type { Audience } from '@herald/domain'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { countAudience } from '../src/tasks/index.ts'
+import { addApplication, useDatabase } from './setup.ts'
+
+const db = useDatabase()
+let appId: string
+
+/** Ids are set, so that the devices lie on several pages. */
+async function addDevices(app: string, from: number, count: number, enabled = true): Promise<void> {
+  await db.pool.query(
+    `INSERT INTO device (id, app_id, guid, push_token, alias, user_id, platform, enabled)
+     SELECT $2::bigint + n, $1, 'g' || $2 || '-' || n, $1 || $2 || '-' || n, 'alias', 7, 'android', $4 FROM generate_series(1, $3::int) n`,
+    [app, from, count, enabled],
+  )
+}
+
+beforeAll(async () => {
+  appId = await addApplication(db)
+  await addDevices(appId, 1_000, 6)
+  await addDevices(appId, 90_000, 3)
+  await addDevices(appId, 3_000_000, 2)
+  await addDevices(appId, 3_000_100, 4, false)
+  await addDevices(await addApplication(db), 95_000, 5)
+  await db.pool.query(
+    `INSERT INTO binding (device_id, channel, app_id, token, environment, region, registered_at)
+     SELECT id, 'xiaomi', $1, 'x' || id, 1, CASE WHEN id > 1000000 THEN 'global' END, now() - interval '1 hour' FROM device
+       WHERE app_id = $1 AND enabled
+     UNION ALL SELECT id, 'fcm', $1, 'f' || id, 1, NULL, now() FROM device WHERE app_id = $1 AND id IN (1001, 90001)
+     UNION ALL SELECT id, 'fcm', $1, 'f' || id, 1, NULL, now() - interval '2 hours' FROM device WHERE app_id = $1 AND id = 1002`,
+    [appId],
+  )
+  const { rows } = await db.pool.query<{ id: number }>(
+    `INSERT INTO tag (app_id, name) VALUES ($1, 'a'), ($1, 'b') RETURNING id`,
+    [appId],
+  )
+  await db.pool.query(
+    `INSERT INTO device_tag (tag_id, device_id) SELECT t, d FROM unnest($1::int[]) t, unnest('{1001,1002,3000001,3000101}'::bigint[]) d`,
+    [rows.map(({ id }) => id)],
+  )
+})
+
+const count = (audience: Audience, max = 100, groupId?: number) =>
+  countAudience(db, { appId, groupId, audience }, max)
+const totalOf = async (audience: Audience, max?: number) =>
+  (await count(audience, max)).kinds.reduce((sum, kind) => sum + kind.count, 0)
+
+describe('countAudience', () => {
+  it('counts devices over all pages by what determines their route', async () => {
+    const { kinds, exact } = await count({ kind: 'all' })
+    expect(exact).toBe(true)
+    const shown = kinds.map(({ device, count }) => [
+      device.bindings.map(({ channel, region }) => `${channel}${region ? `/${region}` : ''}`).join(' '),
+      count,
+    ])
+    expect(shown.sort()).toEqual([
+      ['fcm xiaomi', 2],
+      ['xiaomi fcm', 1],
+      ['xiaomi', 6],
+      ['xiaomi/global', 2],
+    ])
+    for (const { device } of kinds) {
+      const times = device.bindings.map(({ registeredAt }) => registeredAt)
+      expect(times).toEqual([...times].sort((a, b) => b - a))
+    }
+  })
+
+  it('counts a device with several of the tags once, and no disabled one', async () => {
+    expect(await totalOf({ kind: 'tag', tags: ['a', 'b'] })).toBe(3)
+    expect(await totalOf({ kind: 'tag', tags: ['none'] })).toBe(0)
+  })
+
+  it.each<Audience>([
+    { kind: 'alias', aliases: ['alias', 'alias'] },
+    { kind: 'user_id', userIds: [7n] },
+  ])('counts an audience that an index finds: %j', async (audience) => {
+    expect(await totalOf(audience)).toBe(11)
+  })
+
+  it('stops after the maximum and says so', async () => {
+    for (const audience of [{ kind: 'all' }, { kind: 'alias', aliases: ['alias'] }] as Audience[]) {
+      expect(await count(audience, 11)).toMatchObject({ exact: true })
+      const { kinds, exact } = await count(audience, 4)
+      expect(exact).toBe(false)
+      expect(kinds.reduce((sum, kind) => sum + kind.count, 0)).toBe(5)
+    }
+    // The maximum is reached after the second page.
+    expect((await count({ kind: 'all' }, 8)).exact).toBe(false)
+  })
+
+  it('counts the members of a group only', async () => {
+    const group = await db.pool.query<{ id: number }>(
+      `INSERT INTO user_group (app_id, name) VALUES ($1, 'g') RETURNING id`,
+      [appId],
+    )
+    const groupId = Number(group.rows[0]!.id)
+    expect((await count({ kind: 'all' }, 100, groupId)).kinds).toEqual([])
+    await db.pool.query(`INSERT INTO app_user (id, app_id, username) VALUES (7, $1, 'member')`, [appId])
+    await db.pool.query('INSERT INTO group_member (group_id, user_id) VALUES ($1, 7)', [groupId])
+    for (const audience of [{ kind: 'all' }, { kind: 'alias', aliases: ['alias'] }] as Audience[]) {
+      const { kinds } = await count(audience, 100, groupId)
+      expect(kinds.reduce((sum, kind) => sum + kind.count, 0)).toBe(11)
+    }
+  })
+
+  it('knows which devices are connected, and whose app is away', async () => {
+    const other = await addApplication(db)
+    await addDevices(other, 5_000_000, 3)
+    await db.pool.query(`INSERT INTO gateway_node (id, lease_until) VALUES ('n1', now() + interval '1 hour')`)
+    await db.pool.query(
+      `INSERT INTO presence (device_id, node, connection, away)
+       VALUES (5000001, 'n1', 1, false), (5000002, 'n1', 2, true), (5000003, 'gone', 3, false)`,
+    )
+    const { kinds } = await countAudience(db, { appId: other, audience: { kind: 'all' } }, 100)
+    expect(kinds.map(({ device }) => [device.node !== undefined, device.away === true]).sort()).toEqual([
+      [false, false],
+      [false, true],
+      [true, false],
+    ])
+  })
+})
