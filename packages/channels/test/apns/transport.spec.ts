@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Outcome, ownReasons } from '@herald/domain'
 import { type ApnsSimulator, type ApnsSimulatorOptions, startApnsSimulator } from '@herald/simulators/apns'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { adapter as apns } from '../../src/apns/channel.ts'
 import {
   type Certificate,
@@ -32,7 +32,11 @@ describe('the APNs transport', () => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const one of opened.splice(0).reverse()) await one.close()
+    jest.restoreAllMocks()
   })
+
+  /** The pool opens one more connection if requests wait 500 ms after the last one was opened, as on a slow machine. */
+  const stopClock = () => jest.spyOn(performance, 'now').mockReturnValue(performance.now())
 
   async function startSimulator(options: ApnsSimulatorOptions = {}): Promise<ApnsSimulator> {
     const simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key: p8 }], ...options })
@@ -99,6 +103,7 @@ describe('the APNs transport', () => {
   })
 
   it('gives each device its own badge over one connection', async () => {
+    stopClock()
     const simulator = await startSimulator({ strict: true })
     const transport = openFor(depsFor(simulator))
     expect(kinds(await send(transport, recipientsOf(300)))).toEqual(['accepted'])
@@ -158,6 +163,7 @@ describe('the APNs transport', () => {
   })
 
   it('replaces an expired token, uses a new connection and sends again', async () => {
+    stopClock()
     let now = Date.now()
     const clock = () => now
     const simulator = await startSimulator({ now: clock })
@@ -232,6 +238,7 @@ describe('the APNs transport', () => {
   })
 
   it('does not try refused credentials for every device', async () => {
+    stopClock()
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator), tokenCertificate(newSigningKey()))
     expect(await send(transport, recipientsOf(1000))).toEqual(
@@ -254,6 +261,7 @@ describe('the APNs transport', () => {
     })
 
   it('does not believe a refusal among accepted pushes', async () => {
+    stopClock()
     const simulator = await startSimulator()
     const transport = openFor(depsFor(simulator))
     // 16 of 1000 recipients, twice: the second time on a new connection.
@@ -415,6 +423,7 @@ describe('the APNs transport', () => {
   })
 
   it('uses a proxy', async () => {
+    stopClock()
     const simulator = await startSimulator()
     const proxy = await startConnectProxy()
     opened.push(proxy)
