@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { activitiesPerDevice } from '@herald/db/devices'
 import { applyRetention } from '@herald/db/tasks'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -204,5 +205,40 @@ describe('a push to a Live Activity', () => {
       body: { message: { ios: { live_activity } }, push_token },
     })
     expect(answer.code).toBe(200)
+  })
+
+  it('is explained as sent to nobody if the device has no token for it', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const certificate = privateKey.export({ type: 'pkcs8', format: 'pem' })
+    const saved = await api.call('/admin/push/certificate', {
+      method: 'PUT',
+      body: { provider: 1, app_id: 'com.a.b', app_key: 'ABC123DEFG', app_secret: 'TEAM123456', certificate },
+    })
+    expect(saved.code).toBe(200)
+    const push_token = await phone('lara')
+    const explained = async (body: object) =>
+      (await api.call('/push/explain', { body: { ...body, push_token } })).data
+    const starting = { message: { ios: { live_activity: start } } }
+    const updating = { audience: { activity: ['order-9'] }, message: { ios: { live_activity } } }
+    const nothing = expect.stringMatching(/^The device has no token .* nothing is sent to it\.$/)
+    expect(await explained(starting)).toMatchObject({ channel: 'apns', notes: [nothing] })
+    expect(await explained(updating)).toMatchObject({ channel: 'apns', notes: [nothing] })
+    expect(await explained({ message: updating.message })).toMatchObject({ channel: 'apns', notes: [] })
+    await post('/user/activity', { push_token, attributes_type: 'Order', token: newToken() })
+    await post('/user/activity', { push_token, activity_id: 'order-9', token: newToken() })
+    expect(await explained(starting)).toMatchObject({ channel: 'apns', notes: [] })
+    expect(await explained(updating)).toMatchObject({ channel: 'apns', notes: [] })
+  })
+
+  it('keeps the digits of large numbers: the app decodes them as integers', async () => {
+    const raw =
+      '{"audience":{"activity":["match-8"]},"message":{"ios":{"live_activity":{"event":"update","content_state":{"id":9007199254740993}}}}}'
+    const headers = { 'content-type': 'application/json' }
+    const { data } = await api.call('/push/notify', { raw, headers })
+    const { rows } = await api.context.db.pool.query(
+      "SELECT message #>> '{ios,liveActivity,content_state}' AS state FROM task WHERE id = $1",
+      [data.task_id],
+    )
+    expect(rows[0].state).toBe('{"id":9007199254740993}')
   })
 })

@@ -431,6 +431,18 @@ describe('message', () => {
         `message.${name}.intent must begin with intent:#Intent;.`,
       ],
     ]),
+    ...androids.flatMap((name): [unknown, number, string][] => [
+      [
+        { [name]: { click_action: 'url', url: 'https://a.example', intent } },
+        40002,
+        `message.${name}.intent cannot be set if click_action is url.`,
+      ],
+      [
+        { type: 'cmd', [name]: { click_action: 'url', url: 'https://a.example' } },
+        40002,
+        `message.${name}.click_action cannot be url if type is cmd.`,
+      ],
+    ]),
     [{ click_action: 'intent' }, 40002, 'message.click_action must be one of open_app, url.'],
     [{ click_action: 'url', title: 'x' }, 40002, 'message.url must not be blank if click_action is url.'],
     [{ url: 'https://a.example', title: 'x' }, 40002, 'message.url requires click_action url.'],
@@ -445,15 +457,25 @@ describe('message', () => {
       'message.click_action cannot be set if type is cmd.',
     ],
     [{ type: 'cmd', foreground: 'hide' }, 40002, 'message.foreground cannot be set if type is cmd.'],
-    ...['http://a.example', 'JavaScript:alert(1)', 'file:///etc', 'data:text/html,x', 'content://a/b'].map(
-      (url): [unknown, number, string] => [
-        { click_action: 'url', url },
-        40002,
-        `message.url must be an https:// address or a deep link of the app, not ${url.split(':')[0]!.toLowerCase()}:.`,
-      ],
-    ),
+    ...[
+      'http://a.example',
+      'JavaScript:alert(1)',
+      'file:///etc',
+      'data:text/html,x',
+      'content://a/b',
+      'android-app://a/b',
+    ].map((url): [unknown, number, string] => [
+      { click_action: 'url', url },
+      40002,
+      `message.url must be an https:// address or a deep link of the app, not ${url.split(':')[0]!.toLowerCase()}:.`,
+    ]),
     [{ click_action: 'url', url: 'java\tscript:x' }, 40002, 'message.url must not contain spaces'],
     [{ click_action: 'url', url: 'example.com/a' }, 40002, 'message.url must be an https:// address'],
+    [
+      { click_action: 'url', url: 'shop://a#Intent;component=a.b/a.b.C;end' },
+      40002,
+      'message.url must not contain #Intent;.',
+    ],
     [{ click_action: 'url', url: 'https:a' }, 40002, 'message.url must have a host after https://.'],
     [{ collapse_key: 'é'.repeat(33) }, 40002, 'message.collapse_key must have at most 64 bytes.'],
     [

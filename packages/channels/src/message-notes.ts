@@ -12,10 +12,11 @@ export function messageNotes<Settings>(
   settings: Settings,
 ): string[] {
   const card: Card = cardOf(adapter.name)
+  const cuts = cutNotes(card, adapter, task, settings)
   const all = [
     ...(adapter.notes?.(task, settings) ?? []),
-    ...notCarried(card, task.message),
-    ...cutNotes(card, adapter, task, settings),
+    ...notCarried(card, task.message, cuts.leftOut),
+    ...cuts.notes,
   ]
   // Adapters and the card may say the same.
   return [...new Set(all)]
@@ -71,8 +72,10 @@ function androidViewOf(message: Message, { message: own }: Card) {
   return own.android ? androidView(message, own.object as Parameters<typeof androidView>[1]) : undefined
 }
 
-function notCarried(card: Card, message: Message): string[] {
+/** Without the fields that are `leftOut`: what the vendor does with them does not matter then. */
+function notCarried(card: Card, message: Message, leftOut: ReadonlySet<string>): string[] {
   return Object.entries(rules).flatMap(([field, rule]) => {
+    if (leftOut.has(field)) return []
     const sentence = rule[carryingWord(card, field as SharedField)]
     return sentence && rule.asks(message, card) ? [sentence(card.title.en)] : []
   })
@@ -118,7 +121,7 @@ function cutNotes<Settings>(
   adapter: ChannelAdapter<Settings>,
   task: Task,
   settings: Settings,
-): string[] {
+): { notes: string[]; leftOut: ReadonlySet<string> } {
   const write = (message: Message) => {
     const payload = adapter.mapPayload({ ...task, message }, settings)
     const versions = isUnsupported(payload) ? [payload] : (adapter.versionsOf?.(payload) ?? [payload])
@@ -127,20 +130,22 @@ function cutNotes<Settings>(
   const whole = write(task.message)
   const roomy = shortened(task.message)
   const short = write(roomy)
-  return parts.flatMap(({ name, leftOut, longer }) => {
+  const { en: vendor } = card.title
+  const cut = parts.filter(({ longer }) => {
     const changed = longer(task.message)
-    if (!changed) return []
+    if (!changed) return false
     const after = write({ ...task.message, ...changed })
     const shortAfter = write({ ...roomy, ...longer(roomy) })
-    const isCut = whole.some((text, i) => text === after[i] && short[i] !== shortAfter[i])
-    if (!isCut) return []
-    const { en: vendor } = card.title
-    return [
+    return whole.some((text, i) => text === after[i] && short[i] !== shortAfter[i])
+  })
+  return {
+    notes: cut.map(({ name, leftOut }) =>
       leftOut
         ? `${vendor} has no room for ${name}: it is left out.`
         : `${vendor} has no room for all of ${name}: it is cut.`,
-    ]
-  })
+    ),
+    leftOut: new Set(cut.flatMap(({ name, leftOut }) => (leftOut ? [name] : []))),
+  }
 }
 
 /** The same message with one character in each text and with small data. */

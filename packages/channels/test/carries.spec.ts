@@ -151,6 +151,9 @@ describe.each(vendors)('the card of %s', (channel, certificate) => {
       attachmentUrl: `https://cdn.example.com/${'p'.repeat(2000)}.png`,
     }
     expect(roomNotes({ ...picture, ext: fitting })).toEqual(['attachment_url: it is left out'])
+    expect(notes({ ...picture, ext: fitting }, settings)).not.toContainEqual(
+      expect.stringContaining('the app gets the address'),
+    )
   })
 })
 

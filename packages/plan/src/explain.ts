@@ -1,6 +1,8 @@
+import { hasActivity } from '@herald/db/devices'
 import type { Database } from '@herald/db/store'
 import { devicesById } from '@herald/db/tasks'
 import {
+  activityTokensOf,
   type Channel,
   type ChannelStatus,
   type NewTask,
@@ -60,6 +62,21 @@ export async function explain(
         reason: other.reason,
         notes: notesOn(other.channel),
       })),
-    notes: notesWith(route.to === 'vendor' ? route.status : undefined),
+    notes: [
+      ...(route.to === 'vendor' ? await activityNotes(deps.db, task, deviceId) : []),
+      ...notesWith(route.to === 'vendor' ? route.status : undefined),
+    ],
   }
+}
+
+/** A device without a token for the Live Activity gets nothing, although its channel can carry the message. */
+async function activityNotes(db: Database, task: NewTask, deviceId: number): Promise<string[]> {
+  const wanted = activityTokensOf(task)
+  // Without an audience nobody knows which activity is meant.
+  if (!wanted || wanted.names.length === 0 || (await hasActivity(db.pool, deviceId, wanted))) return []
+  return [
+    wanted.kind === 'start'
+      ? `The device has no token that starts Live Activities of the type ${wanted.names[0]}: nothing is sent to it.`
+      : 'The device has no token of these Live Activities: nothing is sent to it.',
+  ]
 }

@@ -9,6 +9,7 @@ const refusedSchemes: ReadonlySet<string> = new Set([
   'blob',
   'content',
   'intent',
+  'android-app',
   'about',
 ])
 
@@ -20,6 +21,8 @@ const SPACE = /[\u0000-\u0020\u007f]/
 export function checkClickUrl(url: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(url) ?? []
   if (SPACE.test(url)) return 'must not contain spaces or control characters'
+  // Vendors get a deep link inside an intent URI, where this begins the parts of the intent.
+  if (/#Intent;/i.test(url)) return 'must not contain #Intent;'
   if (!scheme || !rest || !URL.canParse(url))
     return 'must be an https:// address or a deep link such as myapp://page'
   const name = scheme.toLowerCase()

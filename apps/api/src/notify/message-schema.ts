@@ -1,5 +1,5 @@
 import { type Card, cards, type MessageField } from '@herald/channels/cards'
-import { messageObjects, type ObjectFields, type ObjectName, objectNames } from '@herald/domain'
+import { messageObjects, type ObjectFields, type ObjectName, objectNames, toJson } from '@herald/domain'
 import { z } from 'zod'
 import { isEmpty } from '../input/blank.ts'
 import { int64, integer, optional, required, text } from '../input/fields.ts'
@@ -16,7 +16,7 @@ const objectText = z
   .transform((value, context): string => {
     const read = typeof value === 'string' ? parsed(value) : value
     if (typeof read === 'object' && read !== null && !Array.isArray(read))
-      return typeof value === 'string' ? value : JSON.stringify(read, bigintsAsText)
+      return typeof value === 'string' ? value : toJson(read)
     context.issues.push({
       code: 'custom',
       input: value,
@@ -33,8 +33,6 @@ function parsed(value: string): unknown {
     return undefined
   }
 }
-
-const bigintsAsText = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
 function schemaOf(field: MessageField): z.ZodType {
   switch (field.type) {
@@ -99,7 +97,8 @@ function checkClick({ click_action, intent, url }: Record<string, unknown>, cont
   const refuse = (path: string, message: string | undefined) => {
     if (message) context.addIssue({ code: 'custom', path: [path], message })
   }
-  if (typeof intent === 'string') refuse('intent', checkIntent(intent))
+  if (typeof intent === 'string')
+    refuse('intent', click_action === 'url' ? 'cannot be set if click_action is url' : checkIntent(intent))
   else if (click_action === 'intent') refuse('intent', 'must not be blank if click_action is intent')
   refuse('url', clickUrlProblem(click_action, url))
 }
@@ -203,6 +202,16 @@ const checked = fields.superRefine((value, context) => {
   if (value.type === 'cmd')
     for (const name of ['click_action', 'foreground'] as const)
       if (value[name] !== undefined) refuse(name, 'cannot be set if type is cmd')
+  if (value.type === 'cmd')
+    for (const name of objectNames) {
+      const object: object = value[name] ?? {}
+      if ('click_action' in object && object.click_action === 'url')
+        context.addIssue({
+          code: 'custom',
+          path: [name, 'click_action'],
+          message: 'cannot be url if type is cmd',
+        })
+    }
   for (const { message: vendor } of cards as readonly Card[]) {
     const given = (value as Record<string, unknown>)[vendor.object] as Record<string, unknown> | undefined
     const wrong = given && vendor.check?.(given, value)

@@ -58,20 +58,25 @@ function checkPushType(ios: Fields, message: Fields): Problem | undefined {
     if (shown) return { field: 'push_type', problem: `cannot be background if ${shown} is set` }
   }
   if (type === 'alert') return undefined
-  const wrong = alertFields.find(
+  const wrong = fieldsOfOthers(type).find(
     (field) =>
       ios[field] !== undefined &&
       !(type === 'liveactivity' && field === 'relevance_score') &&
       (named !== undefined || type === 'liveactivity' || !ignoredByCmd.has(field)),
   )
   if (wrong === undefined) return undefined
-  const other =
-    named !== undefined
-      ? `ios.push_type is ${named}`
-      : type === 'liveactivity'
-        ? 'ios.live_activity is set'
-        : 'type is cmd'
-  return { field: wrong, problem: `cannot be set if ${other}` }
+  return { field: wrong, problem: `cannot be set if ${sourceOf(type, named)}` }
+}
+
+/** Background pushes have content-available, whatever the caller says. */
+function fieldsOfOthers(type: PushType): readonly string[] {
+  return type === 'background' ? alertFields : [...alertFields, 'content_available']
+}
+
+/** The field from which the push type follows. */
+function sourceOf(type: PushType, named: unknown): string {
+  if (named !== undefined) return `ios.push_type is ${named}`
+  return type === 'liveactivity' ? 'ios.live_activity is set' : 'type is cmd'
 }
 
 function checkPriority(ios: Fields, message: Fields): Problem | undefined {
@@ -80,7 +85,10 @@ function checkPriority(ios: Fields, message: Fields): Problem | undefined {
   const type = typeOf(ios, message)
   const allowed: readonly number[] = pushTypeRules[type].priorities
   if (!allowed.includes(priority))
-    return { field: 'priority', problem: `must be ${allowed.join(' or ')} if the push type is ${type}` }
+    return {
+      field: 'priority',
+      problem: `must be ${allowed.join(' or ')} if ${sourceOf(type, ios.push_type)}`,
+    }
   if (message.urgent === true && priority !== 10 && allowed.includes(10))
     return { field: 'priority', problem: 'must be 10 if urgent is true' }
   return undefined

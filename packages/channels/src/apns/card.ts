@@ -152,7 +152,7 @@ export const card = {
       interruption_level: {
         type: 'choice',
         choices: ['passive', 'active', 'time-sensitive', 'critical'],
-        label: { en: 'Interruption level', zh: '打扰级别（interruption-level）' },
+        label: { en: 'Interruption level', zh: '中断级别（interruption-level）' },
         about: 'APNs interruption-level. `time-sensitive` and `critical` need capabilities of the app.',
       },
       relevance_score: {

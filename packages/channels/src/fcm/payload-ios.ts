@@ -25,9 +25,9 @@ export const mapIos = leavingOutExt(mapIosMessage)
 
 function mapIosMessage(task: Task, _settings: undefined): IosMessage | Unsupported {
   const { message } = task
+  const unsupported = unsupportedType(message)
+  if (unsupported) return { unsupported }
   const pushType = pushTypeOf(message)
-  if (pushType !== 'alert' && pushType !== 'background')
-    return { unsupported: `FCM sends no pushes of the type ${pushType} to iPhones` }
   const isAlert = pushType === 'alert'
   const texts = iosTexts(message, task.applicationName, isAlert)
   const hasKey = message.ios.titleLocKey !== undefined || message.ios.locKey !== undefined
@@ -42,6 +42,14 @@ function mapIosMessage(task: Task, _settings: undefined): IosMessage | Unsupport
       ...(isAlert && { tooLarge: true as const }),
     }
   return write(fitted, attached)
+}
+
+/** Why FCM has no payload of this type for iPhones; Android devices get the message. */
+export function unsupportedType(message: Message): string | undefined {
+  const pushType = pushTypeOf(message)
+  return pushType === 'alert' || pushType === 'background'
+    ? undefined
+    : `FCM sends no pushes of the type ${pushType} to iPhones`
 }
 
 function pushTypeOf({ type, ios }: Message): string {

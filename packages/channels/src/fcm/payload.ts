@@ -6,7 +6,7 @@ import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
 import { appData } from './app-data.ts'
-import { type FcmApns, mapIos } from './payload-ios.ts'
+import { type FcmApns, mapIos, unsupportedType } from './payload-ios.ts'
 import type { FcmSettings } from './settings.ts'
 
 /** The JSON of a send request before and after the token. */
@@ -91,6 +91,8 @@ function optionsOf({ message }: Task): FcmMessage['fcm_options'] {
 /** What FCM does not carry of the message. */
 export function notes({ message }: Task): string[] {
   const found: string[] = []
+  const unsupported = unsupportedType(message)
+  if (unsupported) found.push(`${unsupported}.`)
   const { click } = androidView(message, 'fcm')
   if (message.type !== 'cmd' && click.kind === 'intent')
     found.push(

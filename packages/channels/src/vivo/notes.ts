@@ -19,7 +19,6 @@ export function notes(task: Task, settings: VivoSettings): string[] {
   const { message } = task
   const { badge, badgeNamed } = message
   const found: string[] = []
-  if (message.type === 'image') found.push('vivo shows no pictures; the app gets the address in its data.')
   if (badgeNamed && badge.kind === 'set')
     found.push('vivo cannot set a badge to a number; it is not changed.')
   if (badgeNamed && badge.kind === 'add' && badge.count > 1) found.push('vivo can add only 1 to a badge.')

@@ -20,7 +20,6 @@ export function warnings({ bigPicture, channelId, classes }: XiaomiSettings): st
 
 export function notes({ message }: Task, { bigText }: XiaomiSettings): string[] {
   const found: string[] = []
-  if (message.type === 'image') found.push('Xiaomi shows no pictures; the app gets the address in its data.')
   if (message.badgeNamed) found.push('Xiaomi has no badge field; the launcher counts notifications.')
   if (message.bigText && message.body && !bigText)
     found.push('Xiaomi shows body: big_text is sent only if extra.big_text of the certificate is true.')

@@ -410,6 +410,9 @@ describe('what FCM cannot carry', () => {
     const message = { ...plain, badge: { kind: 'set', count: 0 } } as const
     expect(notes(sampleTask(message))).toEqual([expect.stringContaining('badge')])
     expect(notes(sampleTask(plain))).toEqual([])
+    expect(notes(sampleTask({ ...plain, ios: { pushType: 'voip' } }))).toEqual([
+      'FCM sends no pushes of the type voip to iPhones.',
+    ])
   })
 
   it('is sent without ext if that alone is too large, unless ext is all that it has', () => {

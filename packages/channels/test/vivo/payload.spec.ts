@@ -1,6 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
+import { messageNotes } from '../../src/message-notes.ts'
 import { adapter as vivo } from '../../src/vivo/channel.ts'
 import { quotaClass, refusedScope, scopesOf, type VivoPayload } from '../../src/vivo/payload.ts'
 import { listBody, listKey, pushBody, singleBody } from '../../src/vivo/requests.ts'
@@ -219,7 +220,9 @@ describe('the notes on a message for vivo', () => {
   ]
   it.each(cases)('%j', (message, note) => {
     const settings = vivo.readSettings(vivoCertificate())
-    expect(vivo.notes!(sampleTask(message), settings)).toEqual(note ? [expect.stringMatching(note)] : [])
+    expect(messageNotes(vivo, sampleTask(message), settings)).toEqual(
+      note ? [expect.stringMatching(note)] : [],
+    )
   })
 })
 

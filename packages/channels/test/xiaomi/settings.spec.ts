@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
+import { messageNotes } from '../../src/message-notes.ts'
 import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { checkToken } from '../../src/xiaomi/token.ts'
@@ -135,7 +136,7 @@ describe('xiaomi warnings', () => {
 
   it('says of a message what Xiaomi does not carry', () => {
     const settings = read({})
-    expect(xiaomi.notes!(sampleTask(), settings)).toEqual([])
+    expect(messageNotes(xiaomi, sampleTask(), settings)).toEqual([])
     const message = {
       type: 'image' as const,
       attachmentUrl: 'https://img.example.com/a.png',
@@ -144,11 +145,11 @@ describe('xiaomi warnings', () => {
       badgeNamed: true as const,
       android: { sound: 'ding' },
     }
-    expect(xiaomi.notes!(sampleTask(message), settings)).toEqual([
-      expect.stringMatching(/no pictures/),
+    expect(messageNotes(xiaomi, sampleTask(message), settings)).toEqual([
       expect.stringMatching(/no badge/),
       expect.stringMatching(/shows body/),
       expect.stringMatching(/channel decides/),
+      expect.stringMatching(/no pictures/),
     ])
   })
 })

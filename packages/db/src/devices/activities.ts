@@ -66,6 +66,19 @@ export async function clearActivitiesOf(runner: Runner, deviceIds: number[]): Pr
   await runner.query("DELETE FROM activity WHERE device_id = ANY($1) AND kind = 'activity'", [deviceIds])
 }
 
+/** Whether the device has a token under one of these names. */
+export async function hasActivity(
+  runner: Runner,
+  deviceId: number,
+  { kind, names }: { kind: ActivityName['kind']; names: readonly string[] },
+): Promise<boolean> {
+  const { rowCount } = await runner.query(
+    'SELECT 1 FROM activity WHERE device_id = $1 AND kind = $2 AND name = ANY($3) LIMIT 1',
+    [deviceId, kind, names],
+  )
+  return rowCount === 1
+}
+
 /** An update of the activities `names` of a device by a task; `at` (Unix ms) is its place in the order, `stamp` (Unix seconds) what the device compares. */
 export type ActivityUpdate = {
   taskId: number

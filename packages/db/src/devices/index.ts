@@ -4,6 +4,7 @@ export {
   activityKey,
   bindActivity,
   endActivities,
+  hasActivity,
   takeActivities,
   unbindActivity,
 } from './activities.ts'

@@ -1,3 +1,4 @@
+import { replaceFields } from '@herald/domain'
 import type { Draft } from './draft.ts'
 import { platformPart } from './platform-fields.ts'
 
@@ -50,8 +51,9 @@ export function previewOf(draft: Draft, platform: 'iphone' | 'android'): Preview
 
 /** iOS has a field of its own, which takes precedence. */
 function collapseKeyOf({ collapseKey, platforms }: Draft, ios: boolean): string {
-  const own = ios ? String(platformPart('ios', platforms)?.apns_collapse_id ?? '') : ''
-  return own || collapseKey.trim()
+  const [, field] = replaceFields.find(([object]) => object === 'ios') ?? []
+  const own = ios && field ? platformPart('ios', platforms)?.[field] : undefined
+  return String(own ?? '') || collapseKey.trim()
 }
 
 function activityOf({ platforms }: Draft): Preview | undefined {
