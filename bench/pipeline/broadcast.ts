@@ -1,4 +1,5 @@
 import { sleep } from '@herald/async'
+import { taskCountersSql } from '@herald/db/readings'
 import { startSink } from '../http2/start-sink.ts'
 import { cpuNote, cpuPerItem, type Metrics, percentile, rounded, totalCpuPerItem } from '../metric.ts'
 import { countWal } from '../wal.ts'
@@ -122,7 +123,9 @@ async function targetedPush(herald: Deployment): Promise<number> {
     message: { title: 'Urgent', body: 'Now' },
   })
   for (;;) {
-    const { rows } = await herald.db.pool.query(`SELECT sent FROM counter WHERE task_id = ${task}`)
+    const { rows } = await herald.db.pool.query(
+      `SELECT sent::int FROM ${taskCountersSql} c WHERE task_id = ${task}`,
+    )
     if (rows[0]?.sent === 1) return performance.now() - started
     await sleep(2)
   }

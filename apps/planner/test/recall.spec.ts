@@ -145,6 +145,24 @@ describe('a recall', () => {
     expect(await harness.counters(id)).toEqual({ native: { target: 2 } })
   })
 
+  it('finds the device of a task in a bundle', async () => {
+    const { app, ids, task } = await sendTo([xiaomi('u1')])
+    const { rows } = await harness.db.pool.query('SELECT state FROM task WHERE id = $1', [task])
+    expect(rows).toEqual([{ state: 'bundled' }])
+    const certificateIds = [expect.any(Number)]
+    expect((await recallable(harness.db, { appId: app }, task))!.sent).toEqual([
+      { channel: 'xiaomi', devices: 1, certificateIds },
+    ])
+    const id = await withdraw(app, task)
+    await harness.finished(id)
+    expect(await tokensOf(id)).toEqual(['u1:accepted'])
+    // A replacement is not for the next user of the device.
+    await harness.db.pool.query('UPDATE device SET moved_at = now() WHERE id = $1', [ids[0]])
+    const replaced = await recall(app, task)
+    await harness.finished(replaced)
+    expect(await harness.counters(replaced)).toEqual({})
+  })
+
   it('is begun once, and not after it was cancelled', async () => {
     const { app, task } = await sendTo([xiaomi('b1')])
     await harness.stopServices()

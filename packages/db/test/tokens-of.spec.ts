@@ -26,13 +26,13 @@ async function addDevice(guid: string, given: Given = {}) {
   return rows[0]!.id
 }
 
-async function found(channel: 'huawei' | 'fcm', recipients: number[], since: number) {
+async function found(channel: 'huawei' | 'fcm' | 'honor', recipients: number[], since: number) {
   const { tokens, detailsOf } = await tokensOf(db.pool, channel, recipients, since)
   return tokens.map((token, position) => token && { token, ...detailsOf(position) })
 }
 
 const since = () => Date.now() - 600_000
-const usual = { environment: 1, disabled: false, harmony: false }
+const usual = { environment: 1, disabled: false, harmony: false, ios: false }
 
 it('returns the current tokens, which devices run HarmonyOS, which are disabled and which changed their user', async () => {
   const android = await addDevice('android', { platform: 'android', environment: 0, bundle: 'com.example' })
@@ -54,7 +54,11 @@ it('returns the current tokens, which devices run HarmonyOS, which are disabled 
     undefined,
     { token: 'token-disabled', ...usual, disabled: true },
   ])
-  expect(await found('fcm', [android], since())).toEqual([undefined])
+  const iphone = await addDevice('iphone', { channel: 'fcm', platform: 'ios' })
+  expect(await found('fcm', [android, iphone], since())).toEqual([
+    undefined,
+    { token: 'token-iphone', ...usual, ios: true },
+  ])
   expect(await found('huawei', [], since())).toEqual([])
 })
 
@@ -82,7 +86,7 @@ async function devicesRead(recipients: number[]): Promise<number> {
       return db.pool.query(config as never)
     },
   }
-  await tokensOf(runner as never, 'fcm', recipients, since())
+  await tokensOf(runner as never, 'honor', recipients, since())
   return read
 }
 
@@ -99,7 +103,7 @@ function lookUpsOf(node: PlanNode, table: string): number {
 
 it('reads no row of a device, unless the device or its binding has changed', async () => {
   const devices: number[] = []
-  for (const name of ['one', 'two', 'three']) devices.push(await addDevice(name, { channel: 'fcm' }))
+  for (const name of ['one', 'two', 'three']) devices.push(await addDevice(name, { channel: 'honor' }))
   expect(await devicesRead(devices)).toBe(0)
   // Neither concerns a message that is already planned.
   await db.pool.query(`UPDATE device SET last_seen = now(), alias = 'x' WHERE id = ANY($1)`, [devices])
@@ -109,16 +113,16 @@ it('reads no row of a device, unless the device or its binding has changed', asy
 })
 
 it('finds a device that was disabled or moved before its binding was replaced', async () => {
-  const device = await addDevice('replaced', { channel: 'fcm' })
+  const device = await addDevice('replaced', { channel: 'honor' })
   await db.pool.query('UPDATE device SET moved_at = clock_timestamp(), enabled = false WHERE id = $1', [
     device,
   ])
   await db.pool.query('DELETE FROM binding WHERE device_id = $1', [device])
   await db.pool.query(
-    `INSERT INTO binding (device_id, channel, app_id, token, registered_at) VALUES ($1, 'fcm', $2, 'again', now() - interval '1 day')`,
+    `INSERT INTO binding (device_id, channel, app_id, token, registered_at) VALUES ($1, 'honor', $2, 'again', now() - interval '1 day')`,
     [device, appId],
   )
-  expect(await found('fcm', [device], since())).toEqual([
+  expect(await found('honor', [device], since())).toEqual([
     { token: 'again', ...usual, disabled: true, movedAt: expect.any(Number) },
   ])
 })

@@ -6,12 +6,13 @@ import { inDays } from '../store/days.ts'
  */
 
 /**
- * Joins the bundle of a task in the state 'bundled' as `m`: channel, device_id, letter, settled_at. All are NULL for other tasks. Costs
+ * Joins the bundle of a task in the state 'bundled' as `m`: channel, certificate_id, device_id, letter, planned_at, settled_at. All are NULL for other tasks. Costs
  * an index look-up and the position in an array of at most 64 ids. `within` is a condition on the days of `b.task_id`.
  */
 export function memberSql(task: string, within = inDays('b.task_id')): string {
   return `LEFT JOIN LATERAL (
-    SELECT b.channel, b.recipients[p.n] AS device_id, substr(b.status, p.n, 1) AS letter, b.settled_at
+    SELECT b.channel, b.certificates[p.n] AS certificate_id, b.recipients[p.n] AS device_id, substr(b.status, p.n, 1) AS letter,
+      b.planned_at, b.settled_at
     FROM bundle b CROSS JOIN LATERAL (SELECT array_position(b.tasks, ${task}.id) AS n) p
     WHERE b.task_id = ${task}.bundle AND ${task}.state = 'bundled' AND ${within}
   ) m ON true`

@@ -1,9 +1,11 @@
 import type { Channel, Message, MessageClass, SequenceWord } from '@herald/domain'
 import { deliveryWindowSql } from '../ledger/batch-rows.ts'
+import { memberSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
+import { leaveBundle } from './leave-bundle.ts'
 import type { TaskScope } from './tasks.ts'
 
 /** What a recall needs to know of the task that it recalls. */
@@ -38,13 +40,14 @@ export async function recallable(
     db.pool,
     daysOf([id]),
     'recallable',
-    `SELECT t.id, t.group_id, t.message, t.message_class, t.sequence, t.ttl, (
-       SELECT json_agg(json_build_object('channel', c.channel, 'devices', c.sent, 'certificateIds', coalesce((
+    `SELECT t.id, t.group_id, t.message, t.message_class, t.sequence, t.ttl, CASE WHEN m.letter = 's'
+       THEN json_build_array(json_build_object('channel', m.channel, 'devices', 1, 'certificateIds', json_build_array(m.certificate_id)))
+       ELSE (SELECT json_agg(json_build_object('channel', c.channel, 'devices', c.sent, 'certificateIds', coalesce((
            SELECT json_agg(DISTINCT b.certificate_id) FROM batch b
            WHERE b.task_id = c.task_id AND ${inDays('b.task_id')} AND b.channel = c.channel AND b.certificate_id IS NOT NULL), '[]'))
          ORDER BY c.channel)
-       FROM counter c WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent > 0)
-     FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+       FROM counter c WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent > 0) END
+     FROM task t ${memberSql('t')} WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (!row) return undefined
@@ -71,6 +74,8 @@ export async function addRecall(
   message: Message,
   by: { actor: string; detail: Record<string, string | number | boolean | null> },
 ): Promise<number> {
+  // If it is still in a bundle afterwards, it has been sent.
+  await leaveBundle(db, first.taskId)
   const [[recallId]] = (await run<[number]>(db.pool, 'task-id', 'SELECT next_task_id()', [])) as [[number]]
   await runWithin(
     db.pool,
@@ -121,7 +126,7 @@ export async function beginRecall(db: Database, recallId: number, firstId: numbe
     'begin-recall',
     `WITH waiting AS MATERIALIZED (
        SELECT t.id FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.state = 'accepted' AND NOT t.cancelling
-         AND NOT EXISTS (SELECT 1 FROM task f WHERE f.id = $2 AND ${inDays('f.id')} AND f.state NOT IN ('finished', 'cancelled'))
+         AND NOT EXISTS (SELECT 1 FROM task f WHERE f.id = $2 AND ${inDays('f.id')} AND f.state NOT IN ('finished', 'cancelled', 'bundled'))
        FOR UPDATE OF t SKIP LOCKED
      ), begun AS (
        UPDATE task SET state = 'planning', deadline = now() + ${deliveryWindowSql}, speed_at = now(),
@@ -133,6 +138,9 @@ export async function beginRecall(db: Database, recallId: number, firstId: numbe
        INSERT INTO slice (task_id, no, hi, cursor, width)
        SELECT g.id, ${recallSlices.vendors}, max(b.id) + 1, min(b.id), ${FIRST_WIDTH} FROM begun g
          JOIN batch b ON b.task_id = $2 AND ${inDays('b.task_id')} AND b.channel <> 'native' GROUP BY g.id
+       UNION ALL
+       SELECT g.id, ${recallSlices.vendors}, 1, 0, ${FIRST_WIDTH} FROM begun g
+         JOIN task f ON f.id = $2 AND ${inDays('f.id')} AND f.state = 'bundled'
        UNION ALL
        SELECT g.id, ${recallSlices.native}, max(d.hi) + 1, min(d.lo), ${FIRST_WIDTH * 1000} FROM begun g, (
          SELECT lo, hi FROM batch b WHERE b.task_id = $2 AND ${inDays('b.task_id')} AND b.channel = 'native'
@@ -176,8 +184,12 @@ export async function sentToVendors(
     `SELECT b.channel, b.certificate_id, b.topic, ARRAY(
        SELECT d.id FROM unnest(b.recipients) WITH ORDINALITY AS r (id, n) JOIN device d ON d.id = r.id
        WHERE substr(b.status, r.n::int, 1) = 's' AND d.enabled AND ($4 OR d.moved_at <= b.planned_at) ORDER BY d.id)
-     FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id >= $2 AND b.id < $3 AND b.channel <> 'native'
+     FROM (
+       SELECT b.id, b.channel, b.certificate_id, b.topic, b.recipients, b.status, b.planned_at FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id >= $2 AND b.id < $3 AND b.channel <> 'native'
        AND position('s' IN b.status) > 0
+       UNION ALL SELECT 0, m.channel, m.certificate_id, NULL, ARRAY[m.device_id], m.letter, m.planned_at
+       FROM task t ${memberSql('t')} WHERE t.id = $1 AND ${inDays('t.id')} AND $2 = 0 AND m.letter = 's'
+     ) b
      ORDER BY b.id LIMIT ${MAX_BATCHES + 1}`,
     [firstId, lo, hi, withMoved],
   )
