@@ -62,6 +62,8 @@ export type ApiDeps = {
   /** What admins of an application may do at once; their rate is not limited. */
   admission: {
     imports: Admission
+    /** Counts of audiences: a large one takes two connections and much CPU. */
+    counts: Admission
     /** In bytes. */
     bodies: Admission
   }

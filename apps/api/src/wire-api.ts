@@ -117,6 +117,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     turns: createCallTurns(),
     admission: {
       imports: createAdmission({ perApplication: 4, all: 8 }),
+      counts: createAdmission({ perApplication: 2, all: 4 }),
       // A body occupies about four times its size until its call ends.
       bodies: createAdmission({ perApplication: 24 * MIB, all: 72 * MIB }),
     },

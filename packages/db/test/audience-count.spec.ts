@@ -1,6 +1,7 @@
 import type { Audience } from '@herald/domain'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { countAudience } from '../src/tasks/index.ts'
+import { blocksRead } from './blocks-read.ts'
 import { addApplication, useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -117,5 +118,72 @@ describe('countAudience', () => {
       [false, true],
       [true, false],
     ])
+  })
+
+  it('goes on when the first ids are those of disabled devices', async () => {
+    const other = await addApplication(db)
+    await addDevices(other, 6_000_000, 6, false)
+    await addDevices(other, 6_000_100, 3)
+    for (const max of [1, 2, 3, 100]) {
+      const { kinds, exact } = await countAudience(db, { appId: other, audience: { kind: 'all' } }, max)
+      expect([max, kinds[0]!.count, exact]).toEqual([max, Math.min(3, max + 1), max >= 3])
+    }
+  })
+
+  it('reads few blocks, however large the application is', async () => {
+    const large = await addApplication(db)
+    await db.pool.query(
+      `INSERT INTO device (id, app_id, guid, push_token, alias, user_id, platform)
+       SELECT 10000000 + n, $1, 'l' || n, 'l' || n, 'l' || n, n, 'android' FROM generate_series(1, 60000) n`,
+      [large],
+    )
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'xiaomi', app_id, 'l' || id FROM device WHERE app_id = $1`,
+      [large],
+    )
+    await db.pool.query(
+      `INSERT INTO presence (device_id, node, connection) SELECT id, 'n1', id FROM device WHERE app_id = $1`,
+      [large],
+    )
+    await db.pool.query(
+      `INSERT INTO activity (device_id, kind, name, app_id, token)
+       SELECT id, 'activity', 'rare' || id % 6000, app_id, 'l' || id FROM device WHERE app_id = $1`,
+      [large],
+    )
+    await db.pool.query(`INSERT INTO tag (app_id, name) VALUES ($1, 'every'), ($1, 'rare')`, [large])
+    await db.pool.query(
+      `INSERT INTO device_tag (tag_id, device_id) SELECT t.id, d.id FROM tag t JOIN device d ON d.app_id = t.app_id
+       WHERE t.app_id = $1 AND (t.name = 'every' OR d.id % 6000 = 1)`,
+      [large],
+    )
+    const hashes = (
+      await db.pool.query(
+        'SELECT push_token_hash(push_token) AS hash FROM device WHERE app_id = $1 LIMIT 10',
+        [large],
+      )
+    ).rows.map(({ hash }) => hash)
+    const ten = Array.from({ length: 10 }, (_, i) => i * 6000 + 1)
+    const audiences: [Audience, devices: number][] = [
+      [{ kind: 'all' }, 101],
+      [{ kind: 'tag', tags: ['every'] }, 101],
+      [{ kind: 'tag', tags: ['every', 'rare'] }, 101],
+      [{ kind: 'tag', tags: ['rare'] }, 10],
+      [{ kind: 'alias', aliases: ten.map((n) => `l${n}`) }, 10],
+      [{ kind: 'user_id', userIds: ten.map(BigInt) }, 10],
+      [{ kind: 'push_token_hash', hashes }, 10],
+      [{ kind: 'activity', activities: ['rare7'] }, 10],
+    ]
+    // Without statistics first: a plan is kept until the next ANALYZE.
+    for (const analyzed of [false, true]) {
+      if (analyzed) await db.pool.query('ANALYZE')
+      for (const [audience, devices] of audiences) {
+        const blocks = await blocksRead(db, async (on) => {
+          const { kinds } = await countAudience(on, { appId: large, audience }, 100)
+          expect([audience, kinds.reduce((sum, kind) => sum + kind.count, 0)]).toEqual([audience, devices])
+        })
+        const read = Object.values(blocks).reduce((sum, one) => sum + one, 0)
+        expect([audience, analyzed, read < 600 ? 'few' : blocks]).toEqual([audience, analyzed, 'few'])
+      }
+    }
   })
 })

@@ -127,7 +127,7 @@ function pickVendor(device: RouteDevice, rules: RouteRules, skipped?: Skipped[])
   return fallback
 }
 
-/** The device's bindings in the order to try: its platform's own channel, then the sequence; in `ups` the latest registration first. */
+/** The device's bindings in the order to try: its platform's own channel, then the sequence; in `ups` the latest registration first, then by name. */
 function ranked(
   device: RouteDevice,
   sequence: readonly SequenceWord[],
@@ -150,7 +150,13 @@ function ranked(
       })
     } else withRank.push({ binding, rank: place })
   }
-  withRank.sort((a, b) => a.rank - b.rank || b.binding.registeredAt - a.binding.registeredAt)
+  // Bindings of one call are registered at the same time. Their rows come in any order, and planning must decide as explain and the count do.
+  withRank.sort(
+    (a, b) =>
+      a.rank - b.rank ||
+      b.binding.registeredAt - a.binding.registeredAt ||
+      (a.binding.channel < b.binding.channel ? -1 : 1),
+  )
   return withRank.map((entry) => entry.binding)
 }
 

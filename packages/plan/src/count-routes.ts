@@ -15,7 +15,7 @@ export type AudienceCount = {
   byChannel: Record<string, number>
   /** Devices without a usable channel. */
   unreachable: number
-  /** False: there are more devices, and all numbers are lower bounds. */
+  /** False: there may be more devices, and all numbers are lower bounds. */
   exact: boolean
 }
 

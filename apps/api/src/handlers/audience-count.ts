@@ -21,13 +21,13 @@ export const audienceCount = route({
   // A long ext may exceed what a vendor takes.
   verbatim: 'message.ext',
   summary: 'Count the devices of an audience by channel',
-  description: `Takes the body of notify; the message is optional (default: a plain text). Each device is counted on the channel that it would get now: the decision is that of a push. Exact up to ${MAX_COUNTED.toLocaleString('en')} devices. Sends nothing.`,
+  description: `Takes the body of notify; the message is optional (default: a plain text). Each device is counted on the channel that it would get now: the decision is that of a push. Exact up to ${MAX_COUNTED.toLocaleString('en')} devices. Sends nothing. An application may make two such calls at a time.`,
   input: z.strictObject({ audience, setting, message: optional(message) }),
   answer: z.object({
     devices: z.int().describe('Devices of the audience, without disabled ones.'),
     by_channel: z.record(z.string(), z.int()).describe('Channels without devices are left out.'),
     unreachable: z.int().describe('Devices without a usable channel.'),
-    exact: z.boolean().describe('False: there are more devices, and all numbers are lower bounds.'),
+    exact: z.boolean().describe('False: there may be more devices, and all numbers are lower bounds.'),
   }),
   failures: [40003, 40004, 42901],
   example: { audience: { tag: ['vip'] }, setting: { distribution_strategy: 'ospush_only' } },
@@ -36,7 +36,8 @@ export const audienceCount = route({
     const wanted = { ...input, message: input.message ?? plainText }
     const task = newTask(taskScopeOf(context), context.application, wanted, ext)
     await checkNow(task, undefined)
-    const { byChannel, ...counted } = await countRoutes(deps, task)
+    const leave = deps.admission.counts.enter(context.appId)
+    const { byChannel, ...counted } = await countRoutes(deps, task).finally(leave)
     return { ...counted, by_channel: byChannel }
   },
 })
