@@ -106,7 +106,7 @@ for (const backend of backends)
       )
       const queue = queues.find(({ name }: { name: string }) => name === 'push-huawei')
       const [{ id, data }] = queue.jobs
-      expect(Object.keys(data).sort()).toEqual(['batches', 'certificateId', 'v'])
+      expect(Object.keys(data).sort()).toEqual(['bundle', 'certificateIds', 'v'])
       const job = `/queues/api/queues/push-huawei/${id}`
       const texts = [JSON.stringify(queues)]
       for (const path of [

@@ -170,6 +170,8 @@ describe('a gateway', () => {
     const client = await harness.db.pool.connect()
     try {
       await client.query('BEGIN')
+      // On a busy machine the lock is held for longer than the sessions of Herald may.
+      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
       await client.query(`SELECT FROM inbox WHERE task_id = ${acknowledged} FOR UPDATE`)
       connection.ack(acknowledged)
       await until(async () => {

@@ -33,8 +33,7 @@ export class LinkSet {
   opened = 0
   lastGoaway: Goaway | undefined
   private failures = 0
-  /** When a link was opened or became ready, whichever was last. */
-  private lastChangeAt = Number.NEGATIVE_INFINITY
+  private lastOpenedAt = Number.NEGATIVE_INFINITY
   private readonly options: LinkSetOptions
   private readonly events: LinkSetEvents
 
@@ -66,7 +65,7 @@ export class LinkSet {
       usable += 1
       if (!link.saturated) return
     }
-    if (usable > 0 && (usable >= this.options.maxConnections || now - this.lastChangeAt < growEveryMs)) return
+    if (usable > 0 && (usable >= this.options.maxConnections || now - this.lastOpenedAt < growEveryMs)) return
     this.open(now)
   }
 
@@ -78,16 +77,12 @@ export class LinkSet {
   }
 
   private open(now: number): void {
-    this.lastChangeAt = now
+    this.lastOpenedAt = now
     this.opened += 1
     const link: Link = new Link(this.options, {
       onUnsent: this.events.onUnsent,
       onProgress: this.events.onProgress,
-      onReady: () => {
-        // A handshake may take longer than the interval, and servers allow few streams until the first reply.
-        this.lastChangeAt = performance.now()
-        this.events.onEvent({ kind: 'connected', afterMs: this.lastChangeAt - link.openedAt })
-      },
+      onReady: () => this.events.onEvent({ kind: 'connected', afterMs: performance.now() - link.openedAt }),
       onGoaway: (goaway) => {
         this.lastGoaway = goaway
         this.events.onEvent({ kind: 'goaway', goaway })

@@ -160,34 +160,6 @@ describe('a pool', () => {
     expect(server.connections).toHaveLength(3)
   })
 
-  it('opens no second connection because the handshake of the first took long', async () => {
-    const greetings: (() => void)[] = []
-    const held: (() => void)[] = []
-    const server = pools.keep(
-      await startRawServer({
-        onConnect: ({ send }) =>
-          greetings.push(() => send(settingsFrame([[Setting.maxConcurrentStreams, 1]]))),
-        onRequest: ({ send }, stream) => held.push(() => send(answer(stream))),
-      }),
-    )
-    const pool = pools.pool({ origin: server.origin, maxConnections: 2 })
-    const clock = stoppedClock()
-    const { recorder, done } = begin(pool, { count: 5 })
-    await until('the server has a connection', () => greetings.length === 1)
-    clock.advance(600)
-    greetings[0]!()
-    await until('the connection is full', () => held.length === 1)
-    await clock.read(20)
-    expect(server.connections).toHaveLength(1)
-    clock.advance(500)
-    await until('there is another connection', () => greetings.length === 2)
-    greetings[1]!()
-    const release = setInterval(() => held.splice(0).forEach((go) => void go()), 5)
-    await done
-    clearInterval(release)
-    expect(recorder.tally()).toEqual({ 200: 5 })
-  })
-
   it('continues over a new connection when stream ids run out', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin, lastStreamId: 199, maxConnections: 1 })
