@@ -171,9 +171,9 @@ export async function noteAnswers(
   const mustOpen = deps.silence.silent(id, address, await count())
   if (!isProbe) {
     if (!mustOpen) return
-    // Other processes may have got answers that they have not written yet.
+    // Other processes may have got answers that they have not written yet. After an answer to this process nothing would close the breaker.
     await sleep(ANSWERS_WRITTEN_MS * 1.5)
-    if (deps.silence.othersAnswered(id, address, await count())) return
+    if (deps.silence.wasAnswered(id, address, await count())) return
   }
   const { reason } = evidence.outcome
   const asked = Math.min(evidence.outcome.retryAfter ?? 0, MAX_ASKED_SECONDS)

@@ -53,28 +53,29 @@ export type SilenceCounter = {
    * the certificate: if it rises, the vendor answers others, and this process has lost its network. Its failures must not stop them.
    */
   silent(certificateId: number, address: string, answers: number): boolean
-  /** Returns whether `answers` has risen since the last silent job; then counting begins again. */
-  othersAnswered(certificateId: number, address: string, answers: number): boolean
+  /** Returns whether there was an answer since the last silent job: to this process, or to others, which raises `answers`. Counting then begins again. */
+  wasAnswered(certificateId: number, address: string, answers: number): boolean
 }
 
 export function createSilenceCounter(): SilenceCounter {
   const certificates = new Map<number, { jobs: number; answers: number }>()
   const addresses = new Map<string, number>()
-  function othersAnswered(certificateId: number, address: string, answers: number): boolean {
+  function wasAnswered(certificateId: number, address: string, answers: number): boolean {
     const before = certificates.get(certificateId)
-    if (before === undefined || answers <= before.answers) return false
+    if (before === undefined) return true
+    if (answers <= before.answers) return false
     certificates.set(certificateId, { jobs: 0, answers })
     addresses.delete(address)
     return true
   }
   return {
-    othersAnswered,
+    wasAnswered,
     answered(certificateId, address) {
       certificates.delete(certificateId)
       addresses.delete(address)
     },
     silent(certificateId, address, answers) {
-      othersAnswered(certificateId, address, answers)
+      wasAnswered(certificateId, address, answers)
       const jobs = (certificates.get(certificateId)?.jobs ?? 0) + 1
       const ofAddress = addresses.get(address) ?? 0
       if (certificates.size >= MAX_CERTIFICATES) certificates.clear()

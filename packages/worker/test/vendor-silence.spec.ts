@@ -47,10 +47,12 @@ describe('counting jobs without an answer', () => {
   it('begins again when other processes got answers, also those that were written late', () => {
     const counter = createSilenceCounter()
     expect([1, 2, 3].map(() => counter.silent(1, 'a', 5))).toEqual([false, false, true])
-    expect(counter.othersAnswered(1, 'a', 5)).toBe(false)
-    expect(counter.othersAnswered(1, 'a', 6)).toBe(true)
+    expect(counter.wasAnswered(1, 'a', 5)).toBe(false)
+    expect(counter.wasAnswered(1, 'a', 6)).toBe(true)
     expect([1, 2, 3].map(() => counter.silent(1, 'a', 6))).toEqual([false, false, true])
-    expect(counter.othersAnswered(2, 'a', 6)).toBe(false)
+    // The vendor answered this process while it waited.
+    counter.answered(1, 'a')
+    expect(counter.wasAnswered(1, 'a', 6)).toBe(true)
   })
 
   it('opens at the third in a row of a certificate', () => {
