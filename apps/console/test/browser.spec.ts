@@ -289,7 +289,7 @@ describeWith('chromium')('the console in a browser', () => {
     const card = page.locator('article')
     await card.getByText('Delivered over the native channel.').waitFor()
     const id = Number(await card.getAttribute('data-task'))
-    await until(async () => (await countersNow(id)).nativepush_received === 1, { seconds: 30 })
+    await until(async () => (await countersNow(id)).nativepush_received === 1, { seconds: 60 })
     expect(await accessibilityProblems(page)).toEqual([])
     await button('Disconnect').click()
     await page.getByText('not connected', { exact: true }).waitFor()
@@ -494,7 +494,7 @@ describeWith('chromium')('the console in a browser', () => {
     const follow = async (path: string) => {
       const previous = path === paths[0] ? '' : await heading.textContent()
       await page.locator(`a[href="${path}"]`).first().click()
-      await until(async () => (await heading.textContent()) !== previous, { seconds: 30, what: path })
+      await until(async () => (await heading.textContent()) !== previous, { seconds: 60, what: path })
       await page.locator('.mantine-Loader-root').waitFor({ state: 'detached' })
       await check(path)
     }

@@ -45,7 +45,7 @@ describe('a batch planned before its certificate failed', () => {
     ])
     const paced = await harness.notify(app, { speed: 100 })
     await until(async () => (await harness.counters(paced)).fcm?.sent === 100, {
-      seconds: 15,
+      seconds: 60,
       what: 'the fallback of all',
     })
     expect((await harness.counters(paced)).huawei).toEqual({ target: 101, moved: 100 })
@@ -78,7 +78,7 @@ describe('a batch planned before its certificate failed', () => {
     })
     await pauseTask(harness.db, { appId: app }, task)
     await until(async () => (await harness.counters(task)).huawei?.target === 1500, {
-      seconds: 10,
+      seconds: 60,
       what: 'the plan',
     })
     await closeCertificate(harness.db, (await certificateOf(harness, app, 'huawei')).id, {
@@ -105,7 +105,7 @@ describe('a batch planned before its certificate failed', () => {
     })
     await pauseTask(harness.db, { appId: app }, task)
     await until(async () => (await harness.counters(task)).vivo?.target === 1500, {
-      seconds: 10,
+      seconds: 60,
       what: 'the plan',
     })
     await removeCertificate(harness.db, harness.sealer, {
@@ -126,7 +126,7 @@ describe('a batch planned before its certificate failed', () => {
     const app = await harness.addApplication('fixed')
     await harness.addDevices(app, [{ tokens: { oppo: 'a:misconfigured,accepted' } }])
     const task = await harness.notify(app)
-    await until(async () => (await harness.ledger(task)).length === 1, { seconds: 5, what: 'the call' })
+    await until(async () => (await harness.ledger(task)).length === 1, { seconds: 60, what: 'the call' })
     await saveCertificate(harness.db, harness.sealer, {
       application: app,
       channel: 'oppo',
@@ -213,7 +213,7 @@ describe('timing', () => {
     await harness.startWorkers(['xiaomi'])
     // The job finds nothing to claim; the push must not wait until it counts as lost.
     await until(async () => (await harness.queues.depth(pushQueue('xiaomi'))) === 0, {
-      seconds: 10,
+      seconds: 60,
       what: 'the job',
     })
     await resumeTask(harness.db, { appId: app }, task)
@@ -268,7 +268,7 @@ describe('a tenant whose rows are broken', () => {
       harness.db.pool.query(`UPDATE batch SET not_before = now() WHERE task_id = $1 AND state = 'ready'`, [
         first,
       ])
-    await until(async () => (await retry()) && (await harness.stateOf(first)) === 'finished', { seconds: 30 })
+    await until(async () => (await retry()) && (await harness.stateOf(first)) === 'finished', { seconds: 60 })
     expect(await harness.counters(first)).toEqual({ xiaomi: { target: 1200, sent: 1200 } })
   })
 })
@@ -300,7 +300,7 @@ describe('two broadcasts', () => {
     await cancelTask(harness.db, { appId: rows[0].app_id }, half)
     const sweep = { ...harness, onQueueFailure() {}, onEnded() {}, isSteady: () => true }
     await until(async () => !(await sweepRound(sweep)) && (await harness.stateOf(half)) === 'cancelled', {
-      seconds: 10,
+      seconds: 60,
       what: 'the end of the cancelled task',
     })
     await planRound(deps)
@@ -332,7 +332,7 @@ describe('the governor over several workers', () => {
         ahead = Math.max(ahead, accepted - 50 * ((Date.now() - began) / 1000))
         return accepted === 200
       },
-      { seconds: 30, what: 'the last device' },
+      { seconds: 60, what: 'the last device' },
     )
     expect(ahead).toBeLessThanOrEqual(100)
     await harness.finished(task)

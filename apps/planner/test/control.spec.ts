@@ -17,7 +17,7 @@ describe('scheduling and control', () => {
   const accepted = async (task: number) =>
     (await harness.ledger(task)).filter((entry) => entry.accepted > 0).length
   const waitUntilAccepted = (task: number, count: number) =>
-    until(async () => (await accepted(task)) >= count, { seconds: 20, what: `${count} accepted` })
+    until(async () => (await accepted(task)) >= count, { seconds: 60, what: `${count} accepted` })
   const failures = async (app: string, task: number) =>
     (await taskFailures(harness.db, { appId: app }, task))!.map(({ fate, reason, count, samples }) => ({
       fate,
@@ -60,7 +60,7 @@ describe('scheduling and control', () => {
         ahead = Math.max(ahead, since - (300 * (performance.now() - resumed)) / 1000)
         return atPause + since === 1500
       },
-      { seconds: 30, what: 'the last device' },
+      { seconds: 60, what: 'the last device' },
     )
     expect(ahead).toBe(0)
     await harness.finished(task)
@@ -183,13 +183,13 @@ describe('a broadcast in progress', () => {
     const sent = async (task: number) => (await harness.counters(task)).oppo?.sent ?? 0
 
     const broadcast = await harness.notify(app)
-    await until(async () => (await sent(broadcast)) > 0, { seconds: 20, what: 'the broadcast' })
+    await until(async () => (await sent(broadcast)) > 0, { seconds: 60, what: 'the broadcast' })
     const targeted = await harness.notify(app, { audience: { kind: 'alias', aliases: ['urgent'] } })
     const neighbour = await harness.notify(second)
-    await until(async () => (await sent(targeted)) === 1, { seconds: 10, what: 'the targeted push' })
+    await until(async () => (await sent(targeted)) === 1, { seconds: 60, what: 'the targeted push' })
     const atTargeted = await sent(broadcast)
     await until(async () => (await sent(neighbour)) === 2500, {
-      seconds: 20,
+      seconds: 60,
       what: "the neighbour's broadcast",
     })
     const atNeighbour = await sent(broadcast)

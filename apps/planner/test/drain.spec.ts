@@ -33,7 +33,7 @@ describe('SIGTERM while a vendor hangs', () => {
       what: 'the vendor that answers',
     })
     await until(async () => (await harness.ledger(task)).some(({ channel }) => channel === 'xiaomi'), {
-      seconds: 20,
+      seconds: 60,
       what: 'the call that hangs',
     })
     // The program ends itself with code 1 after thirty seconds.

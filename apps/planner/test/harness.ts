@@ -194,7 +194,7 @@ export async function startHarness(
     stateOf: async (taskId: number) =>
       (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
         ?.state as string,
-    finished: (taskId: number, seconds = 15) =>
+    finished: (taskId: number, seconds = 60) =>
       until(
         async () =>
           ['finished', 'cancelled'].includes(

@@ -79,7 +79,7 @@ describe('the metrics of a push', () => {
     await harness.addDevices(app, [{ tokens: { oppo: 'o:accepted' }, tag: 'quota' }])
     await harness.notify(app, { audience: { kind: 'tag', tags: ['quota'] } })
     await until(async () => ((await value('herald_governor_held_total', { cause: 'quota' })) ?? 0) >= 1, {
-      seconds: 30,
+      seconds: 60,
     })
     // There is no oppo worker, so its batch waits.
     await until(

@@ -89,7 +89,7 @@ describe('a recall', () => {
       Array.from({ length: 40 }, (_, i) => xiaomi(`p${i}`)),
     )
     const task = await harness.notify(app, { speed: 1 })
-    await until(async () => (await tokensOf(task)).length >= 2, { seconds: 30, what: 'two deliveries' })
+    await until(async () => (await tokensOf(task)).length >= 2, { seconds: 60, what: 'two deliveries' })
     const id = await withdraw(app, task)
     await harness.finished(id, 60)
     const first = (await harness.counters(task)).xiaomi!
@@ -138,7 +138,7 @@ describe('a recall', () => {
           [of],
         )
       ).rows.map(({ device_id }) => device_id)
-    await until(async () => (await inboxOf(id)).length === 2, { seconds: 30, what: 'the inboxes' })
+    await until(async () => (await inboxOf(id)).length === 2, { seconds: 60, what: 'the inboxes' })
     expect(await inboxOf(id)).toEqual([ids[0], ids[1]])
     // The copy was deleted.
     expect(await inboxOf(task)).toEqual([ids[1]])

@@ -91,7 +91,7 @@ async function settled(...ids: number[]): Promise<Counters[]> {
       last = await detail(...ids)
       return last.length === ids.length && last.every(done)
     },
-    { seconds: 30, what: 'everything to be sent and received' },
+    { seconds: 60, what: 'everything to be sent and received' },
   ).catch((error) => {
     throw new Error(`${error.message} ${JSON.stringify(last.find((counters) => !done(counters)))}`)
   })
@@ -157,7 +157,7 @@ describe('the demo of the standalone', () => {
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
     // Depth and age are read at intervals.
     await until(async () => (await scrape()).includes('herald_queue_age_seconds{channel="apns"'), {
-      seconds: 30,
+      seconds: 60,
     })
     const text = await scrape()
     for (const name of metricNames) expect(text).toMatch(new RegExp(`^# TYPE ${name} `, 'm'))

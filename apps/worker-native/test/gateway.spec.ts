@@ -351,7 +351,7 @@ describe('a gateway', () => {
     await until(() => harness.isOnline(device))
     await harness.db.pool.query('TRUNCATE presence')
     expect(await harness.isOnline(device)).toBe(false)
-    await until(() => harness.isOnline(device), { seconds: 5 })
+    await until(() => harness.isOnline(device), { seconds: 60 })
   })
 
   it('leaves no presence of a device that disconnects while its presence is written again', async () => {

@@ -147,7 +147,7 @@ export async function openHarness(env: Record<string, string> = {}) {
         ]),
       )
     },
-    async becomes(taskId: number, wanted: Record<string, Record<string, number>>, seconds = 15) {
+    async becomes(taskId: number, wanted: Record<string, Record<string, number>>, seconds = 60) {
       let seen: unknown
       await until(
         async () => {
@@ -224,10 +224,10 @@ export async function dial(url: string, options: { protocols?: string[]; localAd
     frames,
     texts,
     send: (frame: unknown) => socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
-    closed: (seconds = 10) => until(() => closed, { seconds, what: 'the close' }),
+    closed: (seconds = 60) => until(() => closed, { seconds, what: 'the close' }),
     isClosed: () => closed !== undefined,
     pushes: () => frames.filter(({ op }) => op === 'push').map(({ task_id }) => task_id),
-    gets: (taskId: number, seconds = 10) =>
+    gets: (taskId: number, seconds = 60) =>
       until(() => frames.find((frame) => frame.op === 'push' && frame.task_id === taskId), {
         seconds,
         what: `task ${taskId}`,

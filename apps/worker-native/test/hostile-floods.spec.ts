@@ -65,9 +65,9 @@ describe('a gateway that is flooded', () => {
 
   async function stillDelivers(): Promise<void> {
     const task = await harness.notify(app, [device])
-    await honest.gets(task, 30)
+    await honest.gets(task)
     honest.ack(task)
-    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } }, 30)
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
     expect(honest.isClosed()).toBe(false)
   }
 
@@ -129,7 +129,7 @@ describe('a gateway that is flooded', () => {
     const devices = await Promise.all(Array.from({ length: FLOODERS }, () => harness.addDevice(app)))
     const flooders = await Promise.all(devices.map((flooder) => connect(gateway.url, flooder)))
     const task = await harness.notify(app, [device])
-    await honest.gets(task, 30)
+    await honest.gets(task)
     await harness.becomes(task, { native: { target: 1, sent: 1 } })
     // With ttl 0 nothing is in the inbox, so this message is not written again to the next connection.
     const returning = await harness.addDevice(app)
@@ -158,7 +158,7 @@ describe('a gateway that is flooded', () => {
     await locker.query('ROLLBACK')
     locker.release()
     for (const received of [task, late])
-      await harness.becomes(received, { native: { target: 1, sent: 1, received: 1 } }, 30)
+      await harness.becomes(received, { native: { target: 1, sent: 1, received: 1 } })
     for (const connection of [...flooders, second]) connection.cut()
   })
 })

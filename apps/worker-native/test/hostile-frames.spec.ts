@@ -87,7 +87,7 @@ describe('a gateway', () => {
       connections[i]!.send({ op: 'hello', push_token: other.pushToken })
     expect(await connections[4]!.closed(30)).toMatchObject({ code: 4401 })
     for (const connection of connections.slice(0, 4)) {
-      await until(() => connection.frames.length > 0 || connection.isClosed(), { seconds: 30 })
+      await until(() => connection.frames.length > 0 || connection.isClosed(), { seconds: 60 })
       expect(connection.frames[0]).toMatchObject({ op: 'welcome' })
       connection.cut()
     }

@@ -303,7 +303,7 @@ describe('two gateways, a planner and vendors', () => {
        DELETE FROM presence WHERE node IN (SELECT id FROM gone)`,
     )
     expect(await harness.isOnline(device)).toBe(false)
-    await until(() => harness.isOnline(device), { seconds: 10 })
+    await until(() => harness.isOnline(device), { seconds: 60 })
     const task = await harness.notify(app, [device])
     await connection.gets(task)
     connection.ack(task)

@@ -118,6 +118,6 @@ describeWith('redis-server')('readiness of programs', () => {
 
     await proxy.open()
     await becomes(ports.http, 200)
-    await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'queue', { seconds: 30 })
+    await until(async () => (await ask(ports.worker, '/readyz')).waiting.join() === 'queue', { seconds: 60 })
   })
 })

@@ -141,7 +141,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         })
         await lost
         await queues.add(name, job(1))
-        await until(() => seen.length === 1, { seconds: 30 })
+        await until(() => seen.length === 1, { seconds: 60 })
       })
 
       it('lets a worker recover by itself', async () => {

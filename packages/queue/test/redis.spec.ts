@@ -189,7 +189,7 @@ describeWith(
     await until(async () =>
       String(await askRedis(master.port, 'INFO', 'replication')).includes('state=online'),
     )
-    await until(async () => (await Promise.all(sentinels.map(knowsAll))).every(Boolean), { seconds: 30 })
+    await until(async () => (await Promise.all(sentinels.map(knowsAll))).every(Boolean), { seconds: 60 })
 
     const hosts = sentinels.map((port) => `127.0.0.1:${port}`).join(',')
     const address = `redis-sentinel://${hosts}/primary`
@@ -207,7 +207,7 @@ describeWith(
     let id = 100
     await until(() => queues.add(name, job(id++)).then(() => true), { seconds: 40 })
     expect(String(await askRedis(replica.port, 'ROLE'))).toMatch(/^master/)
-    await until(() => seen.some((done) => done >= 100), { seconds: 30 })
+    await until(() => seen.some((done) => done >= 100), { seconds: 60 })
   })
 
   it('works on a Cluster, each queue in one slot, and continues when a node is lost', async () => {
