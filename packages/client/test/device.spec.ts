@@ -224,7 +224,8 @@ describe('a device', () => {
     connection.push(1, { ...text, show_begin_time: second + 1 })
     connection.push(2, { ...text, show_end_time: second - 1 })
     expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [1, 2] })
-    expect(shown).toEqual([])
+    // On a busy machine it may already be shown; never before its time.
+    if (Date.now() / 1000 < second + 1) expect(shown).toEqual([])
     await waitFor(() => shown.length === 1)
     expect(shown).toEqual([1])
     expect(Date.now() / 1000).toBeGreaterThanOrEqual(second + 1)
