@@ -46,6 +46,11 @@ async function sent(channels: VendorChannel[], message: object = { title: 'x' })
   const { pool } = api.context.db
   await pool.query(`UPDATE batch SET state = 'settled', status = 's' WHERE task_id = $1`, [data.task_id])
   await pool.query('UPDATE counter SET sent = target WHERE task_id = $1', [data.task_id])
+  // A task to one device is in a bundle.
+  await pool.query(
+    `UPDATE bundle b SET state = 'settled', status = repeat('s', b.size), settled_at = now() FROM task t WHERE t.id = $1 AND b.task_id = t.bundle`,
+    [data.task_id],
+  )
   return data.task_id
 }
 const recall = (task_id: unknown, more: object = {}) =>
