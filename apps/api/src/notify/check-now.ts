@@ -8,7 +8,7 @@ export function dependsOnNow(
   { message }: Pick<NewTask, 'message'>,
   probe: AttachmentProbe | undefined,
 ): boolean {
-  return message.showEnd !== undefined || (probe !== undefined && message.attachmentUrl !== undefined)
+  return message.showEnd !== undefined || pictureToProbe(message, probe) !== undefined
 }
 
 /** The checks that depend on the time or on other servers: a repeated request must not fail because of them. Throws Failure. */
@@ -18,8 +18,15 @@ export async function checkNow(
 ): Promise<void> {
   if (message.showEnd !== undefined && message.showEnd * 1000 <= Date.now())
     throw new Failure(40002, 'message.show_end_time must be in the future.')
-  if (probe && message.attachmentUrl !== undefined && isPicture(message.attachmentUrl)) {
-    const problem = await probe(message.attachmentUrl)
-    if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
-  }
+  const picture = pictureToProbe(message, probe)
+  const problem = picture && (await probe?.(picture))
+  if (problem) throw new Failure(40002, `message.attachment_url ${problem}.`)
+}
+
+/** The picture that is fetched before the push is accepted. */
+function pictureToProbe(
+  { attachmentUrl }: NewTask['message'],
+  probe: AttachmentProbe | undefined,
+): string | undefined {
+  return probe && attachmentUrl !== undefined && isPicture(attachmentUrl) ? attachmentUrl : undefined
 }

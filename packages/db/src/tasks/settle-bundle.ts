@@ -1,3 +1,4 @@
+import { after } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { leaveSteps, leavingColumns, mergedSql } from './leave-bundle.ts'
@@ -48,4 +49,4 @@ const leavingSql = `${settledSql}, leaving AS MATERIALIZED (
   SELECT ${leavingColumns('sending')} FROM held b CROSS JOIN LATERAL generate_series(1, b.size) n
   WHERE substr(b.status, n, 1) = '.' AND substr(b.wanted, n, 1) = 'm'
 ), ${leaveSteps}
-SELECT task_id, status FROM settled WHERE (SELECT count(*) FROM left_counters) >= 0`
+SELECT task_id, status FROM settled WHERE ${after('left_counters')}`
