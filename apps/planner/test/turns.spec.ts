@@ -64,7 +64,8 @@ describe('pages', () => {
         [many, count],
       )
       await harness.db.pool.query('VACUUM ANALYZE task, slice')
-      costs.push(await blocksOfNextPage())
+      // The least of three: Postgres may have to read its catalog again because of other databases of the server.
+      costs.push(Math.min(await blocksOfNextPage(), await blocksOfNextPage(), await blocksOfNextPage()))
     }
     const [few, thousand] = costs as [number, number]
     expect(thousand).toBeLessThanOrEqual(few + 40)

@@ -2,8 +2,6 @@ import type { Lane, Plan } from '@herald/domain'
 import { sampleMessage } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
-import type { Database } from '../src/store/index.ts'
-import { inTransaction, type Runner } from '../src/store/statement.ts'
 import {
   acceptTasks,
   beginTasks,
@@ -12,6 +10,7 @@ import {
   type PlannedTask,
   takeDueTasks,
 } from '../src/tasks/index.ts'
+import { blocksRead } from './blocks-read.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -112,33 +111,9 @@ describe('due tasks', () => {
     )
     for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
     await db.pool.query('ANALYZE task')
-    const sent: string[] = []
-    const connect = async () => {
-      const client = await db.pool.connect()
-      const query = (statement: string | { text: string }) => {
-        sent.push(typeof statement === 'string' ? statement : statement.text)
-        return client.query(statement as never)
-      }
-      return { query, on: () => {}, off: () => {}, release: () => client.release() }
-    }
-    const query = db.pool.query.bind(db.pool)
-    await takeDueTasks({ ...db, pool: { query, connect } } as unknown as Database, {
-      lane: 'normal',
-      after: '',
-      max: 64,
-      except: [],
-    })
-    const [begin, text] = sent
-    const explain = async (runner: Runner) => {
-      await runner.query(`PREPARE due AS ${text}`)
-      const { rows } = await runner.query(
-        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE due ('normal', '', '{}', 64)`,
-      )
-      await runner.query('DEALLOCATE due')
-      const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-    }
-    const blocksRead = () => inTransaction(db, explain, begin)
+    const due = { lane: 'normal' as const, after: '', max: 64, except: [] }
+    const blocksOfDue = async () =>
+      (await blocksRead(db, (counted) => takeDueTasks(counted, due)))['take-due']!
     const copy = (count: number) =>
       db.pool.query(
         `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
@@ -147,10 +122,10 @@ describe('due tasks', () => {
         [count],
       )
     await copy(100)
-    const few = await blocksRead()
+    const few = await blocksOfDue()
     await db.pool.query('DELETE FROM begin_lease')
     await copy(20_000)
-    expect(await blocksRead()).toBeLessThan(few + 50)
+    expect(await blocksOfDue()).toBeLessThan(few + 50)
   })
 
   it('are found behind many applications that have only future tasks, and before many due ones', async () => {
