@@ -3,7 +3,7 @@ import type { VendorChannel } from '@herald/domain'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { afterAll, beforeAll } from '@jest/globals'
 import { saveCertificate } from '../src/certificates/index.ts'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { createSealer, type Database, ensurePartitions, openDatabase, retrying } from '../src/store/index.ts'
 import { createApplication } from '../src/tenants/index.ts'
 
 export { settlementOf } from './settlement-of.ts'
@@ -15,7 +15,7 @@ export function useDatabase({ max = 5, partitions = true } = {}): Database {
   beforeAll(async () => {
     database = await testDatabase()
     Object.assign(db, openDatabase(database.url, { max }))
-    if (partitions) await ensurePartitions(db)
+    if (partitions) await retrying(() => ensurePartitions(db))
   })
   afterAll(async () => {
     await db.close()

@@ -7,6 +7,8 @@ export type StubServer = {
   url: string
   /** Whether the credentials of a channel are refused by checks that ask the server. */
   refuseChecks(channel: string, refused: boolean): void
+  /** While a channel is down, every request to it gets `unavailable`, whatever its tokens say. */
+  setDown(channel: string, down: boolean): void
   close(): Promise<void>
 }
 
@@ -29,12 +31,13 @@ export async function startStubServer(
 ): Promise<StubServer> {
   const ledger = new Map<string, StubEntry>()
   const refusing = new Set<string>()
+  const down = new Set<string>()
 
   const take = (channel: string, task: number, token: string, badge: number | null) => {
     const key = `${channel} ${task} ${token}`
     const entry = ledger.get(key) ?? { channel, task, token, attempts: 0, accepted: 0, badge: null }
     entry.attempts++
-    const step = stepOf(token, entry.attempts)
+    const step = down.has(channel) ? 'unavailable' : stepOf(token, entry.attempts)
     if (step === 'accepted' || step === 'lost') {
       entry.accepted++
       entry.badge = badge
@@ -71,6 +74,7 @@ export async function startStubServer(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     refuseChecks: (channel, refused) => void (refused ? refusing.add(channel) : refusing.delete(channel)),
+    setDown: (channel, isDown) => void (isDown ? down.add(channel) : down.delete(channel)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
