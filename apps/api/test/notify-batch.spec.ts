@@ -134,6 +134,28 @@ describe('POST /push/notify/batch', () => {
     expect(await tasksOf('list-new')).toHaveLength(1)
   })
 
+  it('keeps order, request ids and ext over the parts of a long list', async () => {
+    const list: object[] = Array.from({ length: 600 }, (_, i) => ({
+      ...push(`p${i}`, `list-p${i}`),
+      message: { title: `p${i}`, ext: { i } },
+    }))
+    // The same request id in another part, one after an entry that was refused, and one alone.
+    list[300] = push('repeats', 'list-p3')
+    list[10] = { ...push('wrong', 'list-p599'), audience: {} }
+    list[301] = { audience: 'nobody', message: { title: 'x' } }
+    const { data } = await batch(list)
+    expect(data.list).toHaveLength(600)
+    expect(data.list[300]).toEqual({ task_id: data.list[3].task_id, repeated: true })
+    expect([data.list[10].code, data.list[301].code]).toEqual([40003, 40003])
+    expect(data.list[599].repeated).toBeUndefined()
+    expect(accepted).toHaveLength(597)
+    for (const { message } of accepted) expect(message.ext).toBe(`{"i":${message.title!.slice(1)}}`)
+    const ids = data.list.map(({ task_id }: { task_id?: number }) => task_id).filter(Boolean)
+    expect(new Set(ids).size).toBe(597)
+    const again = await batch(list)
+    expect(again.data.list[599]).toEqual({ task_id: data.list[599].task_id, repeated: true })
+  })
+
   it('pushes each request id once when the same list arrives many times at once', async () => {
     const list = Array.from({ length: 40 }, (_, i) => push(`c${i}`, `list-c${i}`))
     const answers = await Promise.all(Array.from({ length: 6 }, () => batch(list)))

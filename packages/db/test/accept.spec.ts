@@ -142,7 +142,7 @@ it('repeats an accept that deadlocks with another transaction', async () => {
     )
     const [accepted] = await Promise.all([
       acceptTasks(watched, [entry()]),
-      until(async () => (await db.pool.query(holds, [1])).rowCount).then(() =>
+      until(async () => (await db.pool.query(holds, [1])).rowCount === 1).then(() =>
         other.query('SELECT pg_advisory_xact_lock(4712, 1); COMMIT'),
       ),
     ])

@@ -136,6 +136,34 @@ describe('an accept', () => {
     ])
   })
 
+  it('writes at most 64 pushes into a bundle', async () => {
+    const accepted = await acceptTasks(
+      db,
+      Array.from({ length: 150 }, () => single()),
+    )
+    const released = accepted.flatMap((task) => task.released)
+    expect(released.map(({ size }) => size)).toEqual([64, 64, 22])
+    const { rows } = await db.pool.query<{ tasks: number[] }>(
+      'SELECT tasks FROM bundle WHERE task_id = ANY($1) ORDER BY task_id',
+      [released.map(({ taskId }) => taskId)],
+    )
+    expect(rows.flatMap(({ tasks }) => tasks)).toEqual(accepted.map(({ taskId }) => taskId))
+  })
+
+  it('returns the released batches of each task, also of many', async () => {
+    const entries = Array.from({ length: 80 }, (_, i) => ({
+      ...single(),
+      mayBundle: false,
+      mayRelease: () => i % 2 === 0,
+    }))
+    const accepted = await acceptTasks(db, entries)
+    accepted.forEach(({ taskId, released }, i) => {
+      expect(released).toEqual(
+        i % 2 ? [] : [expect.objectContaining({ taskId, id: expect.any(Number), size: 1 })],
+      )
+    })
+  })
+
   it('leaves out tasks whose request id was used before', async () => {
     const [first] = await acceptTasks(db, [single({ requestId: 'used' })])
     const accepted = await acceptTasks(db, [single({ requestId: 'used' }), single({ requestId: 'new' })])

@@ -22,6 +22,8 @@ export type ListResult = Accepted | Failure
  * other applications by the time that it takes to read a thousand bodies.
  */
 const PER_TURN = 8
+/** Entries that are accepted together, as many as one commit has. The next ones are read while these are committed, so that few are in memory. */
+const PER_PART = 256
 /** Pictures of one list that are fetched at a time. */
 const PROBES = 8
 
@@ -35,12 +37,48 @@ export async function acceptList(
   entries: readonly unknown[],
   exts: readonly string[],
 ): Promise<ListResult[]> {
-  const read = await readEntries(context, entries, exts)
+  const list: List = {
+    context,
+    probe: context.deps.probe && once(context.deps.probe),
+    results: [],
+    first: new Map(),
+    errors: new Map(),
+  }
+  const read = reader(context, exts)
+  let before: Promise<void> | undefined
+  for (let from = 0; from < entries.length; from += PER_PART) {
+    const part = await read(entries.slice(from, from + PER_PART))
+    await before
+    before = acceptPart(list, part)
+    // Its error is thrown above or below.
+    before.catch(() => {})
+  }
+  await before
+
+  const { results, errors } = list
+  const [error] = errors.keys()
+  if (errors.size > 0 && [...errors.keys()].every(isUnreachable) && results.every(isFailure)) throw error
+  logErrors(context, errors)
+  return results
+}
+
+type List = {
+  context: RouteContext
+  probe?: AttachmentProbe
+  /** Of the parts that have ended. */
+  results: ListResult[]
+  /** The entry that counts, by request id. */
+  first: Map<string, number>
+  errors: Map<unknown, number>
+}
+
+/** Appends the results of the next entries. */
+async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Promise<void> {
   const results: (ListResult | undefined)[] = read.map((one) => (one instanceof Failure ? one : undefined))
   const waiting = () =>
     read.flatMap((task, at) => (results[at] === undefined ? [{ at, task: task as NewTask }] : []))
 
-  const { deps, appId } = context
+  const { deps, appId } = list.context
   const checked = waiting().filter(({ task }) => dependsOnNow(task, deps.probe))
   // Of the other entries the acceptor itself notices that the request id was used before.
   const named = checked.filter(({ task }) => task.requestId !== undefined)
@@ -54,68 +92,62 @@ export async function acceptList(
     if (taskId !== undefined) results[at] = { taskId, fresh: false }
   })
 
-  const probe = deps.probe && once(deps.probe)
   const unknown = checked.filter(({ at }) => results[at] === undefined)
   await eachConcurrently(unknown, PROBES, async ({ at, task }) => {
-    await checkNow(task, probe).catch((error: unknown) => {
+    await checkNow(task, list.probe).catch((error: unknown) => {
       if (!(error instanceof Failure)) throw error
       results[at] = error
     })
   })
 
   // Of entries with the same request id the first one counts. In one commit either of them could be the one that is written.
-  const first = new Map<string, number>()
+  const start = list.results.length
   const repeats: { at: number; of: number }[] = []
   const fresh = waiting().filter(({ at, task: { requestId } }) => {
     if (requestId === undefined) return true
-    const of = first.get(requestId)
-    if (of === undefined) first.set(requestId, at)
+    const of = list.first.get(requestId)
+    if (of === undefined) list.first.set(requestId, start + at)
     else repeats.push({ at, of })
     return of === undefined
   })
   const accepted = await Promise.allSettled(fresh.map(({ task }) => deps.acceptor.accept(task)))
-  const errors = new Map<unknown, number>()
   accepted.forEach((outcome, i) => {
     const { at } = fresh[i]!
     if (outcome.status === 'fulfilled') results[at] = outcome.value
     else {
       results[at] = failureOfError(outcome.reason).failure
-      errors.set(outcome.reason, (errors.get(outcome.reason) ?? 0) + 1)
+      list.errors.set(outcome.reason, (list.errors.get(outcome.reason) ?? 0) + 1)
     }
   })
-  for (const { at, of } of repeats) results[at] = repeatOf(results[of]!)
-
-  const all = results as ListResult[]
-  const [error] = errors.keys()
-  if (errors.size > 0 && [...errors.keys()].every(isUnreachable) && all.every(isFailure)) throw error
-  logErrors(context, errors)
-  return all
+  for (const { at, of } of repeats)
+    results[at] = repeatOf(of < start ? list.results[of]! : results[of - start]!)
+  list.results.push(...(results as ListResult[]))
 }
 
-async function readEntries(
-  context: RouteContext,
-  entries: readonly unknown[],
-  exts: readonly string[],
-): Promise<(NewTask | Failure)[]> {
+/** Reads the entries of a list, part by part. */
+function reader(context: RouteContext, exts: readonly string[]) {
   const scope = taskScopeOf(context)
-  const read: (NewTask | Failure)[] = []
   let nextExt = 0
-  for (const [at, entry] of entries.entries()) {
-    if (at > 0 && at % PER_TURN === 0) await context.deps.turns.enter(context.appId)
-    const ext = hasExt(entry) ? exts[nextExt++] : undefined
-    try {
-      refuseUnstorable(entry, '')
-      const body = notifyBody.safeParse(entry)
-      if (!body.success) throw inputFailure(body.error.issues)
-      const task = newTask(scope, context.application, body.data, ext)
-      refuseLarge(task)
-      read.push(task)
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      read.push(error)
+  let turn = 0
+  return async (entries: readonly unknown[]): Promise<(NewTask | Failure)[]> => {
+    const read: (NewTask | Failure)[] = []
+    for (const entry of entries) {
+      if (turn++ % PER_TURN === PER_TURN - 1) await context.deps.turns.enter(context.appId)
+      const ext = hasExt(entry) ? exts[nextExt++] : undefined
+      try {
+        refuseUnstorable(entry, '')
+        const body = notifyBody.safeParse(entry)
+        if (!body.success) throw inputFailure(body.error.issues)
+        const task = newTask(scope, context.application, body.data, ext)
+        refuseLarge(task)
+        read.push(task)
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        read.push(error)
+      }
     }
+    return read
   }
-  return read
 }
 
 /** Whether the text of the entry has an object or a list at message.ext, as the scan of the body finds them. */

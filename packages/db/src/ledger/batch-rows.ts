@@ -4,9 +4,9 @@ import { fields } from '../store/statement.ts'
 /** A batch inside a JSON parameter. Lists are Postgres array literals, which are cast faster than JSON arrays. */
 export type BatchRow = {
   channel: Channel
-  certificate_id: number | null
-  topic: string | null
-  node: string | null
+  certificate_id?: number
+  topic?: string
+  node?: string
   tried: string
   recipients: string
   size: number
@@ -15,9 +15,9 @@ export type BatchRow = {
 export function batchRow(batch: NewBatch): BatchRow {
   return {
     channel: batch.channel,
-    certificate_id: batch.certificateId ?? null,
-    topic: batch.topic ?? null,
-    node: batch.node ?? null,
+    certificate_id: batch.certificateId,
+    topic: batch.topic,
+    node: batch.node,
     tried: idList(batch.tried),
     recipients: idList(batch.recipients),
     size: batch.recipients.length,

@@ -95,7 +95,7 @@ type Inserted = { inserted: InsertedRow[]; bundles: { ord: number; released: Rel
  */
 async function insertOnce(db: Database, tasks: TaskRow[]): Promise<Inserted> {
   let ids = await newTaskIds(db, tasks.length)
-  const withRequests = tasks.some((task) => task.request_id !== null)
+  const withRequests = tasks.some((task) => task.request_id !== undefined)
   const insert = async (): Promise<Inserted> => {
     const bundles = bundlesOf(
       ids,
@@ -261,13 +261,14 @@ WITH input AS MATERIALIZED (
   INSERT INTO counter (task_id, channel, target, ranged, spread)
   SELECT f.id, t.channel, t.target, t.target, t.spread FROM fresh f, jsonb_to_recordset(f.targets) AS t (${targetRecord})
 ), checks AS (
-  ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND targets = '[]'")}
+  ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND targets IS NULL")}
 )
-SELECT f.ord, f.id, (
-  SELECT json_agg(json_build_object('id', b.id, 'channel', b.channel, 'certificateId', b.certificate_id, 'node', b.node,
-    'lane', b.lane, 'size', b.size, 'lost', 0, 'releasedAt', extract(epoch FROM now()) * 1000))
-  FROM batches b WHERE b.task_id = f.id AND b.state = 'released'), CASE WHEN f.bundle IS NOT NULL THEN (extract(epoch FROM now()) * 1000)::float8 END
-FROM fresh f`
+SELECT f.ord, f.id, r.batches, CASE WHEN f.bundle IS NOT NULL THEN (extract(epoch FROM now()) * 1000)::float8 END
+FROM fresh f LEFT JOIN (
+  SELECT task_id, json_agg(json_build_object('id', id, 'channel', channel, 'certificateId', certificate_id, 'node', node, 'lane', lane,
+    'size', size, 'lost', 0, 'releasedAt', extract(epoch FROM now()) * 1000)) AS batches
+  FROM batches WHERE state = 'released' GROUP BY task_id
+) r ON r.task_id = f.id`
 }
 
 type TaskRow = ReturnType<typeof taskRow>
@@ -293,30 +294,36 @@ function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: numbe
     ord,
     single: released,
     app_id: task.appId,
-    group_id: task.groupId ?? null,
-    request_id: task.requestId ?? null,
+    group_id: task.groupId,
+    request_id: task.requestId,
     state: plan ? 'sending' : 'accepted',
     audience: encodeAudience(task.audience),
     strategy: task.strategy,
     sequence: idList(task.sequence),
     message: JSON.stringify(task.message),
-    message_class: task.messageClass ?? null,
+    message_class: task.messageClass,
     lane: task.lane ?? (plan ? 'high' : 'normal'),
     lane_fixed: task.lane !== undefined,
-    speed: task.speed ?? null,
+    speed: task.speed,
     ttl: task.ttl,
-    show_begin: task.message.showBegin ?? null,
-    show_end: task.message.showEnd ?? null,
+    show_begin: task.message.showBegin,
+    show_end: task.message.showEnd,
     unreachable: plan?.unreachable ?? 0,
-    batches: (released ? [] : (plan?.batches ?? [])).map((batch): BatchRow & { state: string } => ({
-      ...batchRow(batch),
-      state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
-    })),
-    inbox: idList(plan?.inbox ?? []),
-    copies: idList(plan?.copies ?? []),
-    targets: plan && !released ? targetRows(plan) : [],
+    batches: released
+      ? undefined
+      : filled(plan?.batches)?.map((batch): BatchRow & { state: string } => ({
+          ...batchRow(batch),
+          state: task.speed ? 'paced' : mayRelease(batch) ? 'released' : 'ready',
+        })),
+    inbox: listIn(plan?.inbox),
+    copies: listIn(plan?.copies),
+    targets: plan && !released ? filled(targetRows(plan)) : undefined,
   }
 }
+
+// What is not in the JSON is NULL, and costs neither side anything: most rows have no list at all.
+const filled = <T>(list: readonly T[] | undefined) => (list?.length ? list : undefined)
+const listIn = (ids: readonly number[] | undefined) => filled(ids) && idList(ids!)
 
 function requestKey(task: NewTask): string {
   return task.requestId === undefined ? '' : `${task.appId}\0${task.requestId}`

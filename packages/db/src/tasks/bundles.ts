@@ -22,10 +22,12 @@ export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefi
 
 /** A certificate with more tasks in one commit has a bundle of its own, so that others do not wait for its calls. */
 const LITTLE = 8
+/** Tasks of a bundle: it is sent by one job, which must stay short. */
+const MAX_BUNDLE = 64
 
 /**
- * Chooses the bundle of each single task: tasks of one channel, lane and day share one, named by the id of the first. Tasks that are
- * not in `singles` get none.
+ * Chooses the bundle of each single task: tasks of one channel, lane and day share one, named by the id of the first, up to the maximum
+ * of a bundle. Tasks that are not in `singles` get none.
  */
 export function bundlesOf(
   ids: readonly number[],
@@ -34,16 +36,19 @@ export function bundlesOf(
   const tasksOf = new Map<number, number>()
   for (const single of singles)
     if (single) tasksOf.set(single.certificateId, (tasksOf.get(single.certificateId) ?? 0) + 1)
-  const first = new Map<string, number>()
+  const open = new Map<string, { first: number; size: number }>()
   return singles.map((single, i) => {
     if (!single) return undefined
     const { channel, lane, certificateId } = single
     const own = tasksOf.get(certificateId)! > LITTLE ? certificateId : ''
     const key = `${channel} ${lane} ${Math.floor(ids[i]! / IDS_PER_DAY)} ${own}`
-    const known = first.get(key)
-    if (known !== undefined) return known
-    first.set(key, ids[i]!)
-    return ids[i]!
+    let bundle = open.get(key)
+    if (!bundle || bundle.size === MAX_BUNDLE) {
+      bundle = { first: ids[i]!, size: 0 }
+      open.set(key, bundle)
+    }
+    bundle.size++
+    return bundle.first
   })
 }
 

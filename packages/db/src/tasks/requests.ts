@@ -6,6 +6,9 @@ const periods = `periods AS MATERIALIZED (
   SELECT period, to_at + ${OVERLAP} > now() OR period = max(period) OVER () AS open FROM request_period WHERE from_at <= now()
 )`
 
+// Whether request_before can find anything. A subquery, so that it is asked once per statement: the function would be called for each request id.
+const hasBefore = `(SELECT to_regclass('task_before') IS NOT NULL OR to_regclass('task_request') IS NOT NULL)`
+
 /**
  * Steps that store the request ids of `input` (id, app_id, request_id) that are new; the last, fresh_request, has the task_id of those.
  * An id is new if no period has it. It is added to the open period; if there are two, first to the older and then to the newer, so that
@@ -16,8 +19,9 @@ const periods = `periods AS MATERIALIZED (
 export function requestSteps(input: string): string {
   return `${periods}, asked AS MATERIALIZED (
   SELECT t.id, t.app_id, t.request_id FROM ${input} t WHERE t.request_id IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM periods p JOIN request r ON r.period = p.period AND r.app_id = t.app_id AND r.request_id = t.request_id)
-    AND request_before(t.app_id, t.request_id) IS NULL
+    AND (SELECT r.task_id FROM request r
+      WHERE r.period = ANY(ARRAY(SELECT period FROM periods)) AND r.app_id = t.app_id AND r.request_id = t.request_id LIMIT 1) IS NULL
+    AND (NOT ${hasBefore} OR request_before(t.app_id, t.request_id) IS NULL)
 ), older_period AS (
   INSERT INTO request (period, app_id, request_id, task_id)
   SELECT p.period, a.app_id, a.request_id, a.id FROM asked a, (SELECT min(period) AS period FROM periods WHERE open) p
