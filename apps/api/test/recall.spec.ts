@@ -115,6 +115,35 @@ describe('POST /push/task/recall', () => {
     })
   })
 
+  it('is done once per request id, however often and how many at a time it is called', async () => {
+    const task = await sent(['xiaomi'])
+    const request_id = `recall-${task}`
+    const replace = { title: 'new', show_end_time: Math.floor(Date.now() / 1000) + 3600 }
+    const answers = await Promise.all(Array.from({ length: 6 }, () => recall(task, { request_id, replace })))
+    const ids = new Set(answers.map(({ data }) => data.task_id))
+    expect(ids.size).toBe(1)
+    expect(answers.filter(({ data }) => data.repeated === undefined)).toHaveLength(1)
+    const [id] = [...ids]
+    expect((await storedOf(id)).request_id).toBe(request_id)
+    // Also when the checks of the first call would fail by now, and from notify.
+    const late = await recall(task, { request_id, replace: { ...replace, show_end_time: 1 } })
+    expect(late.data).toEqual({ ...answers[0]!.data, repeated: true })
+    const pushed = await api.call('/push/notify', {
+      body: { audience: 'all', setting: { request_id }, message: { title: 'x' } },
+    })
+    expect(pushed.data).toEqual({ task_id: id, repeated: true })
+    // It is not used up by a dry run.
+    const dry = await recall(task, { request_id: `${request_id}-dry`, dry_run: true })
+    expect(dry.data.task_id).toBeNull()
+    const real = await recall(task, { request_id: `${request_id}-dry` })
+    expect(real.data.repeated).toBeUndefined()
+    const { rows } = await api.context.db.pool.query(
+      `SELECT detail->>'recall_id' AS id FROM audit WHERE action = 'task.recall' AND detail->>'task_id' = $1 ORDER BY id`,
+      [String(task)],
+    )
+    expect(rows.map((row) => Number(row.id))).toEqual([id, real.data.task_id])
+  })
+
   it('loses its text when the person of the first task is erased', async () => {
     const task = await sent(['xiaomi'], { title: 'for bob' })
     const { data } = await recall(task, {

@@ -427,6 +427,64 @@ describe('a push', () => {
     expect(explained.records[0]).toMatchObject({ channel: 'huawei', others: expect.any(Array) })
   })
 
+  it('is counted before, sent from a file, and recalled', async () => {
+    const counted = await json('count', '--tag', 'vip')
+    expect(counted).toMatchObject({ code: 0, stderr: '' })
+    expect(counted.records).toEqual([
+      { devices: 2, by_channel: { apns: 1, huawei: 1 }, unreachable: 0, exact: true },
+    ])
+    expect((await run('count', '--alias', 'nobody')).stdout).toBe('0 devices, 0 unreachable\n')
+    expect(await run('count')).toMatchObject({ code: 2 })
+
+    const line = (title: string, request_id: string) =>
+      JSON.stringify({
+        audience: { tag: ['vip'] },
+        setting: { request_id, distribution_strategy: 'ospush_only' },
+        message: { title },
+      })
+    const good = [line('One', 'cli-1'), line('Two', 'cli-2')]
+    const path = file('pushes.ndjson', `${good.join('\n')}\n{"audience":"all"}\nno JSON\n`)
+    const sent = await json('notify-batch', path)
+    expect(sent.code).toBe(1)
+    const results = sent.records.toSorted((a, b) => a.line - b.line)
+    expect(results).toMatchObject([
+      { line: 1, task_id: expect.any(Number) },
+      { line: 2, task_id: expect.any(Number) },
+      { line: 3, code: 40004, message: expect.any(String) },
+      { line: 4, message: expect.any(String) },
+    ])
+    const again = await runCli(['notify-batch', '-'], {
+      env: { HERALD_DATA_DIR: dataDir },
+      input: `${good.join('\n')}\n`,
+    })
+    expect(again).toMatchObject({ code: 0, stdout: '0 accepted, 2 repeated, 0 refused.\n', stderr: '' })
+
+    const id = String(results[0].task_id)
+    expect((await json('task', 'watch', id)).records.at(-1)).toMatchObject({ state: 'finished', sent: 2 })
+    const dry = await json('task', 'recall', id, '--dry-run')
+    expect(dry.records[0]).toMatchObject({
+      task_id: null,
+      channels: [
+        { channel: 'apns', devices: 1, can: 'replace', does: 'none' },
+        { channel: 'huawei', devices: 1, can: 'withdraw' },
+      ],
+    })
+    const replace = ['task', 'recall', id, '--replace', '{"title":"Corrected"}', '--request-id', 'cli-recall']
+    const recalled = await json(...replace)
+    const recallId = recalled.records[0].task_id
+    expect(recalled.records[0].channels).toMatchObject([{ does: 'replace' }, { does: 'replace' }])
+    const repeated = await run(...replace)
+    expect(repeated.stdout).toContain(`task_id  ${recallId} (request_id repeated: nothing was done)\n`)
+    expect((await json('task', 'watch', String(recallId))).records.at(-1)).toMatchObject({
+      state: 'finished',
+      target: 2,
+    })
+    expect(await run('task', 'recall', '1')).toMatchObject({
+      code: 1,
+      stderr: 'The task 1 does not exist.\n',
+    })
+  })
+
   it('is not waited for when only offline devices are left', async () => {
     const sent = await run('notify', '--tag', 'demo', '--title', 'x', '--strategy', 'combined', '--wait')
     expect(sent.code).toBe(0)

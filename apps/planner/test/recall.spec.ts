@@ -1,6 +1,6 @@
 import { addRecall, beginRecall, cancelTask, recallable } from '@herald/db/tasks'
 import type { Message } from '@herald/domain'
-import { sampleMessage, until } from '@herald/testkit'
+import { sampleMessage, startApp, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type DeviceSeed, type Harness, startHarness } from './harness.ts'
 
@@ -25,7 +25,11 @@ async function sendTo(seeds: DeviceSeed[]): Promise<{ app: string; ids: number[]
 async function recall(app: string, task: number, message: Partial<Message> = {}): Promise<number> {
   const first = await recallable(harness.db, { appId: app }, task)
   const stored = { ...sampleMessage(), ...message, recall: { taskId: task, ...message.recall } }
-  return addRecall(harness.db, { appId: app }, first!, stored, { actor: 'spec', detail: {} })
+  const { taskId } = await addRecall(harness.db, { appId: app }, first!, stored, {
+    actor: 'spec',
+    detail: {},
+  })
+  return taskId
 }
 const withdraw = (app: string, task: number) =>
   recall(app, task, { recall: { taskId: task, withdraw: true } })
@@ -161,6 +165,64 @@ describe('a recall', () => {
     const replaced = await recall(app, task)
     await harness.finished(replaced)
     expect(await harness.counters(replaced)).toEqual({})
+  })
+
+  it('goes on, with exact counters, after a planner was killed between two pages', async () => {
+    const seeds = Array.from({ length: 200 }, (_, i) => xiaomi(`k${i}`))
+    const { app, task } = await sendTo(seeds)
+    const { pool } = harness.db
+    // A batch per device, so that the recall has several pages.
+    await pool.query(
+      `WITH whole AS (DELETE FROM batch WHERE task_id = $1 RETURNING *)
+       INSERT INTO batch (task_id, app_id, channel, certificate_id, lane, state, size, recipients, status, tried, deadline, planned_at)
+       SELECT task_id, app_id, channel, certificate_id, lane, state, 1, ARRAY[r.id], 's', tried, deadline, planned_at
+       FROM whole, unnest(recipients) AS r (id)`,
+      [task],
+    )
+    await harness.stopServices()
+    const id = await withdraw(app, task)
+    const holder = await pool.connect()
+    try {
+      // The commit of the second page waits for this lock.
+      await holder.query('SELECT pg_advisory_lock(4713, 1)')
+      await pool.query(
+        `CREATE FUNCTION hold_page() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF EXISTS (SELECT FROM batch WHERE task_id = NEW.task_id) THEN PERFORM pg_advisory_xact_lock(4713, 1); END IF;
+           RETURN NEW;
+         END $$;
+         CREATE TRIGGER hold_page BEFORE UPDATE OF cursor ON slice FOR EACH ROW EXECUTE FUNCTION hold_page()`,
+      )
+      const killed = startApp('apps/planner/src/main.ts', {
+        DATABASE_URL: harness.db.url,
+        QUEUE_URL: harness.db.url,
+        HERALD_MASTER_KEY: Buffer.from(harness.settings.masterKey!).toString('hex'),
+        HERALD_METRICS_PORT: '0',
+      })
+      const waiting = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 4713 AND NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      await until(async () => (await pool.query(waiting)).rowCount === 1, {
+        seconds: 60,
+        what: 'the second page',
+      })
+      await killed.stop('SIGKILL')
+      // Postgres ends the session of a client that is gone within seconds.
+      await until(async () => (await pool.query(waiting)).rowCount === 0, {
+        seconds: 60,
+        what: 'the session of the planner to end',
+      })
+    } finally {
+      await holder.query('SELECT pg_advisory_unlock_all()')
+      holder.release()
+      await pool.query('DROP TRIGGER IF EXISTS hold_page ON slice; DROP FUNCTION IF EXISTS hold_page()')
+    }
+    const planned = (await harness.counters(id)).xiaomi!
+    expect(planned.target).toBeGreaterThan(0)
+    expect(planned.target).toBeLessThan(200)
+    await harness.startPlanner()
+    await harness.startWorkers()
+    await harness.finished(id, 120)
+    expect(await harness.counters(id)).toEqual({ xiaomi: { target: 200, sent: 200 } })
+    expect(await tokensOf(id)).toEqual(seeds.map(({ tokens }) => tokens!.xiaomi!).sort())
   })
 
   it('is begun once, and not after it was cancelled', async () => {

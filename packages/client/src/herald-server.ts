@@ -173,7 +173,10 @@ export class HeraldServer {
   }
 
   /** Takes a push back or, with `replace`, puts another message in its place. With `dry_run` it only tells what each channel can do. */
-  recallTask(taskId: Int64, options: { replace?: Message; dry_run?: boolean } = {}): Promise<Recall> {
+  recallTask(
+    taskId: Int64,
+    options: { replace?: Message; request_id?: string; dry_run?: boolean } = {},
+  ): Promise<Recall> {
     return this.call('POST', '/push/task/recall', { task_id: taskId, ...options })
   }
 

@@ -291,6 +291,8 @@ export type AudienceCount = {
 export type Recall = {
   /** Null with `dry_run`. */
   task_id: Int64 | null
+  /** Set when `request_id` was used before: nothing was done. */
+  repeated?: true
   channels: {
     channel: string
     /** Devices that the task was sent to so far. */

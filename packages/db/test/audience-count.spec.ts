@@ -98,10 +98,31 @@ describe('countAudience', () => {
     expect((await count({ kind: 'all' }, 100, groupId)).kinds).toEqual([])
     await db.pool.query(`INSERT INTO app_user (id, app_id, username) VALUES (7, $1, 'member')`, [appId])
     await db.pool.query('INSERT INTO group_member (group_id, user_id) VALUES ($1, 7)', [groupId])
-    for (const audience of [{ kind: 'all' }, { kind: 'alias', aliases: ['alias'] }] as Audience[]) {
+    // A device of somebody else.
+    await addDevices(appId, 7_000_000, 1)
+    await db.pool.query('UPDATE device SET user_id = 8 WHERE id = 7000001')
+    await db.pool.query(
+      `INSERT INTO activity (device_id, kind, name, app_id, token)
+       SELECT id, 'activity', 'game', app_id, 'a' || id FROM device WHERE id IN (1001, 90001, 7000001)`,
+    )
+    const hashes = (
+      await db.pool.query(
+        'SELECT push_token_hash(push_token) AS hash FROM device WHERE id IN (1002, 3000001, 7000001)',
+      )
+    ).rows.map(({ hash }) => hash)
+    const audiences: [Audience, devices: number][] = [
+      [{ kind: 'all' }, 11],
+      [{ kind: 'alias', aliases: ['alias'] }, 11],
+      [{ kind: 'user_id', userIds: [7n, 8n] }, 11],
+      [{ kind: 'push_token_hash', hashes }, 2],
+      [{ kind: 'activity', activities: ['game'] }, 2],
+    ]
+    for (const [audience, devices] of audiences) {
       const { kinds } = await count(audience, 100, groupId)
-      expect(kinds.reduce((sum, kind) => sum + kind.count, 0)).toBe(11)
+      const counted = kinds.reduce((sum, kind) => sum + kind.count, 0)
+      expect([audience.kind, counted]).toEqual([audience.kind, devices])
     }
+    await db.pool.query('DELETE FROM device WHERE id = 7000001')
   })
 
   it('knows which devices are connected, and whose app is away', async () => {
@@ -173,16 +194,33 @@ describe('countAudience', () => {
       [{ kind: 'push_token_hash', hashes }, 10],
       [{ kind: 'activity', activities: ['rare7'] }, 10],
     ]
+    await db.pool.query(
+      `WITH made AS (INSERT INTO user_group (app_id, name) VALUES ($1, 'ten') RETURNING id), users AS (
+         INSERT INTO app_user (id, app_id, username) SELECT n, $1, 'u' || n FROM unnest($2::bigint[]) n RETURNING id
+       ) INSERT INTO group_member (group_id, user_id) SELECT made.id, users.id FROM made, users`,
+      [large, ten],
+    )
+    const { rows: groups } = await db.pool.query<{ id: number }>(
+      `SELECT id FROM user_group WHERE app_id = $1`,
+      [large],
+    )
+    const scopes = [
+      ...audiences.map(([audience, devices]) => ({ audience, devices, groupId: undefined })),
+      ...audiences.map(([audience]) => ({ audience, devices: undefined, groupId: groups[0]!.id })),
+    ]
     // Without statistics first: a plan is kept until the next ANALYZE.
     for (const analyzed of [false, true]) {
       if (analyzed) await db.pool.query('ANALYZE')
-      for (const [audience, devices] of audiences) {
+      for (const { audience, devices, groupId } of scopes) {
         const blocks = await blocksRead(db, async (on) => {
-          const { kinds } = await countAudience(on, { appId: large, audience }, 100)
-          expect([audience, kinds.reduce((sum, kind) => sum + kind.count, 0)]).toEqual([audience, devices])
+          const { kinds } = await countAudience(on, { appId: large, audience, groupId }, 100)
+          const counted = kinds.reduce((sum, kind) => sum + kind.count, 0)
+          if (groupId === undefined) expect([audience, counted]).toEqual([audience, devices])
+          else expect(counted).toBeLessThanOrEqual(10)
         })
         const read = Object.values(blocks).reduce((sum, one) => sum + one, 0)
-        expect([audience, analyzed, read < 600 ? 'few' : blocks]).toEqual([audience, analyzed, 'few'])
+        const shown = [audience, groupId, analyzed]
+        expect([...shown, read < 600 ? 'few' : blocks]).toEqual([...shown, 'few'])
       }
     }
   })

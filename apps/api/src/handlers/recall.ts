@@ -1,10 +1,10 @@
 import { isInDoubt } from '@herald/db/store'
-import { addRecall, recallable } from '@herald/db/tasks'
+import { addRecall, findByRequestId, recallable } from '@herald/db/tasks'
 import { replaceFields } from '@herald/domain'
 import { z } from 'zod'
 import { actorOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { int64, optional, required } from '../input/fields.ts'
+import { int64, name, optional, required } from '../input/fields.ts'
 import { checkNow } from '../notify/check-now.ts'
 import { type MessageFields, message } from '../notify/message-schema.ts'
 import { messageOf } from '../notify/new-task.ts'
@@ -24,16 +24,23 @@ export const taskRecall = route({
   verbatim: 'replace.ext',
   summary: 'Take a push back, or put another message in its place',
   description:
-    'Cancels what the task has not sent yet. Then a task of its own withdraws the message from the devices that it was sent to or, with `replace`, sends them a message with the same replace key. It has counters like any task: `target` are the devices that the first task was sent to, by channel, `sent` those of which the vendor accepted it. No device gets it on another channel. With `dry_run` nothing is changed, and the response tells what each channel can do. A recall may be repeated: the second one does the same again.',
+    'Cancels what the task has not sent yet. Then a task of its own withdraws the message from the devices that it was sent to or, with `replace`, sends them a message with the same replace key. It has counters like any task: `target` are the devices that the first task was sent to, by channel, `sent` those of which the vendor accepted it. No device gets it on another channel. With `dry_run` nothing is changed, and the response tells what each channel can do. A recall may be repeated: the second one does the same again. With the same `request_id` it does nothing, and the response has the task of the first.',
   input: z.strictObject({
     task_id: required(int64),
     replace: optional(message).describe(
       'A message, as in notify. Without it the first message is withdrawn, where the vendor can. It has the collapse_key of the first message, and a collapse id in `ios`, and adds nothing to the badge unless it names one.',
     ),
+    request_id: optional(name(128)).describe(
+      'As in notify: a repeated one returns the id of the first task and does nothing.',
+    ),
     dry_run: optional(z.boolean()).describe('True: only tell what each channel can do.'),
   }),
   answer: z.object({
     task_id: int64Out.nullable().describe('The task of the recall; null with dry_run.'),
+    repeated: z
+      .literal(true)
+      .optional()
+      .describe('Present when request_id was used before: nothing was done.'),
     channels: z
       .array(
         z.object({
@@ -58,19 +65,23 @@ export const taskRecall = route({
         40903,
         `The task ${input.task_id} is a recall; recall the task ${first.message.recall.taskId} again instead.`,
       )
-    const stored = input.replace
-      ? replacementOf(first, messageOf(await checked(input.replace, ext, context), ext))
-      : withdrawalOf(first)
+    const requestId = input.dry_run ? undefined : input.request_id
+    // Looked up before the checks: a repeated call must not fail because time has passed.
+    const known = requestId === undefined ? undefined : await findByRequestId(deps.db, appId, requestId)
+    if (input.replace && known === undefined) await check(input.replace, ext, context)
+    const stored = input.replace ? replacementOf(first, messageOf(input.replace, ext)) : withdrawalOf(first)
     const plan = recallPlan(first, stored, await deps.certificates.of(appId))
     const channels = plan.map((one) => ({ ...one, reason: one.reason ?? null }))
     if (input.dry_run) return { task_id: null, channels }
+    if (known !== undefined) return { task_id: known, repeated: true as const, channels }
     const refusal = refusalOf(first.taskId, plan, input.replace === undefined)
     if (refusal) throw new Failure(40903, refusal)
-    const detail = { address: context.address, replace: input.replace !== undefined }
-    const taskId = await addRecall(deps.db, scope, first, stored, {
+    const { taskId, fresh } = await addRecall(deps.db, scope, first, stored, {
       actor: actorOf(context.caller),
-      detail,
+      detail: { address: context.address, replace: input.replace !== undefined },
+      requestId,
     }).catch(orInDoubt)
+    if (!fresh) return { task_id: taskId, repeated: true as const, channels }
     deps.meters.accepted(true)
     deps.log.info(
       { requestId: context.requestId, task: taskId, recalls: first.taskId, app: appId },
@@ -80,11 +91,7 @@ export const taskRecall = route({
   },
 })
 
-async function checked(
-  fields: MessageFields,
-  ext: string | undefined,
-  { deps }: RouteContext,
-): Promise<MessageFields> {
+async function check(fields: MessageFields, ext: string | undefined, { deps }: RouteContext): Promise<void> {
   const ownKey = 'must be blank: that of the first message is used'
   const refused: [isRefused: boolean, field: string, why: string][] = [
     [fields.type === 'cmd', 'type', 'must not be cmd: such a message shows nothing'],
@@ -98,13 +105,12 @@ async function checked(
   for (const [isRefused, field, why] of refused)
     if (isRefused) throw new Failure(40002, `replace.${field} ${why}.`)
   await checkNow({ message: messageOf(fields, ext) }, deps.probe)
-  return fields
 }
 
 function orInDoubt(error: unknown): never {
   if (!isInDoubt(error)) throw error
   throw new Failure(
     50001,
-    'The database connection was lost while the recall was being written, so it may have begun; it can be repeated.',
+    'The database connection was lost while the recall was being written, so it may have begun. Repeat the call; with the same request_id nothing is done twice.',
   )
 }

@@ -29,6 +29,8 @@ export function addTaskCommands(program: Command): void {
   )
 }
 
+type RecallFlags = { replace?: Message; requestId?: string; dryRun?: true }
+
 function addRecall(task: Command): void {
   task
     .command('recall')
@@ -37,6 +39,7 @@ function addRecall(task: Command): void {
       'Take a push back, or put another message in its place; --dry-run shows what each channel can do',
     )
     .option('--replace <json>', 'message object that takes its place', readObject)
+    .option('--request-id <id>', 'deduplication id: a repeated one does nothing')
     .option('--dry-run', 'change nothing')
     .addHelpText(
       'after',
@@ -46,11 +49,12 @@ function addRecall(task: Command): void {
         `task recall 1234 --replace '{"title":"Corrected","body":"The sale begins on Monday"}'`,
       ),
     )
-    .action(async (id: bigint, flags: { replace?: Message; dryRun?: true }, command: Command) => {
+    .action(async (id: bigint, flags: RecallFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const recall = await asAdmin((server) =>
         server.recallTask(id, {
           ...(flags.replace && { replace: flags.replace }),
+          ...(flags.requestId && { request_id: flags.requestId }),
           ...(flags.dryRun && { dry_run: true }),
         }),
       )
@@ -67,7 +71,10 @@ function addRecall(task: Command): void {
           ? 'It was not sent to any device.'
           : table(['channel', 'devices', 'can', 'does', 'reason'], rows),
       )
-      if (recall.task_id !== null) io.say(`task_id  ${recall.task_id}`)
+      if (recall.task_id !== null)
+        io.say(
+          `task_id  ${recall.task_id}${recall.repeated ? ' (request_id repeated: nothing was done)' : ''}`,
+        )
     })
 }
 

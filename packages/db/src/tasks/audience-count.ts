@@ -4,7 +4,7 @@ import { tokenKeySql } from '../devices/push-tokens.ts'
 import { tagNumbersSql } from '../devices/tags.ts'
 import type { Database } from '../store/database.ts'
 import { indexesOnly, inTransaction, run } from '../store/statement.ts'
-import { type AudienceScope, audienceSql, listOf } from './audience.ts'
+import { type AudienceScope, listOf } from './audience.ts'
 
 /** Devices that the routing cannot tell apart, and how many of them there are. */
 export type DeviceKind = { device: PlanDevice; count: number }
@@ -56,7 +56,7 @@ type Part = { ids: string; size: number; last: number }
 /** Returns the lowest ids of the audience above `after`, at most `max` + 1, in parts. Disabled devices may be among them. */
 async function findIds(db: Database, scope: AudienceScope, after: number, max: number): Promise<Part[]> {
   const [name, sql] = idsSql(scope, max)
-  const values = [scope.appId, scope.groupId ?? null, listOf(scope.audience), after, 2 ** 53 - 1]
+  const values = [scope.appId, scope.groupId ?? null, listOf(scope.audience), after]
   const read = `SELECT array_agg(id)::text, count(*)::int, max(id) FROM (
       SELECT id, (row_number() OVER (ORDER BY id) - 1) / ${PART} AS part FROM (${sql}) found
     ) numbered GROUP BY part ORDER BY part`
@@ -72,24 +72,24 @@ async function findIds(db: Database, scope: AudienceScope, after: number, max: n
 /** Returns a name and the statement. Ids are read from indexes alone where that is possible: `enabled` would cost a look at each row. */
 function idsSql({ audience, groupId }: AudienceScope, max: number): [name: string, sql: string] {
   const first = `ORDER BY id LIMIT ${max + 1}`
-  if (groupId === undefined)
-    return [
-      audience.kind,
-      `${indexSql(audience.kind, max)} AND $2::bigint IS NULL AND $5::bigint > 0 ${first}`,
-    ]
+  const { kind } = audience
+  const all = indexSql(kind, max)
+  if (groupId === undefined) return [kind, `${all} AND $2::bigint IS NULL ${first}`]
   const ofGroup = `SELECT d.id FROM device d WHERE d.app_id = $1 AND d.user_id = ANY(ARRAY(
-    SELECT m.user_id FROM group_member m WHERE m.group_id = $2)) AND d.id > $4 AND $5::bigint > 0`
-  if (audience.kind === 'all') return ['group-all', `${ofGroup} AND $3::text IS NULL ${first}`]
-  if (audience.kind === 'tag')
+    SELECT m.user_id FROM group_member m WHERE m.group_id = $2)) AND d.id > $4`
+  if (kind === 'all') return ['group-all', `${ofGroup} AND $3::text IS NULL ${first}`]
+  if (kind === 'tag')
     return [
       'group-tag',
       `SELECT DISTINCT t.device_id AS id FROM device_tag t
        WHERE t.tag_id = ANY(${tagNumbersSql('$3')}) AND t.device_id = ANY(ARRAY(${ofGroup})) ${first}`,
     ]
-  return [
-    `group-${audience.kind}`,
-    `SELECT d.id FROM (${audienceSql(audience, true)}) d WHERE d.id > $4 ${first}`,
-  ]
+  const isMember = 'EXISTS (SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id)'
+  const condition =
+    kind === 'activity'
+      ? `EXISTS (SELECT 1 FROM device d WHERE d.id = a.device_id AND ${isMember})`
+      : isMember
+  return [`group-${kind}`, `${all} AND ${condition} ${first}`]
 }
 
 /** Ends with a condition, to which others can be added. */
@@ -113,7 +113,7 @@ function indexSql(kind: Audience['kind'], max: number): string {
     case 'push_token_hash':
       // OFFSET 0: otherwise Postgres may read all devices of the application in the order of their ids.
       return `SELECT d.id FROM (
-          SELECT id, app_id FROM device t WHERE ${tokenKeySql('t')} = ANY($3::bytea[]) OFFSET 0
+          SELECT id, app_id, user_id FROM device t WHERE ${tokenKeySql('t')} = ANY($3::bytea[]) OFFSET 0
         ) d WHERE d.app_id = $1 AND d.id > $4`
     case 'recall':
       throw new Error('the recipients of a recall are those of its first task')

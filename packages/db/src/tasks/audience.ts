@@ -83,7 +83,7 @@ function stateOf(
  * Selects the devices of an audience, each once, in ascending order, without disabled ones. $1 is the application, $2 the group or null, $3 the list. With
  * `range` only ids from $4 to below $5.
  */
-export function audienceSql(audience: Audience, range: boolean): string {
+function audienceSql(audience: Audience, range: boolean): string {
   const where = `d.app_id = $1 AND d.enabled ${range ? 'AND d.id >= $4 AND d.id < $5' : ''} AND ($2::bigint IS NULL OR EXISTS (
     SELECT 1 FROM group_member m WHERE m.group_id = $2 AND m.user_id = d.user_id))`
   switch (audience.kind) {

@@ -5,7 +5,9 @@ import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
+import { findByRequestIds } from './accept.ts'
 import { leaveBundle } from './leave-bundle.ts'
+import { requestSteps } from './requests.ts'
 import type { TaskScope } from './tasks.ts'
 
 /** What a recall needs to know of the task that it recalls. */
@@ -65,34 +67,45 @@ export async function recallable(
 
 /**
  * Cancels what is left of the first task and adds the task that recalls it, with its entry in the audit: one statement, so that no crash
- * leaves a part of it. The planner begins the recall when the first task has ended. The lane is decided then.
+ * leaves a part of it. The planner begins the recall when the first task has ended. The lane is decided then. With a request id that was
+ * used before it writes nothing, and returns the task that used it.
  */
 export async function addRecall(
   db: Database,
   scope: TaskScope,
   first: RecallableTask,
   message: Message,
-  by: { actor: string; detail: Record<string, string | number | boolean | null> },
-): Promise<number> {
+  by: {
+    actor: string
+    detail: Record<string, string | number | boolean | null>
+    requestId?: string
+  },
+): Promise<{ taskId: number; fresh: boolean }> {
   // If it is still in a bundle afterwards, it has been sent.
   await leaveBundle(db, first.taskId)
   const [[recallId]] = (await run<[number]>(db.pool, 'task-id', 'SELECT next_task_id()', [])) as [[number]]
-  await runWithin(
+  const added = await runWithin(
     db.pool,
     daysOf([first.taskId, recallId]),
     'add-recall',
-    `WITH cancelled AS (
-       UPDATE task SET cancelling = true WHERE id = $1 AND ${inDays('id')} AND state IN ('accepted', 'planning', 'sending')
-       RETURNING id AS task_id
+    `WITH input AS (
+       SELECT $2::bigint AS id, $3::text AS app_id, $12::text AS request_id
+     ), ${requestSteps('input')}, fresh AS MATERIALIZED (
+       SELECT id FROM input WHERE request_id IS NULL OR id IN (SELECT task_id FROM fresh_request)
+     ), cancelled AS (
+       UPDATE task SET cancelling = true FROM fresh
+       WHERE task.id = $1 AND ${inDays('task.id')} AND state IN ('accepted', 'planning', 'sending')
+       RETURNING task.id AS task_id
      ), checks AS (
        ${addChecksSql('SELECT task_id FROM cancelled')}
      ), audited AS (
        INSERT INTO audit (app_id, actor, action, detail)
-       VALUES ($3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', $2::bigint))
+       SELECT $3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', id) FROM fresh
      )
-     INSERT INTO task (id, app_id, group_id, state, audience, strategy, sequence, message, message_class, lane, lane_fixed, ttl, begin_at,
+     INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane, lane_fixed, ttl, begin_at,
        unreachable, speed_at)
-     VALUES ($2, $3, $4, 'accepted', $5::json, 'nativepush_only', $6, $7::json, $8, 'high', false, $9, now(), 0, now())`,
+     SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), 0, now()
+     FROM fresh RETURNING id`,
     [
       first.taskId,
       recallId,
@@ -105,9 +118,13 @@ export async function addRecall(
       first.ttl,
       by.actor,
       JSON.stringify(by.detail),
+      by.requestId ?? null,
     ],
   )
-  return recallId
+  if (added.length > 0) return { taskId: recallId, fresh: true }
+  const [taskId] = await findByRequestIds(db, scope.appId, [by.requestId!])
+  if (taskId === undefined) throw new Error('a recall was neither added nor found by its request id')
+  return { taskId, fresh: false }
 }
 
 /** The slices of a recall: batches of vendors by their ids, devices of the native channel by theirs. */
