@@ -2,11 +2,19 @@ import { acceptPlan } from '@herald/testkit'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { clearInboxesOf } from '../src/ledger/inbox-clearing.ts'
 import { cancelInbox, expireInbox, trimInboxes } from '../src/ledger/index.ts'
-import { acknowledge, fallBackDue, sendFromInbox, settleOrphans, waitingInbox } from '../src/native/index.ts'
-import { findImbalances } from '../src/readings/index.ts'
+import {
+  acknowledge,
+  fallBackDue,
+  sendFromInbox,
+  settleNative,
+  settleOrphans,
+  waitingInbox,
+} from '../src/native/index.ts'
+import { findImbalances, readBacklog, readOverview, readSettledTotal } from '../src/readings/index.ts'
 import { inTransaction } from '../src/store/statement.ts'
 import {
   beginTasks,
+  cancelAccepted,
   cancelTask,
   checkLateTasks,
   claimBatches,
@@ -17,7 +25,10 @@ import {
   finishPlanning,
   finishTasks,
   leaseTime,
+  listTasks,
+  pauseTask,
   recordReceipts,
+  resumeTask,
   settleBatches,
   settleEnded,
   walkOpenTasks,
@@ -150,7 +161,7 @@ describe('a task is finished', () => {
     const native = { channel: 'native' as const, node: 'ended', recipients, tried: [] }
     const { taskId: orphaned } = await acceptPlan(db, app, { batches: [native] })
     await failLost(db, await leaseTime(db))
-    const none = { acknowledged: [], inbox: [], fallback: [], reasons: [] }
+    const none = { acknowledged: [], inbox: [], fallback: [], reasons: [], whys: [] }
     await settleOrphans(db, 10, async (orphans) =>
       orphans.map(({ batch }) => ({ ...batch, status: 's', sent: 1, moved: 0, expired: 0, ...none })),
     )
@@ -248,6 +259,168 @@ describe('a task is finished', () => {
       'finished',
       'finished',
       'sending',
+    ])
+  })
+})
+
+describe('a task of which only messages in inboxes are left', () => {
+  const scope = () => ({ appId: app })
+  async function devices(count: number): Promise<number[]> {
+    const { rows } = await db.pool.query<{ id: number }>(
+      `INSERT INTO device (app_id, guid, push_token, moved_at)
+       SELECT $1, gen_random_uuid(), gen_random_uuid(), now() - interval '1 day' FROM generate_series(1, $2) RETURNING id`,
+      [app, count],
+    )
+    return rows.map(({ id }) => id)
+  }
+  const shown = async (taskId: number) => {
+    const [task] = await listTasks(db, scope(), { before: taskId + 1, limit: 1 })
+    const { state, waiting, finishedAt, eta } = task!
+    return { state, waiting, ended: finishedAt !== null, eta }
+  }
+  const endOf = async (taskId: number) =>
+    (await db.pool.query('SELECT finished_at FROM task WHERE id = $1', [taskId])).rows[0].finished_at
+  const told = async (taskId: number) =>
+    (
+      await db.pool.query(
+        'SELECT kind, detail FROM outbox WHERE task_id = $1 AND devices IS NULL ORDER BY id',
+        [taskId],
+      )
+    ).rows
+  const inbox = (recipients: number[], strategy: 'combined' | 'nativepush_only' = 'nativepush_only') =>
+    acceptPlan(db, app, { inbox: recipients, unreachable: 3 }, { strategy, events: 1 }).then(
+      ({ taskId }) => taskId,
+    )
+  const send = async (device: number) =>
+    sendFromInbox(db, (await waitingInbox(db, [device])).waiting, 10, (locked) => locked)
+  const counts = { received: 0, clicked: 0, failed: 0, expired: 0, cancelled: 0, unreachable: 3 }
+
+  it('is shown as finished at once, and its end is told once', async () => {
+    const [a, b] = (await devices(2)) as [number, number]
+    const taskId = await inbox([a, b])
+    expect(await shown(taskId)).toMatchObject({ state: 'sending', waiting: 0, ended: false })
+    await finishAll()
+    expect(await shown(taskId)).toEqual({ state: 'finished', waiting: 2, ended: true, eta: null })
+    expect(await stateOf(taskId)).toBe('sending')
+    const finishedAt = await endOf(taskId)
+    expect(await told(taskId)).toEqual([
+      { kind: 'task.finished', detail: { ...counts, target: 2, sent: 0, waiting: 2 } },
+    ])
+    const pages = await Promise.all(
+      (['finished', 'sending'] as const).map((state) => listTasks(db, scope(), { limit: 500, state })),
+    )
+    expect(pages.map((page) => page.some((task) => task.taskId === taskId))).toEqual([true, false])
+    await send(a)
+    await finishAll()
+    expect([await stateOf(taskId), await shown(taskId)]).toMatchObject(['sending', { waiting: 1 }])
+    await send(b)
+    await finishAll()
+    expect([await stateOf(taskId), await shown(taskId)]).toEqual([
+      'finished',
+      { state: 'finished', waiting: 0, ended: true, eta: 0 },
+    ])
+    expect(await endOf(taskId)).toEqual(finishedAt)
+    const { rows } = await db.pool.query('SELECT ended_at > finished_at AS later FROM task WHERE id = $1', [
+      taskId,
+    ])
+    expect(rows).toEqual([{ later: true }])
+    expect(await told(taskId)).toHaveLength(1)
+  })
+
+  it('is found by the settle of its native batch, whose channel still has messages that wait', async () => {
+    const [online, offline] = (await devices(2)) as [number, number]
+    const { taskId, released } = await acceptPlan(
+      db,
+      app,
+      { batches: [{ channel: 'native', node: 'n', recipients: [online], tried: [] }], inbox: [offline] },
+      { strategy: 'nativepush_only' },
+    )
+    await finishAll()
+    expect(await shown(taskId)).toMatchObject({ state: 'sending', ended: false })
+    const [claimed] = await claimBatches(
+      db.pool,
+      { channel: 'native', certificateIds: [], batches: [{ taskId, id: released[0]!.id }] },
+      { seconds: 30, worker: 'w' },
+    )
+    const none = { moved: 0, expired: 0, inbox: [], fallback: [], reasons: [], whys: [] }
+    const { id, version } = claimed!
+    await settleNative(db.pool, [
+      { taskId, id, version, status: 's', sent: 1, acknowledged: [online], ...none },
+    ])
+    await finishAll()
+    expect(await shown(taskId)).toMatchObject({ state: 'finished', waiting: 1 })
+  })
+
+  it('is not finished while a message waits for its turn on another channel', async () => {
+    const [a, b] = (await devices(2)) as [number, number]
+    const taskId = await inbox([a, b], 'combined')
+    await db.pool.query('DELETE FROM task_check')
+    await send(a)
+    await walkOpenTasks(db, taskId - 1)
+    await finishAll()
+    expect(await shown(taskId)).toMatchObject({ state: 'sending', waiting: 0, ended: false })
+    await acknowledge(db, [{ appId: app, taskId, deviceId: a }])
+    await finishAll()
+    expect(await shown(taskId)).toMatchObject({ state: 'finished', waiting: 1 })
+  })
+
+  it('can be cancelled: its inboxes are emptied, and that is told too', async () => {
+    const [a] = (await devices(1)) as [number]
+    const taskId = await inbox([a])
+    await finishAll()
+    expect(await cancelTask(db, scope(), taskId)).toBe('ok')
+    expect(await shown(taskId)).toMatchObject({ state: 'cancelling', waiting: 0 })
+    await finishAll()
+    expect(await stateOf(taskId)).toBe('sending')
+    await cancelInbox(db, 100)
+    await finishAll()
+    expect(await shown(taskId)).toMatchObject({ state: 'cancelled', waiting: 0 })
+    expect((await db.pool.query('SELECT 1 FROM inbox WHERE task_id = $1', [taskId])).rows).toEqual([])
+    expect(await told(taskId)).toEqual([
+      { kind: 'task.finished', detail: { ...counts, target: 1, sent: 0, waiting: 1 } },
+      { kind: 'task.cancelled', detail: { ...counts, target: 1, sent: 0, cancelled: 1, waiting: 0 } },
+    ])
+    expect(await cancelTask(db, scope(), taskId)).toBe('finished')
+  })
+
+  it('can be paused: nothing is delivered until it is resumed', async () => {
+    const [a] = (await devices(1)) as [number]
+    const taskId = await inbox([a])
+    await finishAll()
+    expect(await pauseTask(db, scope(), taskId)).toBe('ok')
+    expect(await shown(taskId)).toMatchObject({ state: 'paused', waiting: 1 })
+    await send(a)
+    expect((await waitingInbox(db, [a])).waiting).toEqual([])
+    expect(await resumeTask(db, scope(), taskId)).toBe('ok')
+    expect(await shown(taskId)).toMatchObject({ state: 'finished', waiting: 1 })
+    await send(a)
+    await finishAll()
+    expect([await stateOf(taskId), await shown(taskId)]).toMatchObject(['finished', { waiting: 0 }])
+  })
+
+  it('is not counted as open: nothing of it is being sent', async () => {
+    const count = async () => ({
+      backlog: (await readBacklog(db)).tasks.sending,
+      overview: (await readOverview(db, app, await readSettledTotal(db, app))).tasksOpen,
+    })
+    const before = await count()
+    const [a] = (await devices(1)) as [number]
+    const taskId = await inbox([a])
+    expect(await count()).toEqual({ backlog: before.backlog + 1, overview: before.overview + 1 })
+    await finishAll()
+    expect(await count()).toEqual(before)
+    await send(a)
+    await finishAll()
+    expect(await stateOf(taskId)).toBe('finished')
+  })
+
+  it('is told as cancelled if it was cancelled before it began', async () => {
+    const taskId = await inbox([])
+    await db.pool.query(`UPDATE task SET state = 'accepted', planned_at = NULL WHERE id = $1`, [taskId])
+    await cancelTask(db, scope(), taskId)
+    expect(await cancelAccepted(db)).toBe(1)
+    expect(await told(taskId)).toEqual([
+      { kind: 'task.cancelled', detail: { ...counts, target: 0, sent: 0, waiting: 0 } },
     ])
   })
 })

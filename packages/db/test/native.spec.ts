@@ -77,6 +77,7 @@ const fold = (change: Partial<NativeFold>): NativeFold => ({
   inbox: [],
   fallback: [],
   reasons: [],
+  whys: [],
   ...change,
 })
 

@@ -229,6 +229,7 @@ describe('a database with partitions for many days', () => {
       inbox: [],
       fallback: [],
       reasons: [],
+      whys: [],
     }
     await settleNative(measured.pool, [{ ...written!, ...outcome }])
     await settleOrphans(measured, 10, async () => [])

@@ -46,6 +46,28 @@ describe('partitions and retention', () => {
     expect(days.some(({ from, to }) => done >= from && done < to)).toBe(false)
   })
 
+  it('keeps a task while its messages wait in inboxes, and counts from their end', async () => {
+    const now = Date.now()
+    const at = now - 80 * DAY
+    await ensurePartitions(db, at)
+    const id = await addTask(at, at)
+    const isKept = async () => {
+      await applyRetention(db, 30, now)
+      return (await db.pool.query('SELECT 1 FROM task WHERE id = $1', [id])).rowCount === 1
+    }
+    await db.pool.query(`UPDATE task SET state = 'sending' WHERE id = $1`, [id])
+    expect(await isKept()).toBe(true)
+    const end = (ago: number) =>
+      db.pool.query(`UPDATE task SET state = 'finished', ended_at = to_timestamp($2) WHERE id = $1`, [
+        id,
+        (now - ago) / 1000,
+      ])
+    await end(29 * DAY)
+    expect(await isKept()).toBe(true)
+    await end(31 * DAY)
+    expect(await isKept()).toBe(false)
+  })
+
   it('drops a day of bundled tasks, which have no end of their own, when its bundles were settled long ago', async () => {
     const now = Date.now()
     const at = now - 70 * DAY
@@ -74,6 +96,25 @@ describe('partitions and retention', () => {
     expect((await db.pool.query('SELECT 1 FROM bundle WHERE task_id = $1', [id])).rowCount).toBe(0)
   })
 
+  it('drops the events of such a day, and counts those that no courier took out of the outbox', async () => {
+    const now = Date.now()
+    const at = now - 80 * DAY
+    await ensurePartitions(db, at)
+    const kept = firstTaskIdAt(now - DAY)
+    for (const id of [firstTaskIdAt(at) + 1, kept])
+      await db.pool.query(
+        `INSERT INTO event (id, app_id, kind, at) VALUES (${id}, 'a', 'task.finished', now())`,
+      )
+    for (const ms of [at, now - 31 * DAY, now - 29 * DAY])
+      await db.pool.query(
+        `INSERT INTO outbox (app_id, kind, at) VALUES ('a', 'task.finished', to_timestamp(${ms / 1000}))`,
+      )
+    expect(await applyRetention(db, 30, now)).toMatchObject({ lostEvents: 2 })
+    expect((await db.pool.query('SELECT id FROM event')).rows).toEqual([{ id: kept }])
+    expect((await db.pool.query('SELECT 1 FROM outbox')).rowCount).toBe(1)
+    expect(await applyRetention(db, 30, now)).toMatchObject({ lostEvents: 0 })
+  })
+
   it('compares times by the clock of Postgres, not by its own', async () => {
     const now = Date.now()
     await ensurePartitions(db, now - 20 * DAY)
@@ -94,7 +135,7 @@ describe('partitions and retention', () => {
     const lead = leadOf(db, 'retention')
     expect(await lead.take(60)).toBe(true)
     await db.pool.query(`INSERT INTO login_failure VALUES ('a', 'b', 1, now() - interval '3 days')`)
-    expect(await applyRetention(db, 30)).toEqual({ droppedDays: 0, rows: 0 })
+    expect(await applyRetention(db, 30)).toEqual({ droppedDays: 0, rows: 0, lostEvents: 0 })
     await lead.release()
     expect((await applyRetention(db, 30)).rows).toBe(1)
   })

@@ -16,6 +16,7 @@ export const settlementOf = ({ taskId, id, version }: Batch, change: Partial<Set
   inbox: [],
   clearInbox: [],
   reasons: [],
+  whys: [],
   retire: [],
   answered: 0,
   gone: 0,

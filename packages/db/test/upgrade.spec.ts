@@ -21,6 +21,7 @@ import {
   openDatabase,
   sharedKey,
 } from '../src/store/index.ts'
+import { buildLateIndexes } from '../src/store/late-indexes.ts'
 import { readMigrations } from '../src/store/migrations.ts'
 import { firstTaskIdAt, partitionUpgraded } from '../src/store/partitions.ts'
 import {
@@ -342,11 +343,17 @@ describe('tables that get partitions', () => {
         )
       ).rows.map(({ indexname }) => indexname)
     const had = await indexes()
+    const { rows: wanted } = await db.pool.query(`SELECT name FROM late_index WHERE of_table = 'task'`)
+    const added = wanted.map(({ name }) => name as string)
+    expect(added).toContain('task_wide')
     expect(had).toContain('task_accepted_id')
     await db.pool.query('UPDATE upgrade_window SET until = now()')
     await applyRetention(db, 30)
     expect(await kinds()).toEqual(divided)
-    expect(await indexes()).toEqual(had)
+    // A table with rows gets its newest indexes from the planner.
+    const { rows: late } = await db.pool.query('SELECT name FROM late_index')
+    expect(late).toEqual([])
+    expect(await indexes()).toEqual([...had, ...added].sort())
     const { rows: attached } = await db.pool.query(
       `SELECT count(*)::int AS n FROM pg_index i WHERE i.indrelid = 'task_before'::regclass AND NOT i.indisvalid`,
     )
@@ -414,6 +421,96 @@ describe('tables that get partitions', () => {
     expect(await kinds()).toEqual(divided)
     const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM task WHERE request_id LIKE 'w%'`)
     expect(rows).toEqual([{ n: accepted }])
+  })
+})
+
+describe('indexes of tables with rows', () => {
+  /** The last migration before the indexes. */
+  const release = '20261119040000_audit_people'
+  const late = async () =>
+    (await db.pool.query('SELECT name FROM late_index ORDER BY 1')).rows.map(({ name }) => name)
+  const built = async (table: string, index: string) =>
+    (
+      await db.pool.query(
+        `SELECT count(*)::int AS days, count(*) FILTER (WHERE i.indisvalid AND EXISTS (
+             SELECT 1 FROM pg_inherits a WHERE a.inhrelid = i.indexrelid AND a.inhparent = to_regclass($2)))::int AS attached,
+           (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($2)) AS valid
+         FROM pg_inherits p LEFT JOIN pg_index i ON i.indrelid = p.inhrelid
+           AND pg_get_indexdef(i.indexrelid) LIKE '%' || (SELECT split_part(pg_get_indexdef(to_regclass($2)), ' USING ', 2)) || '%'
+         WHERE p.inhparent = $1::regclass`,
+        [table, index],
+      )
+    ).rows[0]
+  const addBatch = () =>
+    db.pool.query(
+      `INSERT INTO batch (task_id, app_id, channel, lane, state, size, recipients, status, deadline)
+       VALUES (next_task_id(), 'a', 'fcm', 'high', 'settled', 1, '{7}', 's', now())`,
+    )
+
+  beforeEach(async () => {
+    await migrateTo(release)
+    await ensurePartitions(db).catch(() => {})
+    await db.pool.query(`UPDATE upgrade_window SET until = now()`)
+    for (const table of ['batch', 'inbox', 'receipt', 'bundle'])
+      for (let n = -1; n <= 7; n++) await addDay(table, n)
+    await addBatch()
+  })
+  async function addDay(table: string, n: number): Promise<void> {
+    const day = (Math.floor(Date.now() / DAY) + n) * DAY
+    const name = `${table}_${new Date(day).toISOString().slice(0, 10).replaceAll('-', '')}`
+    await db.pool.query(
+      `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${firstTaskIdAt(day)}) TO (${firstTaskIdAt(day + DAY)})`,
+    )
+  }
+
+  it('are built for each day by the planner, while others write; a new day has them from the start', async () => {
+    await migrate(database.url)
+    expect(await late()).toContain('batch_devices')
+    expect((await built('batch', 'batch_devices')).valid).toBe(false)
+    await addDay('batch', 8)
+    let done = false
+    let written = 1
+    const writing = (async () => {
+      while (!done || written < 20) {
+        await addBatch()
+        written++
+      }
+    })()
+    await applyRetention(db, 30).finally(() => {
+      done = true
+    })
+    await writing
+    expect(await late()).toEqual([])
+    for (const [table, index] of [
+      ['batch', 'batch_devices'],
+      ['bundle', 'bundle_devices'],
+      ['receipt', 'receipt_native'],
+    ] as const) {
+      const { days, attached, valid } = await built(table, index)
+      expect([index, valid, days > 8, attached]).toEqual([index, true, true, days])
+    }
+    const { rows } = await db.pool.query(
+      `SELECT count(*)::int AS n FROM batch WHERE recipients @> '{7}' AND octet_length(status) <= 64`,
+    )
+    expect(rows).toEqual([{ n: written }])
+  })
+
+  it('are completed after a build that was interrupted', async () => {
+    await migrate(database.url)
+    const day = new Date().toISOString().slice(0, 10).replaceAll('-', '')
+    await db.pool.query(
+      `CREATE INDEX batch_${day}_devices ON batch_${day} USING gin (recipients) WHERE octet_length(status) <= 64`,
+    )
+    await db.pool.query(
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'batch_${day}_devices'::regclass`,
+    )
+    let asked = 0
+    await buildLateIndexes(db, async () => asked++ < 3)
+    expect(await late()).toContain('batch_devices')
+    await buildLateIndexes(db, async () => true)
+    expect(await late()).toEqual([])
+    const { days, attached, valid } = await built('batch', 'batch_devices')
+    expect([valid, attached]).toEqual([true, days])
   })
 })
 

@@ -3,7 +3,7 @@ import { letters } from './letters.ts'
 import type { Outcome } from './outcome.ts'
 import type { NewBatch, Plan } from './plan.ts'
 import { ownReasons, type Reason } from './reason-codes.ts'
-import { groupReasons, type ReasonCount } from './reasons.ts'
+import { groupReasons, type ReasonCount, type Why } from './reasons.ts'
 import { judge, type Trouble } from './verdict.ts'
 
 /** What is known about one recipient after an attempt. */
@@ -18,7 +18,7 @@ export type RecipientResult =
   /** A newer update of the same Live Activity was sent. */
   | { kind: 'superseded' }
   /** The governor asks to wait `wait` seconds. The vendor is not in trouble, so PATIENCE_SECONDS does not run. */
-  | { kind: 'deferred'; wait: number }
+  | { kind: 'deferred'; reason: Reason; wait: number }
   /** The device acknowledged on the native channel before this channel sent. */
   | { kind: 'acknowledged' }
   /**
@@ -36,7 +36,7 @@ export type SortedResults = {
   superseded: number[]
   acknowledged: number[]
   nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
-  retry: { index: number; wait: number }[]
+  retry: { index: number; reason: Reason; wait: number }[]
   gone: { index: number; since?: number }[]
   /** Number of recipients whose token the vendor called good or dead. */
   answered: number
@@ -80,7 +80,7 @@ export function sortResults(
       continue
     }
     if (result.kind === 'deferred') {
-      sorted.retry.push({ index, wait: result.wait })
+      sorted.retry.push({ index, reason: result.reason, wait: result.wait })
       continue
     }
     if (result.kind === 'unsent') {
@@ -96,7 +96,7 @@ export function sortResults(
     if (verdict.do === 'sent') sorted.sent.push(index)
     else if (verdict.do === 'nextChannel')
       sorted.nextChannel.push({ index, reason: verdict.reason, waitIfNone: verdict.waitIfNone })
-    else sorted.retry.push({ index, wait: verdict.wait })
+    else sorted.retry.push({ index, reason: result.reason, wait: verdict.wait })
   }
   return sorted
 }
@@ -115,6 +115,8 @@ export type Fold = {
   fallback: NewBatch[]
   inbox: number[]
   reasons: ReasonCount[]
+  /** The same reasons with the places of the recipients, and why the pending ones wait. */
+  whys: Why[]
 }
 
 /** Recipients with waits up to this many seconds are retried together, after the longest of their waits. */
@@ -156,42 +158,44 @@ export function foldAttempt(
       sorted.ownerChanged.length + sorted.removed.length + sorted.disabled.length + sorted.superseded.length,
     cancelled: sorted.acknowledged.length,
   }
-  const { note, reasons } = groupReasons()
+  const { note, reasons, whys } = groupReasons()
 
   for (const index of sorted.sent) status[index] = letters.sent
   for (const index of sorted.ownerChanged) {
     status[index] = letters.expired
-    note('expired', ownReasons.owner_changed, batch.recipients[index]!)
+    note('expired', ownReasons.owner_changed, batch.recipients[index]!, index)
   }
   for (const index of sorted.removed) {
     status[index] = letters.expired
-    note('expired', ownReasons.device_removed)
+    note('expired', ownReasons.device_removed, undefined, index)
   }
   for (const index of sorted.disabled) {
     status[index] = letters.expired
-    note('expired', ownReasons.device_disabled, batch.recipients[index]!)
+    note('expired', ownReasons.device_disabled, batch.recipients[index]!, index)
   }
   for (const index of sorted.superseded) {
     status[index] = letters.expired
-    note('expired', ownReasons.newer_activity_update, batch.recipients[index]!)
+    note('expired', ownReasons.newer_activity_update, batch.recipients[index]!, index)
   }
   for (const index of sorted.acknowledged) {
     status[index] = letters.cancelled
-    note('cancelled', ownReasons.acknowledged_on_native, batch.recipients[index]!)
+    note('cancelled', ownReasons.acknowledged_on_native, batch.recipients[index]!, index)
   }
+  for (const { index, reason } of sorted.retry) note('pending', reason, undefined, index)
   for (const { index, reason, waitIfNone } of sorted.nextChannel) {
     const device = batch.recipients[index]!
     if (waitIfNone !== undefined) inbox.delete(device)
     if (rerouted.has(device) || inbox.has(device)) {
       status[index] = letters.moved
       fold.moved++
-      note('moved', reason, device)
-    } else if (waitIfNone !== undefined)
+      note('moved', reason, device, index)
+    } else if (waitIfNone !== undefined) {
       waits.push(plan.otherUnavailable?.has(device) ? Math.min(waitIfNone, OFFER_SECONDS) : waitIfNone)
-    else {
+      note('pending', reason, undefined, index)
+    } else {
       status[index] = letters.failed
       fold.failed++
-      note('failed', reason, device)
+      note('failed', reason, device, index)
     }
   }
   return {
@@ -202,11 +206,21 @@ export function foldAttempt(
     fallback: plan.batches,
     inbox: [...inbox],
     reasons: reasons(),
+    whys: whys(),
   }
 }
 
 function allSent(sent: number): Fold {
-  const none = { failed: 0, moved: 0, expired: 0, cancelled: 0, fallback: [], inbox: [], reasons: [] }
+  const none = {
+    failed: 0,
+    moved: 0,
+    expired: 0,
+    cancelled: 0,
+    fallback: [],
+    inbox: [],
+    reasons: [],
+    whys: [],
+  }
   return { ...none, sent, status: letters.sent.repeat(sent), pending: 0, wait: 0 }
 }
 

@@ -1,3 +1,4 @@
+export { type AuditAction, auditActions } from './audit-actions.ts'
 export {
   type CertificateCondition,
   conditionOf,
@@ -29,6 +30,8 @@ export {
   type VendorChannel,
   vendorChannels,
 } from './channel-names.ts'
+export { type DeviceEvents, deviceEvents } from './device-events.ts'
+export { type EventLevel, type EventName, eventLevel, eventNames, type WantedEvents } from './events.ts'
 export { parseExact, parseVerbatim, toJson } from './exact-json.ts'
 export {
   type Fold,
@@ -80,7 +83,7 @@ export {
   vendorCodeOf,
   vendorReason,
 } from './reason-codes.ts'
-export { clip, groupReasons, type ReasonCount } from './reasons.ts'
+export { clip, groupReasons, type ReasonCount, type Why } from './reasons.ts'
 export { breakerPause, probePause, type RecoveryPauses, recoveryPauses } from './recovery.ts'
 export {
   pickRegion,
@@ -96,7 +99,9 @@ export {
   batchSize,
   type Lane,
   type NewTask,
+  type ShownTaskState,
   type Strategy,
+  shownTaskStates,
   smallAudience,
   strategies,
   type TaskState,

@@ -1,7 +1,7 @@
 import { letters } from './letters.ts'
 import type { NewBatch, Plan } from './plan.ts'
 import { ownReasons } from './reason-codes.ts'
-import { groupReasons, type ReasonCount } from './reasons.ts'
+import { groupReasons, type ReasonCount, type Why } from './reasons.ts'
 import type { Strategy } from './task.ts'
 
 /** What a gateway did for one recipient of a native batch. */
@@ -38,6 +38,7 @@ export type NativeFold = {
   inbox: InboxRows[]
   fallback: NewBatch[]
   reasons: ReasonCount[]
+  whys: Why[]
 }
 
 /** Time for another gateway to reach a device that moved there, used when acknowledgements have no time limit. */
@@ -56,7 +57,7 @@ export function foldNative(
 ): NativeFold {
   const { strategy, ackSeconds } = rules
   const status = batch.status.split('')
-  const { note, reasons } = groupReasons()
+  const { note, reasons, whys } = groupReasons()
   const routes = routesOf(plan)
   const written: number[] = []
   const acknowledged: number[] = []
@@ -78,14 +79,14 @@ export function foldNative(
     } else if (route === 'vendor') {
       status[index] = letters.moved
       moved++
-      note('moved', ownReasons.device_disconnected, device)
+      note('moved', ownReasons.device_disconnected, device, index)
     } else {
       status[index] = letters.expired
       expired++
-      if (result === 'removed') note('expired', ownReasons.device_removed)
-      else if (result === 'disabled') note('expired', ownReasons.device_disabled, device)
-      else if (result === 'ownerChanged') note('expired', ownReasons.owner_changed, device)
-      else note('expired', ownReasons.device_disconnected, device)
+      if (result === 'removed') note('expired', ownReasons.device_removed, undefined, index)
+      else if (result === 'disabled') note('expired', ownReasons.device_disabled, device, index)
+      else if (result === 'ownerChanged') note('expired', ownReasons.owner_changed, device, index)
+      else note('expired', ownReasons.device_disconnected, device, index)
     }
   }
 
@@ -109,6 +110,7 @@ export function foldNative(
     inbox: inbox.filter(({ recipients }) => recipients.length > 0),
     fallback: plan.batches.filter(({ channel }) => channel !== 'native'),
     reasons: reasons(),
+    whys: whys(),
   }
 }
 

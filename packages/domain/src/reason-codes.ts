@@ -94,6 +94,18 @@ const texts = {
   call_failed: (error: string) => `the call failed: ${error}`,
   attempts_lost: 'ten attempts in a row ended without a result',
 
+  // Why a recipient waits after an attempt without an answer of the vendor.
+  rate_limited: 'delayed by the rate that the vendor allows',
+  vendor_busy: 'waits for earlier calls, to which the vendor has not answered yet',
+  worker_stopping: 'the worker was stopped before it could send',
+  session_unavailable: 'the access token of the vendor could not be read',
+
+  // Why a recipient waits, if no attempt has given a reason.
+  task_paused: 'the task is paused',
+  speed_limited: 'delayed by the speed limit of the task',
+  waiting_for_turn: 'waits for its turn',
+  being_sent: 'is being sent',
+
   // The end of a task.
   task_cancelled: 'the task was cancelled',
   planning_failed: 'the task could not be planned before its deadline',

@@ -4,6 +4,12 @@ import type { Reason } from './reason-codes.ts'
 export type ReasonCount = Reason & { fate: Fate; count: number; samples: number[] }
 type Fate = 'failed' | 'moved' | 'expired' | 'cancelled'
 
+/**
+ * A reason with the places of its recipients in the batch, from 0, as it is stored with the batch: fate, code, text, places. `pending`: why
+ * these recipients wait.
+ */
+export type Why = { f: Fate | 'pending'; c: string; t: string; p: number[] }
+
 const MAX_SAMPLES = 10
 const MAX_CHARS = 300
 
@@ -17,19 +23,27 @@ export function clip(text: string): string {
 
 /** Groups devices by fate and code; a group keeps its first text. */
 export function groupReasons() {
-  const groups = new Map<string, ReasonCount>()
+  const groups = new Map<string, { why: Why; count: number; samples: number[] }>()
   return {
-    /** Without `device` for one that was removed: samples are of devices that can be looked up. */
-    note(fate: Fate, { code, text }: Reason, device?: number): void {
+    /**
+     * `place` is the index of the recipient in its batch. Without `device` for one that was removed: samples are of devices that can be
+     * looked up.
+     */
+    note(fate: Why['f'], { code, text }: Reason, device?: number, place?: number): void {
       const key = `${fate} ${code}`
       let group = groups.get(key)
       if (!group) {
-        group = { fate, code: clip(code), text: clip(text), count: 0, samples: [] }
+        group = { why: { f: fate, c: clip(code), t: clip(text), p: [] }, count: 0, samples: [] }
         groups.set(key, group)
       }
       group.count++
+      if (place !== undefined) group.why.p.push(place)
       if (device !== undefined && group.samples.length < MAX_SAMPLES) group.samples.push(device)
     },
-    reasons: (): ReasonCount[] => [...groups.values()],
+    reasons: (): ReasonCount[] =>
+      [...groups.values()].flatMap(({ why: { f: fate, c: code, t: text }, count, samples }) =>
+        fate === 'pending' ? [] : [{ fate, code, text, count, samples }],
+      ),
+    whys: (): Why[] => [...groups.values()].map(({ why }) => why),
   }
 }

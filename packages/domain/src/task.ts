@@ -1,4 +1,5 @@
 import type { SequenceWord } from './channel-names.ts'
+import type { EventLevel } from './events.ts'
 import type { Message, MessageClass } from './message.ts'
 
 export const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
@@ -37,10 +38,29 @@ export type NewTask = {
   speed?: number
   /** Seconds from the start of the task; 0 = only devices that can be reached now. */
   ttl: number
+  campaign?: string
+  /** Default: 0. */
+  events?: EventLevel
+  /** Who sent it and from where, for the audit. */
+  actor?: string
+  address?: string
 }
 
 export const taskStates = ['accepted', 'planning', 'sending', 'finished', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
+
+/** The states that answers show. */
+export const shownTaskStates = [
+  'scheduled',
+  'accepted',
+  'planning',
+  'sending',
+  'paused',
+  'cancelling',
+  'finished',
+  'cancelled',
+] as const
+export type ShownTaskState = (typeof shownTaskStates)[number]
 
 /** Audiences up to this many devices are planned in the commit that accepts the task. */
 export const smallAudience = 1000

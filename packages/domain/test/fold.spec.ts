@@ -156,7 +156,38 @@ describe('foldAttempt', () => {
       { fate: 'moved', ...why('dead'), count: 1, samples: [12] },
       { fate: 'failed', ...why('bad'), count: 1, samples: [13] },
     ])
+    expect(fold.whys).toEqual([
+      { f: 'expired', c: ownReasons.owner_changed.code, t: ownReasons.owner_changed.text, p: [4] },
+      { f: 'pending', c: 'fcm.down', t: 'down', p: [3] },
+      { f: 'moved', c: 'fcm.dead', t: 'dead', p: [1] },
+      { f: 'failed', c: 'fcm.bad', t: 'bad', p: [2] },
+    ])
     expect(sorted).toMatchObject({ answered: 2, gone: [{ index: 1 }], troubled: true })
+  })
+
+  it('says why recipients wait: the vendor, the governor, or a certificate that nothing else can replace', () => {
+    const results = resultsOf(
+      { kind: 'throttled', reason: why('slow') },
+      { kind: 'deferred', reason: why('rate'), wait: 1 },
+      { kind: 'unsent', reason: why('closed') },
+      { kind: 'throttled', reason: why('slow') },
+      { kind: 'accepted' },
+    )
+    const fold = foldAttempt(batch, sortResults(results, trouble), emptyPlan)
+    expect(fold).toMatchObject({ status: '....s', reasons: [] })
+    expect(fold.whys).toEqual([
+      { f: 'pending', c: 'fcm.slow', t: 'slow', p: [0, 3] },
+      { f: 'pending', c: 'fcm.rate', t: 'rate', p: [1] },
+      { f: 'pending', c: 'fcm.closed', t: 'closed', p: [2] },
+    ])
+  })
+
+  it('has nothing to say about a batch in which all were sent', () => {
+    const results = resultsOf(...batch.recipients.map(() => ({ kind: 'accepted' }) as const))
+    expect(foldAttempt(batch, sortResults(results, trouble), emptyPlan)).toMatchObject({
+      whys: [],
+      reasons: [],
+    })
   })
 
   it('expires devices that were disabled', () => {
@@ -212,7 +243,7 @@ describe('foldAttempt', () => {
   })
 
   it('is not troubled when only the governor asks to wait', () => {
-    const sorted = sortResults(resultsOf({ kind: 'deferred', wait: 2.5 }), trouble)
+    const sorted = sortResults(resultsOf({ kind: 'deferred', reason: why('slow'), wait: 2.5 }), trouble)
     expect(sorted.troubled).toBe(false)
     expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(2.5)
   })
@@ -260,7 +291,7 @@ describe('a batch that waits for its certificate', () => {
       foldAttempt(batch, sortResults(resultsOf(...results), trouble), emptyPlan).wait
     const unsent: RecipientResult = { kind: 'unsent', reason: why('closed') }
     expect(waitAfter(unsent, unsent)).toBe(Infinity)
-    expect(waitAfter(unsent, { kind: 'deferred', wait: 7 })).toBe(7)
+    expect(waitAfter(unsent, { kind: 'deferred', reason: why('slow'), wait: 7 })).toBe(7)
   })
 
   it('is not in trouble: the vendor was not called', () => {

@@ -107,6 +107,15 @@ describe('the result of one recipient of a native batch', () => {
         { fate: 'moved', ...ownReasons.device_disconnected, count: 1, samples: [3] },
         { fate: 'expired', ...ownReasons.owner_changed, count: 1, samples: [5] },
       ],
+      whys: [
+        {
+          f: 'moved',
+          c: ownReasons.device_disconnected.code,
+          t: ownReasons.device_disconnected.text,
+          p: [2],
+        },
+        { f: 'expired', c: ownReasons.owner_changed.code, t: ownReasons.owner_changed.text, p: [4] },
+      ],
     })
   })
 })

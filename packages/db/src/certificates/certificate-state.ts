@@ -1,4 +1,5 @@
 import {
+  type AuditAction,
   environmentOf,
   probePause,
   publicName,
@@ -7,8 +8,10 @@ import {
   type VendorChannel,
 } from '@herald/domain'
 import type { Certificate } from '../generated/client.ts'
+import { addAudit, type By } from '../ledger/audit-rows.ts'
+import { addClosedSql, addReopenedSql } from '../ledger/certificate-events.ts'
 import type { Database } from '../store/database.ts'
-import { inTransaction, type Runner, run } from '../store/statement.ts'
+import { inTransaction, run } from '../store/statement.ts'
 
 export type { RecoveryPauses }
 
@@ -64,7 +67,8 @@ export async function closeCertificate(
     )
     if (!rows[0]) return false
     await runner.query('DELETE FROM breaker WHERE certificate_id = $1', [id])
-    await note(runner, stateEntry(rows[0], 'herald', 'certificate.closed', { code, text }))
+    await addAudit(runner, stateEntry(rows[0], herald, 'certificate.closed', { code, text }))
+    await runner.query(addClosedSql, [id, code, text])
     return true
   })
 }
@@ -77,11 +81,7 @@ export async function closeCertificate(
 export async function reopenCertificate(
   db: Database,
   id: number,
-  {
-    actor = 'herald',
-    onlyClosed = false,
-    version,
-  }: { actor?: string; onlyClosed?: boolean; version?: number } = {},
+  { by, onlyClosed = false, version }: { by?: By; onlyClosed?: boolean; version?: number } = {},
 ): Promise<boolean> {
   return inTransaction(db, async (runner) => {
     const { rows } = await runner.query<Row & { state: string }>(
@@ -98,21 +98,27 @@ export async function reopenCertificate(
     )
     // Answers about tokens before the fix must not make the certificate suspect.
     await runner.query('DELETE FROM token_window WHERE certificate_id = $1', [id])
-    if (before.state === 'closed') await note(runner, reopenedEntry(before, actor))
+    if (before.state === 'closed') {
+      await addAudit(runner, reopenedEntry(before, by))
+      await runner.query(addReopenedSql, [id, secondsOf(before.closedAt)])
+    }
     return true
   })
 }
 
 /** The audit entry of a closed certificate that is used again; `before` is its row while it was closed. */
-export function reopenedEntry(before: Row, actor: string) {
-  return stateEntry(before, actor, 'certificate.reopened', {
+export function reopenedEntry(before: Row, by: By = herald) {
+  return stateEntry(before, by, 'certificate.reopened', {
     text: before.lastError,
     closed_at: secondsOf(before.closedAt),
     probes: before.probes,
   })
 }
 
-function stateEntry(row: Row, actor: string, action: string, about: Record<string, string | number | null>) {
+/** Herald itself, without a person's call. */
+const herald: By = { actor: 'herald' }
+
+function stateEntry(row: Row, by: By, action: AuditAction, about: Record<string, string | number | null>) {
   const detail = {
     channel: publicName(row.channel as VendorChannel),
     environment: environmentOf(row.environment),
@@ -121,20 +127,10 @@ function stateEntry(row: Row, actor: string, action: string, about: Record<strin
     last_refused_at: secondsOf(row.lastErrorAt),
     ...about,
   }
-  return { appId: row.appId, actor, action, detail }
+  return { appId: row.appId, by, action, detail }
 }
 
-/** In the transaction of the change: applications are told of changes from these rows. */
-async function note(runner: Runner, entry: ReturnType<typeof stateEntry>): Promise<void> {
-  await runner.query('INSERT INTO audit (app_id, actor, action, detail) VALUES ($1, $2, $3, $4)', [
-    entry.appId,
-    entry.actor,
-    entry.action,
-    entry.detail,
-  ])
-}
-
-const secondsOf = (time: Date | null) => time && Math.floor(time.getTime() / 1000)
+export const secondsOf = (time: Date | null) => time && Math.floor(time.getTime() / 1000)
 
 /**
  * Stores why a check failed that a person asked for. Neither closes the certificate nor releases a batch. Of a closed one, a

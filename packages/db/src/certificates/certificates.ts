@@ -4,16 +4,19 @@ import {
   environmentNumber,
   environmentOf,
   pickRegion,
+  publicName,
   regionOfExtra,
   usualRegion,
   type VendorChannel,
 } from '@herald/domain'
 import type { Certificate } from '../generated/client.ts'
+import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
+import { addReopenedSql } from '../ledger/certificate-events.ts'
 import type { Database } from '../store/database.ts'
 import { SealBroken, type Sealer } from '../store/seal.ts'
-import { run } from '../store/statement.ts'
+import { inTransaction, run } from '../store/statement.ts'
 import { isClearTextNeeded } from '../store/upgrade-window.ts'
-import { reopenedEntry } from './certificate-state.ts'
+import { reopenedEntry, secondsOf } from './certificate-state.ts'
 
 export type CertificateState = 'open' | 'closed' | 'suspect'
 
@@ -91,6 +94,24 @@ export async function certificateOwner(db: Database, id: number): Promise<string
   return row?.[0]
 }
 
+/** Returns the certificate to a person. The entry of the audit is committed before its secrets are returned. */
+export async function readCertificate(
+  db: Database,
+  sealer: Sealer,
+  place: CertificatePlace,
+  by: By,
+): Promise<StoredCertificate | undefined> {
+  const found = await certificateAt(db, sealer, place)
+  if (found)
+    await addAudit(db.pool, {
+      appId: place.application,
+      by,
+      action: 'certificate.read',
+      detail: auditedPlace(found),
+    })
+  return found
+}
+
 export async function certificateAt(
   db: Database,
   sealer: Sealer,
@@ -124,7 +145,7 @@ export async function saveCertificate(
   db: Database,
   sealer: Sealer,
   certificate: NewCertificate,
-  actor = 'herald',
+  by?: By,
 ): Promise<StoredCertificate & { wasClosed: boolean }> {
   const secrets: Secrets = {
     app_secret: certificate.appSecret,
@@ -154,39 +175,54 @@ export async function saveCertificate(
     where: { appId_channel_environment_region: place },
   })
   const wasClosed = known?.state === 'closed'
-  const upsert = db.prisma.certificate.upsert({
-    where: { appId_channel_environment_region: place },
-    create: {
-      ...place,
-      ...fields,
-      ...newKey,
-    },
-    update: {
-      ...fields,
-      ...(known && !canOpenKey(known, sealer) && newKey),
-      version: { increment: 1 },
-      state: 'open',
-      lastError: null,
-      lastErrorAt: null,
-      refusedAt: null,
-      closedAt: null,
-      probeAt: null,
-      probes: 0,
-      checkError: null,
-      checkErrorAt: null,
-      updatedAt: new Date(),
-    },
-  })
   // An access token of the former secret would hide that the new secret is wrong. Answers about tokens are forgotten too.
-  const [row] = await db.prisma.$transaction([
-    upsert,
-    db.prisma.vendorSession.deleteMany({ where: { certificate: place } }),
-    db.prisma.tokenWindow.deleteMany({ where: { certificate: place } }),
-    db.prisma.breaker.deleteMany({ where: { certificate: place } }),
-    db.prisma.certificateHold.deleteMany({ where: { certificate: place } }),
-    ...(known && wasClosed ? [db.prisma.audit.create({ data: reopenedEntry(known, actor) })] : []),
-  ])
+  const row = await db.prisma.$transaction(async (prisma) => {
+    const saved = await prisma.certificate.upsert({
+      where: { appId_channel_environment_region: place },
+      create: {
+        ...place,
+        ...fields,
+        ...newKey,
+      },
+      update: {
+        ...fields,
+        ...(known && !canOpenKey(known, sealer) && newKey),
+        version: { increment: 1 },
+        state: 'open',
+        lastError: null,
+        lastErrorAt: null,
+        refusedAt: null,
+        closedAt: null,
+        probeAt: null,
+        probes: 0,
+        checkError: null,
+        checkErrorAt: null,
+        updatedAt: new Date(),
+      },
+    })
+    const certificateId = saved.id
+    await prisma.vendorSession.deleteMany({ where: { certificateId } })
+    await prisma.tokenWindow.deleteMany({ where: { certificateId } })
+    await prisma.breaker.deleteMany({ where: { certificateId } })
+    await prisma.certificateHold.deleteMany({ where: { certificateId } })
+    if (known && wasClosed) {
+      await prisma.audit.create({ data: auditRow(reopenedEntry(known, by)) })
+      await prisma.$executeRawUnsafe(addReopenedSql, certificateId, secondsOf(known.closedAt))
+    }
+    if (by) {
+      const detail = { ...auditedPlace(storedOf(saved, secrets, '')), version: saved.version }
+      await prisma.audit.create({
+        data: auditRow({ appId: place.appId, by, action: 'certificate.save', detail }),
+      })
+    }
+    return saved
+  })
   return { ...unseal(row, sealer), wasClosed }
+}
+
+/** What the audit records of a certificate's place. */
+function auditedPlace({ channel, environment, region }: CertificatePlace) {
+  return { channel: publicName(channel), environment, ...(region !== undefined && { region }) }
 }
 
 /**
@@ -216,11 +252,17 @@ export async function removeCertificate(
   db: Database,
   sealer: Sealer,
   place: CertificatePlace,
+  by?: By,
 ): Promise<Pick<StoredCertificate, 'region'> | undefined> {
   const found = await recordAt(db, sealer, place)
   if (!found) return undefined
-  const { count } = await db.prisma.certificate.deleteMany({ where: { id: BigInt(found.id) } })
-  return count > 0 ? { region: found.region } : undefined
+  return inTransaction(db, async (runner) => {
+    const { rowCount } = await runner.query('DELETE FROM certificate WHERE id = $1', [found.id])
+    if (rowCount === 0) return undefined
+    const appId = place.application
+    if (by) await addAudit(runner, { appId, by, action: 'certificate.remove', detail: auditedPlace(found) })
+    return { region: found.region }
+  })
 }
 
 /** Replaces callback keys in clear text, of the release before, by a hash and a sealed copy; returns how many. */

@@ -29,10 +29,12 @@ export {
   certificatesOf,
   hideCallbackKeys,
   type NewCertificate,
+  readCertificate,
   removeCertificate,
   type StoredCertificate,
   saveCertificate,
 } from './certificates.ts'
+export { tellExpiring } from './expiring.ts'
 export { governorOf, returnQuota, takePermits } from './governor.ts'
 export { clearHolds, holdsOf, type StoredHold, storeHold } from './holds.ts'
 export { type Health, shownHealth } from './shown-health.ts'

@@ -1,4 +1,5 @@
 import {
+  type AuditAction,
   type Environment,
   environmentOf,
   type Platform,
@@ -6,6 +7,7 @@ import {
   type VendorChannel,
   vendorChannels,
 } from '@herald/domain'
+import { addAudit, type By } from '../ledger/audit-rows.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
@@ -153,6 +155,7 @@ export async function replacePushToken(
   tokens: PushTokens,
   scope: { appId: string; groupId?: bigint },
   guid: string,
+  by?: By,
 ): Promise<string | undefined> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -161,7 +164,10 @@ export async function replacePushToken(
            SELECT 1 FROM group_member m WHERE m.group_id = $3 AND m.user_id = d.user_id)) FOR UPDATE OF d`,
         [scope.appId, guid, scope.groupId ?? null],
       )
-      return (await replaceTokens(runner, tokens, rows))[0]
+      const [token] = await replaceTokens(runner, tokens, rows)
+      if (by && token !== undefined)
+        await addAudit(runner, deviceEntry(scope.appId, by, 'device.token', guid))
+      return token
     }),
   )
 }
@@ -247,21 +253,27 @@ export async function setBadge(db: Database, appId: string, deviceId: number, ba
 }
 
 /** Returns whether the device existed. Late receipts still find it by its retired vendor tokens. */
-export async function removeDevice(db: Database, appId: string, deviceId: number): Promise<boolean> {
+export async function removeDevice(db: Database, appId: string, deviceId: number, by?: By): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
-      const { rowCount } = await runner.query('DELETE FROM device WHERE id = $1 AND app_id = $2', [
-        deviceId,
-        appId,
-      ])
-      if (rowCount === 0) return false
+      const { rows } = await runner.query<{ guid: string }>(
+        'DELETE FROM device WHERE id = $1 AND app_id = $2 RETURNING guid',
+        [deviceId, appId],
+      )
+      const removed = rows[0]
+      if (!removed) return false
       await retireAllBindings(runner, appId, deviceId)
       await clearOwnerData(runner, [deviceId])
       // Its gateway notices and closes the connection.
       await runner.query('DELETE FROM presence WHERE device_id = $1', [deviceId])
+      if (by) await addAudit(runner, deviceEntry(appId, by, 'device.remove', removed.guid))
       return true
     }),
   )
+}
+
+function deviceEntry(appId: string, by: By, action: AuditAction, guid: string) {
+  return { appId, by, action, detail: { device_guid: guid } }
 }
 
 /** Removes a deleted user from its devices, whose push tokens end. They are locked in the order of their ids, as everywhere. */

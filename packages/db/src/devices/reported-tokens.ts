@@ -1,4 +1,6 @@
 import type { VendorChannel } from '@herald/domain'
+import { after } from '../ledger/counter-rows.ts'
+import { addRetiredSql } from '../ledger/outbox-rows.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
@@ -57,5 +59,7 @@ WITH reported AS MATERIALIZED (
   DELETE FROM binding b USING dead WHERE b.device_id = dead.device_id AND b.channel = dead.channel RETURNING b.*
 ), retired AS (
   ${retireSql('unbound', "'gone'")} RETURNING 1
+), told AS (
+  ${addRetiredSql('SELECT app_id, channel, device_id FROM unbound', after('retired'))}
 )
 SELECT (SELECT suspect FROM guard), (SELECT count(*) FROM retired)::int`

@@ -1,4 +1,5 @@
 import { cardOf, usualRegion, vendorChannels } from '@herald/domain'
+import { addCertificateEventsSql } from '../ledger/certificate-events.ts'
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
@@ -21,6 +22,9 @@ const usualRegions = JSON.stringify(
 /** The region of a token as certificates have it: empty for the usual one. */
 const regionSql = `coalesce(nullif(r.region, $3::jsonb ->> r.channel), '')`
 
+const SUSPICION =
+  'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends'
+
 export const GUARD_WINDOW = `interval '10 minutes'`
 
 /**
@@ -40,12 +44,16 @@ export async function markSuspect(db: Database, certificateId: number): Promise<
   const rows = await run<[number]>(
     db.pool,
     'mark-suspect',
-    `WITH c AS (
-       UPDATE certificate SET state = CASE WHEN state = 'open' THEN 'suspect' ELSE state END,
-         last_error = CASE WHEN state = 'closed' THEN last_error ELSE
-           'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends' END,
-         last_error_at = CASE WHEN state = 'closed' THEN last_error_at ELSE now() END
-       WHERE id = $1 RETURNING id, app_id, channel, environment, region
+    `WITH known AS MATERIALIZED (
+       SELECT id, state FROM certificate WHERE id = $1 FOR UPDATE
+     ), c AS (
+       UPDATE certificate u SET state = CASE WHEN known.state = 'open' THEN 'suspect' ELSE known.state END,
+         last_error = CASE WHEN known.state = 'closed' THEN last_error ELSE '${SUSPICION}' END,
+         last_error_at = CASE WHEN known.state = 'closed' THEN last_error_at ELSE now() END
+       FROM known WHERE u.id = known.id
+       RETURNING u.id, u.app_id, u.channel, u.environment, u.region, known.state = 'open' AS turned
+     ), told AS (
+       ${addCertificateEventsSql('certificate.suspect', 'c WHERE c.turned', { text: `'${SUSPICION}'` })}
      ), retired AS MATERIALIZED (
        SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel
        WHERE r.reason = 'gone' AND r.retired_at > now() - ${GUARD_WINDOW}

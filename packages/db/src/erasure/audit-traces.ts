@@ -20,7 +20,9 @@ export async function eraseFromAudit(
   }
 }
 
-const actorSql = (audit: string) => `substring(${audit}.actor FROM '\\muser (.*)$')`
+/** The user id in an actor. The indexes of the audit have this expression. */
+export const actingUserSql = (actor: string) => `substring(${actor} FROM '\\muser (.*)$')`
+export const erasedActorSql = (actor: string) => `regexp_replace(${actor}, '\\muser .*$', 'user [erased]')`
 
 // An entry that was changed is not found again. Each part reads an index of the entries that name somebody.
 const found = (name: string, values: string) =>
@@ -28,12 +30,12 @@ const found = (name: string, values: string) =>
 const eraseSql = `
 WITH named AS MATERIALIZED (
   SELECT id FROM (
-    ${found("detail ->> 'user_id'", '$2::text[]')} UNION ALL ${found(actorSql('a'), '$2::text[]')}
+    ${found("detail ->> 'user_id'", '$2::text[]')} UNION ALL ${found(actingUserSql('a.actor'), '$2::text[]')}
     UNION ALL ${found("detail ->> 'device_guid'", '$3::text[]')} UNION ALL ${found("detail ->> 'alias'", '$4::text[]')}
   ) n LIMIT ${PAGE}
 )
 UPDATE audit a SET
-  actor = CASE WHEN ${actorSql('a')} = ANY ($2::text[]) THEN regexp_replace(a.actor, '\\muser .*$', 'user [erased]') ELSE a.actor END,
+  actor = CASE WHEN ${actingUserSql('a.actor')} = ANY ($2::text[]) THEN ${erasedActorSql('a.actor')} ELSE a.actor END,
   detail = (SELECT coalesce(jsonb_object_agg(d.key, CASE WHEN d.key IN ('user_id', 'device_guid', 'alias') THEN '"[erased]"' ELSE d.value END), '{}')
     FROM jsonb_each(a.detail) d WHERE NOT (d.key = 'address' AND a.action = 'login.failed'))
 FROM named n WHERE a.id = n.id`

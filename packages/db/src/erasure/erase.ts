@@ -1,6 +1,7 @@
 import type { PushTokens } from '../devices/push-tokens.ts'
 import type { Database } from '../store/database.ts'
 import { eraseFromAudit } from './audit-traces.ts'
+import { eraseFromEvents } from './event-traces.ts'
 import type { Person } from './person.ts'
 import {
   clearInboxes,
@@ -35,6 +36,7 @@ export async function erase(
   const all = [...devices, ...removed]
   const traces = await tracesOf(db, tokens, appId, person, all)
   await eraseFromTasks(db, traces, { after: newest, orOpen: true })
+  await eraseFromEvents(db, traces)
   await eraseFromAudit(db, appId, {
     userId: 'userId' in person ? String(person.userId) : undefined,
     guids: [...guidsOf(person), ...all.map(({ guid }) => guid)],

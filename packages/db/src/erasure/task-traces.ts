@@ -1,6 +1,7 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
+import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 
 /** What names a person in the tasks of an application. */
 export type PersonTraces = {
@@ -25,7 +26,7 @@ const MAX_TASKS = 2000
 const MAX_LOOKUPS = 20_000
 
 /** What is shown instead of erased text. */
-const ERASED = '[erased]'
+export const ERASED = '[erased]'
 
 export async function newestTask(db: Database, appId: string): Promise<number> {
   const { rows } = await db.pool.query<{ id: number | null }>(
@@ -57,7 +58,7 @@ export async function* tasksAfter(
   }
 }
 
-/** Removes the person from audiences, samples of failures and receipts of these tasks. */
+/** Removes the person from audiences, senders, samples of failures, reasons and receipts of these tasks. */
 export async function tracesIn(
   db: Database,
   traces: PersonTraces,
@@ -73,6 +74,10 @@ export async function tracesIn(
       }),
     )
   await retrying(() => db.pool.query({ name: 'erase-recalls', text: eraseRecallsSql, values: [taskIds] }))
+  if (userIds.length > 0)
+    await retrying(() =>
+      db.pool.query({ name: 'erase-actors', text: eraseActorsSql, values: [taskIds, userIds] }),
+    )
   if (deviceIds.length === 0) return
   await retrying(() =>
     db.pool.query({
@@ -81,6 +86,10 @@ export async function tracesIn(
       values: [taskIds, deviceIds, vendorTokens],
     }),
   )
+  if (vendorTokens.length > 0)
+    await retrying(() =>
+      db.pool.query({ name: 'erase-whys', text: eraseWhysSql, values: [taskIds, deviceIds, vendorTokens] }),
+    )
   const since = firstTaskOf(traces.since)
   const withReceipts = taskIds.filter((id) => id >= since)
   if (withReceipts.length > 0)
@@ -95,7 +104,7 @@ export async function tracesIn(
 
 const DAY_MS = 86_400_000
 /** As in the SQL function next_task_id; a day earlier, in case that the clock was set back. */
-const firstTaskOf = (ms: number) => (ms - DAY_MS - 1_735_689_600_000) * 4096
+export const firstTaskOf = (ms: number) => (ms - DAY_MS - 1_735_689_600_000) * 4096
 
 const erased = `CASE t.audience ->> 'kind' WHEN 'alias' THEN $2::text[] WHEN 'user_id' THEN $3::text[]
   WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] END`
@@ -143,10 +152,25 @@ UPDATE task r SET message = ${erasedMessageSql('r')}
 WHERE r.id = ANY($1::bigint[]) AND r.audience ->> 'kind' = 'recall' AND EXISTS (
   SELECT 1 FROM task t WHERE t.id = (r.audience ->> 'taskId')::bigint AND t.app_id = r.app_id AND t.message ->> 'title' = '${ERASED}')`
 
+// The person may have sent the task itself.
+const eraseActorsSql = `
+UPDATE task t SET actor = ${erasedActorSql('t.actor')}, address = NULL
+WHERE t.id = ANY($1::bigint[]) AND ${actingUserSql('t.actor')} = ANY ($2::text[])`
+
+const quotesToken = (text: string) =>
+  `EXISTS (SELECT 1 FROM unnest($3::text[]) AS k (token) WHERE position(k.token IN ${text}) > 0)`
+
+// The reasons in a batch have the vendor's texts too. By the range of its ids, which an index has, before its reasons are read.
+const eraseWhysSql = `
+UPDATE batch b SET whys = (
+  SELECT jsonb_agg(CASE WHEN ${quotesToken("w.why ->> 't'")} THEN jsonb_set(w.why, '{t}', '"${ERASED}"') ELSE w.why END ORDER BY w.n)
+  FROM jsonb_array_elements(b.whys) WITH ORDINALITY AS w (why, n))
+WHERE b.task_id = ANY($1::bigint[]) AND b.lo <= (SELECT max(d) FROM unnest($2::bigint[]) d) AND b.hi >= (SELECT min(d) FROM unnest($2::bigint[]) d)
+  AND b.whys IS NOT NULL AND ${quotesToken('b.whys::text')}`
+
 // The text of a failure is the vendor's for the first of the samples, and may quote its token.
 const eraseSamplesSql = `
 UPDATE failure f SET samples = ARRAY(SELECT s.id FROM unnest(f.samples) WITH ORDINALITY AS s (id, n)
     WHERE s.id <> ALL ($2::bigint[]) ORDER BY s.n),
-  text = CASE WHEN EXISTS (SELECT 1 FROM unnest($3::text[]) AS k (token) WHERE position(k.token IN f.text) > 0)
-    THEN '${ERASED}' ELSE f.text END
+  text = CASE WHEN ${quotesToken('f.text')} THEN '${ERASED}' ELSE f.text END
 WHERE f.task_id = ANY($1::bigint[]) AND f.samples && $2::bigint[]`

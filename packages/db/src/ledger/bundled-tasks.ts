@@ -18,9 +18,19 @@ export function memberSql(task: string, within = inDays('b.task_id')): string {
   ) m ON true`
 }
 
-/** The state of a task that was joined with `memberSql`. */
+/**
+ * A task of which only messages in inboxes are left, that wait for their devices and for no other channel. It keeps the state 'sending', so
+ * that everything that looks for open tasks sees it: it can be cancelled and paused, its days are kept, its end is checked. It is shown as
+ * finished, since the time in `finished_at`.
+ */
+export function isWaitingSql(task: string): string {
+  return `${task}.state = 'sending' AND ${task}.finished_at IS NOT NULL AND NOT ${task}.cancelling`
+}
+
+/** The state of a task that was joined with `memberSql`, as it is shown. */
 export function stateSql(task: string): string {
-  return `CASE WHEN ${task}.state <> 'bundled' THEN ${task}.state WHEN m.letter = 's' THEN 'finished' ELSE 'sending' END`
+  return `CASE WHEN ${isWaitingSql(task)} THEN 'finished' WHEN ${task}.state <> 'bundled' THEN ${task}.state
+    WHEN m.letter = 's' THEN 'finished' ELSE 'sending' END`
 }
 
 /** When a task that was joined with `memberSql` ended. */
@@ -28,11 +38,11 @@ export function finishedAtSql(task: string): string {
   return `CASE WHEN m.letter = 's' THEN m.settled_at ELSE ${task}.finished_at END`
 }
 
-/** The counters of a task that was joined with `memberSql`; those of a channel must be added up, because `received` has a row of its own. */
+/** The counters of a task that was joined with `memberSql`; those of a channel must be added up, because `received` and `clicked` have a row of their own. */
 export function countersSql(task: string, within = inDays('c.task_id')): string {
-  return `SELECT c.channel, c.target, c.sent, c.received, c.failed, c.moved, c.expired, c.cancelled FROM counter c
+  return `SELECT c.channel, c.target, c.sent, c.received, c.clicked, c.failed, c.moved, c.expired, c.cancelled FROM counter c
     WHERE c.task_id = ${task}.id AND ${within}
-    UNION ALL SELECT m.channel, 1, CASE WHEN m.letter = 's' THEN 1 ELSE 0 END, 0, 0, 0, 0, 0 WHERE m.letter IS NOT NULL`
+    UNION ALL SELECT m.channel, 1, CASE WHEN m.letter = 's' THEN 1 ELSE 0 END, 0, 0, 0, 0, 0, 0 WHERE m.letter IS NOT NULL`
 }
 
 /** How many of the tasks of a bundle have this letter. */
@@ -46,6 +56,6 @@ export const taskStatesSql = `(SELECT t.id, t.app_id, t.paused, t.cancelling, t.
 
 /** The counters of all tasks, also as a subquery. */
 export const taskCountersSql = `(SELECT c.task_id, c.channel, sum(c.target)::bigint AS target, sum(c.sent)::bigint AS sent,
-    sum(c.received)::bigint AS received, sum(c.failed)::bigint AS failed, sum(c.moved)::bigint AS moved,
+    sum(c.received)::bigint AS received, sum(c.clicked)::bigint AS clicked, sum(c.failed)::bigint AS failed, sum(c.moved)::bigint AS moved,
     sum(c.expired)::bigint AS expired, sum(c.cancelled)::bigint AS cancelled
   FROM (SELECT t.id AS task_id, c.* FROM task t ${memberSql('t', 'true')} CROSS JOIN LATERAL (${countersSql('t', 'true')}) c) c GROUP BY 1, 2)`

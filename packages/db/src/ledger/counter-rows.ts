@@ -1,6 +1,15 @@
 import { type Plan, targetsOf } from '@herald/domain'
 
-type Counter = 'target' | 'sent' | 'received' | 'failed' | 'moved' | 'expired' | 'cancelled' | 'ranged'
+type Counter =
+  | 'target'
+  | 'sent'
+  | 'received'
+  | 'clicked'
+  | 'failed'
+  | 'moved'
+  | 'expired'
+  | 'cancelled'
+  | 'ranged'
 
 /**
  * A condition that is always true, but makes Postgres complete the named steps (CTEs) before the rows it guards. Postgres runs
@@ -20,6 +29,14 @@ export function targetRows(plan: Plan) {
     target,
     spread: spreads.get(channel) ?? 0,
   }))
+}
+
+/** Batches up to this many recipients are found by their devices (the index batch_devices). */
+const INDEXED_SIZE = 64
+
+/** Whether a batch of this task, also a later one to which its devices move, may be too large for the index batch_devices. */
+export function isWide({ batches, inbox }: Plan): boolean {
+  return batches.reduce((sum, { recipients }) => sum + recipients.length, inbox.length) > INDEXED_SIZE
 }
 
 /** Column list of `jsonb_to_recordset` for `targetRows`. */
@@ -51,19 +68,21 @@ export function addCountersSql(
 
 /**
  * The steps `counted`, which adds to counters, and `checks`, which enqueues a check of the tasks of which nothing is pending on a
- * channel. Each of two concurrent statements sees the other's batch as open, so neither can tell from the batches that it is the last;
- * but they change the counter one after the other, and the second one gets 0.
+ * channel, and of those that `alsoCheck` selects (task_id). Each of two concurrent statements sees the other's batch as open, so neither
+ * can tell from the batches that it is the last; but they change the counter one after the other, and the second one gets 0.
  */
 export function countAndCheckSql(
   counters: readonly (Counter | 'spread')[],
   deltas: string,
   condition = 'true',
+  alsoCheck?: string,
 ): string {
+  const ended = 'SELECT task_id FROM counted WHERE pending <= 0'
   return `counted AS (
   ${addCountersSql(counters, deltas, condition)}
   RETURNING c.task_id, c.target - c.sent - c.failed - c.moved - c.expired - c.cancelled AS pending
 ), checks AS (
-  ${addChecksSql('SELECT task_id FROM counted WHERE pending <= 0')}
+  ${addChecksSql(alsoCheck === undefined ? ended : `${ended} UNION ALL ${alsoCheck}`)}
 )`
 }
 

@@ -4,6 +4,9 @@ import { allDays, type Days, inDays, openDays, runWithin, searchWithin } from '.
 import type { Runner } from '../store/statement.ts'
 import { addChecksSql, addCountersSql, after } from './counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from './failure-rows.ts'
+import { addRecordsSql } from './inbox-records.ts'
+import { addEventsSql } from './outbox-rows.ts'
+import { isTold, tellingTasksSql } from './task-events.ts'
 
 /** Maximum number of messages stored for a device; older ones expire. */
 export const inboxSize = 100
@@ -46,15 +49,23 @@ async function clear(
 
 /**
  * Deletes the messages that `due` locks. One that was never written to a connection was pending, so it is counted under `fate`;
- * one that was written is already counted as sent.
+ * one that was written is already counted as sent. Both are kept in a record.
  */
 function clearSql(due: string, fate: 'expired' | 'cancelled', reason: Reason): string {
   const why = reasonLiteral(reason)
+  const letter = { expired: 'x', cancelled: 'c' }[fate]
+  const events = `SELECT task_id, 'native' AS channel, 'device.expired' AS kind, (${why})[1] AS code, (${why})[2] AS text, device_id
+    FROM gone WHERE sent_at IS NULL AND ${isTold}`
   return `WITH due AS MATERIALIZED (
   ${due}
 ), gone AS (
   DELETE FROM inbox i USING due WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')}
-  RETURNING i.task_id, i.device_id, i.sent_at
+  RETURNING i.task_id, i.device_id, i.sent_at, i.is_copy
+), records AS (
+  ${addRecordsSql(
+    `SELECT task_id, device_id, CASE WHEN sent_at IS NULL THEN '${letter}' ELSE 's' END AS letter FROM gone WHERE NOT is_copy`,
+    { fate, reason },
+  )}
 ), failures AS (
   ${addFailuresSql(`
     SELECT task_id, 'native', '${fate}', (${why})[1], (${why})[2], count(*), (array_agg(device_id ORDER BY device_id))[1:10]
@@ -63,11 +74,12 @@ function clearSql(due: string, fate: 'expired' | 'cancelled', reason: Reason): s
   ${addCountersSql(
     [fate],
     `SELECT task_id, 'native' AS channel, 1 AS ${fate} FROM gone WHERE sent_at IS NULL`,
-    after('failures'),
+    after('records', 'failures'),
   )}
+  RETURNING 1
 ), checks AS (
   ${addChecksSql('SELECT task_id FROM gone')}
-)
+)${fate === 'expired' ? `, telling AS MATERIALIZED (${tellingTasksSql('gone')}), told AS (${addEventsSql(events, after('counted'))})` : ''}
 SELECT count(*)::int, (count(*) FILTER (WHERE sent_at IS NULL))::int FROM gone`
 }
 

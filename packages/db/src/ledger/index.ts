@@ -1,2 +1,3 @@
+export { type AuditDetail, type AuditEntry, addAudit, audited, type By } from './audit-rows.ts'
 export type { ReleasedBatch } from './batch-rows.ts'
 export { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from './inbox-clearing.ts'

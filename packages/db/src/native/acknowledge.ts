@@ -1,4 +1,7 @@
-import { countAndCheckSql } from '../ledger/counter-rows.ts'
+import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
+import { addRecordsSql } from '../ledger/inbox-records.ts'
+import { addEventsSql } from '../ledger/outbox-rows.ts'
+import { isTold, tellingTasksSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
@@ -37,6 +40,9 @@ export async function acknowledge(
   return counted + searched
 }
 
+// NOT IN is one look-up in a hash per row; NOT EXISTS may become a nested loop of both lists, because Postgres does not know their length.
+// records: of a message whose receipt is one of a vendor, nothing else would say that it was written.
+// checks: a message that no longer falls back to another channel may have been the last one that did.
 const acknowledgeSql = `
 WITH input AS MATERIALIZED (
   SELECT task_id, device_id, min(ord) AS ord
@@ -46,18 +52,32 @@ WITH input AS MATERIALIZED (
   WHERE ${inDays('i.task_id')} ORDER BY 1, 2 FOR UPDATE OF i
 ), gone AS (
   DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id AND ${inDays('i.task_id')}
-  RETURNING i.task_id, i.device_id, i.sent_at, i.is_copy
+  RETURNING i.task_id, i.device_id, i.sent_at, i.fallback_at, i.is_copy
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone WHERE NOT is_copy ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
-  RETURNING task_id
+  RETURNING task_id, device_id
+), records AS (
+  ${addRecordsSql(`SELECT task_id, device_id, 's' AS letter FROM gone
+    WHERE NOT is_copy AND (task_id, device_id) NOT IN (SELECT task_id, device_id FROM received)`)}
 ), ${countAndCheckSql(
   ['sent', 'received'],
   `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone WHERE NOT is_copy
     UNION ALL SELECT task_id, 'native', 0, 1 FROM received`,
-)}
+  after('records'),
+  'SELECT task_id FROM gone WHERE fallback_at IS NOT NULL',
+)}, telling AS MATERIALIZED (
+  ${tellingTasksSql('gone')}
+), told AS (
+  ${addEventsSql(
+    `SELECT task_id, 'native' AS channel, 'device.sent' AS kind, NULL::text AS code, NULL::text AS text, device_id
+    FROM gone WHERE NOT is_copy AND sent_at IS NULL AND ${isTold}
+    UNION ALL SELECT task_id, 'native', 'device.received', NULL, NULL, device_id FROM received WHERE ${isTold}`,
+    after('counted'),
+  )}
+)
 SELECT i.ord::int, 0, EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
 FROM input i
-WHERE NOT EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id AND NOT g.is_copy)
+WHERE (i.task_id, i.device_id) NOT IN (SELECT g.task_id, g.device_id FROM gone g WHERE NOT g.is_copy)
   AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})
 UNION ALL SELECT 0, count(*)::int, false FROM received`

@@ -1,7 +1,10 @@
-import type { Channel, Plan, ReasonCount } from '@herald/domain'
+import { type Channel, ownReasons, type Plan, type ReasonCount } from '@herald/domain'
 import { type BatchRow, batchRow, idList } from '../ledger/batch-rows.ts'
 import { addChecksSql, addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
+import { addRecordsSql } from '../ledger/inbox-records.ts'
+import { addEventsSql } from '../ledger/outbox-rows.ts'
+import { isTold, tellingTasksSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
 import { beginSearch, type Days, daysOf, inDays, noteBatchesOf, openDays, runWithin } from '../store/days.ts'
 import { fields, inTransaction, type Runner } from '../store/statement.ts'
@@ -150,7 +153,8 @@ function inputOf({ task, sent }: DueFallback, { plan, reasons }: FallbackPlan): 
 }
 
 // due: the rows locked by `lockDue`, except postponed ones. done: per group of recipients the task and the plan. leaving: recipients
-// that move. gone: deletes messages that moved or have a receipt. stay: clears the time limit of the others.
+// that move. gone: deletes messages that moved or have a receipt; records: keeps which. stay: clears the time limit of the others.
+// told: a message that has a receipt and was not counted as sent; moving is no event.
 const fallBackSql = `
 WITH due AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS d (task_id, device_id, received)
@@ -164,7 +168,12 @@ WITH due AS MATERIALIZED (
 ), gone AS (
   DELETE FROM inbox i USING due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
   WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')} AND (due.received OR l.device_id IS NOT NULL)
-  RETURNING i.task_id, i.sent_at, due.received
+  RETURNING i.task_id, i.device_id, i.sent_at, due.received
+), records AS (
+  ${addRecordsSql(`SELECT task_id, device_id, CASE WHEN received THEN 's' ELSE 'm' END AS letter FROM gone`, {
+    fate: 'moved',
+    reason: ownReasons.device_not_reached,
+  })}
 ), stay AS (
   UPDATE inbox i SET fallback_at = NULL FROM due LEFT JOIN leaving l ON l.task_id = due.task_id AND l.device_id = due.device_id
   WHERE i.task_id = due.task_id AND i.device_id = due.device_id AND ${inDays('i.task_id')} AND NOT due.received AND l.device_id IS NULL
@@ -178,10 +187,18 @@ WITH due AS MATERIALIZED (
     ['target', 'ranged', 'spread', 'sent', 'moved'],
     `SELECT task_id, channel, size AS target, size AS ranged, spread, 0 AS sent, 0 AS moved FROM next_batches
     UNION ALL SELECT task_id, 'native', 0, 0, 0, (received AND sent_at IS NULL)::int, (NOT received)::int FROM gone`,
-    after('stay', 'failures'),
+    after('records', 'stay', 'failures'),
   )}
   RETURNING 1
 ), checks AS (
   ${addChecksSql('SELECT task_id FROM due')}
+), telling AS MATERIALIZED (
+  ${tellingTasksSql('gone')}
+), told AS (
+  ${addEventsSql(
+    `SELECT task_id, 'native' AS channel, 'device.sent' AS kind, NULL::text AS code, NULL::text AS text, device_id
+    FROM gone WHERE received AND sent_at IS NULL AND ${isTold}`,
+    after('counted'),
+  )}
 )
 SELECT count(*)::int FROM gone WHERE NOT received AND ${after('counted')}`

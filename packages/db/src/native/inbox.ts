@@ -1,5 +1,6 @@
-import { countAndCheckSql } from '../ledger/counter-rows.ts'
+import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { inboxSize } from '../ledger/inbox-clearing.ts'
+import { addEventsSql } from '../ledger/outbox-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, openDays, runWithin } from '../store/days.ts'
 import { inTransaction } from '../store/statement.ts'
@@ -72,8 +73,14 @@ export async function sendFromInbox(
            fallback_at = CASE WHEN t.strategy = 'combined' THEN now() + make_interval(secs => $3) END
          FROM unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) JOIN task t ON t.id = w.task_id
          WHERE ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.task_id = w.task_id AND i.device_id = w.device_id AND i.sent_at IS NULL
-         RETURNING i.task_id
-       ), ${countAndCheckSql(['sent'], `SELECT task_id, 'native' AS channel, 1 AS sent FROM sent`)}
+         RETURNING i.task_id, i.device_id, t.events
+       ), ${countAndCheckSql(['sent'], `SELECT task_id, 'native' AS channel, 1 AS sent FROM sent`)}, told AS (
+         ${addEventsSql(
+           `SELECT task_id, 'native' AS channel, 'device.sent' AS kind, NULL::text AS code, NULL::text AS text, device_id FROM sent
+           WHERE events = 2`,
+           after('counted'),
+         )}
+       )
        SELECT`,
       [written.map((w) => w.taskId), written.map((w) => w.deviceId), fallbackIn],
     )

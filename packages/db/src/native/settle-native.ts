@@ -2,6 +2,8 @@ import type { NativeFold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
+import { addEventsSql } from '../ledger/outbox-rows.ts'
+import { isTold } from '../ledger/task-events.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
@@ -35,6 +37,7 @@ function settleRow(s: NativeSettlement) {
     sent: s.sent,
     moved: s.moved,
     expired: s.expired,
+    whys: s.whys.length > 0 ? s.whys : null,
     acknowledged: idList(s.acknowledged),
     inbox: s.inbox.map((rows) => ({
       ids: idList(rows.recipients),
@@ -47,21 +50,26 @@ function settleRow(s: NativeSettlement) {
   }
 }
 
+// checks: always, because what is pending on the channel may be messages that only wait for their devices, of which nobody else notices
+//   that they are all that is left.
+// told: what has the letter s now and was pending in the row of before, which this statement still sees.
 const settleSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, sent bigint, moved bigint,
-    expired bigint, acknowledged text, inbox jsonb, fallback jsonb, reasons jsonb)
+    expired bigint, whys jsonb, acknowledged text, inbox jsonb, fallback jsonb, reasons jsonb)
 ), done AS (
-  UPDATE batch SET status = i.status, version = batch.version + 1, state = 'settled', lease_until = NULL, worker = NULL
+  UPDATE batch SET status = i.status, version = batch.version + 1, state = 'settled', lease_until = NULL, worker = NULL,
+    settled_at = now(), whys = i.whys
   FROM input i JOIN task t ON t.id = i.t
   WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.lane, batch.deadline, batch.planned_at, batch.tried,
-    t.paused, t.speed, i.sent, i.moved, i.expired, i.acknowledged, i.inbox, i.fallback, i.reasons
+    batch.recipients, t.paused, t.speed, t.events, i.status, i.whys, i.sent, i.moved, i.expired, i.acknowledged, i.inbox, i.fallback,
+    i.reasons
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel)
   SELECT d.task_id, x.id, 'native' FROM done d CROSS JOIN LATERAL unnest(d.acknowledged::bigint[]) AS x (id) ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
-  RETURNING task_id
+  RETURNING task_id, device_id
 ), copies AS MATERIALIZED (
   SELECT d.task_id, d.app_id, d.deadline, d.planned_at, d.tried, x.id, n.sent, n.fallback_in, n.is_copy,
     EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id AND ${inDays('r.task_id')}) AS received
@@ -86,7 +94,24 @@ WITH input AS MATERIALIZED (
     UNION ALL SELECT task_id, 'native', 0, 0, 0, 1, 0, 0, 0 FROM copies WHERE received AND NOT sent
     UNION ALL SELECT task_id, channel, size, size, spread, 0, 0, 0, 0 FROM next_batches`,
   after('added', 'failures'),
-)}
+  'SELECT task_id FROM done',
+)}, telling AS MATERIALIZED (
+  SELECT task_id AS id FROM done WHERE events = 2
+), told AS (
+  ${addEventsSql(
+    `SELECT d.task_id, 'native' AS channel, 'device.sent' AS kind, NULL::text AS code, NULL::text AS text, x.id AS device_id
+    FROM done d CROSS JOIN LATERAL (
+      SELECT status FROM batch WHERE task_id = d.task_id AND id = d.id AND ${inDays('task_id')} OFFSET 0) b
+    CROSS JOIN LATERAL unnest(d.recipients) WITH ORDINALITY AS x (id, n)
+    WHERE d.events = 2 AND substr(d.status, x.n::int, 1) = 's' AND substr(b.status, x.n::int, 1) = '.'
+    UNION ALL SELECT d.task_id, 'native', 'device.expired', w.c, w.t, d.recipients[p.place::int + 1]
+    FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.whys) AS w (f text, c text, t text, p jsonb)
+    CROSS JOIN LATERAL jsonb_array_elements_text(w.p) AS p (place) WHERE d.events = 2 AND w.f = 'expired'
+    UNION ALL SELECT task_id, 'native', 'device.sent', NULL, NULL, id FROM copies WHERE received AND NOT sent AND ${isTold}
+    UNION ALL SELECT task_id, 'native', 'device.received', NULL, NULL, device_id FROM received WHERE ${isTold}`,
+    after('counted'),
+  )}
+)
 SELECT d.task_id, d.id FROM done d WHERE ${after('counted')}`
 
 /** `at`: Unix ms; infinity for a device that was removed or disabled. */

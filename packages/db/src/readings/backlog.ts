@@ -85,7 +85,7 @@ FROM oldest WHERE not_before <= now() GROUP BY 1`
 
 const tasksSql = `
 SELECT state, sum(n)::int, NULL::float8 FROM (
-  (SELECT state, 1 AS n FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') LIMIT ${MAX_TASKS})
+  (SELECT state, 1 AS n FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') AND finished_at IS NULL LIMIT ${MAX_TASKS})
   UNION ALL
   (SELECT 'sending', ${countLettersSql('status', '.')} FROM bundle WHERE ${inDays('task_id')} AND state <> 'settled' LIMIT ${MAX_TASKS})
 ) t GROUP BY state

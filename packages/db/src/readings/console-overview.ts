@@ -374,7 +374,8 @@ async function openTasks(
     'tasks',
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM task WHERE ${inDays('id')} AND state = 'accepted' AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int
        + (SELECT count(*) FROM (
-           SELECT 1 FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') AND ${read.inApp('app_id')} LIMIT ${MAX_TASKS}) t)::int,
+           SELECT 1 FROM task WHERE ${inDays('id')} AND state IN ('planning', 'sending') AND finished_at IS NULL AND ${read.inApp('app_id')}
+           LIMIT ${MAX_TASKS}) t)::int,
        (SELECT count(*) FROM task WHERE ${inDays('id')} AND id >= $2 AND ${read.inApp('app_id')})::int`,
     [firstTaskIdAt(at - 60_000)],
   )

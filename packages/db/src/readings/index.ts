@@ -1,4 +1,11 @@
 export { taskCountersSql, taskStatesSql } from '../ledger/bundled-tasks.ts'
+export {
+  type AuditPage,
+  type AuditPlace,
+  type AuditRecord,
+  type AuditSearch,
+  listAudit,
+} from './audit-list.ts'
 export { type Backlog, readBacklog, readSystemStats, type SystemStats } from './backlog.ts'
 export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export {
@@ -10,3 +17,9 @@ export {
   sealHealth,
 } from './checkup.ts'
 export { type Overview, readOverview, readSettledTotal } from './console-overview.ts'
+export {
+  type EventImbalance,
+  findEventImbalances,
+  findLetterImbalances,
+  type LetterImbalance,
+} from './event-balance.ts'

@@ -10,10 +10,19 @@ export const IDS_PER_MS = 4096
 export const IDS_PER_DAY = DAY_MS * IDS_PER_MS
 
 /**
- * Tables partitioned by task id, one partition per day. A day is dropped in this order: once its tasks are gone, no statement writes
- * to the rest of it.
+ * Tables partitioned by task id, or by an id drawn like one, with one partition per day. A day is dropped in this order: once its tasks are gone, no
+ * statement writes to the rest of it.
  */
-export const partitioned = ['task', 'counter', 'failure', 'inbox', 'receipt', 'batch', 'bundle'] as const
+export const partitioned = [
+  'task',
+  'counter',
+  'failure',
+  'inbox',
+  'receipt',
+  'batch',
+  'bundle',
+  'event',
+] as const
 type Partitioned = (typeof partitioned)[number]
 /** Those that a database of an earlier release has without partitions. Their old rows are in one partition, `<name>_before`. */
 const onceWhole = ['task', 'counter', 'failure'] as const
@@ -198,7 +207,7 @@ async function proveEnd(client: pg.Client, table: OnceWhole, today: number): Pro
  * A connection with its own limits: DETACH CONCURRENTLY cannot run in a transaction, so they cannot be set for one statement, and in the
  * pool, or behind a pooler, they would stay for others.
  */
-async function withOwnSession<T>(db: Database, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withOwnSession<T>(db: Database, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connectSession({
     connectionString: db.url,
     settings: { lock_timeout: '2s', statement_timeout: '0' },

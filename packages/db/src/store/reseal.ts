@@ -41,6 +41,10 @@ export const sealedColumns: Readonly<Record<string, { read: string; write: strin
            FROM vendor_session WHERE sealed IS NOT NULL`,
     write: 'UPDATE vendor_session SET sealed = $1 WHERE sealed = $2 AND certificate_id = $3 AND key = $4',
   },
+  'webhook.sealed': {
+    read: `SELECT sealed, jsonb_build_array(id) AS key, 'webhook/' || app_id || '/' || name AS bound_to FROM webhook`,
+    write: 'UPDATE webhook SET sealed = $1 WHERE sealed = $2 AND id = $3',
+  },
 }
 
 /**

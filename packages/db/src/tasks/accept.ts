@@ -12,7 +12,7 @@ import {
   type ReleasedBatch,
   releasedBundle,
 } from '../ledger/batch-rows.ts'
-import { addChecksSql, targetRecord, targetRows } from '../ledger/counter-rows.ts'
+import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
@@ -226,14 +226,15 @@ WITH input AS MATERIALIZED (
   FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
     show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb,
-    bundle bigint, channel text, device_id bigint, certificate_id bigint)
+    bundle bigint, channel text, device_id bigint, certificate_id bigint, campaign text, events smallint, actor text, address text, wide boolean)
 ), timed AS (
   SELECT *, CASE WHEN state <> 'accepted' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
 )${steps}, inserted AS (
   INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
-    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at, bundle)
+    lane_fixed, speed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at, bundle, campaign, events, actor, address, wide)
   SELECT id, app_id, group_id, request_id, state, audience::json, strategy, sequence::text[], message::json, message_class,
-    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state <> 'accepted' THEN now() END, unreachable, now(), bundle
+    lane, lane_fixed, speed, ttl, begin_at, show_end_at, deadline, CASE WHEN state <> 'accepted' THEN now() END, unreachable, now(), bundle,
+    campaign, events, actor, address, wide
   FROM timed WHERE ${condition}
   RETURNING id
 ), fresh AS (
@@ -261,7 +262,7 @@ WITH input AS MATERIALIZED (
   INSERT INTO counter (task_id, channel, target, ranged, spread)
   SELECT f.id, t.channel, t.target, t.target, t.spread FROM fresh f, jsonb_to_recordset(f.targets) AS t (${targetRecord})
 ), checks AS (
-  ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND targets IS NULL")}
+  ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND batches IS NULL")}
 )
 SELECT f.ord, f.id, r.batches, CASE WHEN f.bundle IS NOT NULL THEN (extract(epoch FROM now()) * 1000)::float8 END
 FROM fresh f LEFT JOIN (
@@ -318,6 +319,11 @@ function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: numbe
     inbox: listIn(plan?.inbox),
     copies: listIn(plan?.copies),
     targets: plan && !released ? filled(targetRows(plan)) : undefined,
+    campaign: task.campaign,
+    events: task.events ?? 0,
+    actor: task.actor,
+    address: task.address,
+    wide: plan !== undefined && isWide(plan),
   }
 }
 

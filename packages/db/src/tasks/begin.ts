@@ -8,7 +8,7 @@ import {
   insertCopiesSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
-import { addChecksSql, targetRecord, targetRows } from '../ledger/counter-rows.ts'
+import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, noteBatchesOf, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
@@ -139,6 +139,7 @@ function beginRow({ taskId, plan }: TaskToBegin) {
   return {
     id: taskId,
     large: plan === undefined,
+    wide: plan === undefined || isWide(plan),
     unreachable: plan?.unreachable ?? 0,
     batches: plan?.batches.map(batchRow) ?? [],
     inbox: idList(plan?.inbox ?? []),
@@ -150,7 +151,7 @@ function beginRow({ taskId, plan }: TaskToBegin) {
 const beginSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb)
-    AS r (id bigint, large boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
+    AS r (id bigint, large boolean, wide boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
 ), waiting AS MATERIALIZED (
   SELECT t.id FROM task t WHERE ${inDays('t.id')} AND t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
   ORDER BY t.id FOR UPDATE SKIP LOCKED
@@ -158,7 +159,7 @@ WITH input AS MATERIALIZED (
   UPDATE task SET state = CASE WHEN i.large THEN 'planning' ELSE 'sending' END,
     lane = CASE WHEN lane_fixed THEN lane WHEN i.large THEN 'normal' ELSE 'high' END,
     deadline = LEAST(now() + ${deliveryWindowSql}, show_end), planned_at = CASE WHEN NOT i.large THEN now() END,
-    unreachable = i.unreachable, speed_at = now()
+    unreachable = i.unreachable, wide = i.wide, speed_at = now()
   FROM waiting w JOIN input i USING (id) WHERE task.id = w.id AND ${inDays('task.id')}
   RETURNING task.id, task.app_id, task.lane, task.deadline, task.paused, task.speed
 ), batches AS (
@@ -189,6 +190,6 @@ WITH input AS MATERIALIZED (
   SELECT t.id, n.channel, n.target, n.target, n.spread
   FROM begun t JOIN input i USING (id), jsonb_to_recordset(i.targets) AS n (${targetRecord})
 ), checks AS (
-  ${addChecksSql("SELECT t.id AS task_id FROM begun t JOIN input i USING (id) WHERE NOT i.large AND i.targets = '[]'")}
+  ${addChecksSql("SELECT t.id AS task_id FROM begun t JOIN input i USING (id) WHERE NOT i.large AND i.batches = '[]'")}
 )
 SELECT id FROM begun`

@@ -5,9 +5,12 @@ import { IDS_PER_DAY } from '../store/partitions.ts'
 /** What a task needs to be written into a bundle. */
 export type Single = { channel: Channel; lane: Lane; certificateId: number; deviceId: number }
 
-/** For a task that is one message to one device by a vendor. Speeds, inboxes and copies need rows that a bundle does not have. */
+/**
+ * For a task that is one message to one device by a vendor. Speeds, inboxes and copies need rows that a bundle does not have; events are
+ * written by the statements that settle batches.
+ */
 export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefined {
-  if (plan?.batches.length !== 1 || task.speed || plan.inbox.length > 0) return undefined
+  if (plan?.batches.length !== 1 || task.speed || task.events || plan.inbox.length > 0) return undefined
   const batch = plan.batches[0]!
   if (plan.copies && plan.copies.length > 0) return undefined
   if (batch.channel === 'native' || batch.certificateId === undefined) return undefined

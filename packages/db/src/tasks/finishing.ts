@@ -1,4 +1,5 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
+import { addTaskEventsSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { inTransaction, run } from '../store/statement.ts'
@@ -10,14 +11,21 @@ const MAX_CHECKED = 1000
 const open = `state IN ('planning', 'sending')`
 /** The same for tasks that are found by their ids: Postgres would search the index of open tasks, which has all that wait. */
 const isOpen = `state NOT IN ('accepted', 'finished', 'cancelled', 'bundled')`
-/** Nothing is left to plan or to send of the task `t`, nor waits in the inbox. */
-const endedSql = `(t.state = 'sending' OR t.cancelling)
-  AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state <> 'settled')
-  AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = t.id AND ${inDays('i.task_id')}
+/** Nothing is left to plan of the task `t`, and every batch is settled. */
+const decidedSql = `(t.state = 'sending' OR t.cancelling)
+  AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.state <> 'settled')`
+/** No message of the task `t` waits in an inbox, neither for its device nor for its turn on another channel. */
+const emptiedSql = `NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = t.id AND ${inDays('i.task_id')}
     AND (i.sent_at IS NULL OR i.fallback_at IS NOT NULL))`
+/** The messages of the task `t` wait only for their devices, and it is not known yet. */
+const beginsToWaitSql = `NOT t.cancelling AND t.finished_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.task_id = t.id AND ${inDays('i.task_id')} AND i.fallback_at IS NOT NULL)`
+const changesSql = `${decidedSql} AND (${emptiedSql} OR ${beginsToWaitSql})`
 
 /**
- * Finishes tasks of which a check is enqueued and nothing is left. The check of a task that has something left is deleted too: what ends
+ * Finishes tasks of which a check is enqueued and nothing is left, or only messages that wait for their devices (`isWaitingSql`). Whether
+ * the task ends now or only waits, `finished_at` is the time of the first of the two, and `task.finished` is told then; a task that is
+ * cancelled while it waits is told as cancelled too. `ended_at` is when a task that waited has ended. The check of a task that has something left is deleted too: what ends
  * it enqueues another. The tasks are locked by one statement and looked at by the next, which also sees what a planner committed before
  * the lock. The check of a task that is locked by somebody else is kept. Returns the number of checks that were deleted.
  */
@@ -48,11 +56,19 @@ export async function finishTasks(db: Database): Promise<number> {
       runner,
       days,
       'finish-tasks',
-      `WITH finished AS (
-         UPDATE task t SET state = CASE WHEN t.cancelling THEN 'cancelled' ELSE 'finished' END, finished_at = now()
-         WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.${isOpen} AND ${endedSql} RETURNING t.id, t.planned_at
+      `WITH looked AS MATERIALIZED (
+         SELECT t.id, t.finished_at IS NULL AS is_first, ${emptiedSql} AS emptied FROM task t
+         WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.${isOpen} AND ${changesSql}
+       ), changed AS (
+         UPDATE task t SET state = CASE WHEN NOT l.emptied THEN t.state WHEN t.cancelling THEN 'cancelled' ELSE 'finished' END,
+           finished_at = CASE WHEN t.cancelling THEN now() ELSE coalesce(t.finished_at, now()) END,
+           ended_at = CASE WHEN NOT l.is_first THEN now() END
+         FROM looked l WHERE t.id = l.id AND ${inDays('t.id')}
+         RETURNING t.id, t.app_id, t.campaign, t.events, t.unreachable, t.cancelling, t.planned_at, l.is_first
        ), slices AS (
-         DELETE FROM slice WHERE task_id IN (SELECT id FROM finished WHERE planned_at IS NULL)
+         DELETE FROM slice WHERE task_id IN (SELECT id FROM changed WHERE planned_at IS NULL)
+       ), told AS (
+         ${addTaskEventsSql('changed t', 't.is_first OR t.cancelling')}
        )
        DELETE FROM task_check WHERE id = ANY($2::bigint[])`,
       [taskIds.filter((taskId) => !isKept.has(taskId)), looked.map(([id]) => id)],
@@ -104,7 +120,7 @@ async function enqueueChecks(db: Database, tasks: [id: number, planning: boolean
     daysOf(ids),
     'check-open-tasks',
     addChecksSql(
-      `SELECT t.id AS task_id FROM task t WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.${isOpen} AND ${endedSql}`,
+      `SELECT t.id AS task_id FROM task t WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.${isOpen} AND ${changesSql}`,
     ),
     [ids],
   )

@@ -1,4 +1,4 @@
-import type { Lane, Message, MessageClass, SequenceWord, Strategy } from '@herald/domain'
+import type { EventLevel, Lane, Message, MessageClass, SequenceWord, Strategy } from '@herald/domain'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { fields, type Runner } from '../store/statement.ts'
 import { decodeAudience } from './accept.ts'
@@ -16,6 +16,7 @@ export type PlannedTask = AudienceScope & {
   ttl: number
   /** When it was accepted, or its start if that is later; Unix ms by the database's clock. */
   beginAt: number
+  events: EventLevel
 }
 
 export const taskColumns: Record<keyof PlannedTask, string> = {
@@ -31,6 +32,7 @@ export const taskColumns: Record<keyof PlannedTask, string> = {
   speed: 't.speed',
   ttl: 't.ttl',
   beginAt: '(extract(epoch FROM t.begin_at) * 1000)::float8',
+  events: 't.events',
 }
 export const taskFields = fields<PlannedTask>(taskColumns)
 

@@ -1,4 +1,4 @@
-import type { Channel, Message, MessageClass, SequenceWord } from '@herald/domain'
+import type { Channel, EventLevel, Message, MessageClass, SequenceWord } from '@herald/domain'
 import { deliveryWindowSql } from '../ledger/batch-rows.ts'
 import { memberSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql } from '../ledger/counter-rows.ts'
@@ -79,6 +79,7 @@ export async function addRecall(
     actor: string
     detail: Record<string, string | number | boolean | null>
     requestId?: string
+    events?: EventLevel
   },
 ): Promise<{ taskId: number; fresh: boolean }> {
   // If it is still in a bundle afterwards, it has been sent.
@@ -103,8 +104,9 @@ export async function addRecall(
        SELECT $3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', id) FROM fresh
      )
      INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane, lane_fixed, ttl, begin_at,
-       unreachable, speed_at)
-     SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), 0, now()
+       unreachable, speed_at, actor, address, events, wide)
+     SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), 0, now(), $10,
+       $11::jsonb ->> 'address', $13::smallint, coalesce((SELECT f.wide FROM task f WHERE f.id = $1 AND ${inDays('f.id')}), true)
      FROM fresh RETURNING id`,
     [
       first.taskId,
@@ -119,6 +121,7 @@ export async function addRecall(
       by.actor,
       JSON.stringify(by.detail),
       by.requestId ?? null,
+      by.events ?? 0,
     ],
   )
   if (added.length > 0) return { taskId: recallId, fresh: true }

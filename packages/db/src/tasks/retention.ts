@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.ts'
+import { buildLateIndexes } from '../store/late-indexes.ts'
 import { type Lead, leadOf } from '../store/lead.ts'
 import {
   databaseTime,
@@ -18,7 +19,12 @@ import {
 } from '../store/partitions.ts'
 import { changeDays } from '../tenants/changes.ts'
 
-export type RetentionReport = { droppedDays: number; rows: number }
+export type RetentionReport = {
+  droppedDays: number
+  rows: number
+  /** Rows of the outbox that no courier has moved to the stream in all that time: these events were sent to nobody. */
+  lostEvents: number
+}
 
 const DAY_MS = 86_400_000
 const CHUNK = 10_000
@@ -34,7 +40,7 @@ const LEAD_SECONDS = 300
  * call repeats it. Throws the first error.
  */
 export async function applyRetention(db: Database, days: number, at?: number): Promise<RetentionReport> {
-  const report: RetentionReport = { droppedDays: 0, rows: 0 }
+  const report: RetentionReport = { droppedDays: 0, rows: 0, lostEvents: 0 }
   const lead = leadOf(db, 'retention')
   if (!(await lead.take(LEAD_SECONDS))) return report
   try {
@@ -43,8 +49,13 @@ export async function applyRetention(db: Database, days: number, at?: number): P
       () => ensureRequestPeriod(db, days),
       () => ensurePartitions(db, now),
       () => partitionUpgraded(db, at),
+      () => buildLateIndexes(db, () => lead.take(LEAD_SECONDS)),
       async () => {
         report.rows = await deleteAged(db, lead, days, now)
+      },
+      async () => {
+        const oldest = new Date(now - days * DAY_MS)
+        report.lostEvents = await deleteInChunks(db, lead, 'outbox', 'at < $1', [oldest])
       },
       () => deleteEndedBefore(db, lead, days, now),
       () => dropEndedDays(db, lead, days, now, report),
@@ -89,7 +100,7 @@ async function isInUse(db: Database, { from, to }: PartitionDay, before: number)
        OR EXISTS (SELECT 1 FROM bundle WHERE task_id >= ${from} AND task_id < ${to}
          AND (state <> 'settled' OR settled_at > to_timestamp($1)))
        OR EXISTS (SELECT 1 FROM task WHERE ${ofDay} AND state <> 'bundled'
-         AND (finished_at IS NULL OR finished_at > to_timestamp($1))) AS used`,
+         AND (finished_at IS NULL OR coalesce(ended_at, finished_at) > to_timestamp($1))) AS used`,
     [before / 1000],
   )
   return rows[0]!.used

@@ -2,6 +2,9 @@ import { GUARD_WINDOW, isSuspectSql, retireSql } from '../devices/retired-tokens
 import { batchRecord, insertBatchesSql, pendingSql, waitingStateSql } from '../ledger/batch-rows.ts'
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { reasonsSql } from '../ledger/failure-rows.ts'
+import { addRecordsSql } from '../ledger/inbox-records.ts'
+import { addRetiredSql } from '../ledger/outbox-rows.ts'
+import { addWhysSql } from '../ledger/why-rows.ts'
 import { inDays } from '../store/days.ts'
 
 /** Batches for the next channels. `done` is a step with columns of the batch and of its task, and the new rows as `fallback`. */
@@ -17,11 +20,12 @@ export const nextBatchesSql = `${insertBatchesSql({
 // The first step of both statements.
 // done: writes the batches whose version is the expected one. `sending` keeps the lease; `retry` puts the batch back with only
 //   its pending recipients as its size, because `size` counts towards the window of batches in flight. Without `wait` it is due at
-//   infinity: the feeder's index condition then skips it at no cost, until its certificate can be used again (waking.ts).
+//   infinity: the feeder's index condition then skips it at no cost, until its certificate can be used again (waking.ts). Why
+//   recipients wait is replaced by each attempt; the other reasons are added.
 const doneSql = `WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, state text, wait double precision,
     troubles int, sent bigint, failed bigint, moved bigint, expired bigint, cancelled bigint, fallback jsonb, inbox text,
-    clear_inbox text, reasons jsonb, retire jsonb, answered bigint, gone bigint)
+    clear_inbox text, reasons jsonb, retire jsonb, answered bigint, gone bigint, whys jsonb, events jsonb)
 ), done AS (
   UPDATE batch SET
     status = i.status,
@@ -34,13 +38,23 @@ const doneSql = `WITH input AS MATERIALIZED (
       WHEN i.troubles > 0 THEN coalesce(batch.trouble_since, now()) END,
     troubles = CASE WHEN i.state = 'sending' THEN batch.troubles ELSE i.troubles END,
     lost = 0,
+    settled_at = CASE WHEN batch.status = i.status THEN batch.settled_at ELSE now() END,
+    whys = CASE WHEN i.state = 'sending' THEN batch.whys ELSE ${addWhysSql('batch.whys', 'i.whys')} END,
     lease_until = CASE WHEN i.state = 'sending' THEN batch.lease_until END,
     worker = CASE WHEN i.state = 'sending' THEN batch.worker END
   FROM input i JOIN task t ON t.id = i.t
   WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
-    batch.deadline, batch.planned_at, t.paused, t.speed, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
-    i.inbox, i.clear_inbox, i.reasons, i.retire, i.answered, i.gone
+    batch.deadline, batch.planned_at, t.paused, t.speed, t.campaign, t.events AS level, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
+    i.inbox, i.clear_inbox, i.reasons, i.retire, i.answered, i.gone, i.events, batch.recipients
+)`
+
+// Events without a list are about all recipients of the batch: their ids need not be sent and read again.
+const toldSql = `told AS (
+  INSERT INTO outbox (app_id, kind, task_id, campaign, channel, code, text, devices)
+  SELECT d.app_id, e.kind, d.task_id, d.campaign, d.channel, e.code, e.text, coalesce(e.devices::bigint[], d.recipients)
+  FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.events) AS e (kind text, code text, text text, devices text)
+  WHERE d.level = 2 AND ${after('counted')} ORDER BY d.task_id, d.id, e.kind
 )`
 
 // Counts the vendor's answers about tokens in the present minute, for the guard against mass retirement. Only settles with dead tokens do
@@ -61,8 +75,10 @@ const doneDeltas = 'SELECT task_id, channel, sent, failed, moved, expired, cance
 // suspects: certificates that the guard protects, by this minute and the ones before it in the window.
 // dead, unbound, retired: deletes the bindings of dead tokens, unless registered again since, and stores them as retired.
 // next_batches, added, cleared: recipients that move to another channel or to the inbox, and inbox copies no longer needed.
-// failures, counted: in this order after all the others, see `after`.
-export const settleSql = `${doneSql}, ${currentWindowSql}, suspects AS MATERIALIZED (
+// records: a message that was written natively before keeps its place in the history.
+// failures, counted, told, told_retired: in this order after all the others, see `after`.
+function fullSettleSql({ records, told }: { records: boolean; told: boolean }): string {
+  return `${doneSql}, ${currentWindowSql}, suspects AS MATERIALIZED (
   SELECT p.certificate_id FROM current_window p LEFT JOIN token_window w
     ON w.certificate_id = p.certificate_id AND w.minute > now() - ${GUARD_WINDOW} AND w.minute < date_trunc('minute', now())
   GROUP BY p.certificate_id, p.answered, p.gone
@@ -88,19 +104,31 @@ export const settleSql = `${doneSql}, ${currentWindowSql}, suspects AS MATERIALI
   RETURNING task_id
 ), cleared AS (
   DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.clear_inbox::bigint[]) AS x (id)
-  WHERE n.task_id = d.task_id AND n.device_id = x.id AND ${inDays('n.task_id')} RETURNING 1
-), failures AS (
+  WHERE n.task_id = d.task_id AND n.device_id = x.id AND ${inDays('n.task_id')} RETURNING n.task_id, n.device_id, n.is_copy
+)${records ? `, records AS (${addRecordsSql(`SELECT task_id, device_id, 's' AS letter FROM cleared WHERE NOT is_copy`)})` : ''}, failures AS (
   ${reasonsSql}
 ), ${countAndCheckSql(
-  [...counters, 'target', 'ranged', 'spread'],
-  `${doneDeltas}, 0 AS target, 0 AS ranged, 0 AS spread FROM done
+    [...counters, 'target', 'ranged', 'spread'],
+    `${doneDeltas}, 0 AS target, 0 AS ranged, 0 AS spread FROM done
     UNION ALL SELECT task_id, channel, 0, 0, 0, 0, 0, size, size, spread FROM next_batches
     UNION ALL SELECT task_id, 'native', 0, 0, 0, 0, 0, 1, 1, 0 FROM added`,
-  after('retired', 'failures', 'cleared'),
-)}
+    after('retired', 'failures', records ? 'records' : 'cleared'),
+  )}${told ? `, ${toldSql}` : ''}, told_retired AS (
+  ${addRetiredSql('SELECT app_id, channel, device_id FROM unbound', after('counted'))}
+)
 SELECT d.task_id, d.id, coalesce(d.certificate_id IN (SELECT certificate_id FROM suspects), false)
 FROM done d WHERE ${after('counted')}`
+}
+
+/** Two statements: each step costs when the statement starts, also if it has nothing to do. */
+export const settleSql = fullSettleSql({ records: false, told: false })
+/** For settles with events, or with messages that leave the inbox. */
+export const settleAllSql = fullSettleSql({ records: true, told: true })
 
 /** For settles where no recipient left its channel: starting the full statement costs a millisecond, more than one push takes. */
 export const plainSettleSql = `${doneSql}, ${countAndCheckSql(counters, `${doneDeltas} FROM done`)}
+SELECT d.task_id, d.id, false FROM done d WHERE ${after('counted')}`
+
+/** The same for tasks with events of their devices. */
+export const plainEventsSql = `${doneSql}, ${countAndCheckSql(counters, `${doneDeltas} FROM done`)}, ${toldSql}
 SELECT d.task_id, d.id, false FROM done d WHERE ${after('counted')}`

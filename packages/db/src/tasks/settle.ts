@@ -1,10 +1,10 @@
-import type { Fold } from '@herald/domain'
+import type { DeviceEvents, Fold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
 import { reasonRows } from '../ledger/failure-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { type BatchKey, batchName } from './claim.ts'
-import { plainSettleSql, settleSql } from './settle-sql.ts'
+import { plainEventsSql, plainSettleSql, settleAllSql, settleSql } from './settle-sql.ts'
 
 /** The results of a claimed batch as one write; `status` has one letter per recipient. */
 export type Settlement = BatchKey &
@@ -28,6 +28,8 @@ export type Settlement = BatchKey &
      */
     answered: number
     gone: number
+    /** Of tasks with events of their devices. */
+    events?: readonly DeviceEvents[]
   }
 
 export type SettleResult = {
@@ -40,21 +42,29 @@ export type SettleResult = {
 /**
  * Writes the results of claimed batches in one statement: batch, bindings, batches of the next channel, inbox and counters. A batch
  * whose version has changed is not written. Rows are locked in a fixed order (batches, bindings by device, windows, failures,
- * counters), so that concurrent settles do not deadlock.
+ * counters, outbox), so that concurrent settles do not deadlock.
  */
 export async function settleBatches(db: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
-  const plain = settlements.every(isPlain)
+  const [name, sql] = statementFor(settlements)
   const rows = await runWithin<[taskId: number, id: number, suspect: boolean]>(
     db.pool,
     daysOf(settlements.map(({ taskId }) => taskId)),
-    plain ? 'settle-plain' : 'settle',
-    plain ? plainSettleSql : settleSql,
+    name,
+    sql,
     [JSON.stringify([...settlements].sort(byKey).map(settleRow))],
   )
   return {
     settled: new Set(rows.map(([taskId, id]) => batchName(taskId, id))),
     suspect: new Set(rows.flatMap(([taskId, id, suspect]) => (suspect ? [batchName(taskId, id)] : []))),
   }
+}
+
+function statementFor(settlements: readonly Settlement[]): [name: string, sql: string] {
+  const told = settlements.some(({ events }) => events?.length)
+  if (settlements.every(isPlain))
+    return told ? ['settle-plain-events', plainEventsSql] : ['settle-plain', plainSettleSql]
+  const all = told || settlements.some(({ clearInbox }) => clearInbox?.length)
+  return all ? ['settle-all', settleAllSql] : ['settle', settleSql]
 }
 
 const byKey = (a: BatchKey, b: BatchKey) => a.taskId - b.taskId || a.id - b.id
@@ -86,6 +96,9 @@ function settleRow(s: Settlement) {
     retire: s.retire,
     answered: s.gone > 0 ? s.answered : 0,
     gone: s.gone,
+    // Absent, hence NULL, where it is empty: most batches have neither.
+    whys: s.whys.length > 0 ? s.whys : undefined,
+    events: s.events?.map(({ devices, ...event }) => ({ ...event, devices: devices && idList(devices) })),
   }
 }
 

@@ -2,6 +2,9 @@ import { type Channel, type Lane, ownReasons } from '@herald/domain'
 import { pendingSql, type ReleasedBatch, releasedBatch, waitingStateSql } from '../ledger/batch-rows.ts'
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from '../ledger/failure-rows.ts'
+import { addEventListsSql } from '../ledger/outbox-rows.ts'
+import { addTaskEventsSql } from '../ledger/task-events.ts'
+import { addWhysSql } from '../ledger/why-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, inDays, openDays, runWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
@@ -154,12 +157,21 @@ due AS MATERIALIZED (
   ORDER BY b.lease_until LIMIT ${MAX_ENDED} FOR UPDATE SKIP LOCKED
 )`)
 
-/** Settles the batches of the step `due`, which has their keys, status, fate and reason. */
+/**
+ * Settles the batches of the step `due`, which has their keys, status, fate and reason. The reason is stored without places: it is that of all
+ * recipients with this fate that no earlier reason names.
+ */
 function endSql(due: string): string {
   return `
 WITH ${due}, ended AS (
   UPDATE batch b SET state = 'settled', version = b.version + 1, lease_until = NULL, worker = NULL,
-    status = replace(due.status, '.', CASE due.fate WHEN 'expired' THEN 'x' WHEN 'cancelled' THEN 'c' ELSE 'f' END)
+    status = replace(due.status, '.', CASE due.fate WHEN 'expired' THEN 'x' WHEN 'cancelled' THEN 'c' ELSE 'f' END),
+    settled_at = CASE WHEN position('.' IN due.status) > 0 THEN now() ELSE b.settled_at END,
+    whys = ${addWhysSql(
+      'b.whys',
+      `CASE WHEN position('.' IN due.status) > 0
+      THEN jsonb_build_array(jsonb_build_object('f', due.fate, 'c', due.reason[1], 't', due.reason[2])) END`,
+    )}
   FROM due WHERE b.task_id = due.task_id AND b.id = due.id AND ${inDays('b.task_id')}
   RETURNING b.task_id, b.id, b.channel, b.recipients, due.status, due.fate, due.reason,
     ${pendingSql('due.status')} AS pending
@@ -178,7 +190,14 @@ WITH ${due}, ended AS (
       CASE fate WHEN 'expired' THEN pending ELSE 0 END AS expired,
       CASE fate WHEN 'cancelled' THEN pending ELSE 0 END AS cancelled FROM ended`,
     after('failures'),
+  )}, told AS (
+  ${addEventListsSql(
+    `SELECT e.task_id, e.channel, 'device.' || e.fate AS kind, e.reason[1] AS code, e.reason[2] AS text, ARRAY(
+      SELECT e.recipients[n] FROM string_to_table(e.status, NULL) WITH ORDINALITY AS l (letter, n) WHERE letter = '.' ORDER BY 1) AS devices
+    FROM ended e WHERE e.pending > 0 AND e.fate <> 'cancelled'`,
+    after('counted'),
   )}
+)
 SELECT channel, fate, count(*)::int, sum(pending)::int FROM ended GROUP BY 1, 2`
 }
 
@@ -188,9 +207,15 @@ export async function cancelAccepted(db: Database): Promise<number> {
     db.pool,
     await openDays(db),
     'cancel-accepted',
-    `UPDATE task SET state = 'cancelled', finished_at = now()
-     WHERE ${inDays('id')} AND id IN (
-       SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling FOR UPDATE SKIP LOCKED) RETURNING id`,
+    `WITH cancelled AS (
+       UPDATE task SET state = 'cancelled', finished_at = now()
+       WHERE ${inDays('id')} AND id IN (
+         SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling FOR UPDATE SKIP LOCKED)
+       RETURNING id, app_id, campaign, events, unreachable, cancelling
+     ), told AS (
+       ${addTaskEventsSql('cancelled t')}
+     )
+     SELECT id FROM cancelled`,
     [],
   )
   return rows.length

@@ -1,5 +1,6 @@
-import { type Channel, type Lane, publicName, type TaskState, taskStates } from '@herald/domain'
-import { countersSql, finishedAtSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
+import { type Channel, type Lane, publicName, type ShownTaskState, shownTaskStates } from '@herald/domain'
+import { addAuditSql, type By } from '../ledger/audit-rows.ts'
+import { countersSql, finishedAtSql, isWaitingSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
@@ -44,44 +45,62 @@ export async function taskDetails(
 
 export type TaskView = {
   taskId: number
-  state: TaskState | 'paused' | 'cancelling' | 'scheduled'
+  state: ShownTaskState
   createdAt: Date
   beginAt: Date
   finishedAt: Date | null
   requestId: string | null
   groupId: number | null
+  campaign: string | null
   title: string | null
   lane: Lane
   speed: number | null
   target: number
   sent: number
   received: number
+  clicked: number
   failed: number
   expired: number
   cancelled: number
   unreachable: number
   /** Targets that are neither sent nor ended otherwise. */
   pending: number
+  /** Messages of a finished task that wait in the inboxes of devices that are offline. */
+  waiting: number
   /** Devices per second since the start, until the end of a finished task. */
   rate: number
   /** Seconds until nothing is pending at that rate. */
   eta: number | null
 }
 
-export type TaskPage = { before?: number; limit: number; state?: TaskState }
+export type TaskPage = {
+  before?: number
+  limit: number
+  /** As shown. */
+  state?: ShownTaskState
+  campaign?: string
+  taskIds?: readonly number[]
+}
 
 export async function listTasks(db: Database, scope: TaskScope, page: TaskPage): Promise<TaskView[]> {
   // A literal, because the indexes of open tasks are partial: with a parameter all tasks of the application would be read.
-  const state = taskStates.find((known) => known === page.state)
+  const state = shownTaskStates.find((known) => known === page.state)
+  const filter = { state, campaign: page.campaign, taskIds: page.taskIds }
   const rows: ListedRow[] = []
   // The newest days first: most pages are complete after two of them, and opening hundreds of days costs more than reading the page.
   let upto = page.before
-  for (const days of [2, 8, 32, 128, Number.POSITIVE_INFINITY]) {
+  for (const days of page.taskIds ? [] : [2, 8, 32, 128, Number.POSITIVE_INFINITY]) {
     const last = Math.floor((upto ?? firstTaskIdAt(Date.now())) / IDS_PER_DAY)
     const from = days === Number.POSITIVE_INFINITY ? undefined : (last - days + 1) * IDS_PER_DAY
-    rows.push(...(await listDays(db, scope, { from, upto }, state, page.limit - rows.length)))
+    rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit - rows.length)))
     if (rows.length >= page.limit || from === undefined) break
     upto = from
+  }
+  if (page.taskIds && page.taskIds.length > 0) {
+    const from = page.taskIds.reduce((a, b) => Math.min(a, b))
+    const last = page.taskIds.reduce((a, b) => Math.max(a, b)) + 1
+    upto = Math.min(last, page.before ?? last)
+    rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit)))
   }
   return rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
@@ -92,11 +111,14 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
       target: row.target - moved,
       pending,
       rate,
-      eta: pending === 0 ? 0 : rate > 0 ? pending / rate : null,
+      // Nobody knows when a device will connect, or when a paused task is resumed.
+      eta:
+        pending === 0 ? 0 : rate > 0 && row.waiting === 0 && row.state !== 'paused' ? pending / rate : null,
     }
   })
 }
 
+type TaskFilter = Pick<TaskPage, 'state' | 'campaign' | 'taskIds'>
 type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
 
 /** Tasks with ids in [from, upto), the newest first. The ids are constants, so that other days are not opened (days.ts). */
@@ -104,7 +126,7 @@ async function listDays(
   db: Database,
   scope: TaskScope,
   { from, upto }: { from?: number; upto?: number },
-  state: TaskState | undefined,
+  { state, campaign, taskIds }: TaskFilter,
   limit: number,
 ): Promise<ListedRow[]> {
   const range = (column: string) =>
@@ -116,29 +138,34 @@ async function listDays(
       .flat()
       .join(' AND ')
   const listed: ListedRow[] = []
+  const values: unknown[] = [scope.appId, scope.groupId ?? null, limit]
+  const also: string[] = []
+  if (campaign !== undefined) also.push(`t.campaign = $${values.push(campaign)}`)
+  if (taskIds !== undefined) also.push(`t.id = ANY ($${values.push(taskIds)}::bigint[])`)
   for (const condition of inState(state, range)) {
-    const { rows } = await db.pool.query<ListedRow>(listSql(range, condition), [
-      scope.appId,
-      scope.groupId ?? null,
-      limit,
-    ])
+    const { rows } = await db.pool.query<ListedRow>(
+      listSql(range, [condition, ...also].join(' AND ')),
+      values,
+    )
     listed.push(...rows)
   }
   return listed.sort((a, b) => b.taskId - a.taskId).slice(0, limit)
 }
 
 function listSql(range: (column: string) => string, condition: string): string {
+  const ended = 'sent + failed + moved + expired + cancelled'
   return `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
          WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE ${stateSql('t')} END AS state,
        t.created_at AS "createdAt", t.begin_at AS "beginAt", ${finishedAtSql('t')} AS "finishedAt", t.request_id AS "requestId",
-       t.group_id AS "groupId", t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
+       t.group_id AS "groupId", t.campaign, t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
        coalesce(c.target, 0)::bigint AS target, coalesce(c.sent, 0)::bigint AS sent, coalesce(c.received, 0)::bigint AS received,
+       coalesce(c.clicked, 0)::bigint AS clicked, CASE WHEN ${isWaitingSql('t')} THEN coalesce(c.waiting, 0) ELSE 0 END::bigint AS waiting,
        coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,
        coalesce(c.expired, 0)::bigint AS expired, coalesce(c.cancelled, 0)::bigint AS cancelled,
        extract(epoch FROM coalesce(${finishedAtSql('t')}, now()) - t.begin_at)::float8 AS seconds
      FROM task t ${memberSql('t', range('b.task_id'))} LEFT JOIN LATERAL (
-       SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(failed) AS failed,
-         sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
+       SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(clicked) AS clicked, sum(failed) AS failed,
+         sum(target - (${ended})) FILTER (WHERE channel = 'native') AS waiting, sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
        FROM (${countersSql('t', range('c.task_id'))}) c
      ) c ON true
      WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${range('t.id')} AND ${condition}
@@ -146,52 +173,91 @@ function listSql(range: (column: string) => string, condition: string): string {
 }
 
 /**
- * The conditions of a state; the rows of several are merged. Those of 'sending' are two because each has an index: one of open tasks, and
+ * The conditions of a state as it is shown; the rows of several are merged. Those of 'sending' are two because each has an index: one of open tasks, and
  * one of bundles that are not settled, of which there are few.
  */
-function inState(state: TaskState | undefined, range: (column: string) => string): string[] {
-  if (state === undefined) return ['true']
-  if (state === 'finished') return [`(t.state = 'finished' OR t.state = 'bundled' AND m.letter = 's')`]
-  if (state !== 'sending') return [`t.state = '${state}'`]
-  const open = `SELECT unnest(o.tasks) FROM bundle o WHERE o.state <> 'settled' AND ${range('o.task_id')}`
-  return [`t.state = 'sending'`, `t.id = ANY (ARRAY(${open})) AND t.state = 'bundled' AND m.letter = '.'`]
+function inState(state: ShownTaskState | undefined, range: (column: string) => string): string[] {
+  const free = 'NOT t.paused AND NOT t.cancelling'
+  // As in the index of tasks that are paused or cancelled.
+  const controlled = `(t.paused OR t.cancelling) AND t.state IN ('accepted', 'planning', 'sending')`
+  switch (state) {
+    case undefined:
+      return ['true']
+    case 'scheduled':
+      return [`t.state = 'accepted' AND t.begin_at > now() AND ${free}`]
+    case 'accepted':
+      return [`t.state = 'accepted' AND t.begin_at <= now() AND ${free}`]
+    case 'planning':
+      return [`t.state = 'planning' AND ${free}`]
+    case 'sending': {
+      const open = `SELECT unnest(o.tasks) FROM bundle o WHERE o.state <> 'settled' AND ${range('o.task_id')}`
+      return [
+        `t.state = 'sending' AND t.finished_at IS NULL AND ${free}`,
+        `t.id = ANY (ARRAY(${open})) AND t.state = 'bundled' AND m.letter = '.'`,
+      ]
+    }
+    case 'paused':
+      return [`${controlled} AND t.paused AND NOT t.cancelling`]
+    case 'cancelling':
+      return [`${controlled} AND t.cancelling`]
+    case 'finished':
+      return [
+        `(t.state = 'finished' OR ${isWaitingSql('t')} AND NOT t.paused OR t.state = 'bundled' AND m.letter = 's')`,
+      ]
+    case 'cancelled':
+      return [`t.state = 'cancelled'`]
+  }
 }
 
 export type ControlResult = 'ok' | 'unknown' | 'finished'
 
 const taskChanges = {
-  'cancel-task': 'cancelling = true',
-  'pause-task': 'paused = true',
+  'cancel-task': { set: 'cancelling = true', isNew: 'NOT t.cancelling', action: 'task.cancel' },
+  'pause-task': { set: 'paused = true', isNew: 'NOT t.paused', action: 'task.pause' },
   // The bucket of the speed limit starts empty; otherwise the time spent paused would allow a burst.
-  'resume-task': 'paused = false, speed_tokens = 0, speed_at = now()',
-}
+  'resume-task': {
+    set: 'paused = false, speed_tokens = 0, speed_at = now()',
+    isNew: 't.paused',
+    action: 'task.resume',
+  },
+} as const
 
 async function changeTask(
   db: Database,
   scope: TaskScope,
   id: number | bigint,
   change: keyof typeof taskChanges,
+  by?: By,
   left = false,
 ): Promise<ControlResult> {
+  const { set, isNew, action } = taskChanges[change]
   const [row] = await retrying(() =>
     runWithin<[changed: boolean, state: string]>(
       db.pool,
       daysOf([id]),
       change,
       `WITH t AS (
-         SELECT id, state FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
+         SELECT id, state, cancelling, paused FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
        ), changed AS (
-         UPDATE task SET ${taskChanges[change]} FROM t
+         UPDATE task SET ${set} FROM t
          WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
+       ), noted AS (
+         ${addAuditSql(action, {
+           appId: '$2',
+           detail: `jsonb_build_object('task_id', t.id)`,
+           from: `t JOIN changed USING (id) WHERE ${isNew}`,
+           actor: '$4',
+           address: '$5',
+         })}
        )${change === 'cancel-task' ? `, checks AS (${addChecksSql('SELECT id AS task_id FROM changed')})` : ''}
        SELECT EXISTS (SELECT 1 FROM changed), state FROM t`,
-      [String(id), scope.appId, scope.groupId ?? null],
+      [String(id), scope.appId, scope.groupId ?? null, by?.actor ?? null, by?.address ?? null],
     ),
   )
   if (!row) return 'unknown'
   // A bundle cannot hold a change. If the task does not leave, it has been sent, or somebody else let it leave just now.
   if (row[1] === 'bundled' && !left && ((await leaveBundle(db, id)) || !(await isBundled(db, id))))
-    return changeTask(db, scope, id, change, true)
+    return changeTask(db, scope, id, change, by, true)
   return row[0] ? 'ok' : 'finished'
 }
 
@@ -207,13 +273,23 @@ async function isBundled(db: Database, id: number | bigint): Promise<boolean> {
 }
 
 /** Attempts in progress are completed; the planner ends everything else as cancelled. */
-export function cancelTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlResult> {
-  return changeTask(db, scope, id, 'cancel-task')
+export function cancelTask(
+  db: Database,
+  scope: TaskScope,
+  id: number | bigint,
+  by?: By,
+): Promise<ControlResult> {
+  return changeTask(db, scope, id, 'cancel-task', by)
 }
 
 /** After the commit no batch of the task can be claimed; the planner puts released ones back. */
-export function pauseTask(db: Database, scope: TaskScope, id: number | bigint): Promise<ControlResult> {
-  return changeTask(db, scope, id, 'pause-task')
+export function pauseTask(
+  db: Database,
+  scope: TaskScope,
+  id: number | bigint,
+  by?: By,
+): Promise<ControlResult> {
+  return changeTask(db, scope, id, 'pause-task', by)
 }
 
 /**
@@ -224,6 +300,7 @@ export async function resumeTask(
   db: Database,
   scope: TaskScope,
   id: number | bigint,
+  by?: By,
 ): Promise<ControlResult> {
   await retrying(() =>
     runWithin(
@@ -236,7 +313,7 @@ export async function resumeTask(
       [String(id), scope.appId, scope.groupId ?? null],
     ),
   )
-  return changeTask(db, scope, id, 'resume-task')
+  return changeTask(db, scope, id, 'resume-task', by)
 }
 
 export type FailureGroup = {

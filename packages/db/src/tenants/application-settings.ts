@@ -1,4 +1,5 @@
 import type { Strategy } from '@herald/domain'
+import { auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 
 export type ApplicationSettings = {
@@ -55,6 +56,7 @@ export async function changeApplicationSettings(
   db: Database,
   appId: string,
   change: Partial<ApplicationSettings>,
+  by?: By,
 ): Promise<ApplicationSettings> {
   const [changed] = await db.prisma.$transaction([
     db.prisma.applicationSetting.upsert({
@@ -65,6 +67,13 @@ export async function changeApplicationSettings(
     }),
     // Processes notice a change of the application by the xmin of its row; that of the settings changes with every registration.
     db.prisma.$executeRaw`UPDATE application SET token_version = token_version WHERE id = ${appId}`,
+    ...(by
+      ? [
+          db.prisma.audit.create({
+            data: auditRow({ appId, by, action: 'application.settings', detail: change }),
+          }),
+        ]
+      : []),
   ])
   return settingsOf(changed)
 }

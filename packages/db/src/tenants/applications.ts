@@ -1,7 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Strategy } from '@herald/domain'
+import type { Strategy, WantedEvents } from '@herald/domain'
+import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { codeOf } from '../store/errors.ts'
+import { inTransaction } from '../store/statement.ts'
 
 export type Application = {
   appId: string
@@ -16,6 +18,8 @@ export type Application = {
   defaultTtl?: number
   /** Marketing messages per device, channel and day, for certificates without their own number. */
   perDevicePerDay?: number
+  /** What its webhooks want. */
+  webhooks?: readonly WantedEvents[]
 }
 
 export type NewApplication = { name: string; packageName: string; appId?: string; appSecret?: string }
@@ -24,18 +28,24 @@ export type NewApplication = { name: string; packageName: string; appId?: string
 export async function createApplication(
   db: Database,
   application: NewApplication,
+  by?: By,
 ): Promise<{ appId: string; appSecret: string } | 'taken'> {
   const appId = application.appId ?? randomBytes(8).toString('hex')
   const appSecret = application.appSecret ?? newSecret()
   try {
-    await db.prisma.application.create({
-      data: {
-        id: appId,
-        name: application.name,
-        packageName: application.packageName,
-        secretHash: hashOf(appSecret),
-      },
-    })
+    await db.prisma.$transaction([
+      db.prisma.application.create({
+        data: {
+          id: appId,
+          name: application.name,
+          packageName: application.packageName,
+          secretHash: hashOf(appSecret),
+        },
+      }),
+      ...(by
+        ? [db.prisma.audit.create({ data: auditRow({ appId, by, action: 'application.create' }) })]
+        : []),
+    ])
     return { appId, appSecret }
   } catch (error) {
     if (codeOf(error) === '23505') return 'taken'
@@ -54,16 +64,20 @@ export async function findApplication(db: Database, appId: string): Promise<Appl
   const row = await db.prisma.application.findUnique({
     where: { id: appId },
     omit: secrets,
-    include: { setting: { select: { defaultStrategy: true, defaultTtl: true, perDevicePerDay: true } } },
+    include: {
+      setting: { select: { defaultStrategy: true, defaultTtl: true, perDevicePerDay: true } },
+      webhooks: { select: { events: true, campaign: true } },
+    },
   })
   if (!row) return undefined
-  const { id, setting, ...rest } = row
+  const { id, setting, webhooks, ...rest } = row
   return {
     appId: id,
     ...rest,
     defaultStrategy: (setting?.defaultStrategy ?? undefined) as Strategy | undefined,
     defaultTtl: setting?.defaultTtl ?? undefined,
     perDevicePerDay: setting?.perDevicePerDay ?? undefined,
+    webhooks: webhooks.map(({ events, campaign }) => ({ events, campaign: campaign ?? undefined })),
   }
 }
 
@@ -91,21 +105,30 @@ export async function renewApplicationSecret(
   db: Database,
   appId: string,
   keepOldSeconds = 0,
+  by?: By,
 ): Promise<string | undefined> {
   const appSecret = newSecret()
-  const { rowCount } = await db.pool.query(
-    `UPDATE application SET secret_hash = $2, token_version = token_version + 1,
-       old_secret_hash = CASE WHEN $3::int > 0 THEN secret_hash END,
-       old_secret_until = CASE WHEN $3::int > 0 THEN now() + make_interval(secs => $3::int) END
-     WHERE id = $1`,
-    [appId, hashOf(appSecret), keepOldSeconds],
-  )
-  return rowCount === 1 ? appSecret : undefined
+  return inTransaction(db, async (runner) => {
+    const { rowCount } = await runner.query(
+      `UPDATE application SET secret_hash = $2, token_version = token_version + 1,
+         old_secret_hash = CASE WHEN $3::int > 0 THEN secret_hash END,
+         old_secret_until = CASE WHEN $3::int > 0 THEN now() + make_interval(secs => $3::int) END
+       WHERE id = $1`,
+      [appId, hashOf(appSecret), keepOldSeconds],
+    )
+    if (rowCount !== 1) return undefined
+    const detail = { keep_old_seconds: keepOldSeconds }
+    if (by) await addAudit(runner, { appId, by, action: 'application.secret', detail })
+    return appSecret
+  })
 }
 
 /** Revokes all admin tokens of the application. */
-export async function revokeAdminTokens(db: Database, appId: string): Promise<void> {
-  await db.prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } })
+export async function revokeAdminTokens(db: Database, appId: string, by?: By): Promise<void> {
+  await db.prisma.$transaction([
+    db.prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } }),
+    ...(by ? [db.prisma.audit.create({ data: auditRow({ appId, by, action: 'token.revoke' }) })] : []),
+  ])
 }
 
 /** 256 random bits cannot be guessed from a dictionary, so a fast hash is enough. */

@@ -1,5 +1,7 @@
+import { addAudit, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { codeOf } from '../store/errors.ts'
+import { inTransaction } from '../store/statement.ts'
 import type { User } from './users.ts'
 
 export type Group = { groupId: bigint; name: string; members: number; createdAt: Date }
@@ -8,10 +10,19 @@ export async function createGroup(
   db: Database,
   appId: string,
   name: string,
+  by?: By,
 ): Promise<{ groupId: bigint } | 'taken'> {
   try {
-    const { id } = await db.prisma.userGroup.create({ data: { appId, name }, select: { id: true } })
-    return { groupId: id }
+    return await inTransaction(db, async (runner) => {
+      const { rows } = await runner.query<{ id: string }>(
+        'INSERT INTO user_group (app_id, name) VALUES ($1, $2) RETURNING id::text',
+        [appId, name],
+      )
+      const groupId = BigInt(rows[0]!.id)
+      if (by)
+        await addAudit(runner, { appId, by, action: 'group.create', detail: { group_id: String(groupId) } })
+      return { groupId }
+    })
   } catch (error) {
     if (codeOf(error) === '23505') return 'taken'
     throw error
@@ -37,9 +48,17 @@ export async function listGroups(
   }))
 }
 
-export async function removeGroup(db: Database, appId: string, groupId: bigint): Promise<boolean> {
-  const { count } = await db.prisma.userGroup.deleteMany({ where: { appId, id: groupId } })
-  return count > 0
+export async function removeGroup(db: Database, appId: string, groupId: bigint, by?: By): Promise<boolean> {
+  return inTransaction(db, async (runner) => {
+    const { rowCount } = await runner.query('DELETE FROM user_group WHERE app_id = $1 AND id = $2', [
+      appId,
+      groupId,
+    ])
+    if (rowCount === 0) return false
+    if (by)
+      await addAudit(runner, { appId, by, action: 'group.remove', detail: { group_id: String(groupId) } })
+    return true
+  })
 }
 
 export async function isGroup(db: Database, appId: string, groupId: bigint): Promise<boolean> {
@@ -79,9 +98,17 @@ export async function changeMembers(
   db: Database,
   change: keyof typeof memberChanges,
   { appId, groupId, userIds }: { appId: string; groupId: bigint; userIds: bigint[] },
+  by?: By,
 ): Promise<number> {
-  const { rowCount } = await db.pool.query(memberChanges[change], [groupId, appId, userIds.map(String)])
-  return rowCount ?? 0
+  return inTransaction(db, async (runner) => {
+    const { rowCount } = await runner.query(memberChanges[change], [groupId, appId, userIds.map(String)])
+    const users = rowCount ?? 0
+    if (by && users > 0) {
+      const detail = { group_id: String(groupId), users }
+      await addAudit(runner, { appId, by, action: `group.member_${change}`, detail })
+    }
+    return users
+  })
 }
 
 export async function listMembers(

@@ -1,4 +1,6 @@
+import { addAudit, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
+import { inTransaction } from '../store/statement.ts'
 
 /** A public key of an application's sign-in, as a JWK without private parts. */
 export type StoredKey = { kid?: string; alg: string; jwk: Record<string, string> }
@@ -59,29 +61,42 @@ export async function saveIdentity(
   appId: string,
   settings: IdentitySettings,
   keySet: StoredKey[] | undefined,
+  by?: By,
 ): Promise<void> {
-  await db.pool.query(
-    `INSERT INTO identity AS i (app_id, issuer, audience, user_claim, public_key, jwks_url, key_set, asked_at, read_at)
+  await inTransaction(db, async (runner) => {
+    await runner.query(
+      `INSERT INTO identity AS i (app_id, issuer, audience, user_claim, public_key, jwks_url, key_set, asked_at, read_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, CASE WHEN $6::text IS NOT NULL THEN now() END,
        CASE WHEN $6::text IS NOT NULL THEN now() END)
      ON CONFLICT (app_id) DO UPDATE SET issuer = excluded.issuer, audience = excluded.audience,
        user_claim = excluded.user_claim, public_key = excluded.public_key, jwks_url = excluded.jwks_url,
        key_set = excluded.key_set, asked_at = excluded.asked_at, read_at = excluded.read_at, updated_at = now()`,
-    [
-      appId,
-      settings.issuer,
-      settings.audience,
-      settings.userClaim,
-      settings.publicKey ?? null,
-      settings.jwksUrl ?? null,
-      keySet === undefined ? null : JSON.stringify(keySet),
-    ],
-  )
+      [
+        appId,
+        settings.issuer,
+        settings.audience,
+        settings.userClaim,
+        settings.publicKey ?? null,
+        settings.jwksUrl ?? null,
+        keySet === undefined ? null : JSON.stringify(keySet),
+      ],
+    )
+    const detail = {
+      issuer: settings.issuer,
+      audience: settings.audience,
+      user_claim: settings.userClaim,
+      jwks_url: settings.jwksUrl ?? null,
+    }
+    if (by) await addAudit(runner, { appId, by, action: 'identity.save', detail })
+  })
 }
 
-export async function removeIdentity(db: Database, appId: string): Promise<boolean> {
-  const { rowCount } = await db.pool.query('DELETE FROM identity WHERE app_id = $1', [appId])
-  return rowCount === 1
+export async function removeIdentity(db: Database, appId: string, by?: By): Promise<boolean> {
+  return inTransaction(db, async (runner) => {
+    const { rowCount } = await runner.query('DELETE FROM identity WHERE app_id = $1', [appId])
+    if (rowCount === 1 && by) await addAudit(runner, { appId, by, action: 'identity.remove' })
+    return rowCount === 1
+  })
 }
 
 /** Returns whether the caller shall read the keys now: one process at a time, and not before `floorSeconds` have passed. */

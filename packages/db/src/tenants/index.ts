@@ -14,7 +14,6 @@ export {
   renewApplicationSecret,
   revokeAdminTokens,
 } from './applications.ts'
-export { type AuditEntry, recordAudit } from './audit.ts'
 export { type Changes, changesOf } from './changes.ts'
 export {
   type ConsoleSessionRow,
@@ -22,6 +21,7 @@ export {
   findConsoleSession,
   openConsoleSession,
 } from './console-sessions.ts'
+export { recordFailedSignIn } from './failed-sign-ins.ts'
 export {
   changeMembers,
   createGroup,

@@ -1,5 +1,7 @@
+import type { AuditAction } from '@herald/domain'
 import { disownDevicesOf } from '../devices/devices.ts'
 import { type PushTokens, replaceTokensOfUser } from '../devices/push-tokens.ts'
+import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction } from '../store/statement.ts'
@@ -25,17 +27,25 @@ export async function createUser(
   db: Database,
   scope: UserScope,
   user: NewUser,
+  by?: By,
 ): Promise<{ userId: bigint } | { taken: UserField }> {
+  const { appId, groupId } = scope
   try {
-    const { id } = await db.prisma.appUser.create({
-      data: {
-        appId: scope.appId,
-        ...user,
-        memberships: scope.groupId === undefined ? undefined : { create: { groupId: scope.groupId } },
-      },
-      select: { id: true },
+    return await db.prisma.$transaction(async (prisma) => {
+      const { id } = await prisma.appUser.create({
+        data: {
+          appId,
+          ...user,
+          memberships: groupId === undefined ? undefined : { create: { groupId } },
+        },
+        select: { id: true },
+      })
+      if (by)
+        await prisma.audit.create({
+          data: auditRow({ appId, by, action: 'user.create', detail: { user_id: String(id) } }),
+        })
+      return { userId: id }
     })
-    return { userId: id }
   } catch (error) {
     const taken = codeOf(error) === '23505' ? takenField(error) : undefined
     if (taken) return { taken }
@@ -140,6 +150,7 @@ export async function removeUser(
   tokens: PushTokens,
   scope: UserScope,
   userId: bigint,
+  by?: By,
 ): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -149,6 +160,7 @@ export async function removeUser(
       )
       if (rowCount === 0) return false
       await disownDevicesOf(runner, tokens, scope.appId, userId)
+      if (by) await addAudit(runner, userEntry(scope.appId, by, 'user.remove', userId))
       return true
     }),
   )
@@ -161,6 +173,7 @@ export async function changePassword(
   scope: UserScope,
   userId: bigint,
   passwordHash: string,
+  by?: By,
 ): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -169,10 +182,16 @@ export async function changePassword(
          WHERE id = $1 AND app_id = $2 AND ${inScope}`,
         [userId, scope.appId, scope.groupId ?? null, passwordHash],
       )
-      if (rowCount === 1) await replaceTokensOfUser(runner, tokens, scope.appId, userId)
-      return rowCount === 1
+      if (rowCount !== 1) return false
+      await replaceTokensOfUser(runner, tokens, scope.appId, userId)
+      if (by) await addAudit(runner, userEntry(scope.appId, by, 'user.password', userId))
+      return true
     }),
   )
+}
+
+function userEntry(appId: string, by: By, action: AuditAction, userId: bigint) {
+  return { appId, by, action, detail: { user_id: String(userId) } }
 }
 
 const inScope = `($3::bigint IS NULL OR EXISTS (
@@ -184,6 +203,7 @@ export async function revokeUserTokens(
   tokens: PushTokens,
   appId: string,
   userId: bigint,
+  by?: By,
 ): Promise<boolean> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -191,8 +211,10 @@ export async function revokeUserTokens(
         'UPDATE app_user SET token_version = token_version + 1 WHERE id = $1 AND app_id = $2',
         [userId, appId],
       )
-      if (rowCount === 1) await replaceTokensOfUser(runner, tokens, appId, userId)
-      return rowCount === 1
+      if (rowCount !== 1) return false
+      await replaceTokensOfUser(runner, tokens, appId, userId)
+      if (by) await addAudit(runner, userEntry(appId, by, 'token.revoke', userId))
+      return true
     }),
   )
 }

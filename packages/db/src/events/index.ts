@@ -1,0 +1,28 @@
+export { type CourierFigures, courierFigures } from './courier-figures.ts'
+export { devicesOfEvents, type EventDevice, entriesOf, entryWriter } from './entries.ts'
+export { listEntries } from './list-entries.ts'
+export { MOVED_ROWS, moveOutbox } from './move-outbox.ts'
+export { entryId, isBefore, type Position, positionAfter, positionAt } from './position.ts'
+export { type EventFilter, type EventPage, readEvents, type StoredEvent } from './read-events.ts'
+export {
+  type CourierLook,
+  claimWebhooks,
+  lookForCourier,
+  noteFailure,
+  noteRequest,
+  releaseWebhook,
+  type WebhookWork,
+} from './webhook-work.ts'
+export {
+  type ListedWebhook,
+  listWebhooks,
+  MAX_WEBHOOKS,
+  noteTest,
+  removeWebhook,
+  replayWebhook,
+  type SavedWebhook,
+  saveWebhook,
+  type WebhookSave,
+  type WebhookSettings,
+  webhookTarget,
+} from './webhooks.ts'

@@ -1,0 +1,8 @@
+export { type DeviceMessage, deviceMessages, type MessagePage } from './device-messages.ts'
+export { exportTask } from './export.ts'
+export type { DevicePath, Fate, PathStep } from './path.ts'
+export { type FoundDevice, findRecipientDevices, MAX_PERSON_DEVICES, type Recipient } from './recipients.ts'
+export { sumStats } from './stat-sums.ts'
+export { readStats, type StatCounts, type Stats, type StatsQuery, SUM_SECONDS } from './stats.ts'
+export { isBeforeOldestTask, pathsInTask } from './task-device.ts'
+export { type WaitingGroup, waitingRecipients } from './waiting.ts'

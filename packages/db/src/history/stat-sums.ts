@@ -1,0 +1,132 @@
+import type { Database } from '../store/database.ts'
+import { firstTaskIdAt } from '../store/partitions.ts'
+import { inTransaction, type Runner, run } from '../store/statement.ts'
+
+/** Length of a period of `stat_sum`: days of every time zone begin with one. */
+export const SUM_SECONDS = 900
+export const summedCounts = [
+  'target',
+  'sent',
+  'failed',
+  'moved',
+  'received',
+  'clicked',
+  'unreachable',
+] as const
+
+/** Tasks are summed when their ids are older than this: their commits are over, and the server's clock may be set back a little. */
+const SETTLED_MS = 3_600_000
+/** Ids of one step: an hour. */
+const STEP_MS = 3_600_000
+/** Changes of one step. */
+const CHANGES = 20_000
+/** Sums are kept for the longest range of statistics. */
+const KEPT_DAYS = 401
+
+/** The quarter of an hour of a time. */
+export const periodSql = (time: string) =>
+  `to_timestamp(floor(extract(epoch FROM ${time}) / ${SUM_SECONDS}) * ${SUM_SECONDS})`
+
+const keys = ['app_id', 'at', 'channel', 'campaign', 'group_id'] as const
+const taskColumns = `t.app_id, ${periodSql('t.begin_at')} AS at, coalesce(t.campaign, '') AS campaign, coalesce(t.group_id, 0) AS group_id`
+
+function addSumsSql(from: string): string {
+  return `INSERT INTO stat_sum AS s (${[...keys, ...summedCounts].join(', ')})
+    SELECT ${keys.join(', ')}, ${summedCounts.map((name) => `sum(${name})`).join(', ')} FROM (${from}) added
+    GROUP BY ${keys.join(', ')} ORDER BY ${keys.join(', ')}
+    ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${summedCounts.map((name) => `${name} = s.${name} + excluded.${name}`).join(', ')}`
+}
+
+/** The counters of the tasks of a step `t` (id, state, bundle, unreachable and `columns`), with ids that meet `within`. */
+export function countsOfSql(columns: string, within: (column: string) => string): string {
+  return `SELECT ${columns}, c.channel, c.target, c.sent, c.failed, c.moved, c.received, c.clicked, 0 AS unreachable
+    FROM t JOIN counter c ON c.task_id = t.id AND ${within('c.task_id')}
+    UNION ALL
+    SELECT ${columns}, b.channel, 1, (substr(b.status, array_position(b.tasks, t.id), 1) = 's')::int, 0, 0, 0, 0, 0
+    FROM t JOIN bundle b ON b.task_id = t.bundle AND ${within('b.task_id')} WHERE t.state = 'bundled'
+    UNION ALL
+    SELECT ${columns}, '', 0, 0, 0, 0, 0, 0, t.unreachable FROM t WHERE t.unreachable <> 0`
+}
+
+/**
+ * One step of summing up the counters of older tasks. First `noted` is moved: from then on triggers note each change of a counter of the
+ * tasks below it. When all transactions that began before have ended, the counters of these tasks are summed, and the notes that the
+ * same snapshot contains are deleted: they are in the counters already. Later notes are added to the sums. Returns whether more can be done at
+ * once. One process at a time; others return false.
+ */
+export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
+  return inTransaction(db, async (runner) => {
+    const [head] = await run<[noted: number, summed: number, isAlone: boolean]>(
+      runner,
+      undefined,
+      `SELECT noted, summed, xid < pg_snapshot_xmin(pg_current_snapshot()) FROM stat_head FOR UPDATE SKIP LOCKED`,
+      [],
+    )
+    if (!head) return false
+    const [noted, summed, isAlone] = head
+    const folded = await addChanges(runner, summed)
+    if (summed >= noted) return (await moveNoted(runner, noted, now)) || folded
+    if (!isAlone) return folded
+    await sumNext(runner, summed, noted)
+    return true
+  })
+}
+
+/** Up to the first bundle that is not settled: of later ones the letters may change, which is noted nowhere. */
+async function moveNoted(runner: Runner, noted: number, now: number): Promise<boolean> {
+  const upto = Math.max(0, firstTaskIdAt(now - SETTLED_MS))
+  await run(
+    runner,
+    undefined,
+    `UPDATE stat_head SET noted = least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)),
+       xid = pg_current_xact_id()
+     WHERE EXISTS (SELECT 1 FROM task WHERE id >= ${noted} AND id < ${upto})
+       AND least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)) > noted`,
+    [],
+  )
+  // Other transactions have to end first.
+  return false
+}
+
+async function sumNext(runner: Runner, summed: number, noted: number): Promise<void> {
+  // Without reading the days that have no tasks one by one.
+  const [first] = await run<[number]>(
+    runner,
+    undefined,
+    `SELECT id FROM task WHERE id >= ${summed} AND id < ${noted} ORDER BY id LIMIT 1`,
+    [],
+  )
+  const from = first?.[0] ?? noted
+  const upto = Math.min(noted, from + STEP_MS * 4096)
+  const within = (column: string) => `${column} >= ${from} AND ${column} < ${upto}`
+  await run(
+    runner,
+    undefined,
+    `WITH noted AS (
+       DELETE FROM stat_change WHERE ${within('task_id')}
+     ), t AS MATERIALIZED (
+       SELECT t.id, t.state, t.bundle, t.unreachable, ${taskColumns} FROM task t WHERE ${within('t.id')}
+     ), sums AS (
+       ${addSumsSql(countsOfSql('t.app_id, t.at, t.campaign, t.group_id', within))}
+     )
+     UPDATE stat_head SET summed = ${upto}`,
+    [],
+  )
+  await run(runner, undefined, `DELETE FROM stat_sum WHERE at < now() - interval '${KEPT_DAYS} days'`, [])
+}
+
+/** Adds notes about tasks that are in the sums. Those of tasks that retention has removed since are dropped. */
+async function addChanges(runner: Runner, summed: number): Promise<boolean> {
+  const rows = await run<[number]>(
+    runner,
+    undefined,
+    `WITH gone AS (
+       DELETE FROM stat_change WHERE ctid = ANY (ARRAY(SELECT ctid FROM stat_change WHERE task_id < ${summed} LIMIT ${CHANGES})) RETURNING *
+     ), sums AS (
+       ${addSumsSql(`SELECT ${taskColumns}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')} FROM gone c JOIN task t ON t.id = c.task_id`)}
+     )
+     SELECT count(*)::int FROM gone`,
+    [],
+  )
+  return rows[0]![0] >= CHANGES
+}

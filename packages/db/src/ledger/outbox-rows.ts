@@ -1,0 +1,51 @@
+import { inDays } from '../store/days.ts'
+
+/** Events about devices; each is an entry of one of these counters. */
+export type DeviceEvent =
+  | 'device.sent'
+  | 'device.failed'
+  | 'device.expired'
+  | 'device.received'
+  | 'device.clicked'
+
+/** A row of the outbox has at most this many devices. */
+export const devicesPerRow = 1000
+
+/**
+ * Adds the events of single devices to the outbox. `source` selects task_id, channel, kind, code, text and device_id of the results that the
+ * statement adds to the counters; tasks without device events are left out. One row per task, channel, kind and code. The outbox comes after the counters: pass
+ * `after('counted')` as the condition.
+ */
+export function addEventsSql(source: string, condition = 'true'): string {
+  return `INSERT INTO outbox (app_id, kind, task_id, campaign, channel, code, text, devices)
+  SELECT e.app_id, e.kind, e.task_id, e.campaign, e.channel, e.code, min(e.text), array_agg(e.device_id ORDER BY e.device_id)
+  FROM (
+    SELECT s.task_id, s.channel, s.kind, s.code, s.text, s.device_id, t.app_id, t.campaign,
+      (row_number() OVER (PARTITION BY s.task_id, s.channel, s.kind, s.code ORDER BY s.device_id) - 1) / ${devicesPerRow} AS part
+    FROM (${source}) s JOIN task t ON t.id = s.task_id AND t.events = 2 AND ${inDays('t.id')}
+  ) e
+  WHERE ${condition} GROUP BY e.task_id, e.app_id, e.campaign, e.channel, e.kind, e.code, e.part
+  ORDER BY e.task_id, e.channel, e.kind, e.code, e.part`
+}
+
+/**
+ * Adds events to the outbox whose devices are lists already: `source` selects task_id, channel, kind, code, text and devices, an array, or its
+ * literal, of at most `devicesPerRow` ids. Tasks without device events are left out.
+ */
+export function addEventListsSql(source: string, condition = 'true'): string {
+  return `INSERT INTO outbox (app_id, kind, task_id, campaign, channel, code, text, devices)
+  SELECT t.app_id, e.kind, e.task_id, t.campaign, e.channel, e.code, e.text, e.devices::bigint[]
+  FROM (${source}) e JOIN task t ON t.id = e.task_id AND t.events = 2 AND ${inDays('t.id')}
+  WHERE ${condition} ORDER BY e.task_id, e.channel, e.kind, e.code`
+}
+
+/** Adds token.retired. `source` selects app_id, channel and device_id of the bindings that were deleted. Written for every application. */
+export function addRetiredSql(source: string, condition = 'true'): string {
+  return `INSERT INTO outbox (app_id, kind, channel, devices)
+  SELECT r.app_id, 'token.retired', r.channel, array_agg(r.device_id ORDER BY r.device_id)
+  FROM (
+    SELECT s.*, (row_number() OVER (PARTITION BY s.app_id, s.channel ORDER BY s.device_id) - 1) / ${devicesPerRow} AS part
+    FROM (${source}) s
+  ) r
+  WHERE ${condition} GROUP BY r.app_id, r.channel, r.part`
+}

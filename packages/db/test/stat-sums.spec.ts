@@ -1,0 +1,248 @@
+import type { Plan } from '@herald/domain'
+import { acceptPlan, sampleMessage } from '@herald/testkit'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { readStats, type StatCounts, sumStats } from '../src/history/index.ts'
+import {
+  acceptTasks,
+  claimBatches,
+  claimBundles,
+  recordReceipts,
+  settleBatches,
+  settleBundles,
+} from '../src/tasks/index.ts'
+import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
+
+const db = useDatabase({ max: 8 })
+let app: string
+let certificateId: number
+beforeAll(async () => {
+  certificateId = await addCertificate(db, await addApplication(db), 'huawei')
+})
+beforeEach(async () => {
+  app = await addApplication(db)
+})
+
+/** Tasks are summed after an hour: those of before this moment are, and later ones are not. */
+const later = () => Date.now() + 3_600_000
+/** Until nothing is left to sum: the first call may have to wait for transactions of other programs. */
+async function sumAll(): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) quiet = (await sumStats(db, later())) ? 0 : quiet + 1
+}
+const head = async () =>
+  (await db.pool.query('SELECT noted, summed FROM stat_head')).rows[0] as Record<string, number>
+const notes = async () =>
+  (await db.pool.query('SELECT count(*)::int AS n FROM stat_change')).rows[0].n as number
+
+/** The sums of the tasks themselves. */
+async function counted(): Promise<StatCounts> {
+  const { rows } = await db.pool.query(
+    `SELECT coalesce(sum(c.target - c.moved), 0)::int AS target, coalesce(sum(c.sent), 0)::int AS sent, coalesce(sum(c.failed), 0)::int AS failed,
+       coalesce(sum(c.received), 0)::int AS received, coalesce(sum(c.clicked), 0)::int AS clicked,
+       (SELECT coalesce(sum(unreachable), 0)::int FROM task WHERE app_id = $1) AS unreachable
+     FROM (
+       SELECT t.id, c.target, c.sent, c.failed, c.moved, c.received, c.clicked FROM task t JOIN counter c ON c.task_id = t.id WHERE t.app_id = $1
+       UNION ALL
+       SELECT t.id, 1, (substr(b.status, array_position(b.tasks, t.id), 1) = 's')::int, 0, 0, 0, 0
+       FROM task t JOIN bundle b ON b.task_id = t.bundle WHERE t.app_id = $1 AND t.state = 'bundled'
+     ) c`,
+    [app],
+  )
+  return rows[0]
+}
+const DAY_MS = 86_400_000
+async function shown(change: { campaign?: string; groupId?: number } = {}): Promise<StatCounts> {
+  const from = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS
+  const { groupId, ...filter } = change
+  const query = { from, to: from + 3 * DAY_MS, length: DAY_MS, ...filter }
+  const { periods, total } = await readStats(db, { appId: app, groupId }, query)
+  for (const name of ['target', 'sent', 'received'] as const)
+    expect(periods.reduce((sum, period) => sum + period[name], 0)).toBe(total[name])
+  return total
+}
+afterEach(async () => expect(await shown()).toEqual(await counted()))
+
+let device = 1000
+const vendor = (count: number): Plan['batches'][number] => ({
+  channel: 'huawei',
+  certificateId,
+  recipients: Array.from({ length: count }, () => device++),
+  tried: [],
+})
+async function claim(taskId: number, id: number) {
+  const [claimed] = await claimBatches(
+    db.pool,
+    { channel: 'huawei', certificateIds: [certificateId], batches: [{ taskId, id }] },
+    { seconds: 60, worker: 'w' },
+  )
+  return { taskId, id, version: claimed!.version }
+}
+async function bundled(count: number) {
+  const accepted = await acceptTasks(
+    db,
+    Array.from({ length: count }, () => ({
+      task: {
+        appId: app,
+        audience: { kind: 'all' as const },
+        strategy: 'ospush_only' as const,
+        sequence: [],
+        message: sampleMessage(),
+        campaign: 'single',
+        ttl: 100,
+      },
+      plan: { batches: [vendor(1)], inbox: [], unreachable: 0 },
+      mayRelease: () => true,
+      mayBundle: true,
+    })),
+  )
+  return {
+    tasks: accepted.map(({ taskId }) => taskId),
+    bundle: accepted.flatMap(({ released }) => released)[0]!.taskId,
+  }
+}
+async function settleBundle(bundle: number, count: number): Promise<void> {
+  await claimBundles(db.pool, 'huawei', [bundle], { seconds: 60, worker: 'w' })
+  await settleBundles(db, [{ id: bundle, worker: 'w', wanted: 's'.repeat(count) }])
+}
+
+describe('sums of statistics', () => {
+  it('stay equal to the counters that change after the tasks were summed', async () => {
+    const { taskId, released } = await acceptPlan(
+      db,
+      app,
+      { batches: [vendor(3)], unreachable: 2 },
+      { campaign: 'spring', groupId: 7 },
+    )
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(taskId)
+    expect(await shown()).toMatchObject({ target: 3, sent: 0, unreachable: 2 })
+    const key = await claim(taskId, released[0]!.id)
+    await settleBatches(db, [settlementOf(key, { status: 'ssf', sent: 2, failed: 1 })])
+    expect(await notes()).toBe(1)
+    expect(await shown()).toMatchObject({ sent: 2, failed: 1 })
+    await recordReceipts(db, [
+      { appId: app, taskId, deviceId: device - 3, channel: 'huawei', event: 'clicked' },
+      { appId: app, taskId, deviceId: device - 2, channel: 'huawei', event: 'received' },
+    ])
+    await db.pool.query('UPDATE task SET unreachable = unreachable + 5 WHERE id = $1', [taskId])
+    for (const round of ['noted', 'summed']) {
+      expect([round, await shown()]).toEqual([
+        round,
+        { target: 3, sent: 2, failed: 1, received: 2, clicked: 1, unreachable: 7 },
+      ])
+      await sumAll()
+    }
+    expect(await notes()).toBe(0)
+    expect(await shown({ campaign: 'spring', groupId: 7 })).toEqual(await counted())
+    expect(await shown({ campaign: 'autumn' })).toMatchObject({ target: 0, unreachable: 0 })
+    expect(await shown({ groupId: 8 })).toMatchObject({ target: 0 })
+    // Retention removes tasks; their sums stay.
+    const before = await shown()
+    await db.pool.query('DELETE FROM task WHERE app_id = $1', [app])
+    await db.pool.query('DELETE FROM counter WHERE task_id = $1', [taskId])
+    expect(await shown()).toEqual(before)
+    await db.pool.query('DELETE FROM stat_sum WHERE app_id = $1', [app])
+  })
+
+  it('contain a bundle only when it is settled', async () => {
+    const { tasks, bundle } = await bundled(3)
+    await sumAll()
+    expect((await head()).summed).toBeLessThanOrEqual(bundle)
+    expect(await shown()).toMatchObject({ target: 3, sent: 0 })
+    await settleBundle(bundle, 3)
+    expect(await shown()).toMatchObject({ target: 3, sent: 3 })
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(tasks.at(-1)!)
+    expect(await shown({ campaign: 'single' })).toMatchObject({ target: 3, sent: 3, received: 0 })
+    const { rows } = await db.pool.query('SELECT recipients FROM bundle WHERE task_id = $1', [bundle])
+    await recordReceipts(db, [
+      {
+        appId: app,
+        taskId: tasks[0]!,
+        deviceId: rows[0].recipients[0],
+        channel: 'huawei',
+        event: 'received',
+      },
+    ])
+    expect(await shown()).toMatchObject({ received: 1 })
+  })
+
+  it('wait for transactions that may have changed counters without a note', async () => {
+    const { taskId } = await acceptPlan(db, app, { batches: [vendor(2)] })
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('UPDATE counter SET received = 1 WHERE task_id = $1', [taskId])
+      for (let i = 0; i < 4; i++) await sumStats(db, later())
+      expect((await head()).noted).toBeGreaterThan(taskId)
+      expect((await head()).summed).toBeLessThanOrEqual(taskId)
+      await client.query('COMMIT')
+    } finally {
+      client.release()
+    }
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(taskId)
+    expect(await shown()).toMatchObject({ received: 1 })
+  })
+
+  it('count a task in the period in which it begins, however early it was accepted', async () => {
+    const [accepted] = await acceptTasks(db, [
+      {
+        task: {
+          appId: app,
+          audience: { kind: 'all' },
+          strategy: 'ospush_only',
+          sequence: [],
+          message: { ...sampleMessage(), showBegin: Math.floor(Date.now() / 1000) + 40 * 86_400 },
+          ttl: 100,
+        },
+        mayRelease: () => false,
+      },
+    ])
+    await sumAll()
+    await db.pool.query(
+      `INSERT INTO counter (task_id, channel, target, ranged) VALUES ($1, 'huawei', 4, 4)`,
+      [accepted!.taskId],
+    )
+    const begin = Math.floor((Date.now() + 40 * DAY_MS) / DAY_MS) * DAY_MS
+    for (let i = 0; i < 2; i++) {
+      const { total } = await readStats(
+        db,
+        { appId: app },
+        { from: begin, to: begin + DAY_MS, length: DAY_MS },
+      )
+      expect(total.target).toBe(4)
+      await sumAll()
+    }
+    await db.pool.query('DELETE FROM counter WHERE task_id = $1', [accepted!.taskId])
+  })
+
+  it('stay exact while everything goes on at once', async () => {
+    const tasks = await Promise.all(
+      Array.from({ length: 20 }, () => acceptPlan(db, app, { batches: [vendor(4)] })),
+    )
+    const more = await bundled(5)
+    let isOver = false
+    const summing = (async () => {
+      while (!isOver) await sumStats(db, later())
+    })()
+    const reading = (async () => {
+      while (!isOver) expect((await shown()).target).toBe(85)
+    })()
+    await Promise.all(
+      tasks.map(async ({ taskId, released }) => {
+        const key = await claim(taskId, released[0]!.id)
+        await settleBatches(db, [settlementOf(key, { status: 'ssff', sent: 2, failed: 2 })])
+        const { rows } = await db.pool.query('SELECT recipients FROM batch WHERE task_id = $1', [taskId])
+        for (const deviceId of rows[0].recipients as number[])
+          await recordReceipts(db, [{ appId: app, taskId, deviceId, channel: 'huawei', event: 'clicked' }])
+      }),
+    )
+    await settleBundle(more.bundle, 5)
+    isOver = true
+    await summing
+    await reading
+    expect(await shown()).toMatchObject({ target: 85, sent: 45, failed: 40, received: 80, clicked: 80 })
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(more.tasks.at(-1)!)
+  })
+})
