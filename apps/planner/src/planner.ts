@@ -1,5 +1,6 @@
-import { hideCallbackKeys } from '@herald/db/certificates'
+import { hideCallbackKeys, tellExpiring } from '@herald/db/certificates'
 import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
+import { sumStats } from '@herald/db/history'
 import { analyzeGrown, isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
 import { applyRetention, checkLateTasks, findDueWork, finishPlanned, walkOpenTasks } from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
@@ -38,6 +39,10 @@ const RETENTION_MS = 3_600_000
 /** The first retention after a long pause deletes the rows of many days. */
 const RETENTION_LIMIT_MS = 6 * 3_600_000
 const SUSPECTS_MS = 30_000
+/** How often older tasks are summed up; statistics read the others one by one. */
+const SUMS_MS = 60_000
+/** How late an application learns that a certificate expires in 30, 7 or 1 days. */
+const EXPIRY_MS = 3_600_000
 /** How long statements of a new day may read whole partitions. */
 const STATISTICS_MS = 3_000
 /** During a key rotation a process with the old settings may still write with the old key. */
@@ -165,11 +170,13 @@ export const planner: Service = {
         },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
+        { name: 'sums', idleMs: SUMS_MS, round: () => sumStats(db) },
+        { name: 'expiry', idleMs: EXPIRY_MS, round: () => tellExpiring(db).then(() => false) },
         {
           name: 'retention',
           idleMs: RETENTION_MS,
           limitMs: RETENTION_LIMIT_MS,
-          round: () => applyRetention(db, settings.retentionDays).then(() => false),
+          round: () => retentionRound(context),
         },
         { name: 'reseal', idleMs: RESEAL_MS, round: () => resealRound(context) },
         { name: 'hide-tokens', idleMs: HIDE_MS, round: () => hideRound(context) },
@@ -193,6 +200,15 @@ export const planner: Service = {
       },
     }
   },
+}
+
+async function retentionRound({ db, settings, log }: Context): Promise<false> {
+  const { lostEvents } = await applyRetention(db, settings.retentionDays)
+  if (lostEvents > 0)
+    log.error(
+      `${lostEvents} rows of events older than ${settings.retentionDays} days were deleted unsent: no courier runs`,
+    )
+  return false
 }
 
 async function resealRound({ db, sealer, settings, log }: Context): Promise<boolean> {

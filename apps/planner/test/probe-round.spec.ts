@@ -139,7 +139,7 @@ describe('probing closed certificates', () => {
     const { reports, ...rest } = deps(async () => {
       const fields = { name: '', appId: 'a', appKey: 'k', appSecret: 'new', certificate: '', extra: {} }
       const place = { application: app, channel: 'fcm' as const, environment: 'production' as const }
-      await saveCertificate(harness.db, harness.sealer, { ...place, ...fields }, 'person')
+      await saveCertificate(harness.db, harness.sealer, { ...place, ...fields }, { actor: 'person' })
       return { ok: true }
     })
     await probeRound(rest)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { saveCertificate } from '@herald/db/certificates'
-import { findImbalances, taskCountersSql } from '@herald/db/readings'
+import { findEventImbalances, findImbalances, taskCountersSql } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
 import { type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
 import { createAcceptor } from '@herald/plan'
@@ -131,6 +131,8 @@ export async function openHarness(env: Record<string, string> = {}) {
         sequence: ['ups', 'fcm'],
         message: plainMessage,
         ttl: 86_400,
+        // So that `imbalances` compares the events of all tasks with their counters.
+        events: 2,
         ...task,
       })
       return taskId
@@ -172,7 +174,7 @@ export async function openHarness(env: Record<string, string> = {}) {
       ),
     ledger: async (taskId: number) =>
       (await (await fetch(`${stub.url}/ledger?task=${taskId}`)).json()) as StubEntry[],
-    imbalances: () => findImbalances(db),
+    imbalances: async () => [...(await findImbalances(db)), ...(await findEventImbalances(db))],
     async close() {
       await Promise.all(closings.map((close) => close()))
       await acceptor.close()

@@ -55,6 +55,8 @@ describe('two gateways, a planner and vendors', () => {
       const without = await harness.addDevice(app)
       const task = await harness.notify(app, [withToken, without], { strategy })
       await harness.becomes(task, { xiaomi: { target: 1, sent: 1 }, native: { target: 1 } })
+      // Only a message that waits for its device is left.
+      await until(async () => (await stateOf(task)) === 'finished', { what: 'the end of the task' })
       const connection = await open(a, without)
       await connection.gets(task)
       connection.ack(task)

@@ -125,6 +125,11 @@ export const settingsTable = {
     'Whether the size of an image is checked by a request to its URL before the push is accepted.',
     false,
   ),
+  webhookPrivate: flag(
+    'HERALD_WEBHOOK_PRIVATE',
+    'Whether webhooks may have private, loopback and link-local addresses; off = only public ones. On lets every admin of an application send requests into your network.',
+    false,
+  ),
   ackSeconds: integer(
     'HERALD_ACK_SECONDS',
     'Seconds that a device has to acknowledge a native message before its vendor channel is used; 0 = no limit.',

@@ -63,6 +63,22 @@ export const counters = {
     help: 'Receipt callbacks from vendors: read or refused.',
     labels: ['channel', 'result'],
   },
+  herald_events_total: {
+    help: 'Events that were added to the stream; one of up to 1000 devices.',
+    labels: [],
+  },
+  herald_webhook_requests_total: {
+    help: 'Requests to webhooks by result: 2xx, 3xx, 4xx, 5xx, none (no answer).',
+    labels: ['result'],
+  },
+  herald_webhook_entries_total: {
+    help: 'Entries in requests that were answered with 2xx.',
+    labels: [],
+  },
+  herald_webhooks_rested_total: {
+    help: 'Webhooks that stopped sending: gone (410), or failing for three days.',
+    labels: ['cause'],
+  },
   herald_native_written_total: {
     help: 'Messages written to connections, including repetitions.',
     labels: [],
@@ -127,6 +143,18 @@ export const gauges = {
     help: 'Devices counted against daily quotas, for the current day of each certificate.',
     labels: ['channel', 'class'],
   },
+  herald_webhooks: {
+    help: 'Webhooks by state: active, failing (the last request failed), rested (nothing is sent until a person acts).',
+    labels: ['state'],
+  },
+  herald_webhook_backlog_age_seconds: {
+    help: 'Age of the oldest event that a webhook which does not rest has not got.',
+    labels: [],
+  },
+  herald_outbox_age_seconds: {
+    help: 'Age of the oldest event that no courier has added to the stream.',
+    labels: [],
+  },
   herald_database_bytes: { help: 'Size of the database.', labels: [] },
   herald_dependency_up: { help: '1 = postgres or queue responded recently.', labels: ['dependency'] },
   herald_clock_offset_seconds: {
@@ -154,6 +182,11 @@ export const histograms = {
     help: 'Duration of vendor calls; on channels with one request per device, a call is a whole batch.',
     labels: ['channel'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  },
+  herald_webhook_seconds: {
+    help: 'Duration of requests to webhooks.',
+    labels: [],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
   },
   herald_job_seconds: {
     help: 'Time from taking a job to the last commit of its batches.',

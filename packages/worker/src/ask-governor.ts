@@ -63,7 +63,7 @@ export async function askGovernor(
         allowed,
         limitedBy === 'quota'
           ? { kind: 'quota', reason: ownReasons.quota_used_up, until: Date.now() + wait * 1000 }
-          : { kind: 'deferred', wait },
+          : { kind: 'deferred', reason: ownReasons.rate_limited, wait },
       )
     }
   })

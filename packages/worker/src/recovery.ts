@@ -25,6 +25,7 @@ import type { CertificateCache, ReadCertificate } from '@herald/plan'
 import { ANSWERS_WRITTEN_MS, type Answers } from './answers.ts'
 import { type Attempt, type Results, setRemaining } from './attempt.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import type { SilenceWarnings } from './silence-warnings.ts'
 import type { Transports } from './transports.ts'
 import { evidenceOf, type SilenceCounter } from './vendor-silence.ts'
 
@@ -34,6 +35,7 @@ export type RecoveryDeps = {
   transports: Transports
   pauses: RecoveryPauses
   silence: SilenceCounter
+  warnings: SilenceWarnings
   answers: Pick<Answers, 'flush'>
   log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
   metrics?: WorkerMetrics
@@ -66,8 +68,9 @@ export async function askBreaker(
     setRemaining(
       attempt,
       // The wait hardly matters: the feeder releases the batch when the breaker allows it.
-      openFor < PATIENCE_SECONDS ? { kind: 'deferred', wait: 1 } : { kind: 'unsent', reason },
+      openFor < PATIENCE_SECONDS ? { kind: 'deferred', reason, wait: 1 } : { kind: 'unsent', reason },
     )
+  if (putOff.length > 0) deps.warnings.note(stored.id, reason, tasksOf(putOff))
   return { sendable, putOff, openFor }
 }
 
@@ -166,6 +169,7 @@ export async function noteAnswers(
     deps.log.info({ certificateId: id, openFor }, 'the vendor answers again')
     return
   }
+  deps.warnings.note(id, evidence.outcome.reason, tasksOf(sent))
   await deps.answers.flush()
   const count = () => retrying(() => countAnswers(db, id))
   const mustOpen = deps.silence.silent(id, address, await count())
@@ -191,5 +195,11 @@ export async function noteAnswers(
   deps.certificates.forget(application)
   if (!opened) return
   deps.metrics?.breakerOpened(channel)
-  deps.log.warn({ certificateId: id, reason }, 'the vendor does not answer; its batches wait for a probe')
+  // No warning: a vendor that is down opens the breakers of all its certificates.
+  deps.log.info(
+    { certificateId: id, reason },
+    'the breaker is open; batches of the certificate wait for a probe',
+  )
 }
+
+const tasksOf = (attempts: readonly Attempt[]) => attempts.map(({ batch }) => batch.taskId)

@@ -6,6 +6,7 @@ import { pushQueue } from '@herald/queue'
 import { createAnswers } from './answers.ts'
 import { createMetrics } from './metrics.ts'
 import { createRunner, PUT_BACK_SECONDS } from './runner.ts'
+import { createSilenceWarnings } from './silence-warnings.ts'
 import { createSlots } from './slots.ts'
 import { createTransports } from './transports.ts'
 
@@ -29,6 +30,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
       const stopping = new AbortController()
       const metrics = createMetrics(context.registry)
       const answers = createAnswers(db, (error) => log.warn({ err: error }, 'answers were not counted yet'))
+      const warnings = createSilenceWarnings((fields, message) => log.warn(fields, message))
       const run = createRunner({
         db,
         answers,
@@ -39,6 +41,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
         timeoutMs: settings.sendTimeoutSeconds * 1000,
         stopping: stopping.signal,
         pauses: context.pauses,
+        warnings,
         log,
         metrics,
       })
@@ -72,6 +75,7 @@ export function channelWorker(adapter: ChannelAdapter): Service {
           clearTimeout(timer)
           await transports.close()
           await answers.flush()
+          warnings.end()
         },
       }
     },

@@ -21,6 +21,7 @@ import { type LoadedPart, loadTargets } from './load-targets.ts'
 import { askBreaker, confirmRefusals, noteAnswers, type Permission, type RecoveryDeps } from './recovery.ts'
 import { sendBatch } from './send-batch.ts'
 import { type SettleDeps, settleAccepted, settleAttempts } from './settle-attempts.ts'
+import { createSilenceWarnings, type SilenceWarnings } from './silence-warnings.ts'
 import type { Progress } from './slots.ts'
 import type { Transports } from './transports.ts'
 import { createSilenceCounter } from './vendor-silence.ts'
@@ -37,6 +38,7 @@ export type RunnerDeps = SettleDeps & {
   stopping?: AbortSignal
   /** For specs that cannot wait as long as the usual ones. */
   pauses?: RecoveryPauses
+  warnings?: SilenceWarnings
   log: RecoveryDeps['log']
   /** Set for each job. */
   onProgress?: Progress
@@ -57,7 +59,11 @@ const PROBE_MARGIN_SECONDS = 10
 
 /** Handles one job: claim, load, send, settle. Batches that it cannot finish are reclaimed when their lease expires. */
 export function createRunner(deps: RunnerDeps): (job: PushJob, onProgress?: Progress) => Promise<void> {
-  const recovery = { silence: createSilenceCounter(), pauses: deps.pauses ?? recoveryPauses }
+  const recovery = {
+    silence: createSilenceCounter(),
+    pauses: deps.pauses ?? recoveryPauses,
+    warnings: deps.warnings ?? createSilenceWarnings((fields, message) => deps.log.warn(fields, message)),
+  }
   return async (job, onProgress) => {
     const claimed = await claimJob(deps.db, job, { channel: deps.channel, process: deps.worker })
     if (claimed.batches.length > 0)
@@ -89,7 +95,8 @@ async function runBatches(
     const isWaiting = ({ attempts: [first] }: Part) =>
       first!.batch.bundle !== undefined && !certificateIds.includes(String(first!.batch.certificateId))
     const putOff = parts.filter(isWaiting).flatMap(({ attempts }) => attempts)
-    for (const attempt of putOff) setRemaining(attempt, { kind: 'deferred', wait: PUT_BACK_SECONDS })
+    const busy = { kind: 'deferred', reason: ownReasons.vendor_busy, wait: PUT_BACK_SECONDS } as const
+    for (const attempt of putOff) setRemaining(attempt, busy)
     const { usable, unsent } = await askCertificates(
       deps,
       parts.filter((part) => !isWaiting(part)),

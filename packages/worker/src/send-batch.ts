@@ -38,7 +38,8 @@ export async function sendBatch(
   await eachConcurrently(starts, Math.min(limits.parallelCalls, starts.length), async (start) => {
     const call = targets.length <= tokensPerCall ? targets : targets.slice(start, start + tokensPerCall)
     if (limits.stopping?.aborted) {
-      for (const target of call) setOutcome(attempt, target, { kind: 'deferred', wait: 0 })
+      for (const target of call)
+        setOutcome(attempt, target, { kind: 'deferred', reason: ownReasons.worker_stopping, wait: 0 })
       return
     }
     const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
@@ -76,7 +77,8 @@ async function sendCall(
   } catch (error) {
     if (signal.aborted)
       result = { kind: 'unavailable', reason: ownReasons.vendor_timeout('no answer within the time limit') }
-    else if (error instanceof SharedStateUnavailable) result = { kind: 'deferred', wait: 1 }
+    else if (error instanceof SharedStateUnavailable)
+      result = { kind: 'deferred', reason: ownReasons.session_unavailable, wait: 1 }
     else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
   call.forEach((target, at) => {

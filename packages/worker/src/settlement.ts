@@ -1,10 +1,10 @@
 import type { Settlement } from '@herald/db/tasks'
-import type { Fold, SortedResults } from '@herald/domain'
+import { deviceEvents, type Fold, type SortedResults } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 
 /** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
 export function settlementOf(
-  { batch, targets, activities }: Attempt,
+  { batch, task, targets, activities }: Attempt,
   sorted: SortedResults,
   fold: Fold,
   state: Settlement['state'],
@@ -29,6 +29,7 @@ export function settlementOf(
     }),
     answered: activities ? 0 : sorted.answered,
     gone: gone.length,
+    events: task.events === 2 ? deviceEvents(batch.recipients, sorted.sent, fold.whys) : undefined,
   }
 }
 

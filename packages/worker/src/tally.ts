@@ -6,7 +6,7 @@ export type Tally = Map<string, { kind: string; code: string; count: number }>
 export function tallyResults(results: Readonly<Results>): Tally {
   const tally: Tally = new Map()
   for (const result of results) {
-    if (!result || !('reason' in result) || result.kind === 'unsent') continue
+    if (!result || !('reason' in result) || result.kind === 'unsent' || result.kind === 'deferred') continue
     const { kind } = result
     const { code } = result.reason
     const key = `${kind} ${code}`

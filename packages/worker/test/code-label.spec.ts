@@ -34,7 +34,7 @@ describe('tallyResults', () => {
       gone('410 Unregistered'),
       undefined,
       gone('another wording'),
-      { kind: 'deferred', wait: 1 },
+      { kind: 'deferred', reason: { code: 'herald.rate_limited', text: 'slow' }, wait: 1 },
       { kind: 'throttled', reason: { code: 'apns.http_429', text: 'HTTP 429' } },
     ])
     expect([...tally.values()]).toEqual([

@@ -81,7 +81,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
     },
   }
   /** A worker process: it has its own cache, connections and counters. */
-  const worker = () => {
+  const worker = (warn: (fields: object, message: string) => void = () => {}) => {
     const certificates = createCertificateCache({
       db,
       sealer,
@@ -100,7 +100,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       worker: 'w',
       timeoutMs: 60_000,
       pauses,
-      log: { info: () => {}, warn: () => {}, error: () => {} },
+      log: { info: () => {}, warn, error: () => {} },
     })
     return {
       /** With certificates as they are now, unless `cached`: another process would see a change within a second. */
@@ -305,6 +305,18 @@ describe('a vendor that does not answer', () => {
     await a.batch({ released: false })
     expect(await a.isFed()).toBe(false)
     expect(await a.release()).toEqual([])
+  })
+
+  it('is one warning in the log, with the tasks, however many of its jobs fail', async () => {
+    const a = await tenant({ outcome: silent })
+    const lines: object[] = []
+    const worker = a.worker((fields) => void lines.push(fields))
+    const first = await a.batch()
+    await worker.run(first)
+    for (let job = 0; job < 4; job++) await worker.run(await a.batch())
+    expect(lines).toEqual([
+      { reason: silent.reason, tasks: [first.taskId], taskCount: 1, certificateCount: 1 },
+    ])
   })
 
   it('opens no breaker while it answers another worker: the silent one has lost its network', async () => {

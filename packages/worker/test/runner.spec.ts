@@ -2,7 +2,7 @@ import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
 import { closeCertificate, governorOf, saveCertificate, takePermits } from '@herald/db/certificates'
 import { bind, openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
-import { findImbalances } from '@herald/db/readings'
+import { findEventImbalances, findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
@@ -95,9 +95,10 @@ async function addDevice(token: string, appId = app): Promise<number> {
   await bind(db, { appId, deviceId, channel: 'apns', token, environment: 'production' })
   return deviceId
 }
-async function release(recipients: number[], message = sampleMessage()) {
+async function release(devices: number[], message = sampleMessage(), task: { events?: 2 } = {}) {
+  const recipients = [...devices].sort((a, b) => a - b)
   const plan = { batches: [{ channel: 'apns' as const, certificateId, recipients, tried: [] }] }
-  const { taskId, released } = await acceptPlan(db, app, plan, { message })
+  const { taskId, released } = await acceptPlan(db, app, plan, { message, ...task })
   return {
     taskId,
     job: { certificateIds: [String(certificateId)], batches: [{ taskId, id: released[0]!.id }] },
@@ -126,6 +127,63 @@ describe('a batch with one request per device', () => {
     answer.resolve()
     await running
     expect(await counted(taskId)).toEqual({ sent: 2, status: 'ss', state: 'settled' })
+  })
+})
+
+describe('a task with events of its devices', () => {
+  it('has one entry per device that is counted, over parts, failures and retries; says why the others wait', async () => {
+    const names = ['first', 'second', 'bad', 'slow', 'gone']
+    const ids = await Promise.all(names.map((name) => addDevice(`events-${name}`)))
+    const { taskId, job } = await release(ids, sampleMessage(), { events: 2 })
+    await db.pool.query('UPDATE device SET enabled = false WHERE id = $1', [ids[4]])
+    const answer = Promise.withResolvers<void>()
+    const reason = (code: string) => ({ code: `apns.${code}`, text: code })
+    const running = workerWith(async (_payload, recipients, { report }) => {
+      const at = (name: string) => recipients.findIndex(({ token }) => token === `events-${name}`)
+      report(at('first'), { kind: 'accepted' })
+      await answer.promise
+      report(at('second'), { kind: 'accepted' })
+      report(at('bad'), { kind: 'rejected', reason: reason('bad') })
+      report(at('slow'), { kind: 'throttled', reason: reason('slow'), retryAfter: 0 })
+    })(job)
+    await until(async () => (await counted(taskId)).sent === 1, { what: 'the first part' })
+    answer.resolve()
+    await running
+    const whys = async () =>
+      (await db.pool.query('SELECT whys FROM batch WHERE task_id = $1', [taskId])).rows[0].whys
+    const place = (name: string) => {
+      const sorted = [...ids].sort((a, b) => a - b)
+      return sorted.indexOf(ids[names.indexOf(name)]!)
+    }
+    expect(await whys()).toEqual(
+      expect.arrayContaining([
+        { f: 'pending', c: 'apns.slow', t: 'slow', p: [place('slow')] },
+        { f: 'failed', c: 'apns.bad', t: 'bad', p: [place('bad')] },
+        expect.objectContaining({ f: 'expired', c: 'herald.device_disabled', p: [place('gone')] }),
+      ]),
+    )
+    expect(await findEventImbalances(db, [taskId])).toEqual([])
+    await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
+    await workerWith(async (_payload, _recipients, { report }) => report(0, { kind: 'accepted' }))(job)
+    expect(await counted(taskId)).toMatchObject({ sent: 3, state: 'settled' })
+    expect((await whys()).map(({ f }: { f: string }) => f).sort()).toEqual(['expired', 'failed'])
+    expect(await findEventImbalances(db, [taskId])).toEqual([])
+    const { rows } = await db.pool.query(
+      `SELECT kind, code, d AS device FROM outbox, unnest(devices) d WHERE task_id = $1 ORDER BY kind, id, d`,
+      [taskId],
+    )
+    const entry = (kind: string, name: string, code: string | null = null) => ({
+      kind: `device.${kind}`,
+      code,
+      device: ids[names.indexOf(name)],
+    })
+    expect(rows).toEqual([
+      entry('expired', 'gone', 'herald.device_disabled'),
+      entry('failed', 'bad', 'apns.bad'),
+      entry('sent', 'first'),
+      entry('sent', 'second'),
+      entry('sent', 'slow'),
+    ])
   })
 })
 

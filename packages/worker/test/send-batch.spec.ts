@@ -1,4 +1,5 @@
 import type { Transport } from '@herald/channels'
+import { ownReasons } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
 import { describe, expect, it } from '@jest/globals'
 import type { Attempt } from '../src/attempt.ts'
@@ -48,7 +49,7 @@ describe('sendBatch', () => {
       { tokensPerCall: 1, parallelCalls: 1, timeoutMs: 60_000 },
       () => never,
     )
-    expect(attempt.results).toEqual([{ kind: 'deferred', wait: 1 }])
+    expect(attempt.results).toEqual([{ kind: 'deferred', reason: ownReasons.session_unavailable, wait: 1 }])
   })
 
   it('makes no further call once the lease is lost', async () => {

@@ -31,7 +31,7 @@ describe('what the calls of a job tell about the vendor', () => {
     ],
     ['only stored refusals', [{ kind: 'quota', reason, until: 1, held: true }], undefined],
     ['one was throttled', [silent, { kind: 'throttled', reason }], undefined],
-    ['the governor deferred all', [{ kind: 'deferred', wait: 1 }], undefined],
+    ['the governor deferred all', [{ kind: 'deferred', reason, wait: 1 }], undefined],
     ['no call', [], undefined],
   ])('%s', (_, results, evidence) => {
     expect(evidenceOf([attemptWith(...results)])).toEqual(evidence)
