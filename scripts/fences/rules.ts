@@ -6,6 +6,7 @@ const packages = [
   'settings',
   'telemetry',
   'http2',
+  'outbound',
   'embedded',
   'client',
   'postgres',
@@ -27,6 +28,7 @@ const mayImport: Record<string, string[]> = {
   settings: [],
   telemetry: [],
   http2: ['async'],
+  outbound: [],
   embedded: ['async'],
   client: [],
   postgres: [],
@@ -42,7 +44,17 @@ const mayImport: Record<string, string[]> = {
 
 /** Folders of a source folder, lowest first: a folder may import those before it. */
 const folderOrder: Record<string, string[]> = {
-  'packages/db/src': ['store', 'ledger', 'devices', 'tenants', 'certificates', 'tasks', 'native', 'readings'],
+  'packages/db/src': [
+    'store',
+    'ledger',
+    'devices',
+    'tenants',
+    'certificates',
+    'tasks',
+    'native',
+    'events',
+    'readings',
+  ],
   'apps/console/src': ['calculations', 'i18n', 'api', 'session', 'components', 'pages', 'app'],
 }
 

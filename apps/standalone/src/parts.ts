@@ -1,4 +1,5 @@
 import { adapters } from '@herald/channels/all'
+import { courier } from '@herald/courier'
 import { planner } from '@herald/planner'
 import type { Service } from '@herald/program'
 import { channelWorker } from '@herald/worker'
@@ -12,6 +13,7 @@ export function parts(deps: PartDeps): { first: Service; others: Service[] } {
     others: [
       ...Object.values(adapters).map((adapter) => channelWorker(adapter)),
       planner,
+      courier(),
       nativeGateway({ server: deps.listener.server }),
     ],
   }

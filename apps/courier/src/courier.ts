@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { sleep } from '@herald/async'
+import { claimWebhooks, lookForCourier, MOVED_ROWS, moveOutbox, type WebhookWork } from '@herald/db/events'
+import { isTransient } from '@herald/db/store'
+import { createWebhookPoster, type GuardOptions } from '@herald/outbound'
+import type { Service } from '@herald/program'
+import { deliver } from './deliver.ts'
+import { createCourierMeters } from './meters.ts'
+
+export type CourierOptions = {
+  /** For specs: how names are resolved. */
+  guard?: GuardOptions
+  /** For specs that cannot wait as long as the usual limit of a request. */
+  limitMs?: number
+}
+
+/** While there is something to do, and while there is not: one cheap statement each time. */
+const BUSY_MS = 100
+const QUIET_MS = 1000
+/** Webhooks that are served at a time; of those whose last request failed fewer, so that servers which hang leave room for the others. */
+const SLOTS = 64
+const FAILING_SLOTS = 32
+/** How long a webhook is served while others wait for a slot. */
+const TURN_MS = 10_000
+const SAMPLE_MS = 30_000
+/** A round that takes longer hangs. */
+const ROUND_LIMIT_MS = 120_000
+
+/** Adds the outbox to the stream of events and sends the events to webhooks. Any number of processes may run it. */
+export function courier({ guard, limitMs }: CourierOptions = {}): Service {
+  return {
+    name: 'courier',
+    needs: ['postgres'],
+    start(context) {
+      const { db, sealer, log, registry, settings } = context
+      const meters = createCourierMeters(db, registry)
+      const addresses = settings.webhookPrivate ? { mayCall: () => true } : {}
+      const newPoster = () => createWebhookPoster({ ...addresses, ...guard, limitMs })
+      const name = `${settings.nodeId} ${randomUUID()}`
+      const turns = new Map<WebhookWork, { failing: boolean; ended: Promise<void> }>()
+      const stopped = new AbortController()
+      let pause = new AbortController()
+      let claims = 0
+      /** Webhooks wait for a slot. */
+      let crowded = false
+      let begunAt: number | undefined
+      let endedAt = performance.now()
+      let sampledAt = Number.NEGATIVE_INFINITY
+
+      async function move(): Promise<number> {
+        let all = 0
+        for (;;) {
+          const moved = await moveOutbox(db)
+          meters.moved(moved)
+          all += moved
+          if (moved < MOVED_ROWS || stopped.signal.aborted) return all
+          // What was moved can be sent at once.
+          await claim(false)
+        }
+      }
+
+      const freeSlots = (failing: boolean) => {
+        const inUse = [...turns.values()].filter((turn) => turn.failing).length
+        return Math.min(SLOTS - turns.size, failing ? FAILING_SLOTS - inUse : SLOTS)
+      }
+
+      async function claim(failing: boolean): Promise<void> {
+        const limit = freeSlots(failing)
+        if (limit <= 0) {
+          crowded = true
+          return
+        }
+        const works = await claimWebhooks(db, sealer, `${name} ${++claims}`, { limit, failing })
+        crowded ||= works.length === limit
+        for (const work of works) serve(work)
+      }
+
+      function serve(work: WebhookWork): void {
+        const began = performance.now()
+        const isOver = () => stopped.signal.aborted || (crowded && performance.now() - began > TURN_MS)
+        const ended = deliver({ db, log, meters, newPoster }, work, isOver)
+          .catch((error) => {
+            const about = { err: error, webhook: work.webhookId, app: work.appId }
+            // Its lease ends, and then it is claimed again.
+            if (isTransient(error)) log.warn(about, 'Postgres was not available while a webhook was served')
+            else log.error(about, 'serving a webhook failed')
+          })
+          .finally(() => {
+            turns.delete(work)
+            if (crowded) pause.abort()
+          })
+        turns.set(work, { failing: work.attempts > 0, ended })
+      }
+
+      async function round(): Promise<boolean> {
+        const look = await lookForCourier(db)
+        crowded = false
+        const moved = look.outbox ? await move() : 0
+        if (look.healthy || moved > 0) await claim(false)
+        if (look.failing) await claim(true)
+        if (performance.now() - sampledAt >= SAMPLE_MS) {
+          sampledAt = performance.now()
+          await meters.sample()
+        }
+        return moved > 0 || turns.size > 0
+      }
+
+      const running = (async () => {
+        while (!stopped.signal.aborted) {
+          pause = new AbortController()
+          begunAt = performance.now()
+          let busy = false
+          try {
+            busy = await round()
+          } catch (error) {
+            if (isTransient(error)) log.warn({ err: error }, 'Postgres is not available; trying again')
+            else log.error({ err: error }, 'a round failed; trying again')
+          }
+          endedAt = performance.now()
+          begunAt = undefined
+          if (!stopped.signal.aborted) await sleep(busy ? BUSY_MS : QUIET_MS, pause.signal)
+        }
+      })()
+
+      return {
+        waiting: () =>
+          begunAt !== undefined && performance.now() - begunAt > ROUND_LIMIT_MS ? 'a round' : undefined,
+        rounds: () => ({ round: Math.round((performance.now() - endedAt) / 1000) }),
+        async stop() {
+          stopped.abort()
+          pause.abort()
+          await running
+          await Promise.all([...turns.values()].map(({ ended }) => ended))
+        },
+      }
+    },
+  }
+}

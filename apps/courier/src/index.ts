@@ -1,0 +1,1 @@
+export { type CourierOptions, courier } from './courier.ts'
