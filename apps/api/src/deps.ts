@@ -22,6 +22,7 @@ import type { Meters } from './meters.ts'
 import type { AttachmentProbe } from './notify/attachment-probe.ts'
 import type { CallbackHandler } from './receipts/callback-handler.ts'
 import type { ReceiptSink } from './receipts/receipt-sink.ts'
+import type { WebhookCalls } from './webhook-calls.ts'
 
 /** What handlers depend on. Wired in `wire-api.ts`; specs replace some of it. */
 export type ApiDeps = {
@@ -48,6 +49,8 @@ export type ApiDeps = {
   sessions: Sessions
   consoleSessions: ConsoleSessions
   identities: Identities
+  /** Sends the test of a webhook. */
+  webhooks: WebhookCalls
   operatorKey?: string
   checkOperatorKey: ReturnType<typeof createOperatorKeyCheck>
   publicUrl?: string
@@ -64,6 +67,8 @@ export type ApiDeps = {
     imports: Admission
     /** Counts of audiences: a large one takes two connections and much CPU. */
     counts: Admission
+    /** Exports of tasks: each holds a connection while its caller reads. */
+    exports: Admission
     /** In bytes. */
     bodies: Admission
   }

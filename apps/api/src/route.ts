@@ -79,6 +79,8 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   limit?: 'login' | 'register'
   /** The handler gets the body as a stream of any length. */
   stream?: true
+  /** The handler returns lines of JSON in parts, which are sent without an envelope; `answer` describes a line. */
+  lines?: true
   /** The body, or the query of a GET. */
   input: In
   answer: Out
@@ -88,8 +90,15 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   example?: z.input<In>
   /** The example acts as the demo's user, like the examples of routes for users. */
   shownAsUser?: true
-  handler(context: RouteContext, input: z.output<In>, verbatim?: readonly string[]): Promise<z.input<Out>>
+  handler(
+    context: RouteContext,
+    input: z.output<In>,
+    verbatim?: readonly string[],
+  ): Promise<z.input<Out> | Lines>
 }
+
+/** Lines of JSON in parts of any size. */
+export type Lines = AsyncGenerator<string, void>
 
 /** A route with its schemas' types erased. */
 export type Route<A = Access> = Omit<RouteDefinition<z.ZodType, z.ZodType, A>, 'handler' | 'example'> & {

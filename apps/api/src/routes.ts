@@ -2,6 +2,7 @@ import { bindActivityToken, unbindActivityToken } from './handlers/activities.ts
 import { putSettings, readSettings } from './handlers/application-settings.ts'
 import { addApplication, applicationList, renewSecret } from './handlers/applications.ts'
 import { audienceCount } from './handlers/audience-count.ts'
+import { auditList, installationAudit } from './handlers/audit-list.ts'
 import { checkCertificate } from './handlers/certificate-check.ts'
 import { certificateList } from './handlers/certificate-list.ts'
 import { dropCertificate, putCertificate, readCertificate } from './handlers/certificates.ts'
@@ -20,10 +21,12 @@ import {
 } from './handlers/devices.ts'
 import { erasePerson } from './handlers/erase.ts'
 import { addGroup, groupList, groupRemove, memberAdd, memberList, memberRemove } from './handlers/groups.ts'
+import { deviceMessageList, taskDevice, taskExport } from './handlers/history.ts'
 import { dropIdentity, putIdentity, readIdentity } from './handlers/identity.ts'
 import { explainPush, notify } from './handlers/notify.ts'
 import { notifyBatch } from './handlers/notify-batch.ts'
 import { taskRecall } from './handlers/recall.ts'
+import { pushStats } from './handlers/stats.ts'
 import { tagList, tagMembers } from './handlers/tag-members.ts'
 import {
   addDeviceTags,
@@ -43,6 +46,14 @@ import {
   tokenForAdmin,
 } from './handlers/tokens.ts'
 import { addUser, userList, userPassword, userRemove } from './handlers/users.ts'
+import {
+  eventList,
+  putWebhook,
+  webhookList,
+  webhookRemove,
+  webhookReplay,
+  webhookTest,
+} from './handlers/webhooks.ts'
 import type { Route } from './route.ts'
 
 const table: readonly Route[] = [
@@ -61,6 +72,9 @@ const table: readonly Route[] = [
   taskCancel,
   taskRecall,
   taskFailureList,
+  taskDevice,
+  taskExport,
+  pushStats,
   explainPush,
   audienceCount,
   registerPush,
@@ -96,6 +110,7 @@ const table: readonly Route[] = [
   putDevices,
   importDeviceStream,
   deviceList,
+  deviceMessageList,
   tagMembers,
   tagList,
   removeAnyDevice,
@@ -103,14 +118,22 @@ const table: readonly Route[] = [
   erasePerson,
   putSettings,
   readSettings,
+  auditList,
   putIdentity,
   readIdentity,
   // After the settings that it needs, because the examples run in this order.
   exchangeToken,
   dropIdentity,
+  putWebhook,
+  webhookList,
+  webhookTest,
+  webhookReplay,
+  webhookRemove,
+  eventList,
   addApplication,
   renewSecret,
   applicationList,
+  installationAudit,
 ]
 
 /** All calls of the API. Routing, access checks and the OpenAPI document are derived from this table. */

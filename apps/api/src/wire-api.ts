@@ -25,6 +25,7 @@ import { createAttachmentProbe } from './notify/attachment-probe.ts'
 import { createCallbackHandler } from './receipts/callback-handler.ts'
 import { createReceiptSink } from './receipts/receipt-sink.ts'
 import { MIB } from './route.ts'
+import { createWebhookCalls } from './webhook-calls.ts'
 
 export type WiredApi = {
   /** The request handler for an HTTP server. */
@@ -85,6 +86,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     sessions,
     consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),
     identities: createIdentities({ db, log, readKeys: createKeySetReader() }),
+    webhooks: createWebhookCalls({ allowPrivate: settings.webhookPrivate }),
     operatorKey: settings.operatorKey,
     checkOperatorKey: createOperatorKeyCheck({ db, operatorKey: settings.operatorKey }),
     publicUrl: settings.publicUrl,
@@ -118,6 +120,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     admission: {
       imports: createAdmission({ perApplication: 4, all: 8 }),
       counts: createAdmission({ perApplication: 2, all: 4 }),
+      exports: createAdmission({ perApplication: 2, all: 3 }),
       // A body occupies about four times its size until its call ends.
       bodies: createAdmission({ perApplication: 24 * MIB, all: 72 * MIB }),
     },

@@ -283,9 +283,13 @@ describe('the audit', () => {
     await logIn('/token/admin', { app_secret: appSecret })
     const address = '127.0.0.1'
     expect(await entries(appId, ['login.failed', 'token.admin_refused', 'token.admin'])).toEqual([
-      { actor: 'nobody', action: 'login.failed', detail: { user_id: String(data.user_id), address } },
-      { actor: 'nobody', action: 'login.failed', detail: { address } },
-      { actor: 'nobody', action: 'token.admin_refused', detail: { address } },
+      {
+        actor: 'nobody',
+        action: 'login.failed',
+        detail: { user_id: String(data.user_id), address, count: 1 },
+      },
+      { actor: 'nobody', action: 'login.failed', detail: { address, count: 1 } },
+      { actor: 'nobody', action: 'token.admin_refused', detail: { address, count: 1 } },
       { actor: 'admin', action: 'token.admin', detail: { address } },
     ])
   })

@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { moveOutbox } from '@herald/db/events'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openApiDocument } from '../src/openapi/document.ts'
 import type { JsonSchema } from '../src/openapi/schemas.ts'
@@ -28,6 +29,9 @@ const rules: Record<string, Rule> = {
   'POST /push/task/resume': 'admin',
   'POST /push/task/recall': 'admin',
   'POST /push/task/failures': 'admin',
+  'POST /push/task/device': 'admin',
+  'GET /push/task/export': 'admin',
+  'POST /push/stats': 'admin',
   'POST /push/register': 'holder',
   'POST /push/receipt': 'holder',
   'POST /user/token/bind': 'holder',
@@ -68,16 +72,25 @@ const rules: Record<string, Rule> = {
   'POST /admin/tag/list': 'admin, no group',
   'POST /admin/device/import': 'admin, no group',
   'POST /admin/device/list': 'admin',
+  'POST /admin/device/messages': 'admin',
   'POST /admin/device/token': 'admin',
   'POST /admin/erase': 'admin, no group',
   'PUT /admin/app/settings': 'admin, no group',
   'GET /admin/app/settings': 'admin, no group',
+  'POST /admin/audit/list': 'admin, no group',
   'PUT /admin/identity': 'admin, no group',
   'GET /admin/identity': 'admin, no group',
   'POST /admin/identity/remove': 'admin, no group',
+  'PUT /admin/webhook': 'admin, no group',
+  'GET /admin/webhook/list': 'admin, no group',
+  'POST /admin/webhook/test': 'admin, no group',
+  'POST /admin/webhook/replay': 'admin, no group',
+  'POST /admin/webhook/remove': 'admin, no group',
+  'POST /admin/event/list': 'admin, no group',
   'POST /admin/app': 'operator',
   'POST /admin/app/secret': 'operator',
   'GET /admin/app/list': 'operator',
+  'POST /admin/app/audit': 'operator',
 }
 
 const operations = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
@@ -169,7 +182,14 @@ let api: TestApi
 let headersOf: Record<Who, Record<string, string>>
 let actingHeaders: Record<Acting, Record<string, string>>
 let attacker: { appId: string; admin: string; user: string }
-let victim: { userId: number; guid: string; pushToken: string; groupId: number; taskId: number }
+let victim: {
+  userId: number
+  guid: string
+  pushToken: string
+  groupId: number
+  taskId: number
+  webhookId: number
+}
 
 const MARK = 'victimsown'
 
@@ -203,11 +223,20 @@ beforeAll(async () => {
   await api.call('/user/push/tag', { ...own, body: { ...own.body, tags: [`${MARK}-tag`] } })
   await api.call('/user/push/alias', { ...own, body: { ...own.body, alias: `${MARK}-alias` } })
   const { task_id } = await api.client.notify({ audience: 'all', message: { title: `${MARK}-title` } })
+  const url = `https://${MARK}.example.com/`
+  const events = ['task.finished' as const]
+  const webhookId = Number((await api.client.putWebhook({ name: `${MARK}-hook`, url, events })).webhook_id)
+  const moved = await api.deps.db.pool.query(
+    `INSERT INTO outbox (app_id, kind, text) VALUES ($1, 'task.finished', $2)`,
+    [api.appId, `${MARK}-event`],
+  )
+  expect([moved.rowCount, await moveOutbox(api.deps.db)]).toEqual([1, 1])
   victim = {
     userId: anna.userId,
     guid: `${MARK}-guid`,
     pushToken: anna.pushToken,
     groupId,
+    webhookId,
     taskId: Number(task_id),
   }
 
@@ -320,6 +349,10 @@ function aimed(schema: JsonSchema): Record<string, unknown> {
     user_id: victim.userId,
     user_ids: [victim.userId],
     group_id: victim.groupId,
+    webhook_id: victim.webhookId,
+    url: 'https://eve.example.com/',
+    events: ['task.finished'],
+    from: 1,
     task_id: victim.taskId,
     push_token: victim.pushToken,
     device_guid: victim.guid,
@@ -359,6 +392,14 @@ function variants(body: Record<string, unknown>, path: string): Record<string, u
       { ...body, list: [{ task_id: victim.taskId, event: 'received' }] },
       { ...body, list: [] },
     ]
+  // One device or person at a time.
+  if (path === '/push/task/device' || path === '/admin/device/messages') {
+    const { task_id, ...who } = body
+    return Object.entries(who).map(([key, value]) => ({
+      ...(task_id !== undefined && { task_id }),
+      [key]: value,
+    }))
+  }
   // A search by one key at a time, and by all together.
   if (path.endsWith('/list'))
     return [body, {}, ...Object.entries(body).map(([key, value]) => ({ [key]: value }))]
@@ -377,7 +418,7 @@ describe('another tenant', () => {
       const query = new URLSearchParams(
         operation.query.map((name): [string, string] => [
           name as string,
-          name === 'push_token' ? victim.pushToken : '2',
+          name === 'push_token' ? victim.pushToken : name === 'task_id' ? String(victim.taskId) : '2',
         ]),
       )
       for (const token of [attacker.admin, attacker.user, null])

@@ -224,6 +224,7 @@ describe('a certificate', () => {
       'certificate.remove',
       'certificate.reopened',
       'certificate.save',
+      'user.create',
     ])
   })
 })

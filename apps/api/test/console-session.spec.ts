@@ -126,8 +126,8 @@ describe('failed sign-ins', () => {
       )
       const address = '127.0.0.1'
       expect(rows).toEqual([
-        { actor: 'nobody', detail: { role: 'operator', address } },
-        { actor: 'nobody', detail: { role: 'application', address } },
+        { actor: 'nobody', detail: { role: 'operator', address, count: 1 } },
+        { actor: 'nobody', detail: { role: 'application', address, count: 1 } },
       ])
       const warnings = lines.filter((line) => line.includes('a sign-in failed'))
       expect(warnings).toHaveLength(2)
@@ -196,7 +196,7 @@ describe('wrong operator keys as a bearer token', () => {
       expect(line).not.toContain('guess')
     }
     const { rows } = await guessed.deps.db.pool.query(
-      `SELECT DISTINCT actor, app_id, detail, count(*) OVER ()::int AS n FROM audit
+      `SELECT DISTINCT actor, app_id, detail - 'count' AS detail, sum((detail ->> 'count')::int) OVER ()::int AS n FROM audit
        WHERE action = 'operator.refused' AND detail->>'address' = $1`,
       [address],
     )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { codes, statusOf } from '../src/codes.ts'
-import { codesOf, type Operation, openApiDocument } from '../src/openapi/document.ts'
+import { codesOf, NDJSON, type Operation, openApiDocument } from '../src/openapi/document.ts'
 
 type Envelope = { code: number; data: unknown; message: string | null }
 
@@ -12,7 +12,8 @@ function schemaFor({ operationId, responses }: Operation): z.ZodType {
   const known = compiled.get(operationId)
   if (known) return known
   const { content } = responses['200'] as { content: Record<string, { schema: object }> }
-  const schema = z.fromJSONSchema(widened(content['application/json']!.schema) as never)
+  const described = content['application/json'] ?? content[NDJSON]
+  const schema = z.fromJSONSchema(widened(described!.schema) as never)
   compiled.set(operationId, schema)
   return schema
 }
@@ -27,6 +28,8 @@ function widened(schema: object): object {
 /** Checks that the envelope is complete, its code matches the status, and the document describes it. */
 export function checkAnswer(method: string, url: string, response: Response, text: string): Envelope {
   const path = url.split('?')[0]!
+  if (response.headers.get('content-type') === `${NDJSON}; charset=utf-8`)
+    return checkLines(method, path, text)
   const envelope = JSON.parse(text) as Envelope
   const problem = (what: string) =>
     new Error(`${method} ${path} ${response.status}: ${what}\n${text.slice(0, 500)}`)
@@ -51,4 +54,19 @@ export function checkAnswer(method: string, url: string, response: Response, tex
   } else if (!codesOf(operation).some((code) => code === envelope.code))
     throw problem('has a code that the document does not give this call')
   return envelope
+}
+
+/** A stream of lines: each must be as the document says. */
+function checkLines(method: string, path: string, text: string): Envelope {
+  const schema = schemaFor(document.paths[path]![method.toLowerCase()]!)
+  if (!text.endsWith('\n')) throw new Error(`${method} ${path}: the last line is incomplete`)
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+  for (const line of lines) {
+    const read = schema.safeParse(line)
+    if (!read.success) throw new Error(`${method} ${path}: ${z.prettifyError(read.error)}`)
+  }
+  return { code: 200, data: lines, message: null }
 }

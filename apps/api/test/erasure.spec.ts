@@ -58,6 +58,22 @@ async function leaveTraces(guid: string, taskId: number) {
      VALUES ($1, 'huawei', 'moved', 'huawei.1', $2, 2, ARRAY[4000000000, $3::bigint])`,
     [taskId, `unknown code: huawei-of-${guid} is odd`, id],
   )
+  // The vendor's text quotes the token, in the batch and in events that are not in the stream yet or are.
+  const text = `huawei-of-${guid} is odd`
+  await query(
+    `UPDATE batch SET whys = coalesce(whys, '[]') || jsonb_build_array(jsonb_build_object('f', 'failed', 'c', 'huawei.2', 't', 'kept', 'p', '[]'::jsonb),
+       jsonb_build_object('f', 'failed', 'c', 'huawei.1', 't', $1::text, 'p', '[0]'::jsonb)) WHERE $2 = ANY (recipients)`,
+    [text, id],
+  )
+  for (const [columns, values] of [
+    ['', ''],
+    ['id, at, ', 'next_task_id(), now(), '],
+  ])
+    await query(
+      `INSERT INTO ${columns ? 'event' : 'outbox'} (${columns}app_id, kind, task_id, channel, code, text, devices)
+       VALUES (${values}$1, 'device.failed', $2, 'huawei', 'huawei.1', $3, ARRAY[$4::bigint])`,
+      [api.appId, taskId, text, id],
+    )
   await query('SELECT show_badges(ARRAY[$1::bigint], ARRAY[3], false)', [id])
   await query(`INSERT INTO presence VALUES ($1, 'gone-node', 1)`, [id])
   await query(`SELECT count_daily(current_date, 'huawei', ARRAY[$1::bigint, $1 + 1], 1, 9)`, [id])
@@ -134,6 +150,17 @@ describe('POST /admin/erase', () => {
     }
     for (const value of ['usr_dave', 'huawei-of-dave-phone', 'To some', 'To all'])
       expect(dump).toContain(value)
+    // Only the texts are gone: events are still as many as are counted.
+    for (const table of ['outbox', 'event'])
+      expect(await query(`SELECT text, devices FROM ${table} WHERE $1 = ANY (devices)`, [id])).toEqual([
+        { text: '[erased]', devices: [id] },
+      ])
+    const whys = await query<{ texts: string[] }>(
+      `SELECT ARRAY(SELECT w ->> 't' FROM jsonb_array_elements(whys) w) AS texts FROM batch WHERE $1 = ANY (recipients) AND whys IS NOT NULL AND NOT is_record`,
+      [id],
+    )
+    expect(whys.length).toBeGreaterThan(0)
+    for (const { texts } of whys) expect(texts).toEqual(expect.arrayContaining(['kept', '[erased]']))
     expect(log).not.toContain('usr_dave')
     expect(log.length).toBeGreaterThan(0)
 
@@ -155,6 +182,10 @@ describe('POST /admin/erase', () => {
     })
     expect(failures).toEqual([
       expect.objectContaining({ fate: 'expired', code: 'herald.inbox_cleared', samples: [] }),
+      expect.objectContaining({
+        fate: 'waiting',
+        samples: [expect.objectContaining({ device_guid: 'dave-phone' })],
+      }),
     ])
     // What others have is untouched.
     expect(await rowsOf(await idOf('dave-phone'))).toMatchObject({
@@ -215,6 +246,12 @@ describe('POST /admin/erase', () => {
         [String(made.user_id)],
       )
     expect((await audited()).length).toBeGreaterThan(0)
+    // A task that the user sent itself, as the holder of a token with that right.
+    await query('UPDATE task SET actor = $2, address = $3 WHERE id = $1', [
+      byId,
+      `admin acting as user ${made.user_id}`,
+      '192.0.2.77',
+    ])
 
     expect(await erase({ user_id: made.user_id })).toEqual({ devices: 1 })
 
@@ -226,6 +263,9 @@ describe('POST /admin/erase', () => {
     }
     expect(dump).toContain('nobody-else')
     expect(await audited()).toEqual([])
+    expect(await query('SELECT actor, address FROM task WHERE id = $1', [byId])).toEqual([
+      { actor: 'admin acting as user [erased]', address: null },
+    ])
     expect(await taskOf(named)).toMatchObject({ audience: { aliases: [] } })
     expect(await taskOf(byId)).toMatchObject({ audience: { userIds: ['12345'] } })
     expect(await query('SELECT 1 FROM group_member WHERE user_id = $1', [made.user_id])).toEqual([])

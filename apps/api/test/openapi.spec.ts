@@ -137,6 +137,15 @@ describe('the document', () => {
       $TASK_ID: String(task_id),
       $OTHER_USER_ID: String((await api.user('other')).userId),
       $GROUP_ID: String((await api.client.createGroup('others')).group_id),
+      $WEBHOOK_ID: String(
+        (
+          await api.client.putWebhook({
+            name: 'other',
+            url: 'https://hooks.example.com/',
+            events: ['task.finished'],
+          })
+        ).webhook_id,
+      ),
       $OTHER_APP_ID: (await api.createApplication('other')).appId,
       ...exchangeValues(),
     }

@@ -1,5 +1,6 @@
 import { sleep } from '@herald/async'
 import { toJson } from '@herald/domain'
+import { isPublicAddress } from '@herald/outbound'
 import { describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { createPasswords } from '../src/auth/passwords.ts'
@@ -11,7 +12,6 @@ import { createLineSplitter, LINE_LIMIT } from '../src/import/line-splitter.ts'
 import { isBlank } from '../src/input/blank.ts'
 import { quoted } from '../src/input/input-failure.ts'
 import { checkIntent } from '../src/notify/intent.ts'
-import { isPublicAddress } from '../src/outbound/public-address.ts'
 
 describe('reading JSON', () => {
   it('agrees with JSON.parse on everything that has no duplicate keys', () => {

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CertificateProblem } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
+import { isPublicAddress } from '@herald/outbound'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
-import { isPublicAddress } from '../src/outbound/public-address.ts'
 
 const PRIVATE = 'must not point to a private address'
 

@@ -26,6 +26,8 @@ export type SettingFlags = {
   priority?: Setting['priority']
   ttl?: number
   class?: Setting['message_class']
+  campaign?: string
+  events?: true
 }
 
 export type AudienceFlags = {
@@ -84,6 +86,8 @@ export function settingOf(flags: SettingFlags): Setting {
     priority: flags.priority,
     ttl: flags.ttl,
     message_class: flags.class,
+    campaign: flags.campaign,
+    events: flags.events,
   })
 }
 

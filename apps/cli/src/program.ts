@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addAppCommands } from './commands/app.ts'
+import { addAuditCommands } from './commands/audit.ts'
 import { addBalanceCommand } from './commands/balance.ts'
 import { addCertificateCommands } from './commands/certificate.ts'
 import { addCountCommand } from './commands/count.ts'
@@ -8,9 +9,11 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addIdentityCommands } from './commands/identity.ts'
 import { addNotifyCommands } from './commands/notify.ts'
 import { addNotifyBatchCommand } from './commands/notify-batch.ts'
+import { addStatsCommand } from './commands/stats.ts'
 import { addTagCommands } from './commands/tag.ts'
 import { addTaskCommands } from './commands/task.ts'
 import { addUserCommands } from './commands/user.ts'
+import { addWebhookCommands } from './commands/webhook.ts'
 import { examples, HERALD } from './examples.ts'
 
 /** Formats commander's error messages like ours: one line, capital first letter, full stop. */
@@ -58,6 +61,9 @@ ${examples('notify --all --title Hello --wait', 'device import devices.ndjson', 
   addNotifyBatchCommand(program)
   addCountCommand(program)
   addTaskCommands(program)
+  addStatsCommand(program)
+  addWebhookCommands(program)
+  addAuditCommands(program)
   addDoctorCommand(program)
   addBalanceCommand(program)
   return program

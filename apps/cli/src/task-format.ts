@@ -14,19 +14,19 @@ export function progressText(task: TaskView, speed: number): string {
   return [pace, ...counters].join(' | ')
 }
 
-/** The result of a task in one sentence. */
-export function summary(task: TaskView): string {
-  const seconds = (task.finished_at ?? Date.now() / 1000) - task.begin_at
+/** The result of a task that has ended, in one sentence. */
+export function summary(task: TaskView & { finished_at: number }): string {
+  const seconds = task.finished_at - task.begin_at
   const left = [
-    [task.pending, 'pending'],
+    [task.pending - task.waiting, 'pending'],
+    [task.waiting, 'waiting for their devices'],
     [task.failed, 'failed'],
     [task.expired, 'expired'],
     [task.cancelled, 'cancelled'],
     [task.unreachable, 'unreachable'],
   ] as const
   const rest = left.filter(([number]) => number > 0).map(([number, word]) => `, ${count(number)} ${word}`)
-  const state = task.finished_at === null ? 'still sending' : task.state
-  return `${state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
+  return `${task.state} after ${duration(seconds)}: ${plural(task.target, 'device')}, ${count(task.sent)} sent${rest.join('')}.`
 }
 
 export const balanceText = ({ tasks, rows, targets, pending }: BalanceSize): string =>

@@ -1,6 +1,6 @@
 import { retryWithBackoff, sleep } from '@herald/async'
 import { HeraldError, type HeraldServer, type Int64, type TaskView } from '@herald/client'
-import { channelsOf, vendorsAreDone } from './channel-counters.ts'
+import { channelsOf } from './channel-counters.ts'
 import { HERALD } from './examples.ts'
 import { CliFailure, isUnanswered, SilentFailure } from './failure.ts'
 import { duration, plural } from './format.ts'
@@ -10,8 +10,6 @@ import { createRate } from './rate.ts'
 import { channelTable, progressText, summary } from './task-format.ts'
 
 const POLL_MS = 500
-/** After this time without a change, the rest may be messages that wait for offline devices. */
-const STILL_MS = 4_000
 /** How long Herald may be unreachable, for example during a restart. */
 const AWAY_MS = 60_000
 
@@ -35,7 +33,6 @@ export async function watchTask(
   const progress = openProgress(io)
   const rate = createRate()
   let last = ''
-  let stillAt = Number.POSITIVE_INFINITY
   let reached = false
   const readTask = (attempt: number) => {
     if (attempt === 1) io.note('Herald does not respond; waiting for it.')
@@ -57,18 +54,14 @@ export async function watchTask(
       const done = task.target - task.pending
       progress.update(done, task.target, progressText(task, rate.at(now, done)))
       const state = changing(task)
-      if (state !== last) {
-        stillAt = now + STILL_MS
-        if (task.finished_at === null) io.record(task)
-      }
-      last = state
-      const ended = task.finished_at !== null
-      if (ended || (!options.offline && now > stillAt && (await isWaitingForDevices(server, task)))) {
+      const finishedAt = options.offline && task.waiting > 0 ? null : task.finished_at
+      if (finishedAt !== null) {
         progress.stop()
-        await conclude(server, io, task)
+        await conclude(server, io, { ...task, finished_at: finishedAt })
         return
       }
-      if (now > stillAt) stillAt = now + STILL_MS
+      if (state !== last) io.record(task)
+      last = state
       if (options.seconds !== undefined && now - began > options.seconds * 1000)
         throw new CliFailure(
           `The task ${taskId} has not finished within ${duration(options.seconds)}; it continues in the background.`,
@@ -84,27 +77,22 @@ export async function watchTask(
 const isTransient = (error: unknown) =>
   error instanceof HeraldError ? error.status >= 502 || error.status === 429 : isUnanswered(error)
 
-async function isWaitingForDevices(server: HeraldServer, task: TaskView): Promise<boolean> {
-  if (task.state !== 'sending' || task.pending === 0) return false
-  const [[statistics], failures] = await Promise.all([
-    server.taskDetail([task.task_id]),
-    server.taskFailures(task.task_id),
-  ])
-  return statistics !== undefined && vendorsAreDone(channelsOf(statistics), failures)
-}
-
 /** Without the rate and the estimate, which differ at every poll. */
 const changing = ({ rate: _rate, eta: _eta, ...task }: TaskView) => Object.values(task).join()
 
-async function conclude(server: HeraldServer, io: Io, task: TaskView): Promise<void> {
+async function conclude(
+  server: HeraldServer,
+  io: Io,
+  task: TaskView & { finished_at: number },
+): Promise<void> {
   const [statistics] = await server.taskDetail([task.task_id])
   io.record({ ...task, channels: statistics ? channelsOf(statistics) : [] })
   io.say(summary(task))
   const rows = statistics ? channelsOf(statistics) : []
   if (rows.length > 0) io.say(channelTable(rows))
-  if (task.finished_at === null)
+  if (task.waiting > 0)
     io.note(
-      `${plural(task.pending, 'device')} offline: the message waits in the inbox. Use --offline to wait for them.`,
+      `${plural(task.waiting, 'device')} offline: the message waits in the inbox. Use --offline to wait for them.`,
     )
   if (task.failed > 0) io.note(`Reasons: ${HERALD} task failures ${task.task_id}`)
   if (task.state === 'cancelled') throw new SilentFailure()

@@ -56,6 +56,11 @@ describe('applications and users', () => {
     const token = await run('admin', 'token', ...as)
     expect(token.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     const user = await json('user', 'add', 'alice', ...as)
+    const audit = await json('audit', 'list', '--action', 'user.create', ...as)
+    expect(audit.records).toMatchObject([
+      { actor: 'admin', detail: { user_id: String(user.records[0].user_id) } },
+    ])
+    expect((await run('audit', 'list', ...as)).stdout).toMatch(/user\.create +127\.0\.0\.1 +user_id=/)
     const login = await fetch(`${demo().base_url}/token/user`, {
       method: 'POST',
       headers: { app_id, 'content-type': 'application/json' },
@@ -117,6 +122,37 @@ describe('secrets', () => {
     })
     expect(await run('admin', 'token', '--app', app_id, '--secret', renewed)).toMatchObject({ code: 1 })
     expect(await run('app', 'secret', app_id, '--keep-old', '2d')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('webhooks and events', () => {
+  it('are set, listed, tested, replayed and removed', async () => {
+    const { app_id, app_secret } = (await json('app', 'create', 'Webhooks')).records[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    expect((await run('webhook', 'list', ...as)).stdout).toContain('There are no webhooks.')
+    const set = ['webhook', 'set', 'crm', 'https://hooks.example.com/herald', '--events']
+    const added = await run(...set, 'task.finished,device.sent', ...as)
+    expect(added).toMatchObject({ code: 0, stderr: expect.stringContaining('Store the secret') })
+    const id = /webhook_id {2}(\d+)/.exec(added.stdout)![1]!
+    expect(added.stdout).toMatch(/secret {6}whsec_\S+\n/)
+    expect((await json(...set, 'task.finished', '--campaign', 'spring', ...as)).records).toEqual([
+      { webhook_id: Number(id) },
+    ])
+    expect((await json('webhook', 'list', ...as)).records).toMatchObject([
+      { webhook_id: Number(id), name: 'crm', events: ['task.finished'], campaign: 'spring', state: 'active' },
+    ])
+    expect((await run('webhook', 'list', ...as)).stdout).toMatch(/crm +active +0 +0 +- +https/)
+    // No server has this address.
+    expect(await run('webhook', 'test', id, ...as)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The test failed:'),
+    })
+    expect(await run('webhook', 'replay', id, '--since', '2026-01-31', ...as)).toMatchObject({ code: 0 })
+    expect(await run('webhook', 'replay', id, ...as)).toMatchObject({ code: 2 })
+    expect(await run(...set, 'task.done', ...as)).toMatchObject({ code: 2 })
+    expect((await run('event', 'list', ...as)).stdout).toContain('There are no events.')
+    expect(await run('webhook', 'remove', id, ...as)).toMatchObject({ code: 0 })
+    expect(await run('webhook', 'remove', id, ...as)).toMatchObject({ code: 1 })
   })
 })
 
@@ -485,10 +521,48 @@ describe('a push', () => {
     })
   })
 
+  it('is followed to its devices, exported and summed', async () => {
+    const [{ task_id }] = (
+      await json(
+        'notify',
+        '--alias',
+        'bob',
+        '--strategy',
+        'ospush_only',
+        '--title',
+        'Spring',
+        '--campaign',
+        'spring',
+        '--wait',
+      )
+    ).records
+    const [path, exported, messages, stats, list, refused] = await Promise.all([
+      json('task', 'device', String(task_id), '--device', 'demo-several'),
+      run('task', 'export', String(task_id)),
+      json('device', 'messages', '--device', 'demo-several', '--limit', '1'),
+      json('stats', '--campaign', 'spring'),
+      json('task', 'list', '--campaign', 'spring'),
+      run('task', 'device', String(task_id)),
+    ])
+    expect(path.records).toMatchObject([{ device_guid: 'demo-several', clicked_at: null }])
+    expect(path.records[0].path.at(-1)).toMatchObject({ fate: 'sent' })
+    const lines = exported.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(exported.code).toBe(0)
+    expect(lines.at(-1)).toMatchObject({ equal: true, lines: lines.length - 1 })
+    expect(lines.filter(({ fate }) => fate === 'sent')).toHaveLength(2)
+    expect(messages.records[0]).toMatchObject({ task_id, title: 'Spring', campaign: 'spring', fate: 'sent' })
+    expect(stats.records[0].total).toMatchObject({ sent: 2, failed: 0 })
+    expect(list.records).toMatchObject([{ task_id, campaign: 'spring', clicked: 0 }])
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Use one of --device') })
+  })
+
   it('is not waited for when only offline devices are left', async () => {
     const sent = await run('notify', '--tag', 'demo', '--title', 'x', '--strategy', 'combined', '--wait')
     expect(sent.code).toBe(0)
-    expect(sent.stdout).toMatch(/still sending after .*: (\d+) devices, \d+ sent, 1 pending\./)
+    expect(sent.stdout).toMatch(/finished after .*: (\d+) devices, \d+ sent, 1 waiting for their devices\./)
     expect(sent.stderr).toMatch(/1 device offline/)
   })
 

@@ -1,5 +1,6 @@
 import { toJson } from '@herald/domain'
 import { describe, expect, it, jest } from '@jest/globals'
+import { type WhoFlags, whoOf } from '../src/commands/task-history.ts'
 import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
 import { gather, oneOf, orDefault, readId, readObject, readTime, seconds, wholeNumber } from '../src/parse.ts'
 
@@ -100,5 +101,21 @@ describe('values of flags', () => {
     expect(readId('9223372036854775807')).toBe(9223372036854775807n)
     expect(() => readId('1e3')).toThrow()
     expect(gather(readId)('2', [1n])).toEqual([1n, 2n])
+  })
+})
+
+describe('the device or person that is asked about', () => {
+  it.each<[WhoFlags, unknown]>([
+    [{ device: 'g' }, { device_guid: 'g' }],
+    [{ pushToken: 't' }, { push_token: 't' }],
+    [{ alias: 'a' }, { alias: 'a' }],
+    [{ user: 9007199254740993n }, { user_id: 9007199254740993n }],
+  ])('%# is taken from one flag', (flags, who) => {
+    expect(whoOf(flags)).toEqual(who)
+  })
+
+  it('is refused when it is missing or given twice', () => {
+    expect(() => whoOf({})).toThrow('Use one of')
+    expect(() => whoOf({ alias: 'a', device: 'g' })).toThrow('Use one of')
   })
 })

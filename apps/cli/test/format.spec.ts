@@ -1,6 +1,5 @@
-import type { TaskStatistics, TaskView } from '@herald/client'
+import type { TaskView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
-import { channelsOf, vendorsAreDone } from '../src/channel-counters.ts'
 import { bytes, duration, plural, table, timestamp } from '../src/format.ts'
 import { percent } from '../src/progress.ts'
 import { createRate } from '../src/rate.ts'
@@ -39,33 +38,7 @@ describe('the rate', () => {
   })
 })
 
-const statistics = (counters: Record<string, number>) =>
-  ({ task_id: 1, ...counters }) as unknown as TaskStatistics
-
 describe('the rest of a task', () => {
-  const group = (channel: string, count: number) => ({
-    channel,
-    fate: 'failed',
-    code: 'oppo.1',
-    reason: 'r',
-    count,
-    samples: [],
-  })
-
-  it.each([
-    ['all vendors sent', { oppo_target: 2, oppo_sent: 2, nativepush_target: 1 }, [], true],
-    [
-      'a failure is recorded',
-      { oppo_target: 2, oppo_sent: 1, nativepush_target: 1 },
-      [group('oppo', 1)],
-      true,
-    ],
-    ['a vendor has not responded yet', { oppo_target: 2, oppo_sent: 1, nativepush_target: 1 }, [], false],
-    ['another channel’s failure does not count', { oppo_target: 2, oppo_sent: 1 }, [group('vivo', 1)], false],
-  ])('waits only for devices: %s', (_name, counters, failures, done) => {
-    expect(vendorsAreDone(channelsOf(statistics(counters)), failures)).toBe(done)
-  })
-
   it('has an estimate once the targets are known', () => {
     const task = {
       state: 'sending',

@@ -1,7 +1,7 @@
 import { HeraldError, type HeraldServer, type TaskView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
 import type { Io } from '../src/io.ts'
-import { watchTask } from '../src/watch-task.ts'
+import { type WatchOptions, watchTask } from '../src/watch-task.ts'
 
 const task = (change: Partial<TaskView>) =>
   ({
@@ -15,6 +15,7 @@ const task = (change: Partial<TaskView>) =>
     cancelled: 0,
     unreachable: 0,
     pending: 10,
+    waiting: 0,
     begin_at: 100,
     finished_at: null,
     rate: 0,
@@ -42,7 +43,7 @@ function fakeServer(answers: (TaskView | undefined | Error)[]) {
     record: (value) => void written.records.push(value as TaskView),
     paint: (_style, text) => text,
   }
-  return { written, watch: () => watchTask({ server, io }, 7) }
+  return { written, watch: (options?: WatchOptions) => watchTask({ server, io }, 7, options) }
 }
 
 describe('watching a task', () => {
@@ -80,6 +81,22 @@ describe('watching a task', () => {
     ['an unknown task', [undefined], 'The task 7 does not exist.'],
   ])('does not wait for %s', async (_name, answers, sentence) => {
     await expect(fakeServer(answers).watch()).rejects.toThrow(sentence)
+  })
+
+  const waiting = task({ state: 'finished', sent: 8, pending: 2, waiting: 2, finished_at: 103 })
+
+  it('ends when only offline devices are left, and says how many', async () => {
+    const { written, watch } = fakeServer([task({}), waiting])
+    await watch()
+    expect(written.said[0]).toBe('finished after 3 s: 10 devices, 8 sent, 2 waiting for their devices.')
+    expect(written.noted[0]).toMatch(/^2 devices offline/)
+  })
+
+  it('waits for offline devices if it is asked to', async () => {
+    const { written, watch } = fakeServer([task({}), waiting, waiting, finished])
+    await watch({ offline: true })
+    expect(written.records.map(({ sent }) => sent)).toEqual([0, 8, 10])
+    expect(written.noted).toEqual([])
   })
 
   it('fails for a cancelled task', async () => {

@@ -1,6 +1,6 @@
 import { readEnvelope } from './envelope.ts'
 import { toExactJson } from './exact-json.ts'
-import type { ApplicationView, NewApplication } from './records.ts'
+import type { ApplicationView, AuditPage, AuditSearch, NewApplication } from './records.ts'
 
 export type HeraldOperatorOptions = {
   baseUrl: string
@@ -37,6 +37,11 @@ export class HeraldOperator {
 
   applications(): Promise<ApplicationView[]> {
     return this.#call('GET', '/admin/app/list')
+  }
+
+  /** What concerns no application, such as wrong operator keys, newest first. */
+  auditList(search: AuditSearch = {}): Promise<AuditPage> {
+    return this.#call('POST', '/admin/app/audit', search)
   }
 
   async #call<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data> {

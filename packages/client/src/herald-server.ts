@@ -1,5 +1,5 @@
 import { readEnvelope } from './envelope.ts'
-import { type Int64, toExactJson } from './exact-json.ts'
+import { fromExactJson, type Int64, toExactJson } from './exact-json.ts'
 import { HeraldError } from './herald-error.ts'
 import type { Audience, Message, Notification, Setting } from './notification.ts'
 import type {
@@ -7,14 +7,22 @@ import type {
   AdminTokenRecord,
   ApplicationSettings,
   AudienceCount,
+  AuditPage,
+  AuditSearch,
   CertificateCheck,
   CertificateRecord,
   CertificateView,
   DeviceChange,
+  DeviceMessage,
+  DevicePath,
+  DeviceSelector,
   DeviceView,
   Environment,
   Erasure,
+  EventEntry,
   Explanation,
+  ExportEnd,
+  ExportLine,
   FailureGroup,
   GroupView,
   Identity,
@@ -23,6 +31,7 @@ import type {
   NewBinding,
   NewCertificate,
   NewIdentity,
+  NewWebhook,
   NotifyResult,
   Page,
   PageOptions,
@@ -30,14 +39,20 @@ import type {
   PutDevice,
   PutDeviceResult,
   Recall,
+  SavedWebhook,
   SettingsChange,
+  Stats,
+  StatsSearch,
   TagChange,
   TagChangeReport,
   TagView,
+  TaskSearch,
   TaskStatistics,
   TaskView,
   TokenRecord,
   UserView,
+  WebhookTest,
+  WebhookView,
 } from './records.ts'
 import type { Provider } from './vendors.ts'
 
@@ -115,7 +130,8 @@ export class HeraldServer {
     await this.call('POST', '/token/revoke', {})
   }
 
-  notify(notification: Notification): Promise<{ task_id: Int64 }> {
+  /** `repeated`: the request_id was used before, nothing was pushed. */
+  notify(notification: Notification): Promise<{ task_id: Int64; repeated?: true }> {
     return this.#repeatable('/push/notify', notification, [notification])
   }
 
@@ -158,14 +174,69 @@ export class HeraldServer {
     return this.call('POST', '/push/task/detail', { list: taskIds })
   }
 
-  taskList(options: { limit?: number; before?: Int64; state?: string } = {}): Promise<Page<TaskView>> {
+  taskList(options: TaskSearch = {}): Promise<Page<TaskView>> {
     return this.call('POST', '/push/task/list', options)
+  }
+
+  /** The result of a push on a device, or on the devices of a person. */
+  async taskDevice(taskId: Int64, who: DeviceSelector): Promise<DevicePath[]> {
+    const { list } = await this.call<{ list: DevicePath[] }>('POST', '/push/task/device', {
+      task_id: taskId,
+      ...who,
+    })
+    return list
+  }
+
+  /** The messages of a device or person, newest first. A page may have fewer entries than `limit`; `next` is null at the end. */
+  deviceMessages(
+    who: DeviceSelector,
+    options: { limit?: number; before?: Int64 } = {},
+  ): Promise<Page<DeviceMessage>> {
+    return this.call('POST', '/admin/device/messages', { ...who, ...options })
+  }
+
+  /** Sums of the counters by day or hour. */
+  stats(search: StatsSearch): Promise<Stats> {
+    return this.call('POST', '/push/stats', search)
+  }
+
+  /** The result of a task for every device, line by line in constant memory. Returns the sums; throws if the stream was cut off. */
+  async *exportTask(taskId: Int64): AsyncGenerator<ExportLine, ExportEnd> {
+    const decoder = new TextDecoder()
+    let rest = ''
+    let end: ExportEnd | undefined
+    for await (const chunk of this.exportChunks(taskId)) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+      rest = lines.pop()!
+      for (const line of lines) {
+        const record = fromExactJson(line) as ExportLine | ExportEnd
+        if ('sums' in record) end = record
+        else yield record
+      }
+    }
+    if (!end) throw new Error('The export was cut off: its last line is missing.')
+    return end
+  }
+
+  /** The same as NDJSON; a chunk may end anywhere. Only a stream whose last line has `sums` is complete. */
+  async *exportChunks(taskId: Int64): AsyncGenerator<Uint8Array, void> {
+    const response = await this.#retried(async (token) => {
+      const response = await this.#fetch('GET', `/push/task/export?task_id=${taskId}`, {}, token)
+      if (!response.ok) await readEnvelope(response)
+      return response
+    })
+    const reader = response.body!.getReader()
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+    } finally {
+      await reader.cancel().catch(() => {})
+    }
   }
 
   /** One task, in the format of `taskList`; undefined if it does not exist. */
   async task(taskId: Int64): Promise<TaskView | undefined> {
-    const { list } = await this.taskList({ limit: 1, before: BigInt(taskId) + 1n })
-    return list[0] !== undefined && BigInt(list[0].task_id) === BigInt(taskId) ? list[0] : undefined
+    const { list } = await this.taskList({ task_ids: [taskId] })
+    return list.find(({ task_id }) => BigInt(task_id) === BigInt(taskId))
   }
 
   async cancelTask(taskId: Int64): Promise<void> {
@@ -382,6 +453,40 @@ export class HeraldServer {
     await this.call('POST', '/admin/identity/remove', {})
   }
 
+  /** Who did what, newest first. A page may have fewer entries than `limit`; `next` is null at the end. */
+  auditList(search: AuditSearch = {}): Promise<AuditPage> {
+    return this.call('POST', '/admin/audit/list', search)
+  }
+
+  /** Adds or changes a webhook. The secret is returned only for a new one and with `rotate_secret`. */
+  putWebhook(webhook: NewWebhook): Promise<SavedWebhook> {
+    return this.call('PUT', '/admin/webhook', webhook)
+  }
+
+  /** With their state, backlog and last answer. */
+  webhooks(): Promise<WebhookView[]> {
+    return this.call('GET', '/admin/webhook/list')
+  }
+
+  /** Sends an entry of the type `webhook.test` now. A success wakes a webhook that rests. */
+  testWebhook(webhookId: Int64): Promise<WebhookTest> {
+    return this.call('POST', '/admin/webhook/test', { webhook_id: webhookId })
+  }
+
+  /** Sends events once more. `from` is a Unix time in seconds or the id of an entry. */
+  async replayWebhook(webhookId: Int64, from: number | string): Promise<void> {
+    await this.call('POST', '/admin/webhook/replay', { webhook_id: webhookId, from })
+  }
+
+  async removeWebhook(webhookId: Int64): Promise<void> {
+    await this.call('POST', '/admin/webhook/remove', { webhook_id: webhookId })
+  }
+
+  /** The stream of events, oldest first. Pass `next` as `after` of the next call, also after an empty list. */
+  events(options: PageOptions<string> = {}): Promise<Page<EventEntry, string>> {
+    return this.call('POST', '/admin/event/list', options)
+  }
+
   settings(): Promise<ApplicationSettings> {
     return this.call('GET', '/admin/app/settings')
   }
@@ -431,14 +536,21 @@ export class HeraldServer {
 
   /** If the token was revoked or has expired and the secret is known, fetches a new token and repeats the call once. */
   async #authorised(method: Method, path: string, init: RequestInit): Promise<unknown> {
+    return this.#retried(
+      (token) => this.#send(method, path, init, token),
+      !(init.body instanceof ReadableStream),
+    )
+  }
+
+  async #retried<T>(work: (token: string) => Promise<T>, isRepeatable = true): Promise<T> {
     const token = await this.#token()
     try {
-      return await this.#send(method, path, init, token)
+      return await work(token)
     } catch (error) {
       const mayRetry = error instanceof HeraldError && error.code === REVOKED && this.#options.appSecret
-      if (!mayRetry || init.body instanceof ReadableStream) throw error
+      if (!mayRetry || !isRepeatable) throw error
       if (this.#credential.token === token) this.#credential.token = undefined
-      return await this.#send(method, path, init, await this.#token())
+      return await work(await this.#token())
     }
   }
 
@@ -468,8 +580,12 @@ export class HeraldServer {
   }
 
   async #send(method: Method, path: string, init: RequestInit, token?: string): Promise<unknown> {
+    return readEnvelope(await this.#fetch(method, path, init, token))
+  }
+
+  #fetch(method: Method, path: string, init: RequestInit, token?: string): Promise<Response> {
     const { fetch = globalThis.fetch, baseUrl, appId } = this.#options
-    const response = await fetch(`${baseUrl}${path}`, {
+    return fetch(`${baseUrl}${path}`, {
       ...init,
       method,
       headers: {
@@ -478,7 +594,6 @@ export class HeraldServer {
         ...(token !== undefined && { 'access-token': token, ...this.#actAs }),
       },
     })
-    return readEnvelope(response)
   }
 }
 

@@ -30,6 +30,10 @@ export type Setting = {
   /** Seconds; 0 = only devices reachable now. */
   ttl?: number
   message_class?: 'service' | 'marketing'
+  /** What the push belongs to, at most 64 characters: sums tasks in `stats`, selects them in `taskList`. */
+  campaign?: string
+  /** Events about each device go to the webhooks and the event list. */
+  events?: boolean
 }
 
 export type Message = {

@@ -17,6 +17,27 @@ export type AdminTokenRecord = {
 }
 export type TokenRecord = AdminTokenRecord & { user_id: Int64; push_token?: string }
 
+/** `from` and `to` are Unix seconds; `before` is `next` of the previous page. */
+export type AuditSearch = {
+  from?: number
+  to?: number
+  actor?: string
+  action?: string
+  before?: string
+  limit?: number
+}
+export type AuditEntry = {
+  id: string
+  /** Unix seconds. */
+  at: number
+  actor: string
+  action: string
+  /** Null for Herald's own changes. */
+  address: string | null
+  detail: Record<string, unknown>
+}
+export type AuditPage = { list: AuditEntry[]; next: string | null }
+
 export type CertificateRecord = {
   app_id: string
   app_key: string
@@ -93,6 +114,7 @@ export type TaskView = {
   title: string | null
   request_id: string | null
   group_id: Int64 | null
+  campaign: string | null
   priority: 'high' | 'normal'
   speed: number | null
   created_at: number
@@ -101,11 +123,14 @@ export type TaskView = {
   target: number
   sent: number
   received: number
+  clicked: number
   failed: number
   expired: number
   cancelled: number
   unreachable: number
   pending: number
+  /** Messages of a finished task that wait in the inboxes of devices that are offline. */
+  waiting: number
   progress: number
   rate: number
   eta: number | null
@@ -118,7 +143,100 @@ export type FailureGroup = {
   code: string | null
   reason: string
   count: number
+  /** Unix seconds: since when the vendor refuses the credentials or does not answer; null for other reasons. */
+  since: number | null
+  /** Unix seconds: when the first of those that wait are tried again; null if unknown, and for failures. */
+  next_attempt_at: number | null
   samples: { device_id: Int64; device_guid: string | null }[]
+}
+
+export type Fate = 'pending' | 'sent' | 'failed' | 'moved' | 'expired' | 'cancelled'
+
+/** The result of a push on one channel. */
+export type PathStep = {
+  channel: string
+  fate: Fate
+  /** As in failures; null if there is nothing to explain. */
+  code: string | null
+  reason: string | null
+  /** Unix seconds; null while it is pending, and where it is unknown. */
+  at: number | null
+}
+
+/** The result of a push on a device; `path` is empty for one that is no recipient. */
+export type DevicePath = {
+  device_id: Int64
+  device_guid: string
+  user_id: Int64 | null
+  alias: string | null
+  /** In the order in which the channels were tried. */
+  path: (PathStep & { next_attempt_at: number | null })[]
+  received_at: number | null
+  clicked_at: number | null
+}
+
+/** A message of a device, with the channel that decided. */
+export type DeviceMessage = PathStep & {
+  task_id: Int64
+  device_id: Int64
+  device_guid: string
+  title: string | null
+  campaign: string | null
+  received_at: number | null
+  clicked_at: number | null
+}
+
+/** A line of the export of a task: a device and channel. */
+export type ExportLine = PathStep & {
+  device_id: Int64
+  /** Null if the device was removed. */
+  device_guid: string | null
+  user_id: Int64 | null
+  alias: string | null
+  received_at: number | null
+  clicked_at: number | null
+}
+export type ExportSums = Record<
+  'target' | 'sent' | 'failed' | 'moved' | 'expired' | 'cancelled' | 'pending' | 'received' | 'clicked',
+  number
+>
+/** The last line of an export; both records are by channel. */
+export type ExportEnd = {
+  sums: Record<string, ExportSums>
+  counters: Record<string, ExportSums>
+  equal: boolean
+  lines: number
+}
+
+/** `from` and `to` are Unix seconds; periods begin at `from`. */
+export type StatsSearch = {
+  from: number
+  to: number
+  by: 'day' | 'hour'
+  channel?: string
+  campaign?: string
+}
+export type StatCounts = {
+  target: number
+  sent: number
+  failed: number
+  received: number
+  clicked: number
+  unreachable: number
+}
+export type Stats = {
+  list: (StatCounts & { at: number })[]
+  channels: (Omit<StatCounts, 'unreachable'> & { channel: string })[]
+  total: StatCounts
+}
+
+export type TaskSearch = {
+  limit?: number
+  before?: Int64
+  /** As in the answer. */
+  state?: string
+  campaign?: string
+  task_ids?: Int64[]
 }
 
 export type Explanation = {
@@ -303,3 +421,75 @@ export type Recall = {
     reason: string | null
   }[]
 }
+
+export type EventName =
+  | 'task.finished'
+  | 'task.cancelled'
+  | 'device.sent'
+  | 'device.failed'
+  | 'device.expired'
+  | 'device.received'
+  | 'device.clicked'
+  | 'token.retired'
+  | 'certificate.closed'
+  | 'certificate.reopened'
+  | 'certificate.suspect'
+  | 'certificate.expiring'
+
+export type NewWebhook = {
+  /** Changes this webhook; otherwise the one of the same name, if there is one. */
+  webhook_id?: Int64
+  name: string
+  url: string
+  events: EventName[]
+  /** Only events of tasks of this campaign. */
+  campaign?: string
+  rotate_secret?: boolean
+}
+
+/** `secret` only for a new webhook and with `rotate_secret`. */
+export type SavedWebhook = { webhook_id: Int64; secret?: string }
+
+export type WebhookView = {
+  webhook_id: Int64
+  name: string
+  url: string
+  events: EventName[]
+  campaign: string | null
+  /** `rested`: nothing is sent until it is saved, tested with success or replayed. */
+  state: 'active' | 'failing' | 'rested'
+  failing_since: number | null
+  rest_reason: string | null
+  rested_at: number | null
+  /** When a failed request is repeated. */
+  next_at: number | null
+  /** Entries that wait; there may be more if `backlog_exact` is false. */
+  backlog: number
+  backlog_exact: boolean
+  backlog_since: number | null
+  last_status: number | null
+  last_error: string | null
+  last_answer_at: number | null
+  sent: number
+  created_at: number
+}
+
+export type WebhookTest = { ok: boolean; status: number | null; error: string | null }
+
+/** What happened, in requests to webhooks and in the stream. Other fields depend on `type`. */
+export type EventEntry = {
+  /** The same when the entry is sent again. */
+  id: string
+  type: EventName | 'webhook.test'
+  at: number
+  task_id?: Int64
+  campaign?: string
+  channel?: string
+  /** Absent if the device no longer exists. */
+  device_guid?: string
+  user_id?: Int64
+  username?: string
+  alias?: string
+  code?: string
+  reason?: string
+} & Record<string, unknown>

@@ -131,6 +131,7 @@ describe('calls of the own server', () => {
     await herald.putIdentity({ issuer: 'https://i', audience: 'app', jwks_url: 'https://i/keys' })
     await herald.removeIdentity()
     await herald.changeSettings({ default_strategy: 'ospush_only', default_ttl: null })
+    await herald.auditList({ action: 'task.cancel', limit: 5 })
     await herald.notifyBatch([{ audience: { alias: ['a'] }, message: { title: 't' } }])
     await herald.countAudience({ audience: 'all' })
     await herald.recallTask(7, { replace: { title: 'n' }, dry_run: true })
@@ -145,6 +146,7 @@ describe('calls of the own server', () => {
       'PUT /admin/identity {"issuer":"https://i","audience":"app","jwks_url":"https://i/keys"}',
       'POST /admin/identity/remove {}',
       'PUT /admin/app/settings {"default_strategy":"ospush_only","default_ttl":null}',
+      'POST /admin/audit/list {"action":"task.cancel","limit":5}',
       'POST /push/notify/batch {"list":[{"audience":{"alias":["a"]},"message":{"title":"t"}}]}',
       'POST /push/audience/count {"audience":"all"}',
       'POST /push/task/recall {"task_id":7,"replace":{"title":"n"},"dry_run":true}',
@@ -215,7 +217,7 @@ describe('a task by its id', () => {
     const { fetch, sent } = pageOf('7')
     const herald = new HeraldServer({ ...options, token: 't', fetch })
     expect(await herald.task(7)).toEqual({ task_id: 7 })
-    expect(sent[0]!.init.body).toBe('{"limit":1,"before":"8"}')
+    expect(sent[0]!.init.body).toBe('{"task_ids":[7]}')
     expect(await herald.task(9)).toBeUndefined()
   })
 })
@@ -230,9 +232,11 @@ describe('HeraldOperator', () => {
     expect(await operator.applications()).toEqual([])
     await operator.renewSecret('a', { keepOldSeconds: 60 })
     expect(sent.pop()!.init.body).toBe('{"app_id":"a","keep_old_seconds":60}')
+    await operator.auditList({ limit: 5 })
     expect(sent.map(({ path, init }) => [init.method, path])).toEqual([
       ['POST', '/admin/app'],
       ['GET', '/admin/app/list'],
+      ['POST', '/admin/app/audit'],
     ])
     expect(sent[0]!.init.headers).toMatchObject({ authorization: 'Bearer key' })
     expect(sent[0]!.init.headers).not.toHaveProperty('app_id')
@@ -242,5 +246,49 @@ describe('HeraldOperator', () => {
     const { fetch } = fake(() => failed(40301, 403))
     const operator = new HeraldOperator({ baseUrl: 'http://x', operatorKey: 'wrong', fetch })
     await expect(operator.applications()).rejects.toMatchObject({ code: 40301, message: 'No.' })
+  })
+})
+
+describe('the export of a task', () => {
+  const line = '{"device_id":1,"user_id":9007199254740993,"channel":"apns","fate":"sent"}\n'
+  const end = '{"sums":{"apns":{"sent":1}},"counters":{},"equal":true,"lines":1}\n'
+  const exported = async (body: string) => {
+    const { fetch, sent } = fake(() => ({ body }))
+    const lines = new HeraldServer({ ...options, token: 't', fetch }).exportTask(5n)
+    const seen = []
+    let next = await lines.next()
+    for (; !next.done; next = await lines.next()) seen.push(next.value)
+    return { seen, end: next.value, sent }
+  }
+
+  it('is read line by line, and returns the sums', async () => {
+    const { seen, end: sums, sent } = await exported(line + line + end)
+    expect(seen.map(({ user_id }) => user_id)).toEqual([9007199254740993n, 9007199254740993n])
+    expect(sums).toMatchObject({ equal: true, sums: { apns: { sent: 1 } } })
+    expect(sent.map(({ path, init }) => [init.method, path])).toEqual([['GET', '/push/task/export']])
+  })
+
+  it('fails if its end is missing', async () => {
+    await expect(exported(line)).rejects.toThrow('cut off')
+    await expect(exported(line + end.slice(0, -10))).rejects.toThrow('cut off')
+  })
+
+  it('fails with the answer of the server, and repeats a call whose token was revoked', async () => {
+    const { fetch } = fake(() => failed(40401, 404))
+    await expect(
+      new HeraldServer({ ...options, token: 't', fetch }).exportTask(5).next(),
+    ).rejects.toMatchObject({
+      code: 40401,
+    })
+    let calls = 0
+    const renewed = fake(({ path }) =>
+      path === '/token/admin'
+        ? ok('{"token":"new"}')
+        : calls++ === 0
+          ? failed(40102, 401)
+          : { body: line + end },
+    )
+    const herald = new HeraldServer({ ...options, appSecret: 's', token: 'old', fetch: renewed.fetch })
+    expect((await herald.exportTask(5).next()).value).toMatchObject({ fate: 'sent' })
   })
 })

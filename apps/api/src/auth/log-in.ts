@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { claimDevice } from '@herald/db/devices'
-import { countLoginAttempt, type UserWithPassword, uncountLoginAttempt } from '@herald/db/tenants'
-import { audit } from '../audit.ts'
+import {
+  countLoginAttempt,
+  recordFailedSignIn,
+  type UserWithPassword,
+  uncountLoginAttempt,
+} from '@herald/db/tenants'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import type { RouteContext } from '../route.ts'
 import type { Claims, Tokens } from './tokens.ts'
@@ -30,7 +35,12 @@ export async function logIn(context: RouteContext, { login, password, deviceGuid
       const owner = found ? `user ${found.userId}` : `no user ${login}`
       const isLocked = await countLoginAttempt(db, appId, owner)
       if (!(await passwords.verify(password, found?.passwordHash)) || isLocked || !found) {
-        await audit(context, 'login.failed', found && { user_id: String(found.userId) })
+        await recordFailedSignIn(db, {
+          appId,
+          by: byOf(context),
+          action: 'login.failed',
+          detail: found && { user_id: String(found.userId) },
+        })
         throw new Failure(
           40103,
           'The login failed: the name or the password is wrong, or too many logins of this user failed.',

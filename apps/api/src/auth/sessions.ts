@@ -1,5 +1,6 @@
 import { keepReads } from '@herald/async'
 import type { PushTokens } from '@herald/db/devices'
+import type { By } from '@herald/db/ledger'
 import type { Database } from '@herald/db/store'
 import {
   type Application,
@@ -23,10 +24,10 @@ export type Sessions = {
   claims(application: Application, token: string): Promise<Claims | undefined>
   isUser(appId: string, userId: bigint): Promise<boolean>
   isGroup(appId: string, groupId: bigint): Promise<boolean>
-  revokeUser(appId: string, userId: bigint): Promise<void>
-  revokeAdmins(appId: string): Promise<void>
+  revokeUser(appId: string, userId: bigint, by: By): Promise<void>
+  revokeAdmins(appId: string, by: By): Promise<void>
   /** Returns the new secret; undefined when the application does not exist. */
-  renewSecret(appId: string, keepOldSeconds: number): Promise<string | undefined>
+  renewSecret(appId: string, keepOldSeconds: number, by: By): Promise<string | undefined>
   /** To be called after a change of the application's settings; other processes notice within a second. */
   forgetApplication(appId: string): void
   /** To be called after a change that ended a user's tokens; other processes notice within a second. */
@@ -90,16 +91,16 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
     },
     isUser: async (appId, userId) => (await current(users.get, keyOf(appId, userId))) !== undefined,
     isGroup: (appId, groupId) => current(groups.get, keyOf(appId, groupId)),
-    async revokeUser(appId, userId) {
-      await revokeUserTokens(db, pushTokens, appId, userId)
+    async revokeUser(appId, userId, by) {
+      await revokeUserTokens(db, pushTokens, appId, userId, by)
       users.forget(keyOf(appId, userId))
     },
-    async revokeAdmins(appId) {
-      await revokeAdminTokens(db, appId)
+    async revokeAdmins(appId, by) {
+      await revokeAdminTokens(db, appId, by)
       applications.forget(appId)
     },
-    async renewSecret(appId, keepOldSeconds) {
-      const appSecret = await renewApplicationSecret(db, appId, keepOldSeconds)
+    async renewSecret(appId, keepOldSeconds, by) {
+      const appSecret = await renewApplicationSecret(db, appId, keepOldSeconds, by)
       applications.forget(appId)
       return appSecret
     },

@@ -56,11 +56,6 @@ export function unconfigured({ channel, environment, region }: CertificatePlace)
   return new Failure(40401, `No ${environment} certificate${where} is saved for ${publicName(channel)}.`)
 }
 
-/** What the audit records of a certificate's place. */
-export function auditedPlace({ channel, environment, region }: CertificatePlace) {
-  return { channel: publicName(channel), environment, ...(region !== undefined && { region }) }
-}
-
 export function adapterOf({ deps }: RouteContext, channel: VendorChannel): ChannelAdapter {
   const adapter = deps.adapters[channel]
   if (!adapter)

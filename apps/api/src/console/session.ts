@@ -1,6 +1,12 @@
-import { countLoginAttempt, isApplicationSecret, uncountLoginAttempt } from '@herald/db/tenants'
+import { addAudit } from '@herald/db/ledger'
+import {
+  countLoginAttempt,
+  isApplicationSecret,
+  recordFailedSignIn,
+  uncountLoginAttempt,
+} from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { guesserOf, lockedOut } from '../auth/operator-key.ts'
 import { isSameSecret } from '../auth/passwords.ts'
@@ -50,19 +56,37 @@ export const signIn = route({
     if (!session) {
       const role = input.operator_key === undefined ? 'application' : 'operator'
       deps.log.warn({ requestId: context.requestId, address: context.address, role }, 'a sign-in failed')
-      await audit(context, 'console.sign_in_failed', { role })
+      await recordFailedSignIn(deps.db, {
+        appId: await knownApplication(context, input.app_id),
+        by: byOf(context),
+        action: 'console.sign_in_failed',
+        detail: { role },
+      })
       throw new Failure(40103, refusal(input.operator_key))
     }
     await uncountLoginAttempt(deps.db, '', guesser)
+    const appId = session.role === 'application' ? session.application.appId : ''
+    const actor = session.role === 'operator' ? 'operator' : 'admin'
+    await addAudit(deps.db.pool, {
+      appId,
+      by: { actor, address: context.address },
+      action: 'console.sign_in',
+    })
     // A new sign-in ends the former session.
     if (browser.key !== undefined) await deps.consoleSessions.close(browser.key)
     browser.setCookie(await deps.consoleSessions.open(session))
-    const appId = session.role === 'application' ? session.application.appId : ''
-    const actor = session.role === 'operator' ? 'operator' : 'admin'
-    await audit({ ...context, appId, caller: { role: 'admin', actor } }, 'console.sign_in')
     return shown(session)
   },
 })
+
+/** Its admins see the entry; that of an unknown application is the operator's. */
+async function knownApplication(
+  { deps }: RouteContext,
+  appId: string | undefined,
+): Promise<string | undefined> {
+  if (appId === undefined) return undefined
+  return (await deps.sessions.application(appId))?.appId
+}
 
 /** The same message whether or not the application exists. */
 function refusal(operatorKey: string | undefined): string {

@@ -6,7 +6,7 @@ import {
 } from '@herald/db/tenants'
 import { strategies } from '@herald/domain'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { changeable, integer } from '../input/fields.ts'
 import { pushDefaults } from '../notify/new-task.ts'
 import { route } from '../route.ts'
@@ -60,10 +60,9 @@ export const putSettings = route({
       registerPerDay: input.register_per_day,
       perDevicePerDay: perDevice,
     })
-    const changed = await changeApplicationSettings(deps.db, appId, change)
+    const changed = await changeApplicationSettings(deps.db, appId, change, byOf(context))
     deps.sessions.forgetApplication(appId)
     deps.certificates.forget(appId)
-    await audit(context, 'application.settings', change)
     return show(changed)
   },
 })

@@ -1,6 +1,6 @@
 import { createApplication, listApplications } from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { integer, name, optional, required } from '../input/fields.ts'
 import { seconds, timestamp } from '../output/fields.ts'
@@ -20,13 +20,9 @@ export const addApplication = route({
   failures: [40901],
   example: { name: 'Example shop', package_name: 'com.example.shop' },
   async handler(context, input) {
-    const { deps } = context
-    const created = await createApplication(deps.db, {
-      name: input.name,
-      packageName: input.package_name ?? '',
-    })
+    const application = { name: input.name, packageName: input.package_name ?? '' }
+    const created = await createApplication(context.deps.db, application, byOf(context))
     if (created === 'taken') throw new Failure(40901, 'An application with this name already exists.')
-    await audit({ ...context, appId: created.appId }, 'application.create')
     return { app_id: created.appId, app_secret: created.appSecret }
   },
 })
@@ -50,11 +46,8 @@ export const renewSecret = route({
   example: { app_id: '$OTHER_APP_ID' },
   async handler(context, input) {
     const keepOldSeconds = input.keep_old_seconds ?? 0
-    const appSecret = await context.deps.sessions.renewSecret(input.app_id, keepOldSeconds)
+    const appSecret = await context.deps.sessions.renewSecret(input.app_id, keepOldSeconds, byOf(context))
     if (appSecret === undefined) throw new Failure(40401, 'No application has this app_id.')
-    await audit({ ...context, appId: input.app_id }, 'application.secret', {
-      keep_old_seconds: keepOldSeconds,
-    })
     return { app_id: input.app_id, app_secret: appSecret }
   },
 })

@@ -10,7 +10,7 @@ import {
 import { clip } from '@herald/domain'
 import { askVendor } from '@herald/program'
 import { z } from 'zod'
-import { actorOf } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { adapterOf, placeInRegion, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
 import { route } from '../route.ts'
 
@@ -45,7 +45,7 @@ export const checkCertificate = route({
       isSimulated(stored, transportDeps),
     ])
     if (result.ok) {
-      if (await reopenCertificate(deps.db, stored.id, { actor: actorOf(context.caller) }))
+      if (await reopenCertificate(deps.db, stored.id, { by: byOf(context) }))
         deps.meters.reopened(stored.channel)
       // The person has corrected what the vendor refused: what was remembered about it is no longer true.
       await closeBreaker(deps.db, stored.id)

@@ -1,16 +1,16 @@
 import { type Card, cards } from '@herald/channels/cards'
 import {
   certificateAt,
+  readCertificate as readWithEntry,
   removeCertificate,
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
 import { cardOf, publicName } from '@herald/domain'
 import { z } from 'zod'
-import { actorOf, audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import {
   adapterOf,
-  auditedPlace,
   checkUpload,
   environmentNames,
   place,
@@ -55,13 +55,13 @@ export const readCertificate = route({
   async handler(context, input) {
     const { deps, caller } = context
     const wanted = placeOf(context, input)
-    const stored = await certificateAt(deps.db, deps.sealer, wanted)
+    const isAdmin = caller.role === 'admin'
+    const stored = isAdmin
+      ? await readWithEntry(deps.db, deps.sealer, wanted, byOf(context))
+      : await certificateAt(deps.db, deps.sealer, wanted)
     if (!stored) throw unconfigured(wanted)
     const { appId: app_id, appKey: app_key, appSecret: app_secret, certificate, name } = stored
-    if (caller.role === 'admin') {
-      await audit(context, 'certificate.read', auditedPlace(stored))
-      return { app_id, app_key, app_secret, certificate, name }
-    }
+    if (isAdmin) return { app_id, app_key, app_secret, certificate, name }
     return { app_id, app_key, app_secret: clientSecret(stored), certificate: '', name }
   },
 })
@@ -123,18 +123,9 @@ export const putCertificate = route({
     const expiresAt = await checkUpload(context, adapter, { ...certificate, id: 0 })
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; upload a renewed one.`)
-    const saved = await saveCertificate(
-      deps.db,
-      deps.sealer,
-      { ...certificate, expiresAt },
-      actorOf(context.caller),
-    )
+    const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt }, byOf(context))
     if (saved.wasClosed) deps.meters.reopened(where.channel)
     deps.certificates.forget(context.appId)
-    await audit(context, 'certificate.save', {
-      ...auditedPlace(saved),
-      version: saved.version,
-    })
     return {
       provider: input.provider,
       channel: publicName(where.channel),
@@ -166,10 +157,9 @@ export const dropCertificate = route({
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, input) {
     const where = placeOf(context, input)
-    const removed = await removeCertificate(context.deps.db, context.deps.sealer, where)
+    const removed = await removeCertificate(context.deps.db, context.deps.sealer, where, byOf(context))
     if (!removed) throw unconfigured(where)
     context.deps.certificates.forget(context.appId)
-    await audit(context, 'certificate.remove', auditedPlace({ ...where, ...removed }))
     return { removed: true as const }
   },
 })

@@ -1,6 +1,7 @@
+import { audited } from '@herald/db/ledger'
 import { isUnreachable } from '@herald/db/store'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { type ImportReport, importDevices, MAX_ERRORS } from '../import/import-devices.ts'
 import { route } from '../route.ts'
@@ -30,7 +31,15 @@ export const importDeviceStream = route({
     const leave = context.deps.admission.imports.enter(context.appId)
     const report: ImportReport = { lines: 0, created: 0, updated: 0, unchanged: 0, failed: 0, errors: [] }
     try {
-      await importDevices(context, body as AsyncIterable<Uint8Array>, report)
+      await audited(
+        context.deps.db,
+        { appId: context.appId, by: byOf(context), action: 'device.import' },
+        () => importDevices(context, body as AsyncIterable<Uint8Array>, report),
+        () => {
+          const { errors: _errors, ...counts } = report
+          return counts
+        },
+      )
     } catch (error) {
       if (!isUnreachable(error)) throw error
       throw new Failure(
@@ -42,8 +51,6 @@ export const importDeviceStream = route({
       leave()
     }
     report.errors.sort((a, b) => a.line - b.line)
-    const { errors: _errors, ...counts } = report
-    await audit(context, 'device.import', counts)
     return report
   },
 })

@@ -1,7 +1,7 @@
 import { type DeviceChange, findDevice, removeDevice } from '@herald/db/devices'
 import { channelOfProvider, vendorChannels } from '@herald/domain'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { BadDevice, limits, readDevice } from '../import/read-device.ts'
 import { refusalOf } from '../import/refusal.ts'
@@ -176,9 +176,12 @@ export const removeAnyDevice = route({
     const by =
       input.device_guid === undefined ? { pushToken: input.push_token! } : { guid: input.device_guid }
     const found = await findDevice(deps.db, appId, by)
-    if (!found || !(await isInScope(context, found)) || !(await removeDevice(deps.db, appId, found.deviceId)))
+    const isRemoved =
+      found &&
+      (await isInScope(context, found)) &&
+      (await removeDevice(deps.db, appId, found.deviceId, byOf(context)))
+    if (!isRemoved)
       throw new Failure(40401, `No device has this ${'guid' in by ? 'device_guid' : 'push_token'}.`)
-    await audit(context, 'device.remove', { device_guid: found.guid })
     return { removed: true as const }
   },
 })

@@ -12,7 +12,7 @@ import {
 } from '@herald/db/devices'
 import { channelOfProvider, environmentOf, publicName, regionOfBinding } from '@herald/domain'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { checkRegion, vendorsWithRegions } from '../certificates/place.ts'
 import { Failure } from '../codes.ts'
 import {
@@ -107,9 +107,9 @@ export const replaceToken = route({
   answer: z.object({ push_token: z.string() }),
   async handler(context, input) {
     const { deps } = context
-    const token = await replacePushToken(deps.db, deps.pushTokens, scopeOf(context), input.device_guid)
+    const { db, pushTokens } = deps
+    const token = await replacePushToken(db, pushTokens, scopeOf(context), input.device_guid, byOf(context))
     if (token === undefined) throw new Failure(40401, 'No device has this device_guid.')
-    await audit(context, 'device.token', { device_guid: input.device_guid })
     return { push_token: token }
   },
 })

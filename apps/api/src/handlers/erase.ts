@@ -1,6 +1,7 @@
 import { erase, type Person } from '@herald/db/erasure'
+import { audited } from '@herald/db/ledger'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { deviceGuid, int64, optional, text } from '../input/fields.ts'
 import { route } from '../route.ts'
@@ -26,10 +27,14 @@ export const erasePerson = route({
   async handler(context, input) {
     const { deps, appId } = context
     const person = personOf(input)
-    const devices = await erase(deps.db, deps.pushTokens, appId, person)
+    const devices = await audited(
+      deps.db,
+      // Without the name: the audit is kept for a year.
+      { appId, by: byOf(context), action: 'person.erase', detail: { by: kindOf(person) } },
+      () => erase(deps.db, deps.pushTokens, appId, person),
+      (devices) => ({ devices }),
+    )
     if ('userId' in person) deps.sessions.forgetUser(appId, person.userId)
-    // Without the name: the audit is kept for a year.
-    await audit(context, 'person.erase', { by: kindOf(person), devices })
     return { devices }
   },
 })

@@ -1,6 +1,6 @@
 import { changeMembers, createGroup, isGroup, listGroups, listMembers, removeGroup } from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { int64, name, page, required } from '../input/fields.ts'
 import { int64Out, pageOf, readPage, seconds, timestamp } from '../output/fields.ts'
@@ -26,8 +26,9 @@ export const addGroup = route({
   answer: z.object({ group_id: int64Out }),
   failures: [40901],
   example: { name: 'example-group' },
-  async handler({ deps, appId }, input) {
-    const created = await createGroup(deps.db, appId, input.name)
+  async handler(context, input) {
+    const { deps, appId } = context
+    const created = await createGroup(deps.db, appId, input.name, byOf(context))
     if (created === 'taken') throw new Failure(40901, 'A group with this name already exists.')
     return { group_id: created.groupId }
   },
@@ -70,9 +71,8 @@ export const groupRemove = route({
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { group_id }) {
     const { deps, appId } = context
-    if (!(await removeGroup(deps.db, appId, group_id)))
+    if (!(await removeGroup(deps.db, appId, group_id, byOf(context))))
       throw new Failure(40401, `The group ${group_id} does not exist.`)
-    await audit(context, 'group.remove', { group_id: String(group_id) })
     return { removed: true as const }
   },
 })
@@ -94,7 +94,8 @@ function memberChange(
     async handler(context, { group_id: groupId, user_ids: userIds }) {
       await checkGroup(context, groupId)
       const { deps, appId } = context
-      return { [counted]: await changeMembers(deps.db, change, { appId, groupId, userIds }) }
+      const members = { appId, groupId, userIds }
+      return { [counted]: await changeMembers(deps.db, change, members, byOf(context)) }
     },
   })
 }

@@ -6,7 +6,7 @@ import {
   saveIdentity,
 } from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { KeyProblem, readPublicKey } from '../identity/verification-keys.ts'
 import { name, optional, required, text } from '../input/fields.ts'
@@ -79,14 +79,8 @@ async function save(context: RouteContext, settings: IdentitySettings): Promise<
       : await deps.identities.readKeys(settings.jwksUrl).catch((error) => {
           throw problemOf('jwks_url', error)
         })
-  await saveIdentity(deps.db, appId, settings, keys)
+  await saveIdentity(deps.db, appId, settings, keys, byOf(context))
   deps.identities.forget(appId)
-  await audit(context, 'identity.save', {
-    issuer: settings.issuer,
-    audience: settings.audience,
-    user_claim: settings.userClaim,
-    jwks_url: settings.jwksUrl ?? null,
-  })
 }
 
 function urlOf(url: string): string {
@@ -129,10 +123,9 @@ export const dropIdentity = route({
   answer: z.object({ removed: z.literal(true) }),
   async handler(context) {
     const { deps, appId } = context
-    if (!(await removeIdentity(deps.db, appId)))
+    if (!(await removeIdentity(deps.db, appId, byOf(context))))
       throw new Failure(40401, 'The application has no identity settings.')
     deps.identities.forget(appId)
-    await audit(context, 'identity.remove')
     return { removed: true as const }
   },
 })

@@ -2,6 +2,7 @@ import { findByRequestId } from '@herald/db/tasks'
 import { ownReasons, type Reason } from '@herald/domain'
 import { explain } from '@herald/plan'
 import { z } from 'zod'
+import { byOf } from '../audit.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
 import { checkNow, dependsOnNow } from '../notify/check-now.ts'
@@ -51,7 +52,7 @@ export const notify = route({
   },
   async handler(context, input, [ext] = []) {
     const { deps } = context
-    const task = newTask(taskScopeOf(context), context.application, input, ext)
+    const task = newTask(taskScopeOf(context), context.application, input, ext, byOf(context))
     // The commit finds a repeated request by itself. Only one with checks whose result may change with time is looked up before: it
     // must not fail because time has passed. A look-up costs one statement per call, as much as all the rest of it in the API.
     if (task.requestId !== undefined && dependsOnNow(task, deps.probe)) {

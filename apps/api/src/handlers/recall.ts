@@ -1,8 +1,8 @@
 import { isInDoubt } from '@herald/db/store'
 import { addRecall, findByRequestId, recallable } from '@herald/db/tasks'
-import { replaceFields } from '@herald/domain'
+import { eventLevel, replaceFields } from '@herald/domain'
 import { z } from 'zod'
-import { actorOf } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { int64, name, optional, required } from '../input/fields.ts'
 import { checkNow } from '../notify/check-now.ts'
@@ -76,10 +76,12 @@ export const taskRecall = route({
     if (known !== undefined) return { task_id: known, repeated: true as const, channels }
     const refusal = refusalOf(first.taskId, plan, input.replace === undefined)
     if (refusal) throw new Failure(40903, refusal)
+    const { actor, address } = byOf(context)
     const { taskId, fresh } = await addRecall(deps.db, scope, first, stored, {
-      actor: actorOf(context.caller),
-      detail: { address: context.address, replace: input.replace !== undefined },
+      actor,
+      detail: { address: address ?? null, replace: input.replace !== undefined },
       requestId,
+      events: eventLevel(context.application.webhooks ?? [], {}),
     }).catch(orInDoubt)
     if (!fresh) return { task_id: taskId, repeated: true as const, channels }
     deps.meters.accepted(true)

@@ -1,3 +1,5 @@
+import { waitingRecipients } from '@herald/db/history'
+import type { By } from '@herald/db/ledger'
 import {
   type ControlResult,
   cancelTask,
@@ -7,14 +9,23 @@ import {
   taskDetails,
   taskFailures,
 } from '@herald/db/tasks'
-import { publicChannelNames, taskStates } from '@herald/domain'
+import { publicChannelNames, publicName, shownTaskStates } from '@herald/domain'
 import { z } from 'zod'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { int64, integer, optional, required } from '../input/fields.ts'
-import { int64Out, pageOf, readPage, reasonFields } from '../output/fields.ts'
+import { int64, integer, name, optional, required } from '../input/fields.ts'
+import {
+  int64Out,
+  nullableTimestamp,
+  pageOf,
+  readPage,
+  reasonFields,
+  secondsOrNull,
+} from '../output/fields.ts'
 import { showTask, taskRecord } from '../output/task-record.ts'
 import { type RouteContext, route } from '../route.ts'
 import { taskScopeOf } from '../scope.ts'
+import { ownId, unknownTask } from '../task-ids.ts'
 
 const tag = 'Push'
 
@@ -62,10 +73,6 @@ export const taskDetail = route({
   },
 })
 
-/** Task ids are below 2^53, so larger ones can be clamped; a double could round them beyond int64. */
-const ownId = (id: bigint) =>
-  Number(id > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : id < 0n ? 0n : id)
-
 export const taskList = route({
   method: 'post',
   path: '/push/task/list',
@@ -77,14 +84,26 @@ export const taskList = route({
   input: z.strictObject({
     limit: optional(integer(1, 1000)).describe('Maximum number of tasks (default 100).'),
     before: optional(int64).describe('Return only tasks older than this one: `next` of the previous page.'),
-    state: optional(z.enum(taskStates)),
+    state: optional(z.enum(shownTaskStates)).describe('As in the answer.'),
+    campaign: optional(name(64)).describe('Return only tasks with this `setting.campaign`.'),
+    task_ids: optional(z.array(int64).max(1000)).describe(
+      'Return only these tasks; unknown ids are omitted.',
+    ),
   }),
   answer: pageOf(taskRecord),
-  handler(context, { limit, state, before: id }) {
+  handler(context, { limit, state, campaign, task_ids, before: id }) {
     const before = id === undefined ? undefined : ownId(id)
+    const taskIds = task_ids?.map(ownId)
     return readPage(
       { limit },
-      (page) => listTasks(context.deps.db, taskScopeOf(context), { limit: page.limit, before, state }),
+      (page) =>
+        listTasks(context.deps.db, taskScopeOf(context), {
+          limit: page.limit,
+          before,
+          state,
+          campaign,
+          taskIds,
+        }),
       (task) => task.taskId,
       showTask,
     )
@@ -95,6 +114,7 @@ type Verb = (
   db: RouteContext['deps']['db'],
   scope: ReturnType<typeof taskScopeOf>,
   id: bigint,
+  by: By,
 ) => Promise<ControlResult>
 
 function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: Verb) {
@@ -109,8 +129,8 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
     failures: [40902],
     example: { task_id: '$TASK_ID' },
     async handler(context, { task_id }) {
-      const answer = await change(context.deps.db, taskScopeOf(context), task_id)
-      if (answer === 'unknown') throw new Failure(40401, `The task ${task_id} does not exist.`)
+      const answer = await change(context.deps.db, taskScopeOf(context), task_id, byOf(context))
+      if (answer === 'unknown') throw await unknownTask(context, task_id)
       if (answer === 'finished') throw new Failure(40902, `The task ${task_id} has ended.`)
       return { task_id }
     },
@@ -126,7 +146,9 @@ export const taskFailureList = route({
   path: '/push/task/failures',
   tag,
   access: 'admin',
-  summary: 'List the failures of a task by channel and reason, with sample devices',
+  summary: 'List why devices of a task failed or wait, by channel and reason, with sample devices',
+  description:
+    'Failures come first, by the number of devices, then what waits. The fates `failed`, `moved`, `expired` and `cancelled` are final on their channel; `waiting` and `held` are the state at the time of the call.',
   example: { task_id: '$TASK_ID' },
   input: z.strictObject({ task_id: required(int64) }),
   answer: z.array(
@@ -135,22 +157,47 @@ export const taskFailureList = route({
       fate: z
         .string()
         .describe(
-          'failed: given up; moved: sent through another channel; expired: the TTL elapsed; cancelled: the task was cancelled before it was sent',
+          'failed: given up; moved: sent through another channel; expired: the TTL elapsed; cancelled: the task was cancelled before it was sent; waiting: not sent yet; held: not sent because the task is paused',
         ),
       ...reasonFields,
       code: reasonFields.code
         .nullable()
         .describe('As in explain; null for failures recorded by a version of Herald without codes.'),
       count: z.int(),
+      since: nullableTimestamp.describe(
+        'Since when the vendor refuses the credentials or does not answer; null for other reasons.',
+      ),
+      next_attempt_at: nullableTimestamp.describe(
+        'When the first of those that wait are tried again; null if that depends on the vendor, the device or the operator, and for failures.',
+      ),
       samples: z.array(z.object({ device_id: int64Out, device_guid: z.string().nullable() })),
     }),
   ),
   async handler(context, { task_id }) {
     const groups = await taskFailures(context.deps.db, taskScopeOf(context), task_id)
-    if (!groups) throw new Failure(40401, `The task ${task_id} does not exist.`)
-    return groups.map(({ samples, ...group }) => ({
-      ...group,
-      samples: samples.map(({ deviceId, deviceGuid }) => ({ device_id: deviceId, device_guid: deviceGuid })),
-    }))
+    if (!groups) throw await unknownTask(context, task_id)
+    const waiting = await waitingRecipients(context.deps.db, ownId(task_id))
+    return [
+      ...groups.map(({ samples, ...group }) => ({
+        ...group,
+        since: null,
+        next_attempt_at: null,
+        samples: samples.map(showSample),
+      })),
+      ...waiting.map(({ channel, fate, reason, count, since, nextAt, samples }) => ({
+        channel: publicName(channel),
+        fate,
+        code: reason.code,
+        reason: reason.text,
+        count,
+        since: secondsOrNull(since),
+        next_attempt_at: secondsOrNull(nextAt),
+        samples: samples.map(showSample),
+      })),
+    ]
   },
 })
+
+function showSample({ deviceId, deviceGuid }: { deviceId: number; deviceGuid: string | null }) {
+  return { device_id: deviceId, device_guid: deviceGuid }
+}

@@ -1,12 +1,14 @@
+import { addAudit } from '@herald/db/ledger'
 import {
   findUserById,
   findUserByLogin,
   findUserByName,
   isApplicationSecret,
+  recordFailedSignIn,
   userNamed,
 } from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { limitFailures, logIn, signIn, tokenRecord } from '../auth/log-in.ts'
 import { Failure } from '../codes.ts'
 import { TokenProblem } from '../identity/id-token.ts'
@@ -107,7 +109,12 @@ export const exchangeToken = route({
         return await deps.identities.usernameIn(appId, input.id_token)
       } catch (error) {
         if (!(error instanceof TokenProblem)) throw error
-        await audit(context, 'login.failed', { problem: error.message })
+        await recordFailedSignIn(deps.db, {
+          appId,
+          by: byOf(context),
+          action: 'login.failed',
+          detail: { problem: error.message },
+        })
         throw new Failure(40103, `The login failed: the id_token ${error.message}.`)
       }
     })
@@ -128,10 +135,11 @@ export const tokenForAdmin = route({
     const { deps, appId, application } = context
     await limitFailures(context, async () => {
       if (await isApplicationSecret(deps.db, appId, app_secret)) return
-      await audit(context, 'token.admin_refused')
+      await recordFailedSignIn(deps.db, { appId, by: byOf(context), action: 'token.admin_refused' })
       throw new Failure(40103, 'The login failed: the app_secret is wrong.')
     })
-    await audit({ ...context, caller: { role: 'admin', actor: 'admin' } }, 'token.admin')
+    const by = { actor: 'admin', address: context.address }
+    await addAudit(deps.db.pool, { appId, by, action: 'token.admin' })
     const { tokenVersion: version } = application
     return tokenRecord(deps.sessions.tokens, { app: appId, role: 'admin', subject: appId, version })
   },
@@ -150,9 +158,10 @@ export const revokeTokens = route({
   shownAsUser: true,
   input: z.strictObject({}),
   answer: z.object({ revoked: z.literal(true) }),
-  async handler({ deps, appId, caller }) {
-    if (caller.role === 'user') await deps.sessions.revokeUser(appId, caller.userId)
-    else await deps.sessions.revokeAdmins(appId)
+  async handler(context) {
+    const { deps, appId, caller } = context
+    if (caller.role === 'user') await deps.sessions.revokeUser(appId, caller.userId, byOf(context))
+    else await deps.sessions.revokeAdmins(appId, byOf(context))
     return { revoked: true as const }
   },
 })

@@ -1,6 +1,6 @@
 import { changePassword, createUser, listUsers, removeUser } from '@herald/db/tenants'
 import { z } from 'zod'
-import { audit } from '../audit.ts'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { int64, name, optional, page, required, text } from '../input/fields.ts'
 import { int64Out, pageOf, readPage } from '../output/fields.ts'
@@ -31,13 +31,14 @@ export const addUser = route({
   async handler(context, input) {
     const { deps } = context
     const passwordHash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
-    const created = await createUser(deps.db, scopeOf(context), {
+    const user = {
       username: input.username,
       mobile: input.mobile,
       // Logins are compared in lower case.
       email: input.email?.toLowerCase(),
       passwordHash,
-    })
+    }
+    const created = await createUser(deps.db, scopeOf(context), user, byOf(context))
     if ('taken' in created) throw new Failure(40901, `A user with this ${created.taken} already exists.`)
     return { user_id: created.userId }
   },
@@ -74,10 +75,9 @@ export const userRemove = route({
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { user_id }) {
     const { deps, appId } = context
-    if (!(await removeUser(deps.db, deps.pushTokens, scopeOf(context), user_id)))
+    if (!(await removeUser(deps.db, deps.pushTokens, scopeOf(context), user_id, byOf(context))))
       throw new Failure(40401, `The user ${user_id} does not exist.`)
     deps.sessions.forgetUser(appId, user_id)
-    await audit(context, 'user.remove', { user_id: String(user_id) })
     return { removed: true as const }
   },
 })
@@ -97,10 +97,10 @@ export const userPassword = route({
   async handler(context, input) {
     const { deps, appId } = context
     const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
-    if (!(await changePassword(deps.db, deps.pushTokens, scopeOf(context), input.user_id, hash)))
+    const { db, pushTokens } = deps
+    if (!(await changePassword(db, pushTokens, scopeOf(context), input.user_id, hash, byOf(context))))
       throw new Failure(40401, `The user ${input.user_id} does not exist.`)
     deps.sessions.forgetUser(appId, input.user_id)
-    await audit(context, 'user.password', { user_id: String(input.user_id) })
     return { changed: true as const }
   },
 })

@@ -1,5 +1,4 @@
-import type { Application } from '@herald/db/tenants'
-import { audit } from '../audit.ts'
+import { type Application, recordFailedSignIn } from '@herald/db/tenants'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -123,8 +122,7 @@ async function signedIn(deps: AuthDeps, call: Call, reads = false): Promise<Cons
   }
   await deps.checkOperatorKey(key, address, async () => {
     deps.log.warn({ requestId, address }, 'a call with a wrong operator key was refused')
-    const nobody = { appId: '', caller: { role: 'none' } } as const
-    await audit({ ...nobody, deps, address, requestId }, 'operator.refused')
+    await recordFailedSignIn(deps.db, { by: { actor: 'nobody', address }, action: 'operator.refused' })
   })
   return { role: 'operator' }
 }

@@ -9,6 +9,7 @@ import {
   type Caller,
   type ConsoleAccess,
   DEFAULT_BODY_LIMIT,
+  type Lines,
   type Route,
   type RouteContext,
 } from '../route.ts'
@@ -22,6 +23,7 @@ import { sendData } from './envelope.ts'
 import { readJson } from './json.ts'
 import { readQuery } from './query.ts'
 import { exemptFromTimeout } from './request-timeout.ts'
+import { sendLines } from './send-lines.ts'
 
 type AnyRoute = Route<Access | ConsoleAccess>
 
@@ -58,7 +60,8 @@ export async function serveRoute(
     )
     const data = await route.handler(context, input as never, verbatim)
     if (route.method !== 'get') deps.activity?.note()
-    sendData(response, data)
+    if (route.lines) await sendLines(response, data as Lines)
+    else sendData(response, data)
   } finally {
     leave?.()
   }

@@ -1,5 +1,5 @@
 import type { StoredKey } from '@herald/db/tenants'
-import { CallRefused, createGuardedCall, type GuardOptions } from '../outbound/guarded-call.ts'
+import { CallRefused, createGuardedCall, type GuardOptions } from '@herald/outbound'
 import { KeyProblem, readKeySet } from './verification-keys.ts'
 
 /** Reads the keys at an address. Throws KeyProblem with the second half of a sentence. */

@@ -3,6 +3,7 @@ import { isUnreachable } from '@herald/db/store'
 import { findByRequestIds } from '@herald/db/tasks'
 import type { NewTask } from '@herald/domain'
 import type { Accepted } from '@herald/plan'
+import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { failureOfError } from '../http/answer-failure.ts'
 import { refuseUnstorable } from '../http/json.ts'
@@ -127,6 +128,7 @@ async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Pro
 /** Reads the entries of a list, part by part. */
 function reader(context: RouteContext, exts: readonly string[]) {
   const scope = taskScopeOf(context)
+  const by = byOf(context)
   let nextExt = 0
   let turn = 0
   return async (entries: readonly unknown[]): Promise<(NewTask | Failure)[]> => {
@@ -138,7 +140,7 @@ function reader(context: RouteContext, exts: readonly string[]) {
         refuseUnstorable(entry, '')
         const body = notifyBody.safeParse(entry)
         if (!body.success) throw inputFailure(body.error.issues)
-        const task = newTask(scope, context.application, body.data, ext)
+        const task = newTask(scope, context.application, body.data, ext, by)
         refuseLarge(task)
         read.push(task)
       } catch (error) {

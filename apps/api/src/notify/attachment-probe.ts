@@ -1,4 +1,4 @@
-import { CallRefused, createGuardedCall, type GuardOptions } from '../outbound/guarded-call.ts'
+import { CallRefused, createGuardedCall, type GuardOptions } from '@herald/outbound'
 
 /** Fetches a picture; returns what is wrong with it, or undefined. */
 export type AttachmentProbe = (url: string) => Promise<string | undefined>

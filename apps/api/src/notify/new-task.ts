@@ -1,12 +1,15 @@
+import type { By } from '@herald/db/ledger'
 import {
   type Audience,
   defaultSequence,
+  eventLevel,
   type Message,
   type NewTask,
   type ObjectName,
   objectNames,
   optionsOf,
   type Strategy,
+  type WantedEvents,
 } from '@herald/domain'
 import type { z } from 'zod'
 import type { MessageFields } from './message-schema.ts'
@@ -18,9 +21,10 @@ export const pushDefaults = { strategy: 'combined', ttl: 86_400 } as const
 /** Converts a validated request into a task. `defaults` are the application's. `ext` is the original text of message.ext. */
 export function newTask(
   scope: { appId: string; groupId?: number },
-  defaults: { defaultStrategy?: Strategy; defaultTtl?: number },
+  defaults: { defaultStrategy?: Strategy; defaultTtl?: number; webhooks?: readonly WantedEvents[] },
   input: { audience: Audience; setting?: z.output<typeof setting>; message: MessageFields },
   ext: string | undefined,
+  by?: By,
 ): NewTask {
   const options = input.setting ?? {}
   return {
@@ -37,6 +41,9 @@ export function newTask(
     lane: options.priority,
     speed: options.speed,
     ttl: options.ttl ?? defaults.defaultTtl ?? pushDefaults.ttl,
+    campaign: options.campaign,
+    events: eventLevel(defaults.webhooks ?? [], options),
+    ...by,
   }
 }
 

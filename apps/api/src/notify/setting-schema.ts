@@ -26,5 +26,11 @@ export const setting = optional(
     message_class: optional(z.enum(['service', 'marketing'])).describe(
       'Default: that of the certificate, otherwise marketing.',
     ),
+    campaign: optional(name(64)).describe(
+      'What the push belongs to: sums tasks in POST /push/stats and selects them in POST /push/task/list.',
+    ),
+    events: optional(z.boolean()).describe(
+      'True: events about each device go to the webhooks and the event list (default: only if a webhook names the campaign).',
+    ),
   }),
 )

@@ -31,7 +31,7 @@ ${Object.entries(codes)
 
 const intro = `${introduction.map((paragraph) => `<p>${wordsOf(paragraph)}</p>`).join('\n')}
 <p>To run the examples below against the demo application, start it with <code>npm start</code> and run these lines in the same folder:</p>
-<pre>${escapeHtml(demoVariables)}</pre>`
+<pre>${exampleOf(demoVariables)}</pre>`
 
 function operationPart(path: string, method: string, operation: Operation): string {
   const { query, body, answer, codes: failures, curl } = readOperation(path, method, operation)
@@ -42,7 +42,7 @@ ${operation.description
   .join('')}
 ${query.length > 0 ? `<h4>Query</h4>${fieldTable(query)}` : ''}
 ${body ? `<h4>Body</h4>${fieldTable(body)}` : ''}
-<h4>Example</h4><pre>${escapeHtml(curl)}</pre>
+<h4>Example</h4><pre>${exampleOf(curl)}</pre>
 <h4>Response (data)</h4>${fieldTable(answer)}
 <h4>Failures</h4><p>${failures.map((code) => `<code>${code}</code>`).join(' ')}</p></details>`
 }
@@ -64,6 +64,11 @@ function slug(name: string): string {
 /** Descriptions contain no other Markdown than code. */
 function wordsOf(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>')
+}
+
+/** An address in an example is text: the page refers to no other server. */
+function exampleOf(text: string): string {
+  return escapeHtml(text).replaceAll('://', ':&#47;&#47;')
 }
 
 function escapeHtml(text: string): string {

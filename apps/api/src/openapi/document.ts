@@ -167,28 +167,33 @@ function bodyOf(route: Route): JsonSchema | undefined {
   }
 }
 
+export const NDJSON = 'application/x-ndjson'
+
 function responsesOf(route: Route): Record<string, JsonSchema> {
   const byStatus = new Map<number, Code[]>()
   for (const code of failuresOf(route)) {
     const status = statusOf(code)
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
+  const data = schemaOf(route.answer, 'output')
   const responses: Record<string, JsonSchema> = {
     200: {
-      description: 'Success.',
-      content: {
-        'application/json': {
-          schema: {
-            type: 'object',
-            properties: {
-              code: { type: 'integer', format: 'int32', const: 200 },
-              data: schemaOf(route.answer, 'output'),
-              message: { type: 'null' },
+      description: route.lines ? 'Success; one object per line, without an envelope.' : 'Success.',
+      content: route.lines
+        ? { [NDJSON]: { schema: data } }
+        : {
+            'application/json': {
+              schema: {
+                type: 'object',
+                properties: {
+                  code: { type: 'integer', format: 'int32', const: 200 },
+                  data,
+                  message: { type: 'null' },
+                },
+                required: ['code', 'data', 'message'],
+              },
             },
-            required: ['code', 'data', 'message'],
           },
-        },
-      },
     },
   }
   for (const [status, list] of byStatus)
@@ -209,10 +214,10 @@ const failureRef = { $ref: '#/components/schemas/Failure' }
 /** Returns the failure codes of an operation. */
 export function codesOf({ responses }: Operation): Code[] {
   return Object.values(responses).flatMap(({ content }) => {
-    const { schema } = (content as { 'application/json': { schema: { allOf?: FailureParts } } })[
+    const json = (content as { 'application/json'?: { schema: { allOf?: FailureParts } } })[
       'application/json'
     ]
-    return schema.allOf?.[1].properties.code.enum ?? []
+    return json?.schema.allOf?.[1].properties.code.enum ?? []
   })
 }
 

@@ -1,4 +1,4 @@
-import { codesOf, type Operation } from './document.ts'
+import { codesOf, NDJSON, type Operation } from './document.ts'
 import type { JsonSchema } from './schemas.ts'
 
 const asAdmin = `-H "app_id: $APP_ID" -H "access-token: $TOKEN" -H 'content-type: application/json'`
@@ -18,6 +18,8 @@ export OTHER_USER_ID=$(curl -s -X POST "$BASE_URL/admin/user" ${asAdmin} \\
   -d "{\\"username\\":\\"other-$(date +%s)\\",\\"password\\":\\"other-password\\"}" | sed 's/.*"user_id":\\([0-9]*\\).*/\\1/')
 export GROUP_ID=$(curl -s -X POST "$BASE_URL/admin/group" ${asAdmin} \\
   -d "{\\"name\\":\\"others-$(date +%s)\\"}" | sed 's/.*"group_id":\\([0-9]*\\).*/\\1/')
+export WEBHOOK_ID=$(curl -s -X PUT "$BASE_URL/admin/webhook" ${asAdmin} \\
+  -d '{"name":"other","url":"https://hooks.example.com/herald","events":["task.finished"]}' | sed 's/.*"webhook_id":\\([0-9]*\\).*/\\1/')
 export OTHER_APP_ID=$(curl -s -X POST "$BASE_URL/admin/app" -H "authorization: Bearer $OPERATOR_KEY" -H 'content-type: application/json' \\
   -d "{\\"name\\":\\"other-$(date +%s)\\"}" | sed 's/.*"app_id":"\\([^"]*\\).*/\\1/')
 eval "$(node -e 'const c = require("crypto"), { publicKey, privateKey } = c.generateKeyPairSync("ed25519")
@@ -44,15 +46,14 @@ export function readOperation(path: string, method: string, operation: Operation
   const content = (operation.requestBody as { content?: Record<string, Content> } | undefined)?.content
   const json = content?.['application/json']
   const example = json?.example ?? content?.['application/x-ndjson']?.example
-  const success = operation.responses['200'] as {
-    content: { 'application/json': { schema: { properties: { data: JsonSchema } } } }
-  }
+  const success = (operation.responses['200'] as { content: Record<string, { schema: JsonSchema }> }).content
+  const envelope = success['application/json']?.schema.properties as { data: JsonSchema } | undefined
   return {
     query: operation.parameters
       .filter((parameter) => parameter.in === 'query')
       .map(({ name, schema, required }) => fieldOf(name as string, schema as JsonSchema, Boolean(required))),
     body: json?.schema && fieldsOf(json.schema),
-    answer: fieldsOf(success.content['application/json'].schema.properties.data),
+    answer: fieldsOf(envelope?.data ?? success[NDJSON]!.schema),
     codes: codesOf(operation),
     curl: curlOf(path, method, operation, example),
   }

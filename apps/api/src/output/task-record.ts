@@ -1,15 +1,15 @@
 import type { TaskView } from '@herald/db/tasks'
+import { shownTaskStates } from '@herald/domain'
 import { z } from 'zod'
 import { int64Out, nullableTimestamp, seconds, secondsOrNull, timestamp } from './fields.ts'
 
 export const taskRecord = z.object({
   task_id: int64Out,
-  state: z
-    .string()
-    .describe('scheduled, accepted, planning, sending, paused, cancelling, finished or cancelled'),
+  state: z.enum(shownTaskStates),
   title: z.string().nullable(),
   request_id: z.string().nullable(),
   group_id: int64Out.nullable(),
+  campaign: z.string().nullable(),
   priority: z.enum(['high', 'normal']),
   speed: z.int().nullable(),
   created_at: timestamp,
@@ -18,14 +18,21 @@ export const taskRecord = z.object({
   target: z.int(),
   sent: z.int(),
   received: z.int(),
+  clicked: z.int().describe('Devices on which the notification was opened.'),
   failed: z.int(),
   expired: z.int(),
   cancelled: z.int(),
   unreachable: z.int().describe('Devices of the audience that no channel could reach.'),
   pending: z.int().describe('Targets without a final result.'),
+  waiting: z
+    .int()
+    .describe('Messages of a finished task that wait in the inboxes of devices that are offline.'),
   progress: z.number().describe('Share of the targets that are no longer pending, 0 to 1.'),
   rate: z.number().describe('Devices per second since the start of the task.'),
-  eta: z.number().nullable().describe('Estimated seconds until nothing is pending.'),
+  eta: z
+    .number()
+    .nullable()
+    .describe('Estimated seconds until nothing is pending; null if unknown, and while the task is paused.'),
 })
 
 export function showTask(task: TaskView): z.input<typeof taskRecord> {
@@ -35,6 +42,7 @@ export function showTask(task: TaskView): z.input<typeof taskRecord> {
     title: task.title,
     request_id: task.requestId,
     group_id: task.groupId,
+    campaign: task.campaign,
     priority: task.lane,
     speed: task.speed,
     created_at: seconds(task.createdAt),
@@ -43,11 +51,13 @@ export function showTask(task: TaskView): z.input<typeof taskRecord> {
     target: task.target,
     sent: task.sent,
     received: task.received,
+    clicked: task.clicked,
     failed: task.failed,
     expired: task.expired,
     cancelled: task.cancelled,
     unreachable: task.unreachable,
     pending: task.pending,
+    waiting: task.waiting,
     progress: progressOf(task),
     rate: tenths(task.rate),
     eta: task.eta === null ? null : tenths(task.eta),

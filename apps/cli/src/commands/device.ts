@@ -4,11 +4,12 @@ import { confirmByName } from '../confirm.ts'
 import { type DeviceFlags, deviceOf, erasureOf } from '../device-flags.ts'
 import { examples } from '../examples.ts'
 import { UsageFailure } from '../failure.ts'
-import { plural } from '../format.ts'
-import { gather, readId, readObject, readSwitch } from '../parse.ts'
+import { plural, table, timestamp } from '../format.ts'
+import { gather, readId, readObject, readSwitch, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
 import { exampleChannel } from '../vendor-fields.ts'
 import { addDeviceFileCommands } from './device-files.ts'
+import { addWhoOptions, type WhoFlags, whoOf } from './task-history.ts'
 
 const text = (value: string) => value
 
@@ -42,8 +43,44 @@ export function addDeviceCommands(program: Command): void {
       io.record({ ...found, removed: true })
       io.say('The device is removed.')
     })
+  addMessages(device)
   addErase(device)
 }
+
+type MessageFlags = WhoFlags & { limit: number; before?: bigint }
+
+function addMessages(device: Command): void {
+  const messages = device
+    .command('messages')
+    .description('List the messages of a device or person, newest first')
+  addWhoOptions(messages)
+  messages
+    .option('--limit <number>', 'maximum number of tasks', wholeNumber(1, 1000), 20)
+    .option('--before <task_id>', 'only messages of older tasks', readId)
+    .addHelpText('after', examples('device messages --alias customer-17', 'device messages --device 5f0c…'))
+    .action(async ({ limit, before, ...flags }: MessageFlags, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const who = whoOf(flags)
+      const { list, next } = await asAdmin((server) => server.deviceMessages(who, { limit, before }))
+      for (const message of list) io.record(message)
+      const time = (seconds: number | null) => (seconds === null ? '-' : timestamp(seconds))
+      const rows = list.map((one) => [
+        String(one.task_id),
+        one.device_guid,
+        one.title ?? '-',
+        one.channel,
+        one.fate,
+        time(one.at),
+        one.code ?? '',
+        time(one.received_at),
+        time(one.clicked_at),
+      ])
+      io.say(rows.length === 0 ? 'There are no messages.' : table(messageHead, rows))
+      if (next !== null) io.note(`More messages: --before ${next}`)
+    })
+}
+
+const messageHead = ['task_id', 'device', 'title', 'channel', 'fate', 'at', 'code', 'received', 'clicked']
 
 function addPut(device: Command): void {
   device

@@ -52,9 +52,10 @@ function addNotify(program: Command): void {
       if ((flags.timeout !== undefined || flags.offline) && !flags.wait)
         throw new UsageFailure('--timeout and --offline require --wait.')
       await asAdmin(async (server) => {
-        const { task_id } = await server.notify(notification)
-        io.record({ task_id })
+        const { task_id, repeated } = await server.notify(notification)
+        io.record({ task_id, ...(repeated && { repeated }) })
         io.say(`task_id  ${task_id}`)
+        if (repeated) io.note('The request id was used before: nothing was pushed.')
         if (flags.wait)
           await watchTask({ server, io }, task_id, { seconds: flags.timeout, offline: flags.offline })
         else io.note(`To watch it: ${HERALD} task watch ${task_id}`)
@@ -160,6 +161,8 @@ function addMessageOptions(command: Command): void {
     .addOption(new Option('--priority <name>', 'priority lane').choices(['high', 'normal']))
     .option('--ttl <seconds>', 'how long to retry; 0 = only devices reachable now', wholeNumber(0, 2_592_000))
     .addOption(new Option('--class <name>', 'message class').choices(['service', 'marketing']))
+    .option('--campaign <name>', 'what the push belongs to, for stats and task list')
+    .option('--events', 'events about each device go to the webhooks and the event list')
 }
 
 function messageFile({ message: path }: FileFlag): Record<string, unknown> | undefined {

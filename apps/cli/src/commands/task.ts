@@ -1,5 +1,5 @@
 import { HeraldError, type HeraldServer, type Message, type TaskView } from '@herald/client'
-import { taskStates } from '@herald/domain'
+import { shownTaskStates } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { channelsOf } from '../channel-counters.ts'
 import { examples } from '../examples.ts'
@@ -10,6 +10,7 @@ import { percent } from '../progress.ts'
 import { openShell } from '../shell.ts'
 import { channelTable } from '../task-format.ts'
 import { watchTask } from '../watch-task.ts'
+import { addHistoryCommands } from './task-history.ts'
 
 export function addTaskCommands(program: Command): void {
   const task = program.command('task').description('List, inspect and control tasks')
@@ -17,6 +18,7 @@ export function addTaskCommands(program: Command): void {
   addList(task)
   addDetail(task)
   addFailures(task)
+  addHistoryCommands(task)
   addRecall(task)
   addControl(task, 'pause', 'Pause a task', 'paused', (server, id) => server.pauseTask(id))
   addControl(task, 'resume', 'Resume a paused task', 'resumed', (server, id) => server.resumeTask(id))
@@ -94,7 +96,7 @@ function addWatch(task: Command): void {
     })
 }
 
-type ListFlags = { limit: number; before?: bigint; state?: string }
+type ListFlags = { limit: number; before?: bigint; state?: string; campaign?: string }
 
 function addList(task: Command): void {
   task
@@ -102,8 +104,12 @@ function addList(task: Command): void {
     .description('List tasks, newest first')
     .option('--limit <number>', 'maximum number of tasks', wholeNumber(1, 1000), 20)
     .option('--before <task_id>', 'only tasks older than this one', readId)
-    .addOption(new Option('--state <name>', 'only tasks in this state').choices(taskStates))
-    .addHelpText('after', examples('task list', 'task list --state sending --limit 100'))
+    .addOption(new Option('--state <name>', 'only tasks in this state').choices(shownTaskStates))
+    .option('--campaign <name>', 'only tasks of this campaign')
+    .addHelpText(
+      'after',
+      examples('task list', 'task list --state sending --limit 100', 'task list --campaign spring'),
+    )
     .action(async (flags: ListFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const { list, next } = await asAdmin((server) => server.taskList(flags))
@@ -113,7 +119,19 @@ function addList(task: Command): void {
     })
 }
 
-const head = ['task_id', 'state', 'title', 'created', 'done', 'target', 'sent', 'received', 'failed', 'ETA']
+const head = [
+  'task_id',
+  'state',
+  'title',
+  'created',
+  'done',
+  'target',
+  'sent',
+  'received',
+  'clicked',
+  'failed',
+  'ETA',
+]
 
 function rowOf(task: TaskView): (string | number)[] {
   return [
@@ -121,10 +139,11 @@ function rowOf(task: TaskView): (string | number)[] {
     task.state,
     shorten(task.title ?? '-'),
     timestamp(task.created_at),
-    task.finished_at === null ? percent(task.target - task.pending, task.target) : '100%',
+    task.finished_at === null || task.waiting > 0 ? percent(task.target - task.pending, task.target) : '100%',
     task.target,
     task.sent,
     task.received,
+    task.clicked,
     task.failed,
     task.finished_at !== null || task.eta === null ? '-' : duration(task.eta),
   ]
@@ -162,22 +181,23 @@ function addFailures(task: Command): void {
   task
     .command('failures')
     .argument('<task_id>', 'task', readId)
-    .description('List failures by channel and reason, with sample devices')
+    .description('List why devices failed or wait, by channel and reason, with sample devices')
     .addHelpText('after', examples('task failures 1234'))
     .action(async (id: bigint, _flags: object, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const groups = await asAdmin((server) => server.taskFailures(id))
       for (const group of groups) io.record(group)
-      if (groups.length === 0) return io.say('No failures.')
-      const rows = groups.map(({ channel, fate, code, reason, count, samples }) => [
+      if (groups.length === 0) return io.say('No failures, and nothing waits.')
+      const rows = groups.map(({ channel, fate, code, reason, count, samples, next_attempt_at: next }) => [
         channel,
         fate,
         count,
         code ?? '',
         reason,
+        next === null ? '-' : timestamp(next),
         samples.map(({ device_guid, device_id }) => device_guid ?? String(device_id)).join(', '),
       ])
-      io.say(table(['channel', 'fate', 'devices', 'code', 'reason', 'sample devices'], rows))
+      io.say(table(['channel', 'fate', 'devices', 'code', 'reason', 'next attempt', 'sample devices'], rows))
     })
 }
 

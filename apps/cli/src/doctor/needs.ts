@@ -4,11 +4,11 @@ import { queryConnections } from '@herald/queue'
 import type { Needs } from './judge-postgres.ts'
 
 /**
- * Maximum number of connections: of the standalone, or of one api, one planner and one worker per channel. `perProcess` is the
+ * Maximum number of connections: of the standalone, or of one api, one planner, one courier and one worker per channel. `perProcess` is the
  * setting for it.
  */
 export function needsOf(standalone: boolean, queueInPostgres: boolean, perProcess?: number): Needs {
-  const processes = standalone ? 1 : channels.length + 2
+  const processes = standalone ? 1 : channels.length + 3
   const rows = processes * (perProcess ?? (standalone ? poolSizes.standalone : poolSizes.program))
   // A queue in Postgres has a few connections per process, and one more per queue that a worker reads.
   const queue = queueInPostgres ? processes * queryConnections + channels.length : 0
