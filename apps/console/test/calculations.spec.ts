@@ -1,10 +1,13 @@
 import type { DeviceView } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
+import { hasSums } from '../src/api/export.ts'
 import { splitDuration } from '../src/calculations/duration.ts'
 import { expiryOf } from '../src/calculations/expiry.ts'
 import { formatIn, shorten } from '../src/calculations/format.ts'
-import { funnelOf, receivedShare } from '../src/calculations/funnel.ts'
+import { funnelOf, shareOf } from '../src/calculations/funnel.ts'
+import { localTime, secondsOf } from '../src/calculations/local-time.ts'
 import { addSample, isIdle, ratesOf, type Sample, WINDOW_SECONDS } from '../src/calculations/rates.ts'
+import { fillPeriods, rangeOf, receivedShareOf } from '../src/calculations/stats.ts'
 import { actionsOf, doneOf, timeLeft } from '../src/calculations/task-progress.ts'
 import { changeOf as deviceChange, formOf as deviceForm } from '../src/pages/device/device-change.ts'
 import { changeOf as settingsChange, formOf as settingsForm } from '../src/pages/settings/settings-change.ts'
@@ -61,23 +64,103 @@ describe('the funnel', () => {
     apns_sent: 0,
     apns_received: 0,
   }
-  it('shows the channels with devices, the largest first, and their sum', () => {
-    const { rows, total } = funnelOf(counters)
+  const totals = { target: 30, sent: 11, received: 5, clicked: 1 }
+  it('shows the channels with devices, the largest first, and the steps of all', () => {
+    const { rows, steps } = funnelOf(counters, totals)
     expect(rows.map(({ channel }) => channel)).toEqual(['flyme', 'huawei'])
-    expect(total).toMatchObject({ target: 30, sent: 8, received: 4 })
+    expect(steps.map(({ kind, count }) => [kind, count])).toEqual([
+      ['target', 30],
+      ['sent', 11],
+      ['received', 5],
+      ['clicked', 1],
+    ])
   })
   it('is empty without counters', () => {
-    expect(funnelOf(undefined)).toEqual({
-      rows: [],
-      total: { channel: '', target: 0, sent: 0, received: 0 },
+    const { rows, steps, unreported } = funnelOf(undefined, { target: 0, sent: 0, received: 0, clicked: 0 })
+    expect([rows, unreported]).toEqual([[], 0])
+    expect(steps.map(({ share }) => share)).toEqual([undefined, undefined, undefined, undefined])
+  })
+  it('shows apart what channels without receipts sent', () => {
+    const mixed = { ...counters, apns_target: 3, apns_sent: 3, apns_received: 1, fcm_target: 2, fcm_sent: 2 }
+    const { rows, steps, reportable, unreported } = funnelOf(mixed, totals)
+    expect(rows.map(({ channel, reports }) => [channel, reports])).toEqual([
+      ['flyme', true],
+      ['huawei', true],
+      ['apns', false],
+      ['fcm', false],
+    ])
+    // Of the eight devices of Huawei four have received it; of the five others one app has said so.
+    expect([reportable, unreported]).toEqual([8, 4])
+    expect(steps.find(({ kind }) => kind === 'received')).toEqual({ kind: 'received', count: 5, share: 0.5 })
+  })
+  it('has shares between 0 and 1', () => {
+    expect(shareOf(1, 0)).toBeUndefined()
+    expect(shareOf(4, 8)).toBe(0.5)
+    // A receipt may be counted before its send.
+    expect(shareOf(2, 1)).toBe(1)
+  })
+})
+
+describe('statistics', () => {
+  const none = { target: 0, sent: 0, failed: 0, received: 0, clicked: 0, unreachable: 0 }
+  const now = new Date(2026, 10, 16, 14, 25, 31)
+  const local = (...date: [number, number, number, number?]) => new Date(...date).getTime() / 1000
+
+  it('cover 24 whole hours, the present one included', () => {
+    const { from, to, by } = rangeOf('24h', now.getTime())
+    expect([by, to - from]).toEqual(['hour', 24 * 3600])
+    expect([from % 3600, to % 3600]).toEqual([0, 0])
+    expect(to - now.getTime() / 1000).toBeGreaterThan(0)
+    expect(to - now.getTime() / 1000).toBeLessThanOrEqual(3600)
+  })
+
+  it('cover days from midnight to midnight of the reader, today included', () => {
+    expect(rangeOf('7d', now.getTime())).toEqual({
+      from: local(2026, 10, 10),
+      to: local(2026, 10, 17),
+      by: 'day',
+    })
+    expect(rangeOf('30d', now.getTime())).toEqual({
+      from: local(2026, 9, 18),
+      to: local(2026, 10, 17),
+      by: 'day',
     })
   })
-  it('computes received divided by sent', () => {
-    const [meizu, huawei] = funnelOf(counters).rows
-    expect(receivedShare(meizu!)).toBeUndefined()
-    expect(receivedShare(huawei!)).toBe(0.5)
-    // A receipt may be counted before its send.
-    expect(receivedShare({ channel: 'x', target: 2, sent: 1, received: 2 })).toBe(1)
+
+  it('have an entry for periods without pushes', () => {
+    const range = { from: 7200, to: 18_000, by: 'hour' } as const
+    expect(fillPeriods(range, [{ at: 10_800, ...none, target: 5 }])).toEqual([
+      { at: 7200, ...none },
+      { at: 10_800, ...none, target: 5 },
+      { at: 14_400, ...none },
+    ])
+  })
+
+  it('compute the share of received devices from channels that report', () => {
+    const huawei = { channel: 'huawei', ...none, sent: 10, received: 5 }
+    const apns = { channel: 'apns', ...none, sent: 90 }
+    expect(receivedShareOf([huawei, apns])).toBe(0.5)
+    expect(receivedShareOf([apns])).toBeUndefined()
+  })
+})
+
+describe('the value of a time input', () => {
+  it('is local time, and back', () => {
+    const seconds = new Date(2026, 0, 5, 7, 9).getTime() / 1000
+    expect(localTime(seconds * 1000)).toBe('2026-01-05T07:09')
+    expect(secondsOf('2026-01-05T07:09')).toBe(seconds)
+    expect([secondsOf(''), secondsOf('soon')]).toEqual([undefined, undefined])
+  })
+})
+
+describe('an export', () => {
+  it('is complete if its last line has the sums', () => {
+    expect(hasSums('{"device_id":1}\n{"sums":{"apns":{"target":1}},"lines":1}\n')).toBe(true)
+    expect(hasSums('{"device_id":1}\n')).toBe(false)
+    // Cut off within the last line, or right before its end.
+    expect(hasSums('{"device_id":1}\n{"sums":{"apns"')).toBe(false)
+    expect(hasSums('{"device_id":1}\n{"sums":{},"lines":1}')).toBe(false)
+    expect(hasSums('')).toBe(false)
   })
 })
 
@@ -90,7 +173,11 @@ describe('a task', () => {
     ['finished', []],
     ['cancelled', []],
   ])('that is %s allows the actions %j', (state, actions) => {
-    expect(actionsOf({ state })).toEqual(actions)
+    expect(actionsOf({ state, waiting: 0 })).toEqual(actions)
+  })
+  it('that waits in inboxes only can be cancelled', () => {
+    expect(actionsOf({ state: 'finished', waiting: 3 })).toEqual(['cancel'])
+    expect(actionsOf({ state: 'cancelled', waiting: 3 })).toEqual([])
   })
 
   it.each([

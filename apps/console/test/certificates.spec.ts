@@ -1,7 +1,7 @@
 import { providerOf, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
+import { parseSearch, searchKinds } from '../src/components/search.ts'
 import { certificateOf, isReplaced, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
-import { parseSearch } from '../src/pages/devices/search.ts'
 
 const formOf = (channel: string, kind?: string) =>
   vendorForms.find((form) => form.channel === channel && form.kind?.en === kind)!
@@ -82,6 +82,6 @@ describe('a search for devices', () => {
     ['byNothing', 'x', { device_guid: 'x' }],
     ['byTag', '  ', {}],
   ])('by %j for %j filters by %j', (by, value, fields) => {
-    expect(parseSearch(by, value).fields).toEqual(fields)
+    expect(parseSearch(searchKinds, by, value).fields).toEqual(fields)
   })
 })

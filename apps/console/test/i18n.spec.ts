@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HeraldError } from '@herald/client'
-import { ownReasonNames } from '@herald/domain'
+import { auditActions, eventNames, ownReasonNames } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { en } from '../src/i18n/en.ts'
 import { errorTextIn } from '../src/i18n/error-texts.ts'
+import { keyOf } from '../src/i18n/key-of.ts'
 import { zh } from '../src/i18n/zh.ts'
 import { chinese, english, untranslated } from './dictionary.ts'
 
@@ -58,6 +59,13 @@ describe('the dictionaries', () => {
   it('have a text for exactly the reasons of Herald', () => {
     for (const { reasonCode } of [en, zh])
       expect(Object.keys(reasonCode).sort()).toEqual([...ownReasonNames].sort())
+  })
+
+  it('have a text for exactly the events and the audited actions', () => {
+    for (const { event, auditAction } of [en, zh]) {
+      expect(Object.keys(event).sort()).toEqual(eventNames.map(keyOf).sort())
+      expect(Object.keys(auditAction).sort()).toEqual(auditActions.map(keyOf).sort())
+    }
   })
 
   it('contain all texts of the pages', () => {

@@ -57,6 +57,10 @@ describe('a request', () => {
   })
 
   it('sends a text that is not a number as it is, so that the API names the field', () => {
+    expect(request({ campaign: ' spring ', events: true }).setting).toMatchObject({
+      campaign: 'spring',
+      events: true,
+    })
     expect(request({ ttl: 'soon' }).setting.ttl).toBe('soon')
   })
 

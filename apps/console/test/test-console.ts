@@ -20,6 +20,8 @@ export type TestConsole = {
   demo: Required<Demo>
   url(path: string): string
   openTab(options?: BrowserContextOptions): Promise<Tab>
+  /** Opens a tab in which the operator is signed in. */
+  openOperatorTab(): Promise<Tab>
   /** Calls the API directly, to compare with what a page shows. */
   call<Data>(path: string, body?: unknown, method?: string): Promise<Data>
   close(): Promise<void>
@@ -27,8 +29,8 @@ export type TestConsole = {
 
 const built = join(import.meta.dirname, '../dist/index.html')
 
-/** Starts a standalone with its demo, and Chromium. */
-export async function startTestConsole(): Promise<TestConsole> {
+/** Starts a standalone with its demo, and Chromium. `settings` are environment variables. */
+export async function startTestConsole(settings: Record<string, string> = {}): Promise<TestConsole> {
   if (!existsSync(built))
     throw new Error('The console is not built: run npm run build --workspace @herald/console.')
   const dataDir = mkdtempSync(join(tmpdir(), 'herald-console-'))
@@ -36,15 +38,26 @@ export async function startTestConsole(): Promise<TestConsole> {
   const herald = startApp('apps/standalone/src/main.ts', {
     HERALD_PORT: String(port),
     HERALD_DATA_DIR: dataDir,
+    ...settings,
   })
   const ready = `http://127.0.0.1:${port}/readyz`
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
   await until(async () => (await fetch(ready)).status === 200, { seconds: 120, what: ready })
   const demo = readDemo(dataDir) as Required<Demo>
+  const url = (path: string) => `${demo.base_url}/console${path}`
   return {
     demo,
-    url: (path) => `${demo.base_url}/console${path}`,
+    url,
     openTab: (options) => openTab(browser, options),
+    async openOperatorTab() {
+      const tab = await openTab(browser)
+      await tab.page.goto(url('/'))
+      await tab.page.getByText('Operator', { exact: true }).click()
+      await tab.page.getByLabel('Operator key').fill(demo.operator_key)
+      await tab.page.getByRole('button', { name: 'Sign in' }).click()
+      await tab.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor()
+      return tab
+    },
     call: (path, body, method) => call(demo, path, body, method),
     async close() {
       await browser.close()

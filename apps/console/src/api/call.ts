@@ -8,13 +8,26 @@ export type Call = {
   body?: unknown
   /** A body that is sent as it is: JSON whose large numbers parsing would round. */
   text?: string
+  signal?: AbortSignal
 }
 
 /** Sends the session cookie. Resolves with `data`, or rejects with the API's code and message. */
 export async function call<Data>(method: Method, path: string, options: Call = {}): Promise<Data> {
+  return readEnvelope<Data>(await send(method, path, options))
+}
+
+/** Resolves with a body that is not an envelope, or rejects with the API's code and message. */
+export async function stream(path: string, options: Call): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const response = await send('GET', path, options)
+  if (response.ok && response.body) return response.body
+  return readEnvelope(response)
+}
+
+async function send(method: Method, path: string, options: Call): Promise<Response> {
   const text = options.text ?? (options.body === undefined ? undefined : toJson(options.body))
-  const response = await fetch(path, {
+  return fetch(path, {
     method,
+    signal: options.signal,
     credentials: 'same-origin',
     headers: {
       'x-herald-console': '1',
@@ -26,7 +39,6 @@ export async function call<Data>(method: Method, path: string, options: Call = {
     // The message differs by browser; code and status 0 mark a request without a response.
     throw new HeraldError(0, 0, error.message)
   })
-  return readEnvelope<Data>(response)
 }
 
 /** Integers beyond 2^53 are sent as strings, which the API accepts for every int64. */

@@ -1,8 +1,12 @@
 import type {
   ApplicationSettings,
+  AuditPage,
+  AuditSearch,
   CertificateCheck,
   CertificateView,
   DeviceChange,
+  DeviceMessage,
+  DevicePath,
   DeviceView,
   Environment,
   Erasure,
@@ -11,13 +15,20 @@ import type {
   Identity,
   NewCertificate,
   NewIdentity,
+  NewWebhook,
   Page,
   Provider,
   PutDevice,
   Recall,
+  SavedWebhook,
   SettingsChange,
+  Stats,
+  StatsSearch,
+  TaskSearch,
   TaskStatistics,
   TaskView,
+  WebhookTest,
+  WebhookView,
 } from '@herald/client'
 import { call } from './call.ts'
 import type { Application, Credentials, Overview, Session } from './records.ts'
@@ -44,13 +55,11 @@ export const notify = (appId: string, text: string) =>
 export const explain = (appId: string, text: string) =>
   call<Explanation>('POST', '/push/explain', { appId, text })
 
-export const listTasks = (appId: string, filter: { before?: number; limit?: number; state?: string }) =>
-  call<Page<TaskView>>('POST', '/push/task/list', { appId, body: filter })
+export const listTasks = (appId: string, body: TaskSearch) =>
+  call<Page<TaskView>>('POST', '/push/task/list', { appId, body })
 
-/** Tasks are listed newest first by id: if the task exists, it is the first one before `taskId + 1`. */
 export async function readTask(appId: string, taskId: number): Promise<TaskView | undefined> {
-  const { list } = await listTasks(appId, { before: taskId + 1, limit: 1 })
-  return list.find((task) => Number(task.task_id) === taskId)
+  return (await listTasks(appId, { task_ids: [taskId] })).list[0]
 }
 
 export async function readCounters(appId: string, taskId: number): Promise<TaskStatistics | undefined> {
@@ -60,6 +69,22 @@ export async function readCounters(appId: string, taskId: number): Promise<TaskS
 
 export const readFailures = (appId: string, taskId: number) =>
   call<FailureGroup[]>('POST', '/push/task/failures', { appId, body: { task_id: taskId } })
+
+/** Selects one device, or all devices of a person. */
+export type Person = { device_guid: string } | { alias: string } | { user_id: string }
+/** The result of the task on these devices. */
+export const readPaths = async (appId: string, taskId: number, person: Person) =>
+  (
+    await call<{ list: DevicePath[] }>('POST', '/push/task/device', {
+      appId,
+      body: { task_id: taskId, ...person },
+    })
+  ).list
+export const listMessages = (appId: string, filter: Person & { before?: number; limit?: number }) =>
+  call<Page<DeviceMessage>>('POST', '/admin/device/messages', { appId, body: filter })
+
+export const readStats = (appId: string, body: StatsSearch) =>
+  call<Stats>('POST', '/push/stats', { appId, body })
 
 export type TaskAction = 'pause' | 'resume' | 'cancel'
 export const controlTask = (appId: string, action: TaskAction, taskId: number) =>
@@ -144,3 +169,18 @@ export const checkCertificate = (appId: string, key: CertificateKey) =>
   })
 export const removeCertificate = (appId: string, key: CertificateKey) =>
   call<unknown>('POST', '/admin/push/certificate/remove', { appId, body: key })
+
+export const listWebhooks = (appId: string) => call<WebhookView[]>('GET', '/admin/webhook/list', { appId })
+export const putWebhook = (appId: string, body: NewWebhook) =>
+  call<SavedWebhook>('PUT', '/admin/webhook', { appId, body })
+export const removeWebhook = (appId: string, id: WebhookView['webhook_id']) =>
+  call<unknown>('POST', '/admin/webhook/remove', { appId, body: { webhook_id: id } })
+export const testWebhook = (appId: string, id: WebhookView['webhook_id']) =>
+  call<WebhookTest>('POST', '/admin/webhook/test', { appId, body: { webhook_id: id } })
+/** `from` in Unix seconds. */
+export const replayWebhook = (appId: string, id: WebhookView['webhook_id'], from: number) =>
+  call<unknown>('POST', '/admin/webhook/replay', { appId, body: { webhook_id: id, from } })
+
+/** Without an application: what concerns none, for the operator only. */
+export const listAudit = (appId: string | undefined, body: AuditSearch) =>
+  call<AuditPage>('POST', appId === undefined ? '/admin/app/audit' : '/admin/audit/list', { appId, body })

@@ -4,14 +4,17 @@ import {
   IconApps,
   IconBook2,
   IconCertificate,
+  IconChartHistogram,
   IconDeviceMobileMessage,
   IconDevices,
   IconExternalLink,
   IconGauge,
+  IconHistory,
   IconListCheck,
   IconSend,
   IconSettings,
   IconStack2,
+  IconWebhook,
 } from '@tabler/icons-react'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -25,8 +28,11 @@ const pages = [
   ['/', 'overview', IconGauge],
   ['/send', 'send', IconSend],
   ['/tasks', 'tasks', IconListCheck],
+  ['/statistics', 'statistics', IconChartHistogram],
   ['/devices', 'devices', IconDevices],
   ['/certificates', 'certificates', IconCertificate],
+  ['/webhooks', 'webhooks', IconWebhook],
+  ['/audit', 'audit', IconHistory],
   ['/settings', 'settings', IconSettings],
   ['/test-device', 'testDevice', IconDeviceMobileMessage],
 ] as const

@@ -6,6 +6,12 @@ export type Format = {
   time(seconds: number | null | undefined): string
   clock(seconds: number): string
   day(seconds: number): string
+  /** A day without its year, for axes. */
+  date(seconds: number): string
+  /** The day and time at which an hour begins. */
+  hour(seconds: number): string
+  /** The same without the day, for axes. */
+  hourOnly(seconds: number): string
   /** `a, b and c`. */
   list(names: readonly string[]): string
 }
@@ -16,6 +22,15 @@ export function formatIn(language: string): Format {
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' })
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
+  const dayOfMonth = new Intl.DateTimeFormat(language, { month: 'numeric', day: 'numeric' })
+  const hour = new Intl.DateTimeFormat(language, {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  const hourOnly = new Intl.DateTimeFormat(language, { timeStyle: 'short', hourCycle: 'h23' })
   // British English has no comma before `and`, as in the other texts.
   const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language)
   const date = (seconds: number) => new Date(seconds * 1000)
@@ -25,6 +40,9 @@ export function formatIn(language: string): Format {
     time: (seconds) => (seconds === null || seconds === undefined ? '' : time.format(date(seconds))),
     clock: (seconds) => clock.format(date(seconds)),
     day: (seconds) => day.format(date(seconds)),
+    date: (seconds) => dayOfMonth.format(date(seconds)),
+    hour: (seconds) => hour.format(date(seconds)),
+    hourOnly: (seconds) => hourOnly.format(date(seconds)),
     list: (names) => list.format(names),
   }
 }

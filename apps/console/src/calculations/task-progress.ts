@@ -5,8 +5,9 @@ const ENDED = new Set(['finished', 'cancelled'])
 export const hasEnded = (task: Pick<TaskView, 'state'>) => ENDED.has(task.state)
 export const isPaused = (task: Pick<TaskView, 'state'>) => task.state === 'paused'
 
-/** The actions that the task's state allows. */
-export function actionsOf(task: Pick<TaskView, 'state'>): ('pause' | 'resume' | 'cancel')[] {
+/** The actions that the task's state allows. What waits in inboxes can be cancelled after a task has ended. */
+export function actionsOf(task: Pick<TaskView, 'state' | 'waiting'>): ('pause' | 'resume' | 'cancel')[] {
+  if (task.state === 'finished' && task.waiting > 0) return ['cancel']
   if (hasEnded(task) || task.state === 'cancelling') return []
   return [isPaused(task) ? 'resume' : 'pause', 'cancel']
 }

@@ -23,6 +23,21 @@ export function taskTone(state: string): Tone {
   }
 }
 
+export function fateTone(fate: string): Tone {
+  switch (fate) {
+    case 'sent':
+      return 'good'
+    case 'failed':
+      return 'bad'
+    case 'pending':
+    case 'waiting':
+    case 'held':
+      return 'waiting'
+    default:
+      return 'over'
+  }
+}
+
 const certificateTones: Record<CertificateCondition, Tone> = {
   sending: 'good',
   partial: 'waiting',

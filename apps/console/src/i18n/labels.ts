@@ -1,12 +1,21 @@
 import type { Text } from '@herald/channels/cards'
 import { HeraldError } from '@herald/client'
-import { cardOf, type OwnReasonName, ownReasons, publicName, vendorChannels } from '@herald/domain'
+import {
+  type AuditAction,
+  cardOf,
+  type EventName,
+  type OwnReasonName,
+  ownReasons,
+  publicName,
+  vendorChannels,
+} from '@herald/domain'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { splitDuration } from '../calculations/duration.ts'
 import { formatIn } from '../calculations/format.ts'
 import { en } from './en.ts'
 import { type ErrorText, errorTextIn } from './error-texts.ts'
+import { keyOf } from './key-of.ts'
 
 const vendorTitles = new Map(vendorChannels.map((name) => [publicName(name), cardOf(name).title]))
 
@@ -37,6 +46,15 @@ export function useLabels() {
         ? { translated, original }
         : { translated }
     }
+    /** Texts for the reader; names of a newer API are shown as they are. */
+    const auditAction = (action: string) => {
+      const key = keyOf(action as AuditAction)
+      return Object.hasOwn(en.auditAction, key) ? t(`auditAction.${key}`) : action
+    }
+    const event = (name: string) => {
+      const key = keyOf(name as EventName)
+      return Object.hasOwn(en.event, key) ? t(`event.${key}`) : ''
+    }
     const errorText = (error: unknown): ErrorText => {
       // Code 0: no response, or a response that is not from Herald.
       if (!(error instanceof HeraldError) || error.code !== 0) return errorTextIn(language, error)
@@ -49,6 +67,8 @@ export function useLabels() {
       text,
       channel,
       reason,
+      auditAction,
+      event,
       taskState: labelOf('taskState'),
       fate: labelOf('fate'),
       platform: labelOf('platform'),

@@ -5,7 +5,9 @@ import { useTranslation } from 'react-i18next'
 import { createApplication } from '../../api/calls.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
-import type { Created } from './secret-dialog.tsx'
+
+/** The secret is shown only once. */
+export type Created = { name: string; app_id: string; app_secret: string }
 
 export function CreateForm({ onCreated }: { onCreated(created: Created): void }) {
   const { t } = useTranslation()

@@ -6,11 +6,11 @@ import type { Application } from '../../api/records.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { SecretDialog } from '../../components/secret-dialog.tsx'
 import { useCurrentSession } from '../../session/session.ts'
 import { ApplicationTable } from './application-table.tsx'
-import { CreateForm } from './create-form.tsx'
+import { type Created, CreateForm } from './create-form.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
-import { type Created, SecretDialog } from './secret-dialog.tsx'
 
 export const page = { Component: ApplicationsPage }
 
@@ -40,7 +40,18 @@ function ApplicationsPage() {
         }}
         onClose={() => setRotating(undefined)}
       />
-      <SecretDialog created={created} onClose={() => setCreated(undefined)} />
+      <SecretDialog
+        secret={
+          created && {
+            text: t('applications.secretText', { name: created.name }),
+            values: [
+              [t('signIn.appId'), created.app_id],
+              [t('signIn.appSecret'), created.app_secret],
+            ],
+          }
+        }
+        onClose={() => setCreated(undefined)}
+      />
     </Stack>
   )
 }

@@ -6,7 +6,7 @@ import { renewSecret } from '../../api/calls.ts'
 import type { Application } from '../../api/records.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
-import type { Created } from './secret-dialog.tsx'
+import type { Created } from './create-form.tsx'
 
 /** Seconds for which the old secret stays valid. */
 const overlaps = [3600, 6 * 3600, 86_400, 0]

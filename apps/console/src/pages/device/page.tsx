@@ -20,6 +20,7 @@ import { BindingForm } from './binding-form.tsx'
 import { BindingTable } from './binding-table.tsx'
 import { EditPanel } from './edit-panel.tsx'
 import { ExplainPanel } from './explain-panel.tsx'
+import { MessagePanel } from './message-panel.tsx'
 import { RemovalPanel } from './removal-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
 
@@ -78,6 +79,7 @@ function DevicePage() {
           ]}
         />
       </Panel>
+      <MessagePanel guid={device.device_guid} />
       <Panel title={t('device.bindings')}>
         <Stack gap="sm">
           <BindingTable device={device} />

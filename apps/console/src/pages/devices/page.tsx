@@ -10,10 +10,10 @@ import { Loading } from '../../components/loading.tsx'
 import { MoreButton } from '../../components/more-button.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { requireApplication } from '../../components/require-application.tsx'
+import { parseSearch, searchKinds } from '../../components/search.ts'
+import { SearchForm } from '../../components/search-form.tsx'
 import { useAppId } from '../../session/session.ts'
 import { DeviceTable } from './device-table.tsx'
-import { parseSearch } from './search.ts'
-import { SearchForm } from './search-form.tsx'
 
 export const page = requireApplication(DevicesPage)
 
@@ -23,7 +23,7 @@ function DevicesPage() {
   const { t } = useTranslation()
   const appId = useAppId()
   const [params, setParams] = useSearchParams()
-  const search = parseSearch(params.get('by'), params.get('value'))
+  const search = parseSearch(searchKinds, params.get('by'), params.get('value'))
   const query = useInfiniteQuery({
     queryKey: ['devices', appId, search.by, search.value],
     queryFn: ({ pageParam }) => listDevices(appId, { ...search.fields, limit: PAGE_SIZE, after: pageParam }),
@@ -35,7 +35,7 @@ function DevicesPage() {
     <Stack>
       <PageHeader title={t('nav.devices')} lead={t('devices.lead')} />
       <SearchForm
-        key={`${search.by} ${search.value}`}
+        kinds={searchKinds}
         by={search.by}
         value={search.value}
         onSearch={(by, value) => setParams(value === '' ? {} : { by, value })}

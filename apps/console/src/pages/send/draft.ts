@@ -31,6 +31,8 @@ export type Draft = {
   speed: string
   priority: '' | 'high' | 'normal'
   messageClass: '' | 'service' | 'marketing'
+  campaign: string
+  events: boolean
   requestId: string
   platforms: PlatformValues
 }
@@ -61,6 +63,8 @@ export const blankDraft: Draft = {
   speed: '',
   priority: '',
   messageClass: '',
+  campaign: '',
+  events: false,
   requestId: '',
   platforms: {},
 }

@@ -1,3 +1,4 @@
+import { secondsOf } from '../../calculations/local-time.ts'
 import type { Draft } from './draft.ts'
 import { platformPart, platforms } from './platform-fields.ts'
 
@@ -33,6 +34,8 @@ function settingOf(draft: Draft): Record<string, unknown> {
     speed: numberOf(draft.speed),
     priority: draft.priority,
     message_class: draft.messageClass,
+    campaign: draft.campaign.trim(),
+    events: draft.events || undefined,
     request_id: draft.requestId.trim(),
   })
 }
@@ -74,9 +77,4 @@ function numberOf(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
   return Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed
-}
-
-function secondsOf(local: string): number | undefined {
-  const ms = local === '' ? Number.NaN : new Date(local).getTime()
-  return Number.isFinite(ms) ? Math.floor(ms / 1000) : undefined
 }

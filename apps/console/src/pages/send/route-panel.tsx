@@ -1,4 +1,4 @@
-import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Checkbox, NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Panel } from '../../components/panel.tsx'
 import type { Change, Draft } from './draft.ts'
@@ -73,6 +73,19 @@ export function RoutePanel({ draft, change }: Props) {
             ]}
           />
         </SimpleGrid>
+        <TextInput
+          label={t('tasks.campaign')}
+          description={t('send.campaignHint')}
+          value={draft.campaign}
+          maxLength={64}
+          onChange={({ currentTarget }) => change({ campaign: currentTarget.value })}
+        />
+        <Checkbox
+          label={t('send.events')}
+          description={t('send.eventsHint')}
+          checked={draft.events}
+          onChange={({ currentTarget }) => change({ events: currentTarget.checked })}
+        />
         <TextInput
           label={t('send.requestId')}
           description={t('send.requestIdHint')}

@@ -2,13 +2,11 @@ import type { FailureGroup } from '@herald/client'
 import { Table } from '@mantine/core'
 import { IconMoodSmile } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { DeviceLink } from '../../components/device-link.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ReasonText } from '../../components/reason-text.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
-
-const MAX_SHOWN_SAMPLES = 3
+import { SampleDevices } from './sample-devices.tsx'
 
 export function FailureTable({ failures }: { failures: FailureGroup[] }) {
   const { t } = useTranslation()
@@ -35,15 +33,7 @@ export function FailureTable({ failures }: { failures: FailureGroup[] }) {
             </Table.Td>
             <Table.Td className="number">{format.number(group.count)}</Table.Td>
             <Table.Td>
-              {group.samples
-                .slice(0, MAX_SHOWN_SAMPLES)
-                .map(({ device_id, device_guid }) =>
-                  device_guid === null ? (
-                    <div key={String(device_id)}>{String(device_id)}</div>
-                  ) : (
-                    <DeviceLink key={String(device_id)} guid={device_guid} display="block" />
-                  ),
-                )}
+              <SampleDevices samples={group.samples} />
             </Table.Td>
           </Table.Tr>
         ))}

@@ -1,21 +1,17 @@
 import '@mantine/charts/styles.css'
-import { cardOf, publicName, vendorChannels } from '@herald/domain'
 import { BarChart } from '@mantine/charts'
 import { Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconChartBar } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { type Funnel, type FunnelRow, receivedShare } from '../../calculations/funnel.ts'
+import { type Funnel, type FunnelRow, shareOf } from '../../calculations/funnel.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
+import { FunnelSteps } from './funnel-steps.tsx'
 
-const withoutReceipts = new Set(
-  vendorChannels.filter((name) => !cardOf(name).reportsReceipts).map(publicName),
-)
-
-/** Devices targeted, sent and received, by channel. */
+/** Devices targeted, sent, received and clicked, in all and by channel. */
 export function FunnelPanel({ funnel }: { funnel: Funnel }) {
   const { t } = useTranslation()
   const { channel, format } = useLabels()
@@ -26,12 +22,12 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
         <EmptyState icon={IconChartBar} title={t('task.deliveryEmpty')} />
       </Panel>
     )
-  const names = funnel.rows
-    .filter((row) => withoutReceipts.has(row.channel))
-    .map((row) => channel(row.channel))
+  const names = funnel.rows.filter(({ reports }) => !reports).map((row) => channel(row.channel))
+  const moved = funnel.rows.reduce((all, { target }) => all + target, 0) > (funnel.steps[0]?.count ?? 0)
   return (
     <Panel title={t('task.delivery')}>
       <Stack>
+        <FunnelSteps funnel={funnel} silent={format.list(names)} />
         <div role="img" aria-label={t('task.deliveryLabel')}>
           <BarChart
             h={240}
@@ -70,13 +66,10 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
               <Row key={row.channel} name={channel(row.channel)} row={row} />
             ))}
           </Table.Tbody>
-          <Table.Tfoot>
-            <Row name={t('task.total')} row={funnel.total} />
-          </Table.Tfoot>
         </WideTable>
-        {names.length > 0 && (
+        {moved && (
           <Text size="xs" c="dimmed">
-            {t('task.receivedShareHint', { names: format.list(names) })}
+            {t('task.movedHint')}
           </Text>
         )}
       </Stack>
@@ -85,14 +78,17 @@ export function FunnelPanel({ funnel }: { funnel: Funnel }) {
 }
 
 function Row({ name, row }: { name: string; row: FunnelRow }) {
+  const { t } = useTranslation()
   const { format } = useLabels()
-  const share = receivedShare(row)
+  const share = row.reports ? shareOf(row.received, row.sent) : undefined
   return (
-    <Table.Tr data-channel={row.channel || 'total'}>
+    <Table.Tr data-channel={row.channel}>
       <Table.Th scope="row">{name}</Table.Th>
       <Table.Td className="number">{format.number(row.target)}</Table.Td>
       <Table.Td className="number">{format.number(row.sent)}</Table.Td>
-      <Table.Td className="number">{format.number(row.received)}</Table.Td>
+      <Table.Td className="number">
+        {row.reports || row.received > 0 ? format.number(row.received) : t('task.notReported')}
+      </Table.Td>
       <Table.Td className="number">{share === undefined ? '–' : format.percent(share)}</Table.Td>
     </Table.Tr>
   )

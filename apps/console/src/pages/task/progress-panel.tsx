@@ -1,7 +1,9 @@
 import type { TaskView } from '@herald/client'
 import { Group, Progress, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { doneOf, hasEnded, isPaused, timeLeft } from '../../calculations/task-progress.ts'
+import { CampaignLink } from '../../components/campaign-link.tsx'
 import { CopyText } from '../../components/copy-text.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { Panel } from '../../components/panel.tsx'
@@ -12,6 +14,7 @@ const outcomes = [
   'target',
   'sent',
   'received',
+  'clicked',
   'pending',
   'failed',
   'expired',
@@ -49,6 +52,9 @@ export function ProgressPanel({ task }: { task: TaskView }) {
             </Text>
             <Text size="sm">{format.percent(task.progress)}</Text>
           </Group>
+          {task.waiting > 0 && (
+            <Text size="sm">{t('task.inInboxes', { n: format.number(task.waiting) })}</Text>
+          )}
         </div>
         <DescriptionList
           items={[
@@ -65,6 +71,14 @@ export function ProgressPanel({ task }: { task: TaskView }) {
                 ? t('task.unlimited')
                 : t('app.perSecond', { n: format.number(task.speed) }),
             ],
+            ...(task.campaign === null
+              ? []
+              : [
+                  [t('tasks.campaign'), <CampaignLink key="campaign" name={task.campaign} />] as [
+                    string,
+                    ReactNode,
+                  ],
+                ]),
             [t('tasks.id'), <CopyText key="id" value={String(task.task_id)} />],
             ...(task.request_id === null ? [] : [[t('send.requestId'), task.request_id] as [string, string]]),
           ]}

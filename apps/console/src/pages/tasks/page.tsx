@@ -1,11 +1,12 @@
-import { taskStates } from '@herald/domain'
+import { shownTaskStates } from '@herald/domain'
 import { Button, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
 import { IconListCheck } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link, useNavigate } from 'react-router'
+import { Link, useNavigate, useSearchParams } from 'react-router'
 import { listTasks } from '../../api/calls.ts'
+import { CampaignFilter } from '../../components/campaign-filter.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
@@ -28,12 +29,23 @@ function TasksPage() {
   const { taskState } = useLabels()
   const appId = useAppId()
   const navigate = useNavigate()
-  const [state, setState] = useState('')
+  const [params, setParams] = useSearchParams()
+  const state = shownTaskStates.find((known) => known === params.get('state')) ?? ''
+  const campaign = params.get('campaign') ?? ''
+  const setFilter = (changed: { state?: string; campaign?: string }) =>
+    setParams(
+      Object.fromEntries(Object.entries({ state, campaign, ...changed }).filter(([, value]) => value !== '')),
+    )
   const [id, setId] = useState('')
   const query = useInfiniteQuery({
-    queryKey: ['tasks', appId, state],
+    queryKey: ['tasks', appId, state, campaign],
     queryFn: ({ pageParam }) =>
-      listTasks(appId, { limit: PAGE_SIZE, before: pageParam, ...(state && { state }) }),
+      listTasks(appId, {
+        limit: PAGE_SIZE,
+        before: pageParam,
+        ...(state && { state }),
+        ...(campaign && { campaign }),
+      }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => (next === null ? undefined : Number(next)),
     refetchInterval: ({ state: { data } }) =>
@@ -51,12 +63,13 @@ function TasksPage() {
         <NativeSelect
           label={t('tasks.state')}
           value={state}
-          onChange={({ currentTarget }) => setState(currentTarget.value)}
+          onChange={({ currentTarget }) => setFilter({ state: currentTarget.value })}
           data={[
             { value: '', label: t('tasks.anyState') },
-            ...taskStates.map((value) => ({ value, label: taskState(value) })),
+            ...shownTaskStates.map((value) => ({ value, label: taskState(value) })),
           ]}
         />
+        <CampaignFilter campaign={campaign} onChange={(campaign) => setFilter({ campaign })} />
         <form
           onSubmit={(event) => {
             event.preventDefault()
@@ -83,14 +96,14 @@ function TasksPage() {
             <Loading />
           ) : tasks.length > 0 ? (
             <TaskTable tasks={tasks} />
-          ) : state === '' ? (
+          ) : state === '' && campaign === '' ? (
             <EmptyState icon={IconListCheck} title={t('tasks.empty')} text={t('tasks.emptyMore')}>
               <Button component={Link} to="/send">
                 {t('send.title')}
               </Button>
             </EmptyState>
           ) : (
-            <EmptyState icon={IconListCheck} title={t('tasks.emptyState')} />
+            <EmptyState icon={IconListCheck} title={t('tasks.emptyFilter')} />
           )}
         </Paper>
       )}

@@ -19,6 +19,7 @@ export function TaskTable({ tasks }: { tasks: TaskView[] }) {
           <Table.Th className="number">{t('counter.target')}</Table.Th>
           <Table.Th className="number">{t('counter.sent')}</Table.Th>
           <Table.Th className="number">{t('counter.received')}</Table.Th>
+          <Table.Th className="number">{t('counter.clicked')}</Table.Th>
           <Table.Th className="number">{t('counter.failed')}</Table.Th>
           <Table.Th>{t('tasks.created')}</Table.Th>
         </Table.Tr>
@@ -39,12 +40,17 @@ export function TaskTable({ tasks }: { tasks: TaskView[] }) {
                 >
                   {task.title || t('tasks.untitled')}
                 </Anchor>
-                <Text size="xs" c="dimmed">
-                  {id}
+                <Text size="xs" c="dimmed" className="breaks" data-from="api">
+                  {task.campaign === null ? id : `${id} · ${task.campaign}`}
                 </Text>
               </Table.Td>
               <Table.Td>
                 <StatusBadge tone={taskTone(task.state)}>{taskState(task.state)}</StatusBadge>
+                {task.waiting > 0 && (
+                  <Text size="xs" c="dimmed">
+                    {t('tasks.waiting', { n: format.number(task.waiting) })}
+                  </Text>
+                )}
               </Table.Td>
               <Table.Td>
                 <Progress
@@ -58,6 +64,7 @@ export function TaskTable({ tasks }: { tasks: TaskView[] }) {
               <Table.Td className="number">{format.number(task.target)}</Table.Td>
               <Table.Td className="number">{format.number(task.sent)}</Table.Td>
               <Table.Td className="number">{format.number(task.received)}</Table.Td>
+              <Table.Td className="number">{format.number(task.clicked)}</Table.Td>
               <Table.Td className="number">{format.number(task.failed)}</Table.Td>
               <Table.Td className="nowrap">{format.time(task.created_at)}</Table.Td>
             </Table.Tr>

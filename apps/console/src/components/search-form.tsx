@@ -1,15 +1,30 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { type SearchKind, searchKinds } from './search.ts'
+import type { SearchKind } from './search.ts'
 
-type Props = { by: SearchKind; value: string; onSearch(by: SearchKind, value: string): void }
+type Props<Kind extends SearchKind> = {
+  kinds: readonly Kind[]
+  by: Kind
+  value: string
+  onSearch(by: Kind, value: string): void
+}
 
-export function SearchForm({ by: initialBy, value: initialValue, onSearch }: Props) {
+export function SearchForm<Kind extends SearchKind>({
+  kinds,
+  by: initialBy,
+  value: initialValue,
+  onSearch,
+}: Props<Kind>) {
   const { t } = useTranslation()
   const [by, setBy] = useState(initialBy)
   const [value, setValue] = useState(initialValue)
+  // The URL may change by other means, such as the browser's Back. A new form would lose the focus.
+  useEffect(() => {
+    setBy(initialBy)
+    setValue(initialValue)
+  }, [initialBy, initialValue])
   return (
     <form
       onSubmit={(event) => {
@@ -21,8 +36,8 @@ export function SearchForm({ by: initialBy, value: initialValue, onSearch }: Pro
         <NativeSelect
           label={t('devices.by')}
           value={by}
-          onChange={({ currentTarget }) => setBy(currentTarget.value as SearchKind)}
-          data={searchKinds.map((kind) => ({ value: kind, label: t(`devices.${kind}`) }))}
+          onChange={({ currentTarget }) => setBy(currentTarget.value as Kind)}
+          data={kinds.map((kind) => ({ value: kind, label: t(`devices.${kind as SearchKind}`) }))}
         />
         <TextInput
           className="grow"
