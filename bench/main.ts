@@ -10,6 +10,7 @@ import { measureAccept } from './pipeline/accept.ts'
 import { measureAcceptList } from './pipeline/accept-list.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureDevices } from './pipeline/devices.ts'
+import { measureHistory } from './pipeline/history.ts'
 import { measureIdle } from './pipeline/idle.ts'
 import { measureIdlePrograms } from './pipeline/idle-programs.ts'
 import { measureImport } from './pipeline/import.ts'
@@ -18,6 +19,7 @@ import { measureReceipts } from './pipeline/receipts.ts'
 import { measureScheduled } from './pipeline/scheduled.ts'
 import { measureStandalone } from './pipeline/standalone.ts'
 import { measureTenants, quickTenantSizes, tenantSizes } from './pipeline/tenants.ts'
+import { measureWebhooks } from './pipeline/webhooks.ts'
 import { type Report, type Stamp, withFigures, withRatios } from './report.ts'
 
 const has = (flag: string) => process.argv.includes(flag)
@@ -37,6 +39,8 @@ const suites: Record<string, () => Promise<Metrics>> = {
   native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
   devices: () => measureDevices(quick ? 6_000 : 40_000, quick ? 40_000 : 400_000),
+  history: () => measureHistory(devices, quick ? 2_000 : 10_000),
+  webhooks: () => measureWebhooks(devices),
   idle: () => measureIdle(quick ? 15 : 60),
   'idle-programs': () => measureIdlePrograms(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),

@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { certificatesOf } from '@herald/db/certificates'
+import { saveWebhook } from '@herald/db/events'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
-import { vendorChannels } from '@herald/domain'
+import { eventNames, vendorChannels } from '@herald/domain'
+import { newWebhookSecret } from '@herald/outbound'
 import { callbackUrlOf } from '@herald/plan'
 import { keepDemoCredentials } from '@herald/standalone'
 import { until } from '@herald/testkit'
+import { type EventSink, startEventSink } from './event-sink.ts'
 import { type HostLinks, startHostLinks } from './host-links.ts'
 import { type NativeDevices, startNativeDevices } from './native-devices.ts'
 import { createFlooder, createTenant, deadTokens, type Flooder, type Tenant } from './population.ts'
@@ -14,6 +17,7 @@ import { type DrillPostgres, startDrillPostgres } from './postgres-server.ts'
 import { type Processes, prepareProcesses, processesOf } from './processes.ts'
 import { type QueueServers, startQueueServers } from './queue-servers.ts'
 import { randomFrom } from './random.ts'
+import { DRILL_CAMPAIGN } from './requests.ts'
 import type { QueueKind } from './schedule.ts'
 import { startVendors, type Vendors } from './vendors.ts'
 
@@ -38,6 +42,8 @@ export type Deployment = {
   /** The application that floods. */
   flooder: Flooder
   devices: NativeDevices
+  /** The server of the application. */
+  sink: EventSink
 }
 
 /** Starts servers, vendors, all of Herald's programs and connected devices. Each adds its stop function to `closing` at once. */
@@ -80,6 +86,12 @@ export async function startDeployment(
   }
   for (const channel of vendorChannels) await vendors.kill(channel, deadTokens(tenant.population, channel))
 
+  const secret = newWebhookSecret()
+  const sink = await startEventSink({ secret, random: randomFrom(seed + 6), onBroken })
+  closing.push(sink.close)
+  const webhook = { name: 'drill', url: sink.url, events: [...eventNames], campaign: DRILL_CAMPAIGN }
+  await saveWebhook(db, sealer, tenant.appId, { ...webhook, newSecret: secret }, { actor: 'drill' })
+
   const flooder = await createFlooder(db, sealer, credentials, tenant.population)
 
   processes.start({ ...vendors.env, HERALD_SEND_TIMEOUT_SECONDS: String(options.sendTimeout) }, links.envOf)
@@ -107,5 +119,5 @@ export async function startDeployment(
     })
   })
   await devices.startUnrest()
-  return { db, postgres, queue, vendors, processes, links, tenant, flooder, devices }
+  return { db, postgres, queue, vendors, processes, links, tenant, flooder, devices, sink }
 }

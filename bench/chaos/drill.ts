@@ -1,11 +1,14 @@
 import { sleep } from '@herald/async'
+import { findEventImbalances, findLetterImbalances } from '@herald/db/readings'
 import { vendorChannels } from '@herald/domain'
 import { percentile } from '../metric.ts'
 import { openCaller } from './caller.ts'
 import { untilAllOpen, watchCertificates } from './certificate-watch.ts'
 import { compare, countUnheard } from './compare.ts'
+import { compareEvents } from './compare-events.ts'
 import { type DeploymentOptions, startDeployment } from './deployment.ts'
 import { startErasing } from './erasing.ts'
+import type { SinkRecords } from './event-sink.ts'
 import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
 import { runFairness } from './fairness-run.ts'
 import { makeFault } from './faults.ts'
@@ -17,8 +20,16 @@ import { withPriority } from './priority.ts'
 import { randomFrom } from './random.ts'
 import { measureResources, type Resources, untilReleased } from './resources.ts'
 import { startSampling } from './sampling.ts'
-import { describeFault, type Fault, type FaultKind, scheduleFaults } from './schedule.ts'
+import {
+  type DrillProcess,
+  describeFault,
+  type Fault,
+  type FaultKind,
+  scheduleCourierFaults,
+  scheduleFaults,
+} from './schedule.ts'
 import { untilAllEnded } from './until-all-ended.ts'
+import { untilAllTold } from './until-all-told.ts'
 import { createVendorFaults } from './vendor-faults.ts'
 import { readLedgers } from './vendors.ts'
 
@@ -52,6 +63,8 @@ export type DrillReport = {
   duplicatesBound: number
   /** The parts of the bound. */
   bound: { lostResponses: number; inFlight: number; lateAcknowledgements: number }
+  /** What the server of the application received. */
+  events: Pick<SinkRecords, 'entries' | 'repeated' | 'requests' | 'failed'>
   fairness: Fairness | undefined
   /** How often a certificate was closed and a breaker opened, and whether all are open again without a person. */
   certificates: { closed: number; breakers: number; areOpen: boolean }
@@ -68,6 +81,7 @@ const SAMPLE_MS = 1000
 const END_SECONDS = 240
 const RELEASE_SECONDS = 90
 const OPEN_SECONDS = 60
+const TOLD_SECONDS = 240
 /** Pushes of one flood among other faults, so that the drill ends soon after its load. */
 const MAX_FLOOD = 3000
 
@@ -80,7 +94,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   try {
     const onBroken = (sentence: string) => void broken.push(sentence)
     const deployment = await startDeployment(options, closing, onBroken)
-    const { db, queue, vendors, processes, tenant, devices } = deployment
+    const { db, queue, vendors, processes, tenant, devices, sink } = deployment
     const { population } = tenant
     const measure = () => measureResources(processes, db, queue)
     const before = await measure()
@@ -140,12 +154,20 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const { whyNeverFull } = deployment.postgres
     const leftOut = whyNeverFull === undefined ? [] : [`disk-full: ${whyNeverFull}`]
     for (const sentence of leftOut) log(`left out: ${sentence}`)
-    const faults = scheduleFaults({
-      ...options,
-      processes: processes.list,
-      channels: vendorChannels,
-      canFillDisk: whyNeverFull === undefined,
-    })
+    const isCourier = ({ role }: DrillProcess) => role === 'courier'
+    const faults = [
+      ...scheduleFaults({
+        ...options,
+        processes: processes.list.filter((one) => !isCourier(one)),
+        channels: vendorChannels,
+        canFillDisk: whyNeverFull === undefined,
+      }),
+      ...scheduleCourierFaults({
+        ...options,
+        seed: seed + 7,
+        couriers: processes.list.filter(isCourier),
+      }),
+    ].sort((a, b) => a.at - b.at)
     const began = performance.now()
     const sinceStart = () => (performance.now() - began) / 1000
     const faulting = faults.map(async (fault) => {
@@ -195,6 +217,14 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const shown = await devices.shown()
     const records = await readHeraldRecords(db, [...shown.keys()])
     const findings = compare({ accepted, population, erased, ledgers, shown, records })
+    await untilAllTold(db, TOLD_SECONDS).catch((error: Error) => onBroken(error.message))
+    log(`${sinceStart().toFixed(1)} s  all events were sent`)
+    const told = sink.records()
+    const untold = compareEvents({ accepted, erased, ledgers, records, sink: told })
+    for (const row of (await findEventImbalances(db)).slice(0, 20))
+      untold.push(`events: ${JSON.stringify(row)}`)
+    for (const row of (await findLetterImbalances(db)).slice(0, 20))
+      untold.push(`letters: ${JSON.stringify(row)}`)
     broken.push(...(await remainsOf(db, tenant.appId, population, [...erased])))
     const fairness = fairnessRun && fairnessOf(fairnessRun, ledgers)
     if (fairness) broken.push(...findUnfairness(fairness))
@@ -232,7 +262,13 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       fairness,
       certificates: { ...watch.counts(), areOpen },
       lost: findings.lost,
-      unbalanced: [...unbalanced, ...findings.wrong],
+      events: {
+        entries: told.entries,
+        repeated: told.repeated,
+        requests: told.requests,
+        failed: told.failed,
+      },
+      unbalanced: [...unbalanced, ...findings.wrong, ...untold],
       broken: [...broken, ...leaks],
       refusals: Object.fromEntries(caller.refusals),
       latencies: percentiles(caller.latencies),

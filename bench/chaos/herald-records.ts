@@ -24,6 +24,7 @@ export type CounterRow = {
   moved: number
   expired: number
   cancelled: number
+  clicked: number
 }
 
 export const pairName = (task: number, device: number) => `${task}/${device}`
@@ -36,7 +37,7 @@ export async function readHeraldRecords(
     `SELECT id, state, unreachable FROM ${taskStatesSql} t`,
   )
   const counters = await db.pool.query<CounterRow>(
-    `SELECT task_id AS task, channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c`,
+    `SELECT task_id AS task, channel, target, sent, received, failed, moved, expired, cancelled, clicked FROM ${taskCountersSql} c`,
   )
   type Pair = { task: number; device: number; at: number }
   const receipts = await db.pool.query<Pair>(

@@ -24,6 +24,7 @@ export function processesOf(size: 'full' | 'small'): DrillProcess[] {
     ...(size === 'small'
       ? [worker('workers-1'), worker('workers-2')]
       : [...vendorChannels.map((channel) => worker(`worker-${channel}`, [channel])), worker('workers')]),
+    ...several('courier', count),
   ]
 }
 
@@ -54,7 +55,8 @@ export type Processes = {
 /** Reserves ports for the programs, so that addresses are known before `start` runs them under supervision. */
 export async function prepareProcesses(list: readonly DrillProcess[], random: Random): Promise<Processes> {
   const ports = new Map<string, number>()
-  for (const { name, role } of list) if (role !== 'planner') ports.set(name, await freePort())
+  for (const { name, role } of list)
+    if (role !== 'planner' && role !== 'courier') ports.set(name, await freePort())
   const portsOf = (role: DrillProcess['role']) =>
     list.filter((one) => one.role === role).map(({ name }) => ports.get(name)!)
   const byName = new Map<string, Supervised>()
@@ -66,6 +68,7 @@ export async function prepareProcesses(list: readonly DrillProcess[], random: Ra
   const programOf = ({ role, channels }: DrillProcess): [file: string, ...args: string[]] => {
     if (role === 'api') return ['apps/api/src/main.ts']
     if (role === 'gateway') return ['apps/worker-native/src/main.ts']
+    if (role === 'courier') return ['apps/courier/src/main.ts']
     if (role === 'planner') return ['bench/chaos/planner-program.ts']
     return ['bench/chaos/workers-program.ts', ...channels]
   }
@@ -101,6 +104,8 @@ export async function prepareProcesses(list: readonly DrillProcess[], random: Ra
         // All devices connect from the address of the load balancer.
         HERALD_GATEWAY_PER_ADDRESS: '0',
         HERALD_LOG_LEVEL: 'warn',
+        // The server of the application is on this machine.
+        HERALD_WEBHOOK_PRIVATE: 'on',
         ...env,
       }
       for (const one of list)

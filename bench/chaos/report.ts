@@ -6,7 +6,7 @@ import type { Fault } from './schedule.ts'
 export function summaryOf(report: DrillReport) {
   const { options, seconds, faults, tasks, deliveries, lost, unbalanced, duplicates, duplicatesBound } =
     report
-  const { fairness, certificates, leftOut } = report
+  const { fairness, certificates, leftOut, events } = report
   return {
     seconds,
     seed: options.seed,
@@ -23,6 +23,7 @@ export function summaryOf(report: DrillReport) {
       broadcast_share: Number(fairness.broadcastShare.toFixed(2)),
       judged: fairness.isJudged,
     },
+    events: events.entries,
     certificates_open: certificates.areOpen,
     left_out: leftOut,
   }
@@ -56,6 +57,10 @@ export function writeReport(report: DrillReport): string {
     [
       'parts of the bound',
       `${figure(bound.lostResponses)} with a lost vendor response, ${figure(bound.inFlight)} in flight in workers that were stopped or killed, ${figure(bound.lateAcknowledgements)} acknowledged too late`,
+    ],
+    [
+      'events',
+      `${figure(report.events.entries)} entries in ${figure(report.events.requests)} requests, of which ${figure(report.events.failed)} failed; ${figure(report.events.repeated)} entries came again`,
     ],
     ['certificates', describeCertificates(report)],
     ['fairness', report.fairness ? describeFairness(report.fairness) : 'not measured'],

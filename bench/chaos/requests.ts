@@ -10,13 +10,18 @@ export type NotifyRequest = {
   strategy: Strategy
   ttl?: number
   speed?: number
+  /** Of tasks with events. */
+  campaign?: string
   /** What happens to the task after it was accepted. */
   followUp?: 'pause' | 'cancel'
   /** Number of identical requests sent at the same time. */
   copies: number
 }
 
-type Shape = Omit<NotifyRequest, 'requestId' | 'copies'>
+type Shape = Omit<NotifyRequest, 'requestId' | 'copies' | 'campaign'>
+
+/** The campaign that the webhook of the drill names. */
+export const DRILL_CAMPAIGN = 'chaos'
 
 const TTL_SECONDS = 4
 const strategyOf = (random: Random): Strategy => pick(random, ['combined', 'ospush_only'])
@@ -64,13 +69,15 @@ function targeted(random: Random, population: Population): Shape {
 /** Returns the `n`th request of the load: the same seed gives the same requests, whatever their timing. */
 export function nextRequest(random: Random, population: Population, n: number): NotifyRequest {
   const shape = random() < 0.08 ? broadcast(random, population) : targeted(random, population)
-  return { ...shape, requestId: `chaos ${n}`, copies: random() < 0.2 ? 3 : 1 }
+  // Half of the pushes to one device have no events: those with events are not bundled.
+  const campaign = shape.devices.length > 1 || n % 2 === 0 ? DRILL_CAMPAIGN : undefined
+  return { ...shape, requestId: `chaos ${n}`, copies: random() < 0.2 ? 3 : 1, campaign }
 }
 
-export function bodyOf({ requestId, audience, strategy, ttl, speed }: NotifyRequest): object {
+export function bodyOf({ requestId, audience, strategy, ttl, speed, campaign }: NotifyRequest): object {
   return {
     audience,
-    setting: { request_id: requestId, distribution_strategy: strategy, ttl, speed },
+    setting: { request_id: requestId, distribution_strategy: strategy, ttl, speed, campaign },
     message: { title: 'Chaos', body: requestId, ext: { n: requestId } },
   }
 }

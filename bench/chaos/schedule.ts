@@ -7,7 +7,7 @@ export type QueueKind = (typeof queueKinds)[number]
 /** One process of the drill; a worker sends to the vendors of its `channels`. */
 export type DrillProcess = {
   name: string
-  role: 'api' | 'planner' | 'worker' | 'gateway'
+  role: 'api' | 'planner' | 'worker' | 'gateway' | 'courier'
   channels: VendorChannel[]
 }
 
@@ -175,6 +175,30 @@ export function scheduleFaults(options: {
     faults.push({ ...round.pop()!(choice), at })
   }
   return faults
+}
+
+/**
+ * Returns faults of the couriers, which are made in addition, so that every drill has some. A kill first: the courier has requests in
+ * flight.
+ */
+export function scheduleCourierFaults(options: {
+  seed: number
+  seconds: number
+  every: number
+  couriers: readonly DrillProcess[]
+  only?: readonly FaultKind[]
+}): Fault[] {
+  const { seed, seconds, every, couriers, only } = options
+  const choice = { random: randomFrom(seed), seconds, processes: couriers, channels: [] }
+  const draws = [kill, kill, freeze, cutHost, clockJump, terminate].filter(
+    (draw) => only === undefined || only.includes(draw({ ...choice, random: randomFrom(seed) }).kind),
+  )
+  if (draws.length === 0) return []
+  const count = Math.max(2, Math.floor(seconds / (5 * every)))
+  return Array.from({ length: count }, (_, i) => ({
+    ...draws[i % draws.length]!(choice),
+    at: (seconds * (i + 0.8)) / count,
+  }))
 }
 
 export function describeFault(fault: Fault): string {

@@ -233,10 +233,11 @@ async function addTasks(
       )
       await query(
         `INSERT INTO task (id, app_id, state, paused, audience, strategy, sequence, message, lane, ttl, begin_at, deadline, planned_at,
-           speed_at, created_at)
+           speed_at, created_at, finished_at, wide)
          SELECT id, app_id, $1, $2, $3, 'combined', '{}', $4, 'high', ${TTL}, begin_at,
-           CASE $1 WHEN 'sending' THEN deadline END, CASE $1 WHEN 'sending' THEN at END, at, at FROM made`,
-        [state, paused, audience, message],
+           CASE $1 WHEN 'sending' THEN deadline END, CASE $1 WHEN 'sending' THEN at END, at, at, CASE WHEN $5::boolean THEN at END, false FROM made`,
+        // A task of which only a message in an inbox is left is shown as finished.
+        [state, paused, audience, message, inbox ?? false],
       )
       if (state === 'sending')
         await query(`INSERT INTO counter (task_id, channel, target, ranged) SELECT id, $1, 1, 1 FROM made`, [

@@ -18,7 +18,8 @@ const times = { firstAt: 10, lastAt: 20 }
 
 /** One task to two devices, one reached by its vendor, one by the native channel, without any violation. */
 function correct(request: Partial<NotifyRequest> = {}): Evidence {
-  const counts = { task, target: 1, sent: 1, received: 0, failed: 0, moved: 0, expired: 0, cancelled: 0 }
+  const ended = { failed: 0, moved: 0, expired: 0, cancelled: 0 }
+  const counts = { task, target: 1, sent: 1, received: 0, clicked: 0, ...ended }
   return {
     accepted: [
       {

@@ -40,6 +40,7 @@ describeWith('redis-server')('the chaos drill', () => {
       expect(report.deliveries).toBeGreaterThan(1000)
       expect(report.erased).toBeGreaterThan(3)
       expect(report.samples).toBeGreaterThan(5)
+      expect(report.events.entries).toBeGreaterThan(100)
       expect(report.certificates.areOpen).toBe(true)
     },
     300_000,

@@ -1,7 +1,7 @@
 import { vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { processesOf } from '../processes.ts'
-import { describeFault, faultKinds, queueKinds, scheduleFaults } from '../schedule.ts'
+import { describeFault, faultKinds, queueKinds, scheduleCourierFaults, scheduleFaults } from '../schedule.ts'
 
 const tenMinutes = {
   seconds: 600,
@@ -64,6 +64,20 @@ describe('the schedule of faults', () => {
     expect(kindsOf({ only: ['read-only', 'disk-full'], canFillDisk: false })).toEqual(new Set(['read-only']))
     expect(kindsOf({ only: ['disk-full'], canFillDisk: false })).toEqual(new Set())
     for (const kind of faultKinds) expect(kindsOf({ only: [kind] })).toEqual(new Set([kind]))
+  })
+
+  it('has faults of the couriers in every run, a kill first', () => {
+    const couriers = processesOf('small').filter(({ role }) => role === 'courier')
+    const short = { seconds: 10, every: 1.2, couriers, seed: 1 }
+    expect(scheduleCourierFaults(short).map(describeFault)).toEqual([
+      'kill -9 of courier-1',
+      'kill -9 of courier-1',
+    ])
+    const kindsOf = (only?: ['cut-host'] | ['flood']) =>
+      new Set(scheduleCourierFaults({ ...short, seconds: 600, only }).map(({ kind }) => kind))
+    expect(kindsOf()).toEqual(new Set(['kill', 'freeze', 'cut-host', 'clock-jump', 'terminate']))
+    expect(kindsOf(['cut-host'])).toEqual(new Set(['cut-host']))
+    expect(kindsOf(['flood'])).toEqual(new Set())
   })
 
   it('cuts a host off for longer than its leases, and no fault takes over a third of a short run', () => {
