@@ -4,7 +4,7 @@ import { Failure } from './codes.ts'
 import { dayOf } from './output/fields.ts'
 import type { RouteContext } from './route.ts'
 
-/** Task ids are below 2^53, so larger ones can be clamped; a double could round them beyond int64. */
+/** Ids that Herald makes are below 2^53, so larger ones can be clamped; a double could round them beyond int64. */
 export const ownId = (id: bigint) =>
   Number(id > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : id < 0n ? 0n : id)
 

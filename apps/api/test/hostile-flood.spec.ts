@@ -247,6 +247,12 @@ function judge(answer: RawAnswer, request: Buffer, seen: Map<number, number>): v
   if (answer.status >= 500) throw wrong('a failure of ours')
   if (inside.test(answer.body)) throw wrong('an answer that shows our inside')
   if (request.includes('/callback/')) return
+  if (/\r\ncontent-type: application\/x-ndjson/i.test(answer.head)) {
+    const last = JSON.parse(answer.body.trimEnd().split('\n').at(-1)!) as { lines?: number }
+    if (last.lines === undefined) throw wrong('an export without its end')
+    seen.set(200, (seen.get(200) ?? 0) + 1)
+    return
+  }
   const envelope = JSON.parse(answer.body) as { code: number; data: unknown; message: string | null }
   if (envelope.code !== 200 && !(envelope.code in codes)) throw wrong('an unknown code')
   if (envelope.code !== 200 && (envelope.data !== null || !envelope.message || envelope.message.length > 500))

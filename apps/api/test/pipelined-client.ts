@@ -97,15 +97,31 @@ function readAnswer(bytes: Buffer): { answer: RawAnswer; length: number } | unde
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const head = bytes.toString('latin1', 0, end)
+  const status = Number(head.slice(9, 12))
+  if (/\r\ntransfer-encoding: chunked/i.test(head)) {
+    const read = readChunks(bytes, end + 4)
+    return read && { answer: { status, head, body: read.body.toString('utf8') }, length: read.end }
+  }
   const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
   if (Number.isNaN(length)) throw new Error(`an answer without content-length: ${head}`)
   if (bytes.length < end + 4 + length) return undefined
   return {
-    answer: {
-      status: Number(head.slice(9, 12)),
-      head,
-      body: bytes.toString('utf8', end + 4, end + 4 + length),
-    },
+    answer: { status, head, body: bytes.toString('utf8', end + 4, end + 4 + length) },
     length: end + 4 + length,
+  }
+}
+
+/** Undefined until the last chunk is there. */
+function readChunks(bytes: Buffer, from: number): { body: Buffer; end: number } | undefined {
+  const parts: Buffer[] = []
+  for (let at = from; ; ) {
+    const line = bytes.indexOf('\r\n', at)
+    if (line < 0) return undefined
+    const size = Number.parseInt(bytes.toString('latin1', at, line), 16)
+    const next = line + 2 + size + 2
+    if (bytes.length < next) return undefined
+    if (size === 0) return { body: Buffer.concat(parts), end: next }
+    parts.push(bytes.subarray(line + 2, line + 2 + size))
+    at = next
   }
 }

@@ -22,6 +22,7 @@ import { Failure } from '../codes.ts'
 import { int64, integer, name, optional, required } from '../input/fields.ts'
 import { int64Out, nullableTimestamp, seconds, secondsOrNull, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
+import { ownId } from '../task-ids.ts'
 
 const shared = { tag: 'Events', access: 'admin', groupRefused: true } as const
 const unknown = (id: bigint) => new Failure(40401, `The webhook ${id} does not exist.`)
@@ -73,7 +74,7 @@ export const putWebhook = route({
       deps.sealer,
       appId,
       {
-        webhookId: input.webhook_id === undefined ? undefined : Number(input.webhook_id),
+        webhookId: input.webhook_id === undefined ? undefined : ownId(input.webhook_id),
         name: input.name,
         url: input.url,
         events: [...new Set(input.events)],
@@ -169,7 +170,7 @@ export const webhookTest = route({
   }),
   async handler(context, { webhook_id: id }) {
     const { deps, appId } = context
-    const target = await webhookTarget(deps.db, deps.sealer, appId, Number(id)).catch((error: unknown) => {
+    const target = await webhookTarget(deps.db, deps.sealer, appId, ownId(id)).catch((error: unknown) => {
       if (error instanceof SealBroken)
         throw new Failure(40002, 'The secret of the webhook cannot be opened; save it with rotate_secret.')
       throw error
@@ -185,7 +186,7 @@ export const webhookTest = route({
     })
     const ok = status !== undefined && status >= 200 && status <= 299
     const problem = ok ? undefined : (error ?? `status ${status}`)
-    await noteTest(deps.db, appId, Number(id), { ok, status, error: problem }, byOf(context))
+    await noteTest(deps.db, appId, ownId(id), { ok, status, error: problem }, byOf(context))
     return { ok, status: status ?? null, error: problem ?? null }
   },
 })
@@ -208,7 +209,7 @@ export const webhookReplay = route({
   async handler(context, { webhook_id: id, from }) {
     const { deps, appId } = context
     const position = typeof from === 'number' ? positionAt(from * 1000) : before(positionOf(from, 'from'))
-    if (!(await replayWebhook(deps.db, appId, Number(id), position, byOf(context)))) throw unknown(id)
+    if (!(await replayWebhook(deps.db, appId, ownId(id), position, byOf(context)))) throw unknown(id)
     return { replayed: true as const }
   },
 })
@@ -224,7 +225,7 @@ export const webhookRemove = route({
   answer: z.object({ removed: z.literal(true) }),
   async handler(context, { webhook_id: id }) {
     const { deps, appId } = context
-    if (!(await removeWebhook(deps.db, appId, Number(id), byOf(context)))) throw unknown(id)
+    if (!(await removeWebhook(deps.db, appId, ownId(id), byOf(context)))) throw unknown(id)
     deps.sessions.forgetApplication(appId)
     return { removed: true as const }
   },
