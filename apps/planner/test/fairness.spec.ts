@@ -32,7 +32,7 @@ describe('an application that sends more than the workers take', () => {
     const single = await harness.notify(other, { audience: { kind: 'alias', aliases: ['other0'] } })
     await harness.startPlanner()
     await harness.startWorkers(['oppo'])
-    for (const task of [...broadcasts, single]) await harness.finished(task, 120)
+    for (const task of [...broadcasts, single]) await harness.finished(task, 240)
     await until(
       async () =>
         (
@@ -40,7 +40,7 @@ describe('an application that sends more than the workers take', () => {
             `SELECT state FROM batch WHERE state <> 'settled' UNION ALL SELECT state FROM bundle WHERE state <> 'settled' LIMIT 1`,
           )
         ).rowCount === 0,
-      { seconds: 120, what: 'the end of the flood' },
+      { seconds: 240, what: 'the end of the flood' },
     )
     // In the order in which the vendor got them.
     const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
@@ -51,7 +51,7 @@ describe('an application that sends more than the workers take', () => {
     expect(floodBefore(placeOf(single))).toBeLessThan(FLOOD / 3)
     for (const task of broadcasts) expect(floodBefore(placeOf(task))).toBeLessThan(FLOOD / 3)
     expect(await harness.imbalances()).toEqual([])
-  }, 300_000)
+  }, 600_000)
 })
 
 describe('an application whose vendor does not answer', () => {
