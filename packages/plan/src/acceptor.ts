@@ -29,8 +29,6 @@ export type Accepted = { taskId: number; fresh: boolean }
 
 /** Maximum number of requests per commit; with more, the first would wait for the planning of the last. */
 const MAX_GROUP = 64
-/** While this many wait, as after a list, a group takes as many: a group costs the process as much as a hundred requests. */
-const MANY = 256
 /** Maximum number of groups in progress: one plans while another waits for its fsync. */
 const MAX_GROUPS = 3
 /**
@@ -95,7 +93,7 @@ export function createAcceptor(deps: {
       running.size < MAX_GROUPS &&
       (running.size === 0 || waiting.size() >= MIN_GROUP)
     ) {
-      const group = waiting.take(waiting.size() < MANY ? MAX_GROUP : MANY)
+      const group = waiting.take(MAX_GROUP)
       const work = acceptGroup(group).finally(() => {
         running.delete(work)
         collect()

@@ -23,7 +23,7 @@ export type ListResult = Accepted | Failure
  * other applications by the time that it takes to read a thousand bodies.
  */
 const PER_TURN = 8
-/** Entries that are accepted together, as many as one commit has. The next ones are read while these are committed, so that few are in memory. */
+/** Entries that are accepted together. The next ones are read while these are committed, so that few are in memory. */
 const PER_PART = 256
 /** Pictures of one list that are fetched at a time. */
 const PROBES = 8
