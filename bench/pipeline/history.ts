@@ -4,7 +4,7 @@ import { cpuPerItem, type Metrics, percentile, rounded } from '../metric.ts'
 import { addIosDevices, type Deployment, startDeployment } from './deployment.ts'
 
 const DAYS = 30
-/** Of a thousand tasks so many are to a tenth of all devices, to a thousand and to three; the others to one. The last task is a broadcast to all. */
+/** The number of tasks, of each thousand, to a tenth of all devices, to 1,000 devices and to three; the others are to one device. The last task is a broadcast. */
 const kinds = { tenth: 20, thousand: 180, three: 400 }
 const BATCH = 1000
 const CALLS = 400

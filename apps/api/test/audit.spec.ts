@@ -237,7 +237,7 @@ describe('the list', () => {
     expect(pages.map((page) => page.length)).toEqual([5, 5, 2])
   })
 
-  it('says who sent a push, from where, to whom', async () => {
+  it('has the sender of a push, the address and the audience', async () => {
     const { appId, token } = await api.createApplication('senders')
     const group = (await api.call('/admin/group', { appId, token, body: { name: 'red' } })).data.group_id
     const single = await api.call('/push/notify', { appId, token, body: scheduled() })

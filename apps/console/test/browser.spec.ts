@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describeWith, until } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, expect, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
+import { createSteps } from './steps.ts'
 import { startTestConsole, type Tab, type TestConsole } from './test-console.ts'
 
 jest.setTimeout(180_000)
@@ -25,15 +26,7 @@ describeWith('chromium')('the console in a browser', () => {
     await herald?.close()
   })
 
-  /** After a failed step the others fail at once instead of waiting for their timeouts. */
-  let failed = false
-  const step = (name: string, run: () => Promise<void> | void) =>
-    it(name, async () => {
-      if (failed) throw new Error('An earlier step failed.')
-      failed = true
-      await run()
-      failed = false
-    })
+  const step = createSteps()
   const button = (name: string | RegExp) =>
     page.getByRole('button', { name, exact: typeof name === 'string' })
   const open = async (path: string) => {

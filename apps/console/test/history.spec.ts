@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describeWith, until } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, expect, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
+import { createSteps } from './steps.ts'
 import { startTestConsole, type Tab, type TestConsole } from './test-console.ts'
 import { type Sink, startSink } from './webhook-sink.ts'
 
@@ -31,14 +32,7 @@ describeWith('chromium')('the history in the console', () => {
     await sink?.close()
   })
 
-  let failed = false
-  const step = (name: string, run: () => Promise<void> | void) =>
-    it(name, async () => {
-      if (failed) throw new Error('An earlier step failed.')
-      failed = true
-      await run()
-      failed = false
-    })
+  const step = createSteps()
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const region = (name: string) => page.getByRole('region', { name, exact: true }).first()
   const open = async (path: string) => {
@@ -88,7 +82,7 @@ describeWith('chromium')('the history in the console', () => {
     await vivo.waitFor({ state: 'detached' })
   })
 
-  step('answers whether a person got a push, and if not why', async () => {
+  step('shows whether a push reached a person, and the reason if it did not', async () => {
     const find = region('Find a device or person')
     await find.getByLabel('Search by').selectOption({ label: 'Alias' })
     await find.getByLabel('Search for').fill('customer-17')

@@ -18,7 +18,7 @@ export type Entry = { id: string; type: string; at: number; task_id?: number; de
 >
 export type Received = { headers: IncomingHttpHeaders; text: string; id: string; entries: Entry[] }
 
-/** What the server does with a request: answers with a status, or something else. */
+/** How the server treats a request: the status of its response, or another behaviour. */
 export type Answer = number | ((response: ServerResponse) => void)
 
 /** An application's server. It verifies every request with the reference library of Standard Webhooks. */

@@ -232,7 +232,7 @@ describe('webhooks', () => {
       sending: undefined,
     })
     await noteRequest(db, second!, { start: second!.position, end: end(9) })
-    // The same events: what is under way keeps its id.
+    // With the same events the request in flight keeps its id.
     await addWebhook({ url: 'https://example.org', events: [...eventNames].reverse() })
     const [third] = await claim('a')
     expect(third).toMatchObject({ url: 'https://example.org', epoch: second!.epoch, sending: end(9) })

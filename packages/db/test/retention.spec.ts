@@ -140,6 +140,17 @@ describe('partitions and retention', () => {
     expect((await applyRetention(db, 30)).rows).toBe(1)
   })
 
+  it('keeps the sums of statistics for 400 days', async () => {
+    await db.pool.query(
+      `INSERT INTO stat_sum SELECT 'sums', now() - make_interval(days => n), 'fcm', '', 0, 1, 1, 0, 0, 0, 0, 0 FROM unnest(ARRAY[399, 403]) n`,
+    )
+    await applyRetention(db, 30)
+    const { rows } = await db.pool.query(
+      `SELECT round(extract(epoch FROM now() - at) / 86400)::int AS days FROM stat_sum WHERE app_id = 'sums'`,
+    )
+    expect(rows).toEqual([{ days: 399 }])
+  })
+
   it('drops a day of tasks without deleting a row', async () => {
     const now = Date.now()
     const at = now - 50 * DAY

@@ -33,8 +33,12 @@ export const pushStats = route({
     'A task counts in the period in which it began, with its counters at the time of the call. Sums are kept for 400 days, longer than tasks. Periods begin at `from` and last 24 hours or one hour: for days of your time zone begin at its midnight. At most 400 days by day, 31 days by hour. An application may make two such calls at a time.',
   example: { from: 1_767_225_600, to: 1_769_904_000, by: 'day' },
   input: z.strictObject({
-    from: required(time).describe('Unix time in seconds, a multiple of 900.'),
-    to: required(time).describe('Unix time in seconds, a multiple of 900; not included.'),
+    from: required(time).describe(
+      'Unix time in seconds; the quarter of an hour that contains it is included.',
+    ),
+    to: required(time).describe(
+      'Unix time in seconds; the quarter of an hour that contains it is included, unless it begins then.',
+    ),
     by: required(z.enum(['day', 'hour'])),
     channel: optional(z.enum(publicChannelNames)).describe('Count only this channel.'),
     campaign: optional(name(64)).describe('Count only tasks with this `setting.campaign`.'),
@@ -54,15 +58,13 @@ export const pushStats = route({
   }),
   failures: [42901],
   async handler(context, { from, to, by, channel, campaign }) {
-    if (from % SUM_SECONDS !== 0 || to % SUM_SECONDS !== 0)
-      throw new Failure(40002, `from and to must be multiples of ${SUM_SECONDS}, a quarter of an hour.`)
     if (to <= from) throw new Failure(40002, 'to must be after from.')
     if (to - from > MAX_DAYS[by] * lengths.day)
       throw new Failure(40002, `from and to may be at most ${MAX_DAYS[by]} days apart with by: ${by}.`)
     const leave = context.deps.admission.counts.enter(context.appId)
     const { periods, channels, total } = await readStats(context.deps.db, taskScopeOf(context), {
-      from: from * 1000,
-      to: to * 1000,
+      from: Math.floor(from / SUM_SECONDS) * SUM_SECONDS * 1000,
+      to: Math.ceil(to / SUM_SECONDS) * SUM_SECONDS * 1000,
       length: lengths[by] * 1000,
       channel: channel === undefined ? undefined : channelOfPublicName(channel),
       campaign,

@@ -8,8 +8,6 @@ import { openShell } from '../shell.ts'
 type Flags = { from?: number; to?: number; by: 'day' | 'hour'; channel?: string; campaign?: string }
 
 const DAY = 86_400
-/** Periods of statistics begin and end with one. */
-const QUARTER = 900
 
 export function addStatsCommand(program: Command): void {
   program
@@ -27,7 +25,7 @@ export function addStatsCommand(program: Command): void {
     .addHelpText('after', examples('stats', 'stats --by hour --from 2027-01-31T00:00Z --campaign spring'))
     .action(async ({ from, to, ...flags }: Flags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      const end = to ?? Math.ceil(Date.now() / 1000 / QUARTER) * QUARTER
+      const end = to ?? Math.ceil(Date.now() / 1000)
       // Days of UTC.
       const search: StatsSearch = {
         ...flags,

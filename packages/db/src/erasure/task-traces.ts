@@ -1,6 +1,7 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
+import { firstTaskIdAt } from '../store/partitions.ts'
 import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 
 /** What names a person in the tasks of an application. */
@@ -103,8 +104,8 @@ export async function tracesIn(
 }
 
 const DAY_MS = 86_400_000
-/** As in the SQL function next_task_id; a day earlier, in case that the clock was set back. */
-export const firstTaskOf = (ms: number) => (ms - DAY_MS - 1_735_689_600_000) * 4096
+/** A day earlier, in case that the clock was set back. */
+export const firstTaskOf = (ms: number) => firstTaskIdAt(ms - DAY_MS)
 
 const erased = `CASE t.audience ->> 'kind' WHEN 'alias' THEN $2::text[] WHEN 'user_id' THEN $3::text[]
   WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] END`

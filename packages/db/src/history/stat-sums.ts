@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { firstTaskIdAt } from '../store/partitions.ts'
+import { firstTaskIdAt, IDS_PER_MS } from '../store/partitions.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
 
 /** Length of a period of `stat_sum`: days of every time zone begin with one. */
@@ -20,8 +20,6 @@ const SETTLED_MS = 3_600_000
 const STEP_MS = 3_600_000
 /** Changes of one step. */
 const CHANGES = 20_000
-/** Sums are kept for the longest range of statistics. */
-const KEPT_DAYS = 401
 
 /** The quarter of an hour of a time. */
 export const periodSql = (time: string) =>
@@ -65,27 +63,27 @@ export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
     if (!head) return false
     const [noted, summed, isAlone] = head
     const folded = await addChanges(runner, summed)
-    if (summed >= noted) return (await moveNoted(runner, noted, now)) || folded
-    if (!isAlone) return folded
+    // Before the next tasks are summed, other transactions have to end.
+    if (summed >= noted) await moveNoted(runner, noted, now)
+    if (summed >= noted || !isAlone) return folded
     await sumNext(runner, summed, noted)
     return true
   })
 }
 
 /** Up to the first bundle that is not settled: of later ones the letters may change, which is noted nowhere. */
-async function moveNoted(runner: Runner, noted: number, now: number): Promise<boolean> {
+async function moveNoted(runner: Runner, noted: number, now: number): Promise<void> {
   const upto = Math.max(0, firstTaskIdAt(now - SETTLED_MS))
   await run(
     runner,
     undefined,
-    `UPDATE stat_head SET noted = least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)),
-       xid = pg_current_xact_id()
-     WHERE EXISTS (SELECT 1 FROM task WHERE id >= ${noted} AND id < ${upto})
-       AND least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)) > noted`,
+    `WITH next AS MATERIALIZED (
+       SELECT least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)) AS id
+     )
+     UPDATE stat_head SET noted = next.id, xid = pg_current_xact_id() FROM next
+     WHERE next.id > noted AND EXISTS (SELECT 1 FROM task WHERE id >= ${noted} AND id < ${upto})`,
     [],
   )
-  // Other transactions have to end first.
-  return false
 }
 
 async function sumNext(runner: Runner, summed: number, noted: number): Promise<void> {
@@ -97,7 +95,7 @@ async function sumNext(runner: Runner, summed: number, noted: number): Promise<v
     [],
   )
   const from = first?.[0] ?? noted
-  const upto = Math.min(noted, from + STEP_MS * 4096)
+  const upto = Math.min(noted, from + STEP_MS * IDS_PER_MS)
   const within = (column: string) => `${column} >= ${from} AND ${column} < ${upto}`
   await run(
     runner,
@@ -112,7 +110,6 @@ async function sumNext(runner: Runner, summed: number, noted: number): Promise<v
      UPDATE stat_head SET summed = ${upto}`,
     [],
   )
-  await run(runner, undefined, `DELETE FROM stat_sum WHERE at < now() - interval '${KEPT_DAYS} days'`, [])
 }
 
 /** Adds notes about tasks that are in the sums. Those of tasks that retention has removed since are dropped. */

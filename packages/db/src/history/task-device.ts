@@ -3,7 +3,7 @@ import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { timeOfTaskId } from '../store/partitions.ts'
 import type { TaskScope } from '../tasks/tasks.ts'
 import { type DevicePath, foldPath } from './path.ts'
-import { readPlaces } from './places.ts'
+import { ms, readPlaces } from './places.ts'
 import type { FoundDevice } from './recipients.ts'
 
 /** The path of each device in a task; empty for one that is no recipient. Undefined if the task is unknown. */
@@ -17,7 +17,7 @@ export async function pathsInTask(
     db.pool,
     daysOf([taskId]),
     'task-begin',
-    `SELECT (extract(epoch FROM begin_at) * 1000)::float8 FROM task
+    `SELECT ${ms('begin_at')} FROM task
      WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3)`,
     [taskId, scope.appId, scope.groupId ?? null],
   )

@@ -180,6 +180,8 @@ async function deleteAged(db: Database, lead: Lead, days: number, now: number): 
     ['daily_count', 'day', 2],
     ['change', 'at', changeDays],
     ['audit', 'at', Math.max(days, 365)],
+    // The longest range of statistics, and the day in which it begins.
+    ['stat_sum', 'at', 401],
   ]
   let rows = 0
   for (const [table, column, kept] of aged)
