@@ -9,6 +9,7 @@ import { measureNative } from './native/run.ts'
 import { measureAccept } from './pipeline/accept.ts'
 import { measureAcceptList } from './pipeline/accept-list.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
+import { measureBroadcastEvents } from './pipeline/broadcast-events.ts'
 import { measureDevices } from './pipeline/devices.ts'
 import { measureHistory } from './pipeline/history.ts'
 import { measureIdle } from './pipeline/idle.ts'
@@ -44,6 +45,7 @@ const suites: Record<string, () => Promise<Metrics>> = {
   idle: () => measureIdle(quick ? 15 : 60),
   'idle-programs': () => measureIdlePrograms(quick ? 15 : 60),
   broadcast: () => measureBroadcast('redis', devices, 10_000),
+  'broadcast-events': () => measureBroadcastEvents(devices / 5),
   mixed: () => measureMixed(devices, 10_000),
   'broadcast-postgres': () => measureBroadcast('postgres', devices, 10_000),
 }

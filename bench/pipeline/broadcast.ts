@@ -43,7 +43,7 @@ export async function measureBroadcast(
     await sink.takeCounts()
     const few = await broadcast(herald, { tag: ['few'] }, small)
     await sink.takeCounts()
-    const all = await broadcast(herald, 'all', devices, true)
+    const all = await broadcast(herald, 'all', devices, { overtake: true })
     const { requests, distinct } = await sink.takeCounts()
     const pushed = devices + all.latencies.length
     if (requests !== pushed || distinct !== pushed) {
@@ -87,8 +87,14 @@ export async function measureBroadcast(
   }
 }
 
-async function broadcast(herald: Deployment, audience: unknown, count: number, overtake = false) {
-  const setting = { distribution_strategy: 'ospush_only' }
+/** One broadcast with a badge, until it is counted. `overtake`: with targeted pushes during it. */
+export async function broadcast(
+  herald: Deployment,
+  audience: unknown,
+  count: number,
+  { overtake = false, events = false } = {},
+) {
+  const setting = { distribution_strategy: 'ospush_only', events }
   const endWal = await countWal(herald.db)
   const before = herald.cpuTime()
   const started = performance.now()

@@ -7,7 +7,7 @@ const SETTLE_MS = 15_000
 
 /** What separate programs spend while nothing is accepted and nothing is due. */
 export async function measureIdlePrograms(seconds: number, database?: GivenDatabase): Promise<Metrics> {
-  const herald = await startDeployment({ queue: 'redis', workers: ['worker-apns'], database })
+  const herald = await startDeployment({ queue: 'redis', workers: ['worker-apns', 'courier'], database })
   try {
     await sleep(SETTLE_MS)
     const endWal = await countWal(herald.db)
