@@ -27,6 +27,9 @@ export type Backend = {
   close(): Promise<void>
 }
 
+/** Connections for queries of a queue in Postgres; the workers of a process share one more for LISTEN. */
+export const queryConnections = 4
+
 /** Finished jobs kept for the dashboard, per queue and per kind (completed, failed). */
 export const maxFinished = 300
 

@@ -6,12 +6,10 @@ import { answerWithin } from './errors.ts'
 import { createJobWriter } from './job-writer.ts'
 import type { QueueLog } from './log.ts'
 import type { QueueName } from './names.ts'
-import { openPostgres } from './postgres-backend.ts'
 import { encodePushJob, type PushJob } from './push-job.ts'
 import { createQueueHandles } from './queue-handles.ts'
 import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
-import { openRedis } from './redis-backend.ts'
 
 export type { QueueCounts } from './backend.ts'
 
@@ -55,9 +53,11 @@ export async function openQueues(options: {
 }): Promise<PushQueues> {
   const { url, log, limitMs = 2_000 } = options
   const address = parseQueueUrl(url)
-  const backend = await (address.kind === 'redis'
-    ? openRedis(address, log, limitMs)
-    : openPostgres(address.url, log))
+  // BullMQ is some hundred modules: programs and specs that open no queue do not load it.
+  const backend =
+    address.kind === 'redis'
+      ? await (await import('./redis-backend.ts')).openRedis(address, log, limitMs)
+      : await (await import('./postgres-backend.ts')).openPostgres(address.url, log)
   const handles = createQueueHandles({
     open: openHandle,
     close: ({ queue }) => void queue.close().catch(() => {}),

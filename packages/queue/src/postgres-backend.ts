@@ -20,8 +20,8 @@ import {
   type BullQueue,
   type BullWorker,
   maxEvents,
-  maxFinished,
   type QueueCounts,
+  queryConnections,
   slowDownOnError,
   workerTimes,
 } from './backend.ts'
@@ -29,9 +29,6 @@ import { asUnavailable, reasonOf } from './errors.ts'
 import { type QueueLog, throttleLog } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
 import { createSharedListener } from './shared-listener.ts'
-
-/** Connections for queries; the workers of a process share one more for LISTEN. */
-export const queryConnections = 4
 
 /** NOTIFY wakes a worker; this is the delay when a notification is lost. Each round costs four queries, for each of 17 queues. */
 const blockSeconds = 20
@@ -231,16 +228,4 @@ function nameOf(text: string): string {
     names.set(text, name)
   }
   return name
-}
-
-/**
- * BullMQ's own limit on finished jobs makes workers that finish at the same time delete the same rows, and deadlock. So
- * workers keep all finished jobs, and this function removes the oldest.
- */
-export async function removeOldFinished(queue: BullQueue): Promise<void> {
-  const counts = await queue.getJobCounts('completed', 'failed')
-  for (const kind of ['completed', 'failed'] as const) {
-    const excess = (counts[kind] ?? 0) - maxFinished
-    if (excess > 0) await queue.clean(0, excess, kind)
-  }
 }

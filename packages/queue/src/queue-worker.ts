@@ -1,8 +1,7 @@
 import type { Job } from 'bullmq'
-import type { Backend, BullQueue } from './backend.ts'
+import { type Backend, type BullQueue, maxFinished } from './backend.ts'
 import { answerWithin, reasonOf } from './errors.ts'
 import { type QueueLog, throttleLog } from './log.ts'
-import { removeOldFinished } from './postgres-backend.ts'
 import { decodePushJob, type PushJob } from './push-job.ts'
 import { watch } from './watchdog.ts'
 
@@ -125,4 +124,16 @@ function removeOldWhileWorking(queue: BullQueue, taken: () => number, log: Queue
     removing = false
   }, removeEveryMs)
   return () => clearInterval(timer)
+}
+
+/**
+ * BullMQ's own limit on finished jobs makes workers that finish at the same time delete the same rows, and deadlock. So
+ * workers keep all finished jobs, and this function removes the oldest.
+ */
+async function removeOldFinished(queue: BullQueue): Promise<void> {
+  const counts = await queue.getJobCounts('completed', 'failed')
+  for (const kind of ['completed', 'failed'] as const) {
+    const excess = (counts[kind] ?? 0) - maxFinished
+    if (excess > 0) await queue.clean(0, excess, kind)
+  }
 }

@@ -1,6 +1,7 @@
 import { describeWith, freePort, testDatabase, testRedis } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { examineQueue, openQueues, QueueUnavailable } from '../src/index.ts'
+import { examineQueue } from '../src/checkup.ts'
+import { openQueues, QueueUnavailable } from '../src/index.ts'
 
 const log = { warn: () => {}, error: () => {} }
 

@@ -14,7 +14,8 @@ import {
   until,
 } from '@herald/testkit'
 import { afterEach, expect, it } from '@jest/globals'
-import { examineQueue, nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
+import { examineQueue } from '../src/checkup.ts'
+import { nativeQueue, openQueues, type PushQueues, pushQueue } from '../src/index.ts'
 import { askRedis } from './backends.ts'
 import { alive, idOf, job, recordingLog } from './jobs.ts'
 

@@ -7,21 +7,13 @@ import { gatewayNodes } from '@herald/db/native'
 import { vendorChannels } from '@herald/domain'
 import { nativeQueue, pushQueues, type QueueName } from '@herald/queue'
 import type { NextFunction, Request, Response } from 'express'
-import { Failure, statusOf } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
-import { sentencePage } from './pages.ts'
 
 const PATH = '/queues'
 const NODES_MS = 1_000
 
-/**
- * Bull Board for the operator, read-only: changes to a job would be undone from the rows in Postgres, and emptying or
- * cleaning a large queue is a single command that blocks Redis for every process. `admit` throws unless the operator calls.
- */
-export function createQueueBoard(
-  deps: Pick<ApiDeps, 'db' | 'queues'>,
-  admit: (request: Request, response: Response) => Promise<unknown>,
-) {
+/** Bull Board without admission; `serve-queue-board.ts` has that. */
+export function createQueueBoard(deps: Pick<ApiDeps, 'db' | 'queues'>) {
   const server = new ExpressAdapter().setBasePath(PATH)
   const board = createBullBoard({
     queues: [],
@@ -59,14 +51,6 @@ export function createQueueBoard(
   const queues = shareReads({ read: showQueues, maxAgeMs: () => NODES_MS })
 
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
-    try {
-      await admit(request, response)
-    } catch (error) {
-      if (!sendSentence(request, response, error)) throw error
-      return
-    }
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      throw new Failure(40301, 'The queues are read-only here: jobs are made from the batches in Postgres.')
     // Jobs here have no parents; looking for them would open a connection that is never closed.
     if (/^\/api\/queues\/[^/]+\/[^/]+\/flow(\?|$)/.test(request.url)) {
       response.json({ nodeId: '', flowRoot: null, isFlowNode: false })
@@ -76,16 +60,6 @@ export function createQueueBoard(
     applyPolicy(response)
     router(request, response, next)
   }
-}
-
-/** Sends a page to a browser; programs get the envelope. */
-function sendSentence(request: Request, response: Response, error: unknown): boolean {
-  if (!(error instanceof Failure) || !String(request.headers.accept ?? '').includes('text/html')) return false
-  const sentence =
-    error.code === 40101 ? 'Sign in to the console with the operator key, then come back.' : error.message
-  if (error.retryAfter !== undefined) response.setHeader('retry-after', String(error.retryAfter))
-  response.status(statusOf(error.code)).type('html').send(sentencePage('Queues', sentence))
-  return true
 }
 
 /** Makes Bull Board's page work under a strict policy: removes links to other hosts, adds a nonce to its style. */

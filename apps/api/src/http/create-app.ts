@@ -5,8 +5,8 @@ import { handleHealth } from '@herald/telemetry'
 import express, { type Express, type Request } from 'express'
 import { Failure } from '../codes.ts'
 import { createConsolePages } from '../console/pages.ts'
-import { createQueueBoard } from '../console/queue-board.ts'
 import { consoleRoutes } from '../console/routes.ts'
+import { serveQueueBoard } from '../console/serve-queue-board.ts'
 import { openSite } from '../console/site.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notify } from '../handlers/notify.ts'
@@ -98,7 +98,7 @@ function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
   app.get('/', (_request, response) => response.redirect('/console/'))
   app.use(
     '/queues',
-    createQueueBoard(deps, (request, response) =>
+    serveQueueBoard(deps, (request, response) =>
       admit(deps, { access: 'operator', reads: true }, request, response),
     ),
   )

@@ -7,7 +7,8 @@ import {
   sealHealth,
 } from '@herald/db/readings'
 import { createSealer, migrationState, type Sealer } from '@herald/db/store'
-import { examineQueue, parseQueueUrl } from '@herald/queue'
+import { parseQueueUrl } from '@herald/queue'
+import { examineQueue } from '@herald/queue/checkup'
 import { type Demo, type Inspection, readKeptSecrets, readSettings } from '@herald/settings'
 import { HERALD } from '../examples.ts'
 import { reasonOf } from '../failure.ts'

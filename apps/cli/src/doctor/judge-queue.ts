@@ -1,4 +1,4 @@
-import type { QueueFacts, RedisNode } from '@herald/queue'
+import type { QueueFacts, RedisNode } from '@herald/queue/checkup'
 import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,7 +1,6 @@
 import { type Card, cards } from '../cards.ts'
 import type { Certificate, TransportDeps } from '../channel.ts'
 import { joinUrl, parseObject } from './http.ts'
-import { openHttpClient } from './http-client.ts'
 
 const LIMIT_MS = 3000
 
@@ -23,6 +22,7 @@ export async function isSimulated(
     return isCalled && base !== undefined && base !== address.url ? [base] : []
   })
   if (changed.length === 0) return false
+  const { openHttpClient } = await import('./http-client.ts')
   const http = openHttpClient({ proxy, ca, timeoutMs: LIMIT_MS, maxBytes: 4096 })
   try {
     const answers = await Promise.all(
