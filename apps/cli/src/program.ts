@@ -4,6 +4,7 @@ import { addAuditCommands } from './commands/audit.ts'
 import { addBalanceCommand } from './commands/balance.ts'
 import { addCertificateCommands } from './commands/certificate.ts'
 import { addCountCommand } from './commands/count.ts'
+import { addDatabaseUrlCommand } from './commands/database-url.ts'
 import { addDeviceCommands } from './commands/device.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addIdentityCommands } from './commands/identity.ts'
@@ -66,5 +67,6 @@ ${examples('notify --all --title Hello --wait', 'device import devices.ndjson', 
   addAuditCommands(program)
   addDoctorCommand(program)
   addBalanceCommand(program)
+  addDatabaseUrlCommand(program)
   return program
 }

@@ -25,6 +25,8 @@ export type Shell = {
   /** Calls Herald as the application; network errors name the server. */
   asAdmin<T>(work: (server: HeraldServer) => Promise<T>): Promise<T>
   asOperator<T>(work: (operator: HeraldOperator) => Promise<T>): Promise<T>
+  /** DATABASE_URL, or the Postgres of the standalone; fails with a sentence if there is neither. */
+  databaseUrl(): string
   /** Opens the database, for data that the HTTP interface does not show. */
   withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>
 }
@@ -52,6 +54,7 @@ export function openShell(command: Command): Shell {
         )
       return explained(baseUrl, () => work(new HeraldOperator({ baseUrl, operatorKey })))
     },
+    databaseUrl: () => databaseUrlOf(settings, dataDir),
     withDatabase: (work) => withDatabase(databaseUrlOf(settings, dataDir), work),
   }
 }

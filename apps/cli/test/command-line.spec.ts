@@ -609,6 +609,12 @@ describe('doctor and balance', () => {
     )
   })
 
+  it('name the database of the standalone', async () => {
+    const url = findRunning(join(dataDir, 'postgres'))!
+    expect(await run('database-url')).toMatchObject({ code: 0, stdout: `${url}\n` })
+    expect((await json('database-url')).records).toEqual([{ url }])
+  })
+
   it('show a row that does not balance, and exit with 1', async () => {
     const good = await json('balance')
     expect(good).toMatchObject({ code: 0, records: [{ balanced: true, broken: [] }] })
