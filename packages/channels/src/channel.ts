@@ -71,6 +71,15 @@ export type SendContext = {
 export interface Transport<Payload> {
   /** At most `tokensPerCall` recipients. Resolves when all are reported; if it throws, the outcome of the others is unknown. */
   send(payload: Payload, recipients: readonly Recipient[], context: SendContext): Promise<void>
+  /**
+   * Like `send`, with a payload of its own for each recipient. Only for vendors that take one request per device: the requests of many
+   * small tasks then cost one call instead of one each.
+   */
+  sendEach?(
+    payloads: readonly Payload[],
+    recipients: readonly Recipient[],
+    context: SendContext,
+  ): Promise<void>
   /** Checks the credentials with the vendor, without sending a message if possible. */
   check(signal: AbortSignal): Promise<CheckResult>
   close(): Promise<void>

@@ -2,6 +2,9 @@ import type { Reply } from './reply.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
+/** `textOf` returns undefined for requests without the header. */
+export type VaryingHeader = { readonly name: string; readonly textOf: (index: number) => string | undefined }
+
 /**
  * The body: the same bytes for all, a text or bytes per request, or shared bytes around one value per request (a token, a
  * badge). `slot` is written unchanged: the caller escapes it for the body's format.
@@ -21,6 +24,8 @@ export type MulticastRequest = {
   count: number
   /** Shared by all. `:method` is POST unless given; `:scheme` and `:authority` come from the pool's origin. */
   headers: HeaderMap
+  /** Headers whose value differs by request, after the shared ones. They never enter a compression table. */
+  varying?: readonly VaryingHeader[]
   /** Paths from a function are secret and never enter a compression table; a string is shared by all. */
   path: string | ((index: number) => string)
   body?: RequestBody

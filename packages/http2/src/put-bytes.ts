@@ -3,9 +3,14 @@ const pathField = 0x14
 
 /** Writes a checked path as a header field and returns the end position; uses at most six bytes more than the path. */
 export function putPath(target: Buffer, start: number, path: string): number {
+  target[start] = pathField
+  return putString(target, start + 1, path)
+}
+
+/** Writes the value of a header field, and returns the end position; uses at most five bytes more than the text. */
+export function putString(target: Buffer, start: number, text: string): number {
   let at = start
-  target[at++] = pathField
-  const { length } = path
+  const { length } = text
   if (length < 127) target[at++] = length
   else {
     target[at++] = 127
@@ -13,7 +18,7 @@ export function putPath(target: Buffer, start: number, path: string): number {
     for (; rest >= 128; rest >>>= 7) target[at++] = (rest & 127) | 128
     target[at++] = rest
   }
-  return at + target.write(path, at, 'latin1')
+  return at + target.write(text, at, 'latin1')
 }
 
 /** Up to this length, writing character by character is faster than a call into the runtime. */

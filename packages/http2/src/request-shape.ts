@@ -1,6 +1,6 @@
 import type { Field } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
-import type { MulticastRequest, RequestBody } from './multicast-request.ts'
+import type { MulticastRequest, RequestBody, VaryingHeader } from './multicast-request.ts'
 
 /** A multicast's request, checked and in the form that the sender writes. */
 export type RequestShape = {
@@ -9,9 +9,17 @@ export type RequestShape = {
   readonly ordinary: readonly Field[]
   /** Size of the shared header list, as RFC 9113 section 6.5.2 counts it. */
   readonly listBytes: number
+  readonly varying: readonly VaryingField[]
   /** Undefined when the path is shared and is in `pseudo`. */
   readonly pathOf?: (index: number) => string
   readonly body: BodyShape
+}
+
+/** `prefix` is the field up to its value: a literal that is not added to the peer's table, with the name in full. */
+export type VaryingField = {
+  readonly name: string
+  readonly prefix: Buffer
+  readonly textOf: (index: number) => string | undefined
 }
 
 export type BodyShape =
@@ -54,8 +62,22 @@ export function shapeRequest(
     pseudo: [...pseudo].map(field),
     ordinary: ordinary.map(field),
     listBytes: fields.reduce((sum, [name, value]) => sum + name.length + value.length + entryOverhead, 0),
+    varying: request.varying?.map(shapeVarying) ?? [],
     pathOf: typeof request.path === 'string' ? undefined : request.path,
     body: shapeBody(request.body),
+  }
+}
+
+/** Names up to this length are written with a single byte for it. */
+const maxVaryingName = 126
+
+function shapeVarying({ name, textOf }: VaryingHeader): VaryingField {
+  const lower = checkName(name)
+  if (lower.length > maxVaryingName) throw new InvalidRequest(`the header name ${lower} is too long`)
+  return {
+    name: lower,
+    prefix: Buffer.from(`\0${String.fromCharCode(lower.length)}${lower}`, 'latin1'),
+    textOf,
   }
 }
 
@@ -76,14 +98,19 @@ export function toBuffer(part: Uint8Array | string): Buffer {
 const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
 function checkHeader(name: string, value: string): [string, string] {
+  const lower = checkName(name)
+  return [lower, checkValue(lower, value)]
+}
+
+function checkName(name: string): string {
   const lower = name.toLowerCase()
   if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(lower))
     throw new InvalidRequest(`${JSON.stringify(name)} is not a valid header name`)
   if (forbidden.has(lower)) throw new InvalidRequest(`the header ${lower} is not allowed in HTTP/2`)
-  return [lower, checkValue(lower, value)]
+  return lower
 }
 
-function checkValue(name: string, value: string): string {
+export function checkValue(name: string, value: string): string {
   if (typeof value !== 'string') throw new InvalidRequest(`the header ${name} is not a string`)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value) || /^[\t ]|[\t ]$/.test(value)) {
     throw new InvalidRequest(`the header ${name} has a character that cannot be sent`)

@@ -11,13 +11,40 @@ import { type CompiledBlock, HpackEncoder } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
 import { Outbox } from './outbox.ts'
 import { initialPeerSettings, type PeerSettings } from './peer-settings.ts'
-import { copyInto, putPath, putText } from './put-bytes.ts'
-import { type BodyShape, checkPath, InvalidRequest, type RequestShape, toBuffer } from './request-shape.ts'
+import { copyInto, putPath, putString, putText } from './put-bytes.ts'
+import {
+  checkPath,
+  checkValue,
+  InvalidRequest,
+  type RequestShape,
+  toBuffer,
+  type VaryingField,
+} from './request-shape.ts'
 import type { Stream } from './stream.ts'
 
 const pathOverhead = ':path'.length + entryOverhead
 /** Delayed bodies are framed only until this many bytes wait for the socket. */
 const maxPendingBytes = 262_144
+
+const noBytes = Buffer.alloc(0)
+const noValues: readonly (string | undefined)[] = []
+
+function valuesOf(varying: readonly VaryingField[], index: number): (string | undefined)[] {
+  return varying.map(({ name, textOf }) => {
+    const value = textOf(index)
+    return value === undefined ? undefined : checkValue(name, value)
+  })
+}
+
+/** Size of these fields, as RFC 9113 section 6.5.2 counts it. */
+function varyingBytes(varying: readonly VaryingField[], values: readonly (string | undefined)[]): number {
+  let bytes = 0
+  for (let i = 0; i < varying.length; i++) {
+    const value = values[i]
+    if (value !== undefined) bytes += varying[i]!.name.length + value.length + entryOverhead
+  }
+  return bytes
+}
 
 /** Writes requests: header blocks from the compiled shared part, bodies as the peer's flow control allows. */
 export class Sender {
@@ -44,9 +71,15 @@ export class Sender {
     if (shape.pathOf !== undefined) checkPath(path)
     const slot = shape.body.each === undefined ? shape.body.slot?.(index) : undefined
     if (shape.body.each !== undefined) {
-      const body = toBuffer(shape.body.each(index))
-      this.writeHeaders(stream, shape, path, body.length === 0)
-      if (body.length > 0) this.sendBody(stream, body)
+      const body = shape.body.each(index)
+      if (typeof body === 'string' && body.length > 0 && this.fits(stream, body.length * 3)) {
+        this.writeHeaders(stream, shape, path, false)
+        this.writeSlotted(stream, noBytes, body, noBytes)
+        return
+      }
+      const bytes = toBuffer(body)
+      this.writeHeaders(stream, shape, path, bytes.length === 0)
+      if (bytes.length > 0) this.sendBody(stream, bytes)
       return
     }
     if (slot !== undefined && typeof slot !== 'string')
@@ -55,9 +88,12 @@ export class Sender {
     const maxBytes = before.length + after.length + (slot === undefined ? 0 : slot.length * 3)
     this.writeHeaders(stream, shape, path, maxBytes === 0)
     if (maxBytes === 0) return
-    if (maxBytes <= this.window && maxBytes <= stream.sendWindow && maxBytes <= defaultFrameSize)
-      this.writeSlotted(stream, shape.body, slot)
+    if (this.fits(stream, maxBytes)) this.writeSlotted(stream, before, slot, after)
     else this.sendBody(stream, Buffer.concat([before, Buffer.from(slot ?? ''), after]))
+  }
+
+  private fits(stream: Stream, bytes: number): boolean {
+    return bytes <= this.window && bytes <= stream.sendWindow && bytes <= defaultFrameSize
   }
 
   /** Applies new SETTINGS and adjusts the windows of `streams`. Returns the id of a stream whose window overflowed, or 0. */
@@ -96,7 +132,10 @@ export class Sender {
     path: string | undefined,
     endStream: boolean,
   ): void {
-    const listBytes = shape.listBytes + (path === undefined ? 0 : path.length + pathOverhead)
+    const { varying } = shape
+    const values = varying.length === 0 ? noValues : valuesOf(varying, stream.index)
+    const extra = varying.length === 0 ? 0 : varyingBytes(varying, values)
+    const listBytes = shape.listBytes + extra + (path === undefined ? 0 : path.length + pathOverhead)
     if (listBytes > this.peer.maxHeaderListSize) {
       throw new InvalidRequest(
         `the headers have ${listBytes} bytes, the server accepts ${this.peer.maxHeaderListSize}`,
@@ -105,11 +144,18 @@ export class Sender {
     // Nothing may throw from here on: compiling changes the table that the peer must mirror.
     const { head, tail } = this.compile(shape)
     const { outbox } = this
-    outbox.reserve(frameHeaderBytes + head.length + tail.length + (path === undefined ? 0 : path.length + 6))
+    // `extra` counts 32 bytes of overhead per field, more than a literal needs.
+    outbox.reserve(
+      frameHeaderBytes + head.length + tail.length + extra + (path === undefined ? 0 : path.length + 6),
+    )
     const { chunk, at: start } = outbox
     let at = copyInto(chunk, start + frameHeaderBytes, head)
     if (path !== undefined) at = putPath(chunk, at, path)
     at = copyInto(chunk, at, tail)
+    for (let i = 0; i < varying.length; i++) {
+      const value = values[i]
+      if (value !== undefined) at = putString(chunk, copyInto(chunk, at, varying[i]!.prefix), value)
+    }
     const length = at - start - frameHeaderBytes
     const flags = endStream ? Flag.endStream : 0
     if (length > defaultFrameSize)
@@ -154,12 +200,7 @@ export class Sender {
   }
 
   /** The usual case: the whole body fits every limit and is written in place as one DATA frame. */
-  private writeSlotted(
-    stream: Stream,
-    body: Extract<BodyShape, { before: Buffer }>,
-    slot: string | undefined,
-  ): void {
-    const { before, after } = body
+  private writeSlotted(stream: Stream, before: Buffer, slot: string | undefined, after: Buffer): void {
     const { outbox } = this
     outbox.reserve(
       frameHeaderBytes + before.length + after.length + (slot === undefined ? 0 : slot.length * 3),

@@ -10,6 +10,9 @@ const TRUSTED_MS = (LEASE_SECONDS - 5) * 1000
 export type Leases = {
   /** Aborts when the lease is lost. Returns an aborted signal if the lease may have expired while the process was frozen. */
   signalOf(batch: ClaimedBatch): AbortSignal
+  /** Aborts when all leases are lost, for a call with the recipients of many batches. */
+  signalOfAll(): AbortSignal
+  isLost(batch: ClaimedBatch): boolean
   end(): void
 }
 
@@ -25,11 +28,14 @@ async function renewAll(db: Database, batches: readonly ClaimedBatch[]): Promise
 const isSettledSingle = ({ bundle, status }: ClaimedBatch) =>
   bundle !== undefined && status !== letters.pending
 
+/** Made when a signal is asked for: most batches have one recipient and are sent with others in one call. */
 const abortOf = new WeakMap<ClaimedBatch, AbortController>()
+const lost = new WeakSet<ClaimedBatch>()
 
 /** Ends the sending of a batch whose settle found that another worker has it by now. */
-export function loseLease(batch: ClaimedBatch): void {
-  abortOf.get(batch)?.abort(new Error('the lease was lost'))
+export function loseLease(batch: ClaimedBatch, reason = 'the lease was lost'): void {
+  lost.add(batch)
+  abortOf.get(batch)?.abort(new Error(reason))
 }
 
 /**
@@ -43,7 +49,7 @@ export function keepLeases(
   renewedAt: number,
   isWriting: (batch: ClaimedBatch) => boolean,
 ): Leases {
-  for (const batch of batches) abortOf.set(batch, new AbortController())
+  const all = new AbortController()
   let lastRenewal = renewedAt
   let renewing = false
 
@@ -66,6 +72,7 @@ export function keepLeases(
         if (!alive.has(batchName(batch.taskId, batch.id)) && !isChanged && !isSettledSingle(batch))
           loseLease(batch)
       }
+      if (asked.every(({ batch }) => lost.has(batch))) all.abort(new Error('the leases were lost'))
     } catch {
       // The next round tries again; `abortExpired` ends the batches if none succeeds.
     } finally {
@@ -75,7 +82,8 @@ export function keepLeases(
   // Compares clocks instead of waiting for a reply: a frozen process or a hanging statement gets none in time.
   const abortExpired = () => {
     if (performance.now() - lastRenewal < TRUSTED_MS) return
-    for (const batch of batches) abortOf.get(batch)!.abort(new Error('the lease could not be renewed'))
+    for (const batch of batches) loseLease(batch, 'the lease could not be renewed')
+    all.abort(new Error('the leases could not be renewed'))
   }
   // A timer of its own, because the rounds of renewals would notice it up to RENEW_EVERY_MS later, after the lease has ended.
   let expiry: NodeJS.Timeout
@@ -91,7 +99,21 @@ export function keepLeases(
   return {
     signalOf(batch) {
       abortExpired()
-      return abortOf.get(batch)!.signal
+      let abort = abortOf.get(batch)
+      if (!abort) {
+        abort = new AbortController()
+        abortOf.set(batch, abort)
+        if (lost.has(batch)) abort.abort(new Error('the lease was lost'))
+      }
+      return abort.signal
+    },
+    signalOfAll() {
+      abortExpired()
+      return all.signal
+    },
+    isLost(batch) {
+      abortExpired()
+      return lost.has(batch)
     },
     end() {
       clearInterval(timer)

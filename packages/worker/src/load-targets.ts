@@ -161,10 +161,20 @@ function acknowledgedOf(db: Database, attempts: Attempt[]): Promise<Set<string>>
 }
 
 async function badgesOf(db: Database, attempts: Attempt[]): Promise<Map<string, number[]>> {
-  const missing = attempts
-    .filter(({ batch, task }) => !batch.badges && changesBadge(task.message))
-    .map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
-  const singles = missing.flatMap(({ bundle, ...one }) => (bundle ? [{ ...one, bundle }] : []))
-  if (singles.length > 0) return retrying(() => assignBundleBadges(db.pool, singles))
-  return missing.length > 0 ? retrying(() => assignBadges(db.pool, missing)) : new Map()
+  const missing = attempts.filter(({ batch, task }) => !batch.badges && changesBadge(task.message))
+  if (missing.length === 0) return new Map()
+  const singles = missing.flatMap(({ batch: { bundle }, task }) =>
+    bundle ? [{ bundle, badge: task.message.badge }] : [],
+  )
+  // A job has a bundle or batches, never both.
+  if (singles.length === missing.length) {
+    const numbers = await retrying(() => assignBundleBadges(db.pool, singles))
+    missing.forEach(({ batch }, at) => {
+      const number = numbers[at]
+      if (number !== undefined) batch.badges = [number]
+    })
+    return new Map()
+  }
+  const batches = missing.map(({ batch, task }) => ({ ...batch, badge: task.message.badge }))
+  return retrying(() => assignBadges(db.pool, batches))
 }

@@ -19,7 +19,7 @@ import { type JoinedSettles, joinSettles } from './join-settles.ts'
 import { keepLeases, type Leases } from './lease.ts'
 import { type LoadedPart, loadTargets } from './load-targets.ts'
 import { askBreaker, confirmRefusals, noteAnswers, type Permission, type RecoveryDeps } from './recovery.ts'
-import { sendBatch } from './send-batch.ts'
+import { type Single, sendBatch, sendSingles } from './send-batch.ts'
 import { type SettleDeps, settleAccepted, settleAttempts } from './settle-attempts.ts'
 import { createSilenceWarnings, type SilenceWarnings } from './silence-warnings.ts'
 import type { Progress } from './slots.ts'
@@ -221,7 +221,7 @@ async function runPart(
   try {
     await sendAttempts(deps, part, leases, claimed)
     // Calls that were given up here tell nothing about the vendor.
-    if (!deps.stopping?.aborted) sent = attempts.filter(({ batch }) => !leases.signalOf(batch).aborted)
+    if (!deps.stopping?.aborted) sent = attempts.filter(({ batch }) => !leases.isLost(batch))
     await confirmRefusals(deps, attempts, certificate)
     await returnUnused(deps.db, attempts, certificate).catch((error) =>
       deps.log.warn({ err: error, certificateId }, 'unused quota could not be returned'),
@@ -277,18 +277,35 @@ async function sendAttempts(
   await deps.transports.use(credential, async (transport) => {
     const toSend = attempts.filter(({ targets }) => targets.length > 0)
     const stop = adapter.onePerDevice ? settlePeriodically(deps, toSend) : undefined
-    await eachConcurrently(toSend, PARALLEL_BATCHES, async (attempt) => {
+    /** Undefined if the vendor cannot carry the message. */
+    const prepare = (attempt: Attempt): Single | undefined => {
       const { batch, task } = attempt
       const ttl = task.ttl === 0 ? 0 : Math.max(1, Math.floor(batch.remaining))
       const mapped = payloadOf({ ...task, ttl }, certificate, applicationName)
       if ('unsupported' in mapped) {
         setRemaining(attempt, { kind: 'unsupported', reason: mapped.unsupported })
-        return
+        return undefined
       }
       if (batch.attempts === 1)
         deps.metrics?.firstCall(batch.channel, batch.lane, claimed.secondsSince(task, batch))
-      await sendBatch(attempt, mapped.payload, transport, limits, () => leases.signalOf(batch))
-    }).finally(() => stop?.())
+      return { attempt, payload: mapped.payload }
+    }
+    const isSingle = ({ targets }: Attempt) => transport.sendEach !== undefined && targets.length === 1
+    const singles = toSend.flatMap((attempt) => {
+      if (!isSingle(attempt)) return []
+      if (!leases.isLost(attempt.batch)) return prepare(attempt) ?? []
+      setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
+      return []
+    })
+    const others = toSend.filter((attempt) => !isSingle(attempt))
+    await Promise.all([
+      singles.length > 0 && sendSingles(singles, transport, limits, leases.signalOfAll),
+      eachConcurrently(others, PARALLEL_BATCHES, async (attempt) => {
+        const prepared = prepare(attempt)
+        if (prepared)
+          await sendBatch(attempt, prepared.payload, transport, limits, () => leases.signalOf(attempt.batch))
+      }),
+    ]).finally(() => stop?.())
   })
   deps.onProgress?.('working', certificateId)
 }

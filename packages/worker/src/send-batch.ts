@@ -1,5 +1,5 @@
 import { eachConcurrently } from '@herald/async'
-import type { Transport } from '@herald/channels'
+import type { SendContext, Transport } from '@herald/channels'
 import { type Outcome, ownReasons, type RecipientResult } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
 import { type Attempt, setOutcome, setRemaining, type Target } from './attempt.ts'
@@ -30,50 +30,101 @@ export async function sendBatch(
   leaseSignal: () => AbortSignal,
 ): Promise<void> {
   const { targets } = attempt
-  const { tokensPerCall } = limits
-  const starts = Array.from(
-    { length: Math.ceil(targets.length / tokensPerCall) },
-    (_, i) => i * tokensPerCall,
-  )
-  await eachConcurrently(starts, Math.min(limits.parallelCalls, starts.length), async (start) => {
-    const call = targets.length <= tokensPerCall ? targets : targets.slice(start, start + tokensPerCall)
-    if (limits.stopping?.aborted) {
-      for (const target of call)
-        setOutcome(attempt, target, { kind: 'deferred', reason: ownReasons.worker_stopping, wait: 0 })
-      return
-    }
-    const limit = limitCall(limits.timeoutMs, [leaseSignal(), limits.stopping])
-    const began = performance.now()
-    limits.onProgress?.()
-    await sendCall(attempt, call, payload, transport, limit.signal, limits.onProgress)
-    limit.release()
-    limits.onCalled?.((performance.now() - began) / 1000)
+  await eachCall(targets.length, limits, (from, to) => {
+    const call = targets.length <= limits.tokensPerCall ? targets : targets.slice(from, to)
+    return sendCall(
+      call,
+      (context) => transport.send(payload, call, context),
+      (at, outcome) => setOutcome(attempt, call[at]!, outcome),
+      limits,
+      leaseSignal,
+    )
   })
   setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
 }
 
-async function sendCall(
-  attempt: Attempt,
-  call: readonly Target[],
-  payload: unknown,
+/** An attempt with one target, and what is sent to it. */
+export type Single = { attempt: Attempt; payload: unknown }
+
+/**
+ * Sends attempts with one target each, in calls of many: a call of its own costs several times what its one request does. The calls
+ * end when all leases are lost; what is reported for a single lost one is refused by its settle.
+ */
+export async function sendSingles(
+  singles: readonly Single[],
   transport: Transport<unknown>,
+  limits: SendLimits,
+  leaseSignal: () => AbortSignal,
+): Promise<void> {
+  await eachCall(singles.length, limits, (from, to) => {
+    const call = singles.slice(from, to)
+    const payloads = call.map(({ payload }) => payload)
+    const targets = call.map(({ attempt }) => attempt.targets[0]!)
+    return sendCall(
+      targets,
+      (context) => transport.sendEach!(payloads, targets, context),
+      (at, outcome) => setOutcome(call[at]!.attempt, targets[at]!, outcome),
+      limits,
+      leaseSignal,
+    )
+  })
+  for (const { attempt } of singles)
+    setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
+}
+
+function eachCall(
+  count: number,
+  { tokensPerCall, parallelCalls }: SendLimits,
+  send: (from: number, to: number) => Promise<void>,
+): Promise<void> {
+  if (count <= tokensPerCall) return send(0, count)
+  const starts = Array.from({ length: Math.ceil(count / tokensPerCall) }, (_, i) => i * tokensPerCall)
+  return eachConcurrently(starts, Math.min(parallelCalls, starts.length), (start) =>
+    send(start, start + tokensPerCall),
+  )
+}
+
+async function sendCall(
+  call: readonly Target[],
+  send: (context: SendContext) => Promise<void>,
+  set: (at: number, outcome: RecipientResult) => void,
+  { stopping, timeoutMs, onProgress, onCalled }: SendLimits,
+  leaseSignal: () => AbortSignal,
+): Promise<void> {
+  if (stopping?.aborted) {
+    for (let at = 0; at < call.length; at++)
+      set(at, { kind: 'deferred', reason: ownReasons.worker_stopping, wait: 0 })
+    return
+  }
+  const limit = limitCall(timeoutMs, [leaseSignal(), stopping])
+  const began = performance.now()
+  onProgress?.()
+  await callVendor(call.length, send, set, limit.signal, onProgress)
+  limit.release()
+  onCalled?.((performance.now() - began) / 1000)
+}
+
+async function callVendor(
+  count: number,
+  send: (context: SendContext) => Promise<void>,
+  set: (at: number, outcome: RecipientResult) => void,
   signal: AbortSignal,
   onProgress?: () => void,
 ): Promise<void> {
-  const reported = new Uint8Array(call.length)
+  const reported = new Uint8Array(count)
   const report = (at: number, outcome: Outcome) => {
     // Too late: after the abort the recipients are `unavailable`.
     if (signal.aborted) return
-    const target = call[at]
-    if (!target || reported[at]) throw new Error('a recipient was reported twice or out of range')
+    if (!(at >= 0 && at < count) || reported[at])
+      throw new Error('a recipient was reported twice or out of range')
     reported[at] = 1
-    setOutcome(attempt, target, outcome)
+    set(at, outcome)
     onProgress?.()
   }
   let result: RecipientResult = { kind: 'unavailable', reason: ownReasons.no_result }
   try {
     signal.throwIfAborted()
-    await Promise.race([transport.send(payload, call, { signal, report }), rejectOnAbort(signal)])
+    await Promise.race([send({ signal, report }), rejectOnAbort(signal)])
   } catch (error) {
     if (signal.aborted)
       result = { kind: 'unavailable', reason: ownReasons.vendor_timeout('no answer within the time limit') }
@@ -81,9 +132,7 @@ async function sendCall(
       result = { kind: 'deferred', reason: ownReasons.session_unavailable, wait: 1 }
     else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
-  call.forEach((target, at) => {
-    if (!reported[at]) setOutcome(attempt, target, result)
-  })
+  for (let at = 0; at < count; at++) if (!reported[at]) set(at, result)
 }
 
 /** A transport that ignores its signal must not block the worker. */

@@ -3,7 +3,7 @@ import { foldAttempt, letters, sortResults } from '@herald/domain'
 import type { CertificateCache } from '@herald/plan'
 import { type Attempt, unsettledResults } from './attempt.ts'
 import { noPlan, planNext } from './plan-next.ts'
-import { settlementOf } from './settlement.ts'
+import { isAcceptedSingle, settlementOf, troubleOf } from './settlement.ts'
 import { tallyResults } from './tally.ts'
 import type { WriteDeps } from './write-deps.ts'
 import { writeSettlements } from './write-settlements.ts'
@@ -18,30 +18,39 @@ export async function settleAttempts(deps: SettleDeps, given: Attempt[]): Promis
   // A task of a bundle has one recipient: if a partial settle wrote it, nothing is left.
   const attempts = given.filter(({ batch }) => !batch.bundle || batch.status === letters.pending)
   if (attempts.length === 0) return
+  const others = attempts.filter((attempt) => !isAcceptedSingle(attempt))
+  const settlements = others.length > 0 ? await settlementsOf(deps, others) : []
+  const byAttempt = new Map(others.map((attempt, i) => [attempt, settlements[i]!]))
+  const inOrder = attempts.map((attempt) => byAttempt.get(attempt))
+  await writeSettlements(deps, attempts, inOrder, 'settled')
+}
+
+async function settlementsOf(deps: SettleDeps, attempts: Attempt[]): Promise<Settlement[]> {
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
     deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
     return sortResults(results, { ...troubleOf(attempt), breakerOpenFor: attempt.breakerOpenFor })
   })
   const plans = await planNext(deps, attempts, sorted)
-  const settlements = attempts.map((attempt, i) => {
+  return attempts.map((attempt, i) => {
     const fold = foldAttempt(attempt.batch, sorted[i]!, plans[i]!)
     return settlementOf(attempt, sorted[i]!, fold, fold.pending > 0 ? 'retry' : 'settled')
   })
-  await writeSettlements(deps, attempts, settlements)
 }
 
 /** Writes the recipients accepted so far while batches are still being sent: a crash then repeats few of them. */
 export async function settleAccepted(deps: SettleDeps, attempts: readonly Attempt[]): Promise<void> {
   const settled: Attempt[] = []
-  const settlements: Settlement[] = []
+  const settlements: (Settlement | undefined)[] = []
   for (const attempt of attempts) {
-    const settlement = acceptedOf(attempt)
-    if (!settlement) continue
+    const isSingle = isAcceptedSingle(attempt)
+    if (isSingle && attempt.batch.status !== letters.pending) continue
+    const settlement = isSingle ? undefined : acceptedOf(attempt)
+    if (!isSingle && !settlement) continue
     settled.push(attempt)
     settlements.push(settlement)
   }
-  if (settled.length > 0) await writeSettlements(deps, settled, settlements)
+  if (settled.length > 0) await writeSettlements(deps, settled, settlements, 'sending')
 }
 
 function acceptedOf(attempt: Attempt): Settlement | undefined {
@@ -52,8 +61,4 @@ function acceptedOf(attempt: Attempt): Settlement | undefined {
   if (sorted.sent.length === 0) return undefined
   const fold = foldAttempt(attempt.batch, sorted, noPlan)
   return settlementOf(attempt, sorted, fold, 'sending')
-}
-
-function troubleOf({ batch }: Attempt) {
-  return { troubledFor: batch.troubledFor, troubles: batch.troubles, now: Date.now(), jitter: Math.random() }
 }

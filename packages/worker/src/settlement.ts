@@ -1,6 +1,30 @@
 import type { Settlement } from '@herald/db/tasks'
-import { deviceEvents, type Fold, type SortedResults } from '@herald/domain'
+import { deviceEvents, type Fold, foldAttempt, type SortedResults, sortResults } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
+import { noPlan } from './plan-next.ts'
+
+/**
+ * Whether the vendor accepted a task of a bundle. A letter is then all there is to write: its results are not sorted and folded, unless
+ * it has left its bundle.
+ */
+export function isAcceptedSingle({ batch, results, activities }: Attempt): boolean {
+  return batch.bundle !== undefined && !activities && results[0]?.kind === 'accepted'
+}
+
+/** What is counted for `tasks` of them. */
+export function acceptedSingles(tasks: number) {
+  return { sent: tasks, failed: 0, moved: 0, expired: 0, cancelled: 0 }
+}
+
+/** The settlement of such a task that has left its bundle. */
+export function acceptedSettlement(attempt: Attempt, state: Settlement['state']): Settlement {
+  const sorted = sortResults(attempt.results, troubleOf(attempt))
+  return settlementOf(attempt, sorted, foldAttempt(attempt.batch, sorted, noPlan), state)
+}
+
+export function troubleOf({ batch }: Attempt) {
+  return { troubledFor: batch.troubledFor, troubles: batch.troubles, now: Date.now(), jitter: Math.random() }
+}
 
 /** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
 export function settlementOf(

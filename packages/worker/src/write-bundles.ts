@@ -2,6 +2,7 @@ import { type BundleSettlement, type Settlement, settleBundlesUntilKnown } from 
 import { letters } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 import { loseLease } from './lease.ts'
+import { acceptedSettlement, acceptedSingles } from './settlement.ts'
 import type { WriteDeps } from './write-deps.ts'
 
 type Written = { attempts: Attempt[]; settlements: Settlement[] }
@@ -13,12 +14,14 @@ type Written = { attempts: Attempt[]; settlements: Settlement[] }
 export async function writeBundles(
   deps: WriteDeps,
   attempts: readonly Attempt[],
-  settlements: readonly Settlement[],
+  settlements: readonly (Settlement | undefined)[],
+  state: 'sending' | 'settled',
 ): Promise<Written> {
+  const settlementOf = (attempt: Attempt, i: number) => settlements[i] ?? acceptedSettlement(attempt, state)
   const wanted = new Map<number, BundleSettlement & { letters: string[] }>()
   attempts.forEach(({ batch: { bundle } }, i) => {
     if (!bundle) return
-    const { status } = settlements[i]!
+    const status = settlements[i]?.status ?? letters.sent
     let settlement = wanted.get(bundle.id)
     if (!settlement) {
       const { id, worker, size } = bundle
@@ -27,7 +30,7 @@ export async function writeBundles(
     }
     settlement.letters[bundle.n - 1] = status === letters.sent ? letters.sent : letters.moved
   })
-  if (wanted.size === 0) return { attempts: [...attempts], settlements: [...settlements] }
+  if (wanted.size === 0) return { attempts: [...attempts], settlements: attempts.map(settlementOf) }
   const { channel } = attempts[0]!.batch
   const written = await settleBundlesUntilKnown(
     deps.db,
@@ -35,14 +38,17 @@ export async function writeBundles(
     () => deps.metrics?.settleRepeated(channel),
   )
   const left: Written = { attempts: [], settlements: [] }
+  const answered = new Map<number | null, number>()
+  let sent = 0
   attempts.forEach((attempt, i) => {
     const { batch } = attempt
     const { bundle } = batch
     const letter = bundle && written.get(bundle.id)?.[bundle.n - 1]
     if (letter === letters.sent) {
       batch.status = letters.sent
-      if (batch.certificateId !== null) deps.answers.add(batch.certificateId, settlements[i]!.answered)
-      deps.metrics?.settled(channel, settlements[i]!)
+      sent++
+      const { certificateId } = batch
+      answered.set(certificateId, (answered.get(certificateId) ?? 0) + (settlements[i]?.answered ?? 1))
     } else if (bundle && letter === undefined) {
       deps.log.warn(
         { task: batch.taskId, bundle: bundle.id },
@@ -54,9 +60,12 @@ export async function writeBundles(
       // It left the bundle, here or because somebody changed its task: its batch belongs to this claim.
       batch.bundle = undefined
       left.attempts.push(attempt)
-      left.settlements.push(settlements[i]!)
+      left.settlements.push(settlementOf(attempt, i))
     }
   })
+  for (const [certificateId, count] of answered)
+    if (certificateId !== null) deps.answers.add(certificateId, count)
+  if (sent > 0) deps.metrics?.settled(channel, acceptedSingles(sent))
   return left
 }
 

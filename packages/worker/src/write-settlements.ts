@@ -17,15 +17,19 @@ const writing = new WeakSet<ClaimedBatch>()
 /** Whether a settle of this batch is in progress: its version in the database may already be higher. */
 export const isWriting = (batch: ClaimedBatch): boolean => writing.has(batch)
 
-/** Writes settlements, in the order of their attempts, and updates the batches in memory. */
+/**
+ * Writes settlements, in the order of their attempts, and updates the batches in memory. Those that are undefined are of accepted tasks
+ * of bundles; `state` is theirs if they have left.
+ */
 export async function writeSettlements(
   deps: WriteDeps,
   attempts: Attempt[],
-  settlements: Settlement[],
+  settlements: readonly (Settlement | undefined)[],
+  state: 'sending' | 'settled',
 ): Promise<void> {
   for (const { batch } of attempts) writing.add(batch)
   try {
-    const left = await writeBundles(deps, attempts, settlements)
+    const left = await writeBundles(deps, attempts, settlements, state)
     if (left.attempts.length > 0) await writeAll(deps, left.attempts, left.settlements)
   } finally {
     for (const { batch } of attempts) writing.delete(batch)

@@ -17,10 +17,13 @@ export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
   notes,
   checkToken,
   open(settings, deps) {
-    const transport = lazyTransport(async () =>
-      deps.client === 'reference'
-        ? (await import('./reference-transport.ts')).openReferenceTransport(settings, deps)
-        : (await import('./transport.ts')).openTransport(settings, deps),
+    const isReference = deps.client === 'reference'
+    const transport = lazyTransport(
+      async () =>
+        isReference
+          ? (await import('./reference-transport.ts')).openReferenceTransport(settings, deps)
+          : (await import('./transport.ts')).openTransport(settings, deps),
+      !isReference,
     )
     const scopeOf = ({ pushType }: ApnsPayload, { bundleId }: Recipient) =>
       `topic ${topicOf(bundleId ?? settings.topic, pushType)}`

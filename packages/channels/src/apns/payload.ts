@@ -127,12 +127,17 @@ const opening = '{"aps":{'
 function fitHalves(task: Task, pushType: PushType): Halves | undefined {
   const { maxBytes } = pushTypeRules[pushType]
   const texts = iosTexts(task.message, task.applicationName, pushType === 'alert')
-  const size = (candidate: IosTexts, attached: boolean) =>
-    Buffer.byteLength(writeNotification(task, pushType, candidate, attached)) + badgeBytes
-  const attached = size(texts, true) <= maxBytes
-  const fitted = fitTexts(texts, cutOrder, (candidate) => size(candidate, attached), maxBytes)
-  if (!fitted) return undefined
-  const text = writeNotification(task, pushType, fitted, attached)
+  const whole = writeNotification(task, pushType, texts, true)
+  // Usually all of it fits, and nothing has to be written a second time. A UTF-16 unit has at most three bytes.
+  if (whole.length * 3 + badgeBytes <= maxBytes || Buffer.byteLength(whole) + badgeBytes <= maxBytes)
+    return halvesOf(whole)
+  const size = (candidate: IosTexts) =>
+    Buffer.byteLength(writeNotification(task, pushType, candidate, false)) + badgeBytes
+  const fitted = fitTexts(texts, cutOrder, size, maxBytes)
+  return fitted && halvesOf(writeNotification(task, pushType, fitted, false))
+}
+
+function halvesOf(text: string): Halves {
   // A type without `aps` has no badge either, so nothing has to be inserted.
   return text.startsWith(opening)
     ? { beforeBadge: opening, afterBadge: text.slice(opening.length) }

@@ -41,7 +41,7 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
     const sendTo = async ([index, topic]: [number, string]) => {
       if (signal.aborted) return
       const outcome = await sendOne(payload, topic, recipients[index]!)
-      if (!signal.aborted) report(index, ownToken(payload, outcome))
+      if (!signal.aborted) report(index, ownToken(payload.pushType, outcome))
     }
     // The first one alone: `apn` opens a hundred streams although a new connection may allow only one.
     await untilAborted(eachConcurrently(targets.slice(0, 1), 1, sendTo), signal)

@@ -7,8 +7,8 @@ import { retryAfterSeconds } from '../shared/http.ts'
 import { failedCheck } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
-import { openVendorPool } from '../shared/vendor-pool.ts'
-import { topicOf, usesDeviceToken } from './card-push-types.ts'
+import { openVendorPool, type VendorPool } from '../shared/vendor-pool.ts'
+import { type PushType, topicOf, usesDeviceToken } from './card-push-types.ts'
 import {
   type ApnsReply,
   type ApnsResult,
@@ -18,7 +18,7 @@ import {
   type RetryWith,
   topicRefusals,
 } from './classify.ts'
-import { type ApnsPayload, slotOf } from './payload.ts'
+import { type ApnsPayload, bodyOf, slotOf } from './payload.ts'
 import {
   createProviderToken,
   isRenewalDue,
@@ -31,8 +31,15 @@ import {
 import type { ApnsSettings } from './settings.ts'
 import { groupByTopic, topicNotAllowed } from './topics.ts'
 
-/** The recipients of one topic, by index. */
-type Group = { topic: string; indexes: number[]; recipients: readonly Recipient[] }
+/** Recipients, by index, whose requests have these headers in common. `payloads` are by index too, if each has its own. */
+type Group = {
+  topic: string
+  pushType: PushType
+  priority: ApnsPayload['priority']
+  indexes: number[]
+  recipients: readonly Recipient[]
+  payload: ApnsPayload | readonly ApnsPayload[]
+}
 
 /** What one call of `send` has learnt about the credential. */
 type Knowledge = {
@@ -76,13 +83,13 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
 
   /** One request per recipient. Returns those to retry with a new token or connection; none if `last`. */
   async function round(
-    payload: ApnsPayload,
-    { topic, indexes, recipients }: Group,
+    group: Group,
     token: ProviderToken | undefined,
     context: SendContext,
     known: Knowledge,
     last: boolean,
   ): Promise<{ retry: number[]; retryWith?: RetryWith }> {
+    const { indexes, recipients, pushType } = group
     const lease = connections.lease()
     const stop = new AbortController()
     const unlink = abortWith(stop, context.signal)
@@ -101,26 +108,14 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         stop.abort()
       }
       if (result.retryWith && !last) retry.push(index)
-      else context.report(index, ownToken(payload, outcomeOf(result, known)))
+      else context.report(index, ownToken(pushType, outcomeOf(result, known)))
     }
 
     try {
       await lease.pool.multicast({
-        headers: {
-          ...(token ? { authorization: `bearer ${token.jwt}` } : {}),
-          'apns-topic': topicOf(topic, payload.pushType),
-          'apns-push-type': payload.pushType,
-          'apns-priority': payload.priority,
-          'apns-expiration': payload.expiration,
-          ...(payload.collapseId === undefined ? {} : { 'apns-collapse-id': payload.collapseId }),
-        },
+        ...requestOf(group, token),
         count: indexes.length,
         path: (at) => `/3/device/${recipients[indexes[at]!]!.token}`,
-        body: {
-          before: payload.beforeBadge,
-          slot: (at) => slotOf(payload, recipients[indexes[at]!]!),
-          after: payload.afterBadge,
-        },
         signal: stop.signal,
         onReply: (at, reply) => settle(indexes[at]!, classify(readReply(reply, deps.now()))),
         onFailure(at, failure) {
@@ -138,14 +133,9 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     return { retry, retryWith: stoppedBy?.retryWith }
   }
 
-  async function sendGroup(
-    payload: ApnsPayload,
-    group: Group,
-    context: SendContext,
-    known: Knowledge,
-  ): Promise<void> {
+  async function sendGroup(group: Group, context: SendContext, known: Knowledge): Promise<void> {
     const token = await providerToken(context.signal)
-    const { retry, retryWith } = await round(payload, group, token, context, known, false)
+    const { retry, retryWith } = await round(group, token, context, known, false)
     if (retry.length === 0 || context.signal.aborted) return
     if (retryWith === 'new-token' && token && !mayReplace(token, deps.now())) {
       known.refusal = newTokenExpired
@@ -153,29 +143,94 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
       return
     }
     const fresh = await providerToken(context.signal, retryWith === 'new-token' ? token : undefined)
-    await round(payload, { ...group, indexes: retry }, fresh, context, known, true)
+    await round({ ...group, indexes: retry }, fresh, context, known, true)
   }
 
-  async function send(payload: ApnsPayload, recipients: readonly Recipient[], context: SendContext) {
+  async function send(
+    payload: ApnsPayload | readonly ApnsPayload[],
+    recipients: readonly Recipient[],
+    context: SendContext,
+  ) {
     const expired = expiredCertificate(settings, deps.now())
     if (expired) {
       for (let index = 0; index < recipients.length; index++) context.report(index, expired)
       return
     }
     const known: Knowledge = { valid: false }
-    for (const [topic, indexes] of groupByTopic(recipients, settings)) {
-      context.signal.throwIfAborted()
-      const settled = topic === undefined ? topicNotAllowed : known.refusal
-      if (settled) for (const index of indexes) context.report(index, settled)
-      else await sendGroup(payload, { topic: topic!, indexes, recipients }, context, known)
+    for (const [topic, some] of groupByTopic(recipients, settings)) {
+      for (const { pushType, priority, indexes } of groupByHeaders(payload, some)) {
+        context.signal.throwIfAborted()
+        const settled = topic === undefined ? topicNotAllowed : known.refusal
+        if (settled) for (const index of indexes) context.report(index, settled)
+        else
+          await sendGroup({ topic: topic!, pushType, priority, indexes, recipients, payload }, context, known)
+      }
     }
     context.signal.throwIfAborted()
   }
 
   return {
     send,
+    sendEach: send,
     check: (signal) => probe(openTransport(settings, deps), settings.topics, signal),
     close: connections.close,
+  }
+}
+
+const isEach = (payload: Group['payload']): payload is readonly ApnsPayload[] => Array.isArray(payload)
+
+/** The parts of `indexes` whose payloads have the same push type and priority. */
+function groupByHeaders(
+  payload: Group['payload'],
+  indexes: number[],
+): Pick<Group, 'pushType' | 'priority' | 'indexes'>[] {
+  if (!isEach(payload)) return [{ pushType: payload.pushType, priority: payload.priority, indexes }]
+  const groups = new Map<string, Pick<Group, 'pushType' | 'priority' | 'indexes'>>()
+  for (const index of indexes) {
+    const { pushType, priority } = payload[index]!
+    const key = `${pushType} ${priority}`
+    const group = groups.get(key)
+    if (group) group.indexes.push(index)
+    else groups.set(key, { pushType, priority, indexes: [index] })
+  }
+  return [...groups.values()]
+}
+
+/** The headers and bodies of a group. What all its requests have in common is in the server's table after the first. */
+function requestOf(
+  { topic, pushType, priority, indexes, recipients, payload }: Group,
+  token: ProviderToken | undefined,
+): Pick<Parameters<VendorPool['multicast']>[0], 'headers' | 'varying' | 'body'> {
+  const common = {
+    ...(token ? { authorization: `bearer ${token.jwt}` } : {}),
+    'apns-topic': topicOf(topic, pushType),
+    'apns-push-type': pushType,
+    'apns-priority': priority,
+  }
+  if (isEach(payload))
+    return {
+      headers: common,
+      varying: [
+        { name: 'apns-expiration', textOf: (at) => payload[indexes[at]!]!.expiration },
+        { name: 'apns-collapse-id', textOf: (at) => payload[indexes[at]!]!.collapseId },
+      ],
+      body(at) {
+        const index = indexes[at]!
+        const { badge, timestamp } = recipients[index]!
+        return bodyOf(payload[index]!, badge, timestamp)
+      },
+    }
+  return {
+    headers: {
+      ...common,
+      'apns-expiration': payload.expiration,
+      ...(payload.collapseId === undefined ? {} : { 'apns-collapse-id': payload.collapseId }),
+    },
+    body: {
+      before: payload.beforeBadge,
+      slot: (at) => slotOf(payload, recipients[indexes[at]!]!),
+      after: payload.afterBadge,
+    },
   }
 }
 
@@ -183,7 +238,7 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
  * Types with tokens of their own are refused for an ordinary token as one of another topic. The binding is kept: retiring it would end
  * the alerts of the device, because somebody sent it one push of another type.
  */
-export function ownToken({ pushType }: ApnsPayload, outcome: Outcome): Outcome {
+export function ownToken(pushType: PushType, outcome: Outcome): Outcome {
   if (outcome.kind !== 'gone' || usesDeviceToken(pushType) || pushType === 'liveactivity') return outcome
   return { kind: 'rejected', reason: outcome.reason }
 }

@@ -18,5 +18,5 @@ export const adapter: ChannelAdapter<FcmSettings, FcmPayload> = {
       const { openTransport } = await import('./transport.ts')
       if (deps.client !== 'reference') return openTransport(settings, deps)
       return openTransport(settings, deps, (await import('./reference-sender.ts')).openReferenceSender)
-    }),
+    }, true),
 }

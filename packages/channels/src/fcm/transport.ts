@@ -145,6 +145,28 @@ export function openTransport(
         })
       }
     },
+    async sendEach(payloads, recipients, context) {
+      const watched = denials.watch(context)
+      const texts: string[] = []
+      const indexes: number[] = []
+      recipients.forEach(({ token, ios }, index) => {
+        const { beforeToken, afterToken, ios: forIos } = payloads[index]!
+        const after = ios ? forIos() : afterToken
+        if (typeof after === 'string') {
+          indexes.push(index)
+          texts.push(beforeToken + JSON.stringify(token) + after)
+          return
+        }
+        const reason = ownReasons.unsupported_by_vendor('fcm', after.unsupported)
+        watched.report(index, { kind: 'unsupported', reason })
+      })
+      if (indexes.length === 0) return
+      const write: Bodies['write'] = (some) => ({ before: '', slot: (at) => texts[some[at]!]!, after: '' })
+      await sendBodies(
+        { count: texts.length, write },
+        { signal: watched.signal, report: (at, outcome) => watched.report(indexes[at]!, outcome) },
+      )
+    },
     check,
     async close() {
       await Promise.all([sender.close(), http.close()])

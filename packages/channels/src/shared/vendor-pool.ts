@@ -6,7 +6,7 @@ import { abortWith } from './abort.ts'
 import { codeIn, connectionProblem } from './connection-problem.ts'
 
 /** One request to many recipients; the pool sets the time limits. */
-type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'path' | 'body'> & {
+type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'varying' | 'path' | 'body'> & {
   signal: AbortSignal
   /** Exactly one of the two is called for each index. */
   onReply(index: number, reply: Reply): void

@@ -1,23 +1,21 @@
 import type { Badge } from '@herald/domain'
+import { idList } from '../ledger/batch-rows.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import type { Runner } from '../store/statement.ts'
-import { batchName, type ClaimedBatch } from './claim.ts'
+import type { ClaimedBatch } from './claim.ts'
 
 /** Task `n` of a claimed bundle, which shows this badge. */
-export type SingleBadge = Pick<ClaimedBatch, 'taskId' | 'id'> & {
-  bundle: NonNullable<ClaimedBatch['bundle']>
-  badge: Badge
-}
+export type SingleBadge = { bundle: NonNullable<ClaimedBatch['bundle']>; badge: Badge }
 
 /**
- * Determines the badge of each task of a claimed bundle, once: the numbers are stored in the bundle, and a repeated call returns them.
- * All tasks are of one claim. One statement for all that are set and one for all that are added.
+ * Determines the badge of each task of a claimed bundle, once: the numbers are stored in the bundle, and a repeated call returns them,
+ * in the order of `requests`; undefined for tasks that have left. All tasks are of one claim. One statement for all that are set and one for all that are added.
  */
 export async function assignBundleBadges(
   runner: Runner,
   requests: readonly SingleBadge[],
-): Promise<Map<string, number[]>> {
-  const badges = new Map<string, number[]>()
+): Promise<(number | undefined)[]> {
+  const badges: (number | undefined)[] = new Array(requests.length).fill(undefined)
   for (const kind of ['set', 'add'] as const) {
     const some = requests.filter(({ badge }) => badge.kind === kind)
     if (some.length === 0) continue
@@ -27,18 +25,17 @@ export async function assignBundleBadges(
       'bundle-badges',
       badgesSql,
       [
-        some.map(({ bundle }) => bundle.id),
-        some.map(({ bundle }) => bundle.n),
-        some.map(({ badge }) => badge.count),
+        idList(some.map(({ bundle }) => bundle.id)),
+        idList(some.map(({ bundle }) => bundle.n)),
+        idList(some.map(({ badge }) => badge.count)),
         some[0]!.bundle.worker,
         kind === 'add',
       ],
     )
     const byBundle = new Map(rows)
-    for (const { taskId, id, bundle } of some) {
-      const number = byBundle.get(bundle.id)?.[bundle.n - 1]
-      if (typeof number === 'number') badges.set(batchName(taskId, id), [number])
-    }
+    requests.forEach(({ bundle, badge }, at) => {
+      if (badge.kind === kind) badges[at] = byBundle.get(bundle.id)?.[bundle.n - 1] ?? undefined
+    })
   }
   return badges
 }

@@ -1,36 +1,51 @@
-import type { Channel } from '@herald/domain'
+import { type Channel, letters } from '@herald/domain'
 import { type ReleasedBatch, releasedBundle } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, runWithin } from '../store/days.ts'
 import { fields, type Runner } from '../store/statement.ts'
+import { separator } from '../store/text-columns.ts'
+import { decodeAudience } from './accept.ts'
 import type { ClaimedBatch } from './claim.ts'
-import { type PlannedTask, plannedTask, taskFields } from './planned-task.ts'
+import type { PlannedTask } from './planned-task.ts'
 import type { ChannelLane } from './sweeping.ts'
 
 /** A pending task of a claimed bundle, as the batch that it becomes if it leaves: the id 0, and the version of this claim. */
 export type ClaimedSingle = { batch: ClaimedBatch; task: PlannedTask }
 
-type Member = Pick<
-  ClaimedBatch,
-  'taskId' | 'appId' | 'certificateId' | 'lane' | 'remaining' | 'plannedAt' | 'claimedAt'
-> & { bundle: number; n: number; size: number; deviceId: number; badge: number | null }
+type Claimed = Pick<ClaimedBatch, 'lane' | 'plannedAt' | 'claimedAt'> & { bundle: number; size: number }
 
-const memberColumns: Record<keyof Member, string> = {
+const claimed = fields<Claimed>({
   bundle: 'c.task_id',
-  n: 'm.n',
   size: 'c.size',
+  lane: 'c.lane',
+  plannedAt: '(extract(epoch FROM c.planned_at) * 1000)::float8',
+  claimedAt: '(extract(epoch FROM now()) * 1000)::float8',
+})
+const claimedCount = claimed.sql.split(', ').length
+
+/** Of each task. NULL is the empty text, except in `sequence`, which is never NULL. */
+const memberColumns = {
+  n: 'm.n',
   taskId: 't.id',
   appId: 't.app_id',
   certificateId: 'm.certificate_id',
-  lane: 'c.lane',
   deviceId: 'm.device_id',
   badge: 'm.badge',
-  remaining: 'extract(epoch FROM t.deadline - now())::float8',
-  plannedAt: '(extract(epoch FROM c.planned_at) * 1000)::float8',
-  claimedAt: '(extract(epoch FROM now()) * 1000)::float8',
+  remaining: 'extract(epoch FROM t.deadline - now())',
+  groupId: 't.group_id',
+  audience: 't.audience',
+  strategy: 't.strategy',
+  sequence: `array_to_string(t.sequence, ' ')`,
+  message: 't.message',
+  messageClass: 't.message_class',
+  taskLane: 't.lane',
+  speed: 't.speed',
+  ttl: 't.ttl',
+  beginAt: 'extract(epoch FROM t.begin_at) * 1000',
+  events: 't.events',
 }
-const member = fields<Member>(memberColumns)
-const memberCount = Object.keys(memberColumns).length
+type MemberColumn = keyof typeof memberColumns
+const memberNames = Object.keys(memberColumns) as MemberColumn[]
 
 /**
  * Takes released bundles to send them, under a lease, and returns their pending tasks with all that is stored of them. Bundles of another
@@ -49,27 +64,68 @@ export async function claimBundles(
     lease.worker,
     channel,
   ])
-  return rows.map((row) => {
-    const { bundle, n, size, deviceId, badge, ...rest } = member.read(row)
-    return {
-      task: plannedTask(row.slice(memberCount)),
+  return rows.flatMap((row) => readMembers(row, channel, lease.worker))
+}
+
+/** A row has one text per column for all tasks: with a row each, reading twenty fields of it cost more than sending the message. */
+function readMembers(row: unknown[], channel: Channel, worker: string): ClaimedSingle[] {
+  const { bundle, size, lane, plannedAt, claimedAt } = claimed.read(row)
+  const lists = {} as Record<MemberColumn, string[]>
+  memberNames.forEach((name, i) => {
+    lists[name] = String(row[claimedCount + i]).split(separator)
+  })
+  const count = lists.n.length
+  for (const name of memberNames)
+    if (lists[name].length !== count)
+      throw new Error(`${name} of a task of the bundle ${bundle} contains the column separator`)
+  const singles: ClaimedSingle[] = []
+  for (let i = 0; i < count; i++) {
+    const taskId = Number(lists.taskId[i])
+    const appId = lists.appId[i]!
+    const badge = lists.badge[i]!
+    singles.push({
+      task: {
+        taskId,
+        appId,
+        groupId: numberOf(lists.groupId[i]!),
+        audience: decodeAudience(JSON.parse(lists.audience[i]!)),
+        strategy: lists.strategy[i] as PlannedTask['strategy'],
+        sequence: wordsOf(lists.sequence[i]!) as PlannedTask['sequence'],
+        message: JSON.parse(lists.message[i]!),
+        messageClass: (lists.messageClass[i] || undefined) as PlannedTask['messageClass'],
+        lane: lists.taskLane[i] as PlannedTask['lane'],
+        speed: numberOf(lists.speed[i]!),
+        ttl: Number(lists.ttl[i]),
+        beginAt: Number(lists.beginAt[i]),
+        events: Number(lists.events[i]) as PlannedTask['events'],
+      },
       batch: {
-        ...rest,
+        taskId,
         id: 0,
         version: 1,
+        appId,
         channel,
+        certificateId: Number(lists.certificateId[i]),
+        lane,
         attempts: 1,
-        recipients: [deviceId],
-        status: '.',
-        badges: badge === null ? null : [badge],
+        recipients: [Number(lists.deviceId[i])],
+        status: letters.pending,
+        badges: badge === '' ? null : [Number(badge)],
         tried: [],
+        remaining: Number(lists.remaining[i]),
         troubledFor: 0,
         troubles: 0,
-        bundle: { id: bundle, n, size, worker: lease.worker },
+        plannedAt,
+        claimedAt,
+        bundle: { id: bundle, n: Number(lists.n[i]), size, worker },
       },
-    }
-  })
+    })
+  }
+  return singles
 }
+
+const numberOf = (text: string) => (text === '' ? undefined : Number(text))
+const wordsOf = (text: string) => (text === '' ? [] : text.split(' '))
 
 const claimSql = `WITH claimed AS (
   UPDATE bundle b SET state = 'sending', lease_until = now() + make_interval(secs => $2), worker = $3
@@ -77,11 +133,12 @@ const claimSql = `WITH claimed AS (
     AND (b.state = 'released' OR b.state = 'sending' AND b.worker = $3)
   RETURNING b.task_id, b.lane, b.size, b.tasks, b.recipients, b.certificates, b.badges, b.status, b.planned_at
 )
-SELECT ${member.sql}, ${taskFields.sql} FROM claimed c
+SELECT ${claimed.sql}, ${memberNames.map((name) => `string_agg(coalesce((${memberColumns[name]})::text, ''), E'\\x1f')`).join(', ')}
+FROM claimed c
 CROSS JOIN LATERAL unnest(c.tasks, c.recipients, c.certificates, c.badges)
   WITH ORDINALITY AS m (task_id, device_id, certificate_id, badge, n)
 CROSS JOIN LATERAL (SELECT * FROM task WHERE id = m.task_id AND ${inDays('id')} OFFSET 0) t
-WHERE substr(c.status, m.n::int, 1) = '.'`
+WHERE substr(c.status, m.n::int, 1) = '.' GROUP BY c.task_id, c.size, c.lane, c.planned_at`
 
 /** Extends the leases of bundles, and of the batches of tasks that left them. Returns the tasks that are still leased. */
 export async function renewBundles(
