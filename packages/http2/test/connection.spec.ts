@@ -135,7 +135,49 @@ describe('requests', () => {
     expect(multicasts).toEqual(['one', 'two', 'one', 'two', 'one', 'two', 'one', 'two'])
   })
 
+  it('that differ by request follow the shared ones, and leave the compression state as it is', () => {
+    const bench = warmConnection()
+    const ids = ['first', undefined, 'x'.repeat(200)]
+    const { multicast } = bench.multicast({
+      count: 3,
+      headers: { 'x-shared': 'same' },
+      varying: [
+        { name: 'X-Number', textOf: (index) => String(index) },
+        { name: 'x-id', textOf: (index) => ids[index] },
+      ],
+      body: (index) => (index === 2 ? 'ö'.repeat(9000) : `body ${index}`),
+    })
+    bench.send(multicast)
+    const other = bench.multicast({ count: 2, headers: { 'x-shared': 'same', 'x-id': 'shared' } }).multicast
+    bench.send(other)
+    const blocks = bench.log.frames.filter(({ type }) => type === FrameType.headers)
+    expect(
+      blocks.map((seen) => ['x-shared', 'x-number', 'x-id'].map((name) => headerOf(seen, name))),
+    ).toEqual([
+      ['same', '0', 'first'],
+      ['same', '1', undefined],
+      ['same', '2', 'x'.repeat(200)],
+      ['same', undefined, 'shared'],
+      ['same', undefined, 'shared'],
+    ])
+    const bodies = new Map<number, string>()
+    for (const { type, stream, payload } of bench.log.frames)
+      if (type === FrameType.data) bodies.set(stream, (bodies.get(stream) ?? '') + payload.toString('latin1'))
+    const texts = [...bodies.values()].map((text) => Buffer.from(text, 'latin1').toString())
+    expect(texts.slice(0, 3)).toEqual(['body 0', 'body 1', 'ö'.repeat(9000)])
+  })
+
   it.each([
+    [
+      'a differing header that is no text',
+      { varying: [{ name: 'x', textOf: () => 5 as never }] },
+      'not a string',
+    ],
+    [
+      'a line break in a differing header',
+      { varying: [{ name: 'x', textOf: () => 'a\nb' }] },
+      'cannot be sent',
+    ],
     ['a path without a slash', { path: () => 'to/0' }, 'a path does not start with /'],
     ['a path with a space', { path: () => '/to 0' }, 'a character that cannot be sent'],
     ['a path that is not a string', { path: () => undefined as unknown as string }, 'a path is not a string'],

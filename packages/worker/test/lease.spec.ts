@@ -96,4 +96,32 @@ describe('keepLeases', () => {
     loseLease(lost)
     expect([leases.signalOf(lost).aborted, leases.signalOf(kept).aborted]).toEqual([true, false])
   })
+
+  it('ends a call for many batches only when all of their leases are lost', async () => {
+    const [one, other] = [batch(), { ...batch(), id: 3 } as ClaimedBatch]
+    let alive: number[][] = [[1, 3]]
+    leases = keepLeases(
+      databaseThat(async () => alive),
+      [one, other],
+      performance.now(),
+      () => false,
+    )
+    const signal = leases.signalOfAll()
+    await jest.advanceTimersByTimeAsync(8_000)
+    expect([leases.isLost(one), leases.isLost(other), signal.aborted]).toEqual([true, false, false])
+    alive = []
+    await jest.advanceTimersByTimeAsync(8_000)
+    expect([leases.isLost(other), signal.aborted]).toEqual([true, true])
+  })
+
+  it('ends a call for many batches when the leases could not be renewed', () => {
+    const one = batch()
+    leases = keepLeases(
+      databaseThat(async () => [[1, 2]]),
+      [one],
+      performance.now() - 26_000,
+      () => false,
+    )
+    expect([leases.signalOfAll().aborted, leases.isLost(one)]).toEqual([true, true])
+  })
 })

@@ -1,9 +1,9 @@
-import type { Transport } from '@herald/channels'
+import type { SendContext, Transport } from '@herald/channels'
 import { ownReasons } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
 import { describe, expect, it } from '@jest/globals'
 import type { Attempt } from '../src/attempt.ts'
-import { sendBatch } from '../src/send-batch.ts'
+import { sendBatch, sendSingles } from '../src/send-batch.ts'
 
 const attemptOf = (count: number): Attempt =>
   ({
@@ -72,5 +72,81 @@ describe('sendBatch', () => {
     )
     expect(calls).toBe(1)
     expect(attempt.results.map((result) => result?.kind)).toEqual(['accepted', 'unavailable', 'unavailable'])
+  })
+})
+
+describe('sendSingles', () => {
+  type Call = { payloads: readonly unknown[]; tokens: string[] }
+  const bench = (answer: (call: Call, context: SendContext) => Promise<void>) => {
+    const calls: Call[] = []
+    const transport: Transport<unknown> = {
+      ...hanging,
+      async sendEach(payloads, recipients, context) {
+        calls.push({ payloads, tokens: recipients.map(({ token }) => token) })
+        await answer(calls.at(-1)!, context)
+      },
+    }
+    return { calls, transport }
+  }
+  const singlesOf = (count: number) =>
+    Array.from({ length: count }, (_, i) => {
+      const attempt = attemptOf(1)
+      attempt.targets[0]!.token = `t${i}`
+      return { attempt, payload: `p${i}` }
+    })
+  const limits = { tokensPerCall: 3, parallelCalls: 1, timeoutMs: 60_000 }
+  const kindsOf = (singles: ReturnType<typeof singlesOf>) =>
+    singles.map(({ attempt }) => attempt.results[0]?.kind)
+
+  it('makes calls of the size of the vendor, and gives each attempt its result', async () => {
+    const singles = singlesOf(5)
+    const called: number[] = []
+    const { calls, transport } = bench(async ({ tokens }, { report }) => {
+      tokens.forEach((token, at) => {
+        if (token === 't4') report(at, { kind: 'rejected', reason: ownReasons.no_result })
+        else if (token !== 't1') report(at, { kind: 'accepted' })
+      })
+    })
+    await sendSingles(
+      singles,
+      transport,
+      { ...limits, onCalled: (seconds) => called.push(seconds) },
+      () => never,
+    )
+    expect(calls).toEqual([
+      { payloads: ['p0', 'p1', 'p2'], tokens: ['t0', 't1', 't2'] },
+      { payloads: ['p3', 'p4'], tokens: ['t3', 't4'] },
+    ])
+    expect(called).toHaveLength(2)
+    expect(kindsOf(singles)).toEqual(['accepted', 'unavailable', 'accepted', 'accepted', 'rejected'])
+  })
+
+  it('makes no further call once all leases are lost, and none for a process that ends', async () => {
+    const lost = AbortSignal.abort(new Error('the leases were lost'))
+    const singles = singlesOf(5)
+    const { calls, transport } = bench(async ({ tokens }, { report }) =>
+      tokens.forEach((_, at) => {
+        report(at, { kind: 'accepted' })
+      }),
+    )
+    await sendSingles(singles, transport, limits, () => (calls.length === 0 ? never : lost))
+    expect(calls).toHaveLength(1)
+    expect(kindsOf(singles)).toEqual(['accepted', 'accepted', 'accepted', 'unavailable', 'unavailable'])
+    const late = singlesOf(2)
+    await sendSingles(late, transport, { ...limits, stopping: lost }, () => never)
+    expect(calls).toHaveLength(1)
+    expect(kindsOf(late)).toEqual(['deferred', 'deferred'])
+  })
+
+  it('keeps what was reported when the call is given up', async () => {
+    const singles = singlesOf(3)
+    const stopping = new AbortController()
+    const { transport } = bench(async (_, { report }) => {
+      report(1, { kind: 'accepted' })
+      stopping.abort(new Error('ending'))
+      await new Promise(() => {})
+    })
+    await sendSingles(singles, transport, { ...limits, stopping: stopping.signal }, () => never)
+    expect(kindsOf(singles)).toEqual(['unavailable', 'accepted', 'unavailable'])
   })
 })

@@ -112,6 +112,75 @@ describe('the APNs transport', () => {
     expect(simulator.connections()).toBe(1)
   })
 
+  describe('with a payload for each recipient', () => {
+    const settings = apns.readSettings(tokenCertificate(p8))
+    async function sendEach(
+      transport: Transport<unknown>,
+      recipients: Recipient[],
+      messages: Parameters<typeof sampleTask>[0][],
+    ): Promise<string[]> {
+      const payloads = messages.map((message, index) => {
+        const payload = apns.mapPayload(sampleTask(message, { taskId: 100 + index }), settings)
+        if (isUnsupported(payload)) throw new Error(payload.unsupported)
+        return payload
+      })
+      const reported: string[][] = recipients.map(() => [])
+      await transport.sendEach!(payloads, recipients, {
+        signal: new AbortController().signal,
+        report: (index, outcome) => reported[index]!.push(outcome.kind),
+      })
+      return reported.map((kinds) => kinds.join())
+    }
+
+    it('sends each its own, with its own headers, over one connection', async () => {
+      stopClock()
+      const simulator = await startSimulator({ strict: true })
+      const transport = openFor(depsFor(simulator))
+      const messages = Array.from({ length: 60 }, (_, index) => ({
+        title: `Order ${index} ö`,
+        collapseKey: index % 2 === 0 ? `key ${index}` : undefined,
+        ...(index % 3 === 0 && { ios: { priority: 5 as const } }),
+      }))
+      expect(await sendEach(transport, recipientsOf(60), messages)).toEqual(new Array(60).fill('accepted'))
+      const received = new Map(simulator.received().map((push) => [push.token, push]))
+      expect(received.size).toBe(60)
+      messages.forEach(({ title }, index) => {
+        const { body, headers } = received.get(token(index))!
+        const { aps, task_id } = JSON.parse(body)
+        expect([aps.alert.title, aps.badge, task_id]).toEqual([title, index, String(100 + index)])
+        expect(headers['apns-collapse-id']).toBe(index % 2 === 0 ? `key ${index}` : `t${100 + index}`)
+        expect(headers['apns-priority']).toBe(index % 3 === 0 ? '5' : '10')
+        expect(Number(headers['apns-expiration'])).toBeGreaterThan(0)
+      })
+      expect(simulator.connections()).toBe(1)
+    })
+
+    it('reports every recipient once, in its place', async () => {
+      const simulator = await startSimulator()
+      const transport = openFor(depsFor(simulator))
+      const recipients = recipientsOf(4).map((one, index) =>
+        index === 1
+          ? { ...one, token: 'dead'.repeat(16) }
+          : index === 2
+            ? { ...one, bundleId: 'com.example.Stranger' }
+            : one,
+      )
+      expect(
+        await sendEach(
+          transport,
+          recipients,
+          recipients.map(() => ({})),
+        ),
+      ).toEqual(['accepted', 'gone', 'rejected', 'accepted'])
+      expect(simulator.received()).toHaveLength(2)
+    })
+
+    it('has no such method with the reference client', async () => {
+      const simulator = await startSimulator()
+      expect(openFor(depsFor(simulator, { client: 'reference' })).sendEach).toBeUndefined()
+    })
+  })
+
   it('uses the topic of a binding if the certificate allows it', async () => {
     const simulator = await startSimulator()
     const extra = { bundle_ids: ['com.example.Other'] }

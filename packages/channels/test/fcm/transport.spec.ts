@@ -57,6 +57,48 @@ describe('the FCM transport', () => {
     return outcomes
   }
 
+  it.each(['own', 'reference'] as const)(
+    'sends each recipient its own message: %s client',
+    async (client) => {
+      const simulator = await startSimulator()
+      const settings = fcm.readSettings(accountCertificate(key))
+      const transport = openFor(depsFor(simulator, { client }))
+      const recipients = Array.from({ length: 5 }, (_, index) => ({
+        deviceId: index,
+        token: index === 2 ? 'UNREGISTERED:x' : token(index),
+        ios: index === 3,
+      }))
+      const payloads = recipients.map((_, index) => {
+        const message = { title: `Order ${index}`, ios: { sound: 'ping.caf' } }
+        const payload = fcm.mapPayload(sampleTask(message, { taskId: 100 + index }), settings)
+        if (isUnsupported(payload)) throw new Error(payload.unsupported)
+        return payload
+      })
+      const kinds: string[][] = recipients.map(() => [])
+      await transport.sendEach!(payloads, recipients, {
+        signal: new AbortController().signal,
+        report: (index, { kind }) => kinds[index]!.push(kind),
+      })
+      expect(kinds.map((each) => each.join())).toEqual([
+        'accepted',
+        'accepted',
+        'gone',
+        'accepted',
+        'accepted',
+      ])
+      const sent = new Map(
+        simulator.received().map(({ body }) => {
+          const { message } = JSON.parse(body)
+          return [message.token, message]
+        }),
+      )
+      for (const index of [0, 1, 3, 4])
+        expect(JSON.stringify(sent.get(token(index)))).toContain(`Order ${index}`)
+      const withSound = [...sent.values()].filter(({ apns }) => apns?.payload.aps.sound === 'ping.caf')
+      expect(withSound.map((one) => one.token)).toEqual([token(3)])
+    },
+  )
+
   it('sends iPhones their own form of the message, and reports each recipient once', async () => {
     const simulator = await startSimulator()
     const settings = fcm.readSettings(accountCertificate(key))

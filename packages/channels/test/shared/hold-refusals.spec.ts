@@ -118,3 +118,55 @@ describe('a refused topic', () => {
     expect(stored).toEqual(['topic bad'])
   })
 })
+
+describe('a call with a payload for each recipient', () => {
+  it('holds the classes and topics that were refused, and reports the others in their places', async () => {
+    const calls: string[][] = []
+    const vendor: Transport<Payload> = {
+      send: () => Promise.reject(new Error('not used')),
+      async sendEach(payloads, recipients, { report }) {
+        calls.push(recipients.map(({ token }, at) => `${payloads[at]!.class} ${token}`))
+        for (const [at, { token }] of recipients.entries()) report(at, answer(payloads[at]!, token))
+      },
+      check: async () => ({ ok: true }),
+      close: async () => {},
+    }
+    const deps = sampleDeps({ now: () => 0 })
+    const transport = holdRefusals(
+      vendor,
+      {
+        quota: (payload) => `${payload.class} messages`,
+        refused: (outcome, _payload, { token }) =>
+          outcome.reason.code === refused.reason.code ? `topic ${token.split('/')[0]}` : undefined,
+        of: (_payload, { token }) => [`topic ${token.split('/')[0]}`],
+      },
+      { now: () => 0, holds: deps.holds },
+    )
+    const send = async (...sent: [string, string][]) => {
+      const outcomes: Outcome[][] = sent.map(() => [])
+      await transport.sendEach!(
+        sent.map(([name]) => ({ class: name })),
+        sent.map(([, token], deviceId) => ({ deviceId, token })),
+        { signal: new AbortController().signal, report: (index, outcome) => outcomes[index]!.push(outcome) },
+      )
+      return outcomes.flat()
+    }
+    expect(await send(['service', 'good/a'], ['marketing', 'good/b'], ['service', 'bad/c'])).toEqual([
+      accepted,
+      spent,
+      refused,
+    ])
+    expect(
+      await send(['marketing', 'good/a'], ['service', 'bad/b'], ['service', 'good/c'], ['service', 'good/d']),
+    ).toEqual([spent, refused, accepted, accepted])
+    expect(calls[1]).toEqual(['service good/c', 'service good/d'])
+    expect(await send(['marketing', 'good/a'])).toEqual([spent])
+    expect(calls).toHaveLength(2)
+  })
+
+  it('is not offered for a vendor without one', () => {
+    expect(
+      holdRefusals({} as Transport<Payload>, { quota: () => '' }, sampleDeps({})).sendEach,
+    ).toBeUndefined()
+  })
+})
