@@ -10,6 +10,7 @@ import {
   workerTimes,
 } from './backend.ts'
 import { answerWithin, reasonOf } from './errors.ts'
+import { fetchOncePerWake } from './fetch-once.ts'
 import { type QueueLog, throttleLog } from './log.ts'
 import type { RedisAddress } from './queue-url.ts'
 import { serverProblems } from './redis-server.ts'
@@ -79,7 +80,7 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
         name,
         process,
         { ...shared(name), ...workerTimes, connection: workers, concurrency, drainDelay: 5 },
-        (...args): RedisQueueBackend => slowDownOnError(createRedisBackend(...args)),
+        (...args): RedisQueueBackend => fetchOncePerWake(slowDownOnError(createRedisBackend(...args))),
       )
       const warnOfWorker = throttleLog(log.warn.bind(log))
       worker.on('error', (error) =>

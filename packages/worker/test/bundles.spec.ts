@@ -27,7 +27,11 @@ afterAll(async () => {
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 type Send = Transport<unknown>['send']
-function workerWith(send: Send, { limits = {} as Partial<Limits>, on = db } = {}) {
+type SendEach = NonNullable<Transport<unknown>['sendEach']>
+function workerWith(
+  send: Send,
+  { limits = {} as Partial<Limits>, on = db, sendEach = undefined as SendEach | undefined } = {},
+) {
   const adapter: ChannelAdapter = {
     name: 'apns',
     tokensPerCall: 1000,
@@ -36,9 +40,14 @@ function workerWith(send: Send, { limits = {} as Partial<Limits>, on = db } = {}
     readSettings: ({ name }) => ({ name }),
     limits: () => ({ timeZone: 'UTC', ...limits }),
     defaultClass: () => 'marketing',
-    mapPayload: () => ({}),
+    mapPayload: ({ taskId }) => ({ taskId }),
     checkToken: () => undefined,
-    open: () => ({ send, check: async () => ({ ok: true }), close: async () => {} }),
+    open: () => ({
+      send,
+      ...(sendEach && { sendEach }),
+      check: async () => ({ ok: true }),
+      close: async () => {},
+    }),
   }
   return createRunner({
     db: on,
@@ -231,6 +240,42 @@ describe('a job with a bundle', () => {
     await ran
     expect(await countersOf(tasks[1]!)).toMatchObject({ target: 1, sent: 1 })
     expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 'sms' })
+  })
+
+  it('of one certificate is sent with one call, each task with its own payload and result', async () => {
+    const one = await tenant()
+    const list = [one]
+    for (let n = 1; n < 5; n++) {
+      const token = `${one.token}-${n}`
+      list.push({ ...one, device: await addDevice(one.appId, token), token })
+    }
+    const { tasks, job } = await push(list)
+    const calls: unknown[] = []
+    const answer = Promise.withResolvers<void>()
+    const run = workerWith(() => Promise.reject(new Error('a call for one task')), {
+      async sendEach(payloads, recipients, { report }) {
+        calls.push({ payloads, tokens: recipients.map(({ token }) => token) })
+        for (const at of [0, 2]) report(at, { kind: 'accepted' })
+        await answer.promise
+        report(1, { kind: 'accepted' })
+        report(3, { kind: 'rejected', reason: { code: 'apns.muted', text: 'muted' } })
+        report(4, { kind: 'accepted' })
+      },
+    })
+    const ran = run(job)
+    await until(async () => (await rowOf(job.bundle)).status === 's.s..', { what: 'a partial settle' })
+    // It leaves the bundle, so its result is written as that of a batch.
+    expect(await cancelTask(db, one, tasks[1]!)).toBe('ok')
+    answer.resolve()
+    await ran
+    expect(calls).toEqual([
+      { payloads: tasks.map((taskId) => ({ taskId })), tokens: list.map(({ token }) => token) },
+    ])
+    expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 'smsms' })
+    for (const at of [0, 1, 2, 4])
+      expect(await countersOf(tasks[at]!)).toMatchObject({ target: 1, sent: 1, failed: 0 })
+    expect(await countersOf(tasks[3]!)).toMatchObject({ target: 1, sent: 0, failed: 1 })
+    expect(await batchOf(tasks[1]!)).toMatchObject({ id: 0, state: 'settled', status: 's' })
   })
 
   it('puts off the tasks of certificates that the job may not run, and of closed ones', async () => {
