@@ -72,7 +72,8 @@ export function keepLeases(
         if (!alive.has(batchName(batch.taskId, batch.id)) && !isChanged && !isSettledSingle(batch))
           loseLease(batch)
       }
-      if (asked.every(({ batch }) => lost.has(batch))) all.abort(new Error('the leases were lost'))
+      if (asked.length > 0 && asked.every(({ batch }) => lost.has(batch)))
+        all.abort(new Error('the leases were lost'))
     } catch {
       // The next round tries again; `abortExpired` ends the batches if none succeeds.
     } finally {

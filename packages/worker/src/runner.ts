@@ -291,21 +291,26 @@ async function sendAttempts(
       return { attempt, payload: mapped.payload }
     }
     const isSingle = ({ targets }: Attempt) => transport.sendEach !== undefined && targets.length === 1
-    const singles = toSend.flatMap((attempt) => {
-      if (!isSingle(attempt)) return []
-      if (!leases.isLost(attempt.batch)) return prepare(attempt) ?? []
-      setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
-      return []
-    })
+    const sendTogether = async () => {
+      const singles = toSend.flatMap((attempt) => {
+        if (!isSingle(attempt)) return []
+        if (!leases.isLost(attempt.batch)) return prepare(attempt) ?? []
+        setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
+        return []
+      })
+      if (singles.length > 0) await sendSingles(singles, transport, limits, leases.signalOfAll)
+    }
     const others = toSend.filter((attempt) => !isSingle(attempt))
-    await Promise.all([
-      singles.length > 0 && sendSingles(singles, transport, limits, leases.signalOfAll),
+    const sendApart = () =>
       eachConcurrently(others, PARALLEL_BATCHES, async (attempt) => {
         const prepared = prepare(attempt)
         if (prepared)
           await sendBatch(attempt, prepared.payload, transport, limits, () => leases.signalOf(attempt.batch))
-      }),
-    ]).finally(() => stop?.())
+      })
+    // The transport is in use until both have ended.
+    const ended = await Promise.allSettled([sendTogether(), sendApart()])
+    await stop?.()
+    for (const result of ended) if (result.status === 'rejected') throw result.reason
   })
   deps.onProgress?.('working', certificateId)
 }
