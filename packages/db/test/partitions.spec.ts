@@ -9,8 +9,8 @@ import {
   waitingInbox,
 } from '../src/native/index.ts'
 import { readBacklog } from '../src/readings/index.ts'
-import { daysFrom, daysOf, textWithin } from '../src/store/days.ts'
-import { type Database, ensurePartitions } from '../src/store/index.ts'
+import { batchDays, daysBetween, daysFrom, daysOf, openDays, textWithin } from '../src/store/days.ts'
+import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
 import {
   alignPausedBatches,
@@ -59,6 +59,9 @@ describe('days of task ids', () => {
     expect(textWithin(daysFrom(day(5) + 7), 'in_days(id)')).toBe(
       `(id >= ${day(5)} AND id < ${day(6)} OR id >= ${day(6)})`,
     )
+    expect(textWithin(daysBetween(day(5) + 7, day(7) - 1), 'in_days(id)')).toBe(
+      `(id >= ${day(5)} AND id < ${day(5.5)} OR id >= ${day(5.5)} AND id < ${day(7)})`,
+    )
   })
 
   it('are part of the name of a statement only if they are few', () => {
@@ -67,12 +70,40 @@ describe('days of task ids', () => {
     expect(daysOf([day(3), day(9)]).name).toBe('3,9')
     expect(daysOf([1, 4, 7].map(day)).name).toBeUndefined()
     expect(daysFrom(day(3)).name).toBe('3+')
+    expect(daysBetween(day(3), day(3)).name).toBe('3-3+')
+    expect(daysBetween(day(3), day(9)).name).toBe('3-9+')
   })
 
   it('become one range if there are many, and take any number', () => {
     const many = Array.from({ length: 20 }, (_, i) => day(2 * i))
     expect(text(many)).toBe(`b.task_id >= 0 AND b.task_id < ${day(39)}`)
     expect(() => text([-1, 2 ** 63])).not.toThrow()
+  })
+})
+
+describe('the days of a search', () => {
+  const db = useDatabase()
+  /** A pool that has not looked at the open work yet. */
+  async function lastDays(): Promise<(number | undefined)[]> {
+    const fresh = openDatabase(db.url, { max: 1 })
+    const found = [await openDays(fresh), await batchDays(fresh)]
+    await fresh.close()
+    return found.map(({ name }) => Number(/-(\d+)\+$/.exec(name!)?.[1]))
+  }
+
+  it('end with the present one, and include a task that was added before the clock was set back', async () => {
+    const { rows } = await db.pool.query<{ soon: number }>(
+      `SELECT next_task_id() + 3600000::bigint * 4096 AS soon`,
+    )
+    const today = Math.floor(rows[0]!.soon / IDS_PER_DAY)
+    expect(await lastDays()).toEqual([today, today])
+    const appId = await addApplication(db)
+    await db.pool.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl)
+       VALUES ($1, $2, 'sending', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100)`,
+      [(today + 3) * IDS_PER_DAY + 5, appId],
+    )
+    expect(await lastDays()).toEqual([today + 3, today + 3])
   })
 })
 

@@ -38,6 +38,24 @@ export function daysFrom(taskId: number): Days {
   return daysIn([{ from: Math.floor(taskId / IDS_PER_DAY), to: Number.POSITIVE_INFINITY }])
 }
 
+/**
+ * The days from that of one task to that of another, for searches. The partitions of the coming week are empty, but a statement that
+ * includes them takes several times as long to plan and to start.
+ */
+export function daysBetween(first: number, last: number): Days {
+  const [from, to] = [first, last].map((id) => Math.floor(id / IDS_PER_DAY)) as [number, number]
+  const [low, middle, high] = [from, from + 0.5, to + 1].map(firstIdOf) as [bigint, bigint, bigint]
+  return {
+    name: `${from}-${to}+`,
+    // In two parts, as below.
+    of: (column) =>
+      `(${column} >= ${low} AND ${column} < ${middle} OR ${column} >= ${middle} AND ${column} < ${high})`,
+  }
+}
+
+/** `day` may be a half. */
+const firstIdOf = (day: number): bigint => (BigInt(day * 2) * BigInt(IDS_PER_DAY)) / 2n
+
 function daysIn(runs: readonly { from: number; to: number }[]): Days {
   const count = runs.reduce((sum, { from, to }) => sum + (to === Number.POSITIVE_INFINITY ? 1 : to - from), 0)
   const nameOf = ({ from, to }: { from: number; to: number }) =>
@@ -114,10 +132,10 @@ export function textWithin(days: Days, text: string): string {
 
 /** How long a look at the oldest open work is used. */
 const LOOK_MS = 60_000
-/** Ids are drawn a little before their tasks are committed, and the server's clock may be set back a little. */
+/** Ids are drawn a little before their tasks are committed, and a look is used for a while; the server's clock may be set a little. */
 const MARGIN_MS = 3_600_000
 
-type OpenWork = { oldestTask: number; oldestBatch: number }
+type OpenWork = { oldestTask: number; oldestBatch: number; newest: number }
 const looks = new WeakMap<Database['pool'], { at: number; work: Promise<OpenWork> }>()
 
 /**
@@ -126,12 +144,14 @@ const looks = new WeakMap<Database['pool'], { at: number; work: Promise<OpenWork
  * least the tasks of the last hours are in these days.
  */
 export async function openDays(db: Database, andHours = 0): Promise<Days> {
-  return daysFrom((await openWork(db)).oldestTask - andHours * 3_600_000 * IDS_PER_MS)
+  const { oldestTask, newest } = await openWork(db)
+  return daysBetween(oldestTask - andHours * 3_600_000 * IDS_PER_MS, newest)
 }
 
 /** The days from that of the oldest batch that is not settled. A process that adds older ones calls `noteBatchesOf`. */
 export async function batchDays(db: Database): Promise<Days> {
-  return daysFrom((await openWork(db)).oldestBatch)
+  const { oldestBatch, newest } = await openWork(db)
+  return daysBetween(oldestBatch, newest)
 }
 
 /**
@@ -162,14 +182,17 @@ function openWork(db: Database): Promise<OpenWork> {
 }
 
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  const [row] = await run<[number, number]>(db.pool, 'open-work', openWorkSql, [])
-  return { oldestTask: row![0], oldestBatch: row![1] }
+  const [row] = await run<[number, number, number]>(db.pool, 'open-work', openWorkSql, [])
+  return { oldestTask: row![0], oldestBatch: row![1], newest: row![2] }
 }
 
-// Each look reads one entry of an index in the oldest day that has one.
+// Each look reads one entry of an index in the oldest day that has one. The newest id is that of an hour ahead, or a later one that was
+// drawn before the server's clock was set back.
 export const openWorkSql = `
-WITH young AS MATERIALIZED (
-  SELECT ((extract(epoch FROM now()) * 1000)::bigint - 1735689600000 - ${MARGIN_MS}) * ${IDS_PER_MS} AS id
+WITH present AS MATERIALIZED (
+  SELECT (extract(epoch FROM now()) * 1000)::bigint - 1735689600000 AS ms
+), young AS MATERIALIZED (
+  SELECT (ms - ${MARGIN_MS}) * ${IDS_PER_MS} AS id FROM present
 ), batches AS MATERIALIZED (
   SELECT LEAST((SELECT id FROM young), (SELECT task_id FROM batch WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
     (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
@@ -178,4 +201,5 @@ WITH young AS MATERIALIZED (
 SELECT LEAST(id, (SELECT id FROM task WHERE state = 'accepted' ORDER BY id LIMIT 1),
     (SELECT id FROM task WHERE state IN ('planning', 'sending') ORDER BY id LIMIT 1),
     (SELECT task_id FROM inbox ORDER BY task_id LIMIT 1)),
-  id FROM batches`
+  id, GREATEST((SELECT (ms + ${MARGIN_MS}) * ${IDS_PER_MS} FROM present), (SELECT id FROM task ORDER BY id DESC LIMIT 1))
+FROM batches`
