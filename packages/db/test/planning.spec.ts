@@ -247,6 +247,42 @@ describe('a page', () => {
     expect(found).toEqual(single.map(({ id, ...kind }) => ({ id, ...kindOf(kind) })))
   })
 
+  it('looks for devices with several bindings only after it found one in the application', async () => {
+    const ids = await addDevices('some', 30)
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token)
+       SELECT id, CASE WHEN id % 2 = 0 THEN 'fcm' ELSE 'xiaomi' END, 'some', 't' || id FROM device WHERE app_id = 'some'`,
+    )
+    const names: string[] = []
+    const naming = {
+      query(statement: { name: string }) {
+        names.push(statement.name)
+        return db.pool.query(statement as never)
+      },
+    } as unknown as Runner
+    const scope = { appId: 'some', audience: { kind: 'all' as const } }
+    const read = () => devicePage(naming, scope, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 30 })
+    const simple = await read()
+    expect(simple!.count).toBe(30)
+    expect(
+      simple!.groups.map(({ bindings, ids: some }) => [bindings[0]!.channel, some.length]).sort(),
+    ).toEqual([
+      ['fcm', 15],
+      ['xiaomi', 15],
+    ])
+    const [, second] = ids
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token) VALUES ($1, 'meizu', 'some', 'another')`,
+      [second],
+    )
+    const first = await read()
+    expect(first!.count).toBe(30)
+    const several = first!.groups.filter(({ bindings }) => bindings.length === 2)
+    expect(several.map(({ ids: some }) => some)).toEqual([[second]])
+    expect(await read()).toEqual(first)
+    expect(names).toEqual(['page-all-30', 'page-all-30', 'page-several-all-30', 'page-several-all-30'])
+  })
+
   it('that was planned last ends the planning of its task alone', async () => {
     await addDevices('ends', 1)
     const tasks = [await acceptLarge('ends'), await acceptLarge('ends')]
