@@ -4,7 +4,7 @@ import type { Database } from '@herald/db/store'
 import { pacedTasks, readyCertificates, readyNodes, releasePaced, releaseReady } from '@herald/db/tasks'
 import { enqueue, isLittle } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
-import { windowOf } from './feed-window.ts'
+import { type Released, windowOf } from './feed-window.ts'
 import { knownIn, newTurn, step, type Turn } from './turn.ts'
 
 export type FeedDeps = {
@@ -25,9 +25,9 @@ export const newFeedTurns = (): FeedTurns => ({ certificates: newTurn(), tasks: 
 
 /**
  * Releases up to a window from the next certificates with ready batches, so that no tenant can starve another; then what the
- * speed limit of each task allows. Returns the number of released batches.
+ * speed limit of each task allows.
  */
-export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<number> {
+export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<Released> {
   const { db } = deps
   const certificates = await step(turns.certificates, (after) => readyCertificates(db, after))
   const nodes = await readyNodes(db)
@@ -41,14 +41,15 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
     ...destinations.map((to) => () => releaseReady(db, to, windowOf(to, busy))),
     ...paced.map((taskId) => () => releasePaced(db, taskId)),
   ]
-  let released = 0
+  const released = { batches: 0, recipients: 0 }
   // What little certificates have is enqueued together, so that they share jobs.
   let little: ReleasedBatch[] = []
   const add = (batches: readonly ReleasedBatch[]) => enqueue(deps.queues, batches, deps.onQueueFailure)
   try {
     await eachConcurrently(releases, PARALLEL_RELEASES, async (release) => {
       const batches = await release()
-      released += batches.length
+      released.batches += batches.length
+      for (const { size } of batches) released.recipients += size
       if (!isLittle(batches)) return add(batches)
       little.push(...batches)
       if (little.length < ENQUEUED_TOGETHER) return

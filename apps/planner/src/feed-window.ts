@@ -19,3 +19,21 @@ export function windowOf(to: Destination, busy: number): Window {
   if ('node' in to) return { recipients, batches: GATEWAY_BATCHES }
   return { recipients, batches: Math.min(CERTIFICATE_BATCHES, Math.max(1, Math.floor(ALL_BATCHES / busy))) }
 }
+
+/** What a round has released. */
+export type Released = { batches: number; recipients: number }
+
+const PAUSE_MS = 25
+const LONG_PAUSE_MS = 50
+/** Batches of a broadcast. The pushes of many applications are smaller, and each of them waits for a round. */
+const LARGE = 500
+/** The workers took no more since the last round, so what is left in the window lasts for several rounds. */
+const MAX_TAKEN = MAX_RECIPIENTS / 4
+
+/**
+ * How long to wait after a round that has released something, in milliseconds. A round costs the same for one batch as for ten, and while a
+ * broadcast is sent each of them releases what the workers took since the last one.
+ */
+export function pauseAfter({ batches, recipients }: Released): number {
+  return recipients >= batches * LARGE && recipients <= MAX_TAKEN ? LONG_PAUSE_MS : PAUSE_MS
+}

@@ -8,6 +8,7 @@ import type { ReadCertificate } from '@herald/plan'
 import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
 import { feedRound, newFeedTurns } from './feed-round.ts'
+import { pauseAfter } from './feed-window.ts'
 import { type OnLoopError, startLoops } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
 import { newPageTurns, planRound } from './plan-round.ts'
@@ -32,7 +33,8 @@ const QUIET_AFTER_MS = 30_000
  * looks just after each second: a scheduled task begins no later than with four checks per second.
  */
 const nextSecond = () => 1020 - (Date.now() % 1000)
-const FEED_BUSY_MS = 25
+/** Between two steps of a search for certificates with ready batches. */
+const FEED_STEP_MS = 25
 /** Between two steps of a search for batches that waited for their certificate. */
 const WAKE_STEP_MS = 100
 const RETENTION_MS = 3_600_000
@@ -81,7 +83,8 @@ export const planner: Service = {
     async function feed(): Promise<boolean | number> {
       reports.onFeedRound()
       const released = await feedRound(deps, feedTurns)
-      return released > 0 || isUnfinished(feedTurns) ? FEED_BUSY_MS : false
+      if (isUnfinished(feedTurns)) return FEED_STEP_MS
+      return released.batches > 0 ? pauseAfter(released) : false
     }
     /** A loop of its own: a page takes as long as beginning hundreds of small tasks. */
     async function begin(): Promise<boolean> {

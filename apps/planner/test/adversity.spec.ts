@@ -196,7 +196,7 @@ describe('timing', () => {
     await harness.db.pool.query(`UPDATE batch SET state = 'ready', not_before = now() WHERE task_id = $1`, [
       task,
     ])
-    expect(await feedRound({ ...harness, ...callbacks })).toBe(4)
+    expect(await feedRound({ ...harness, ...callbacks })).toEqual({ batches: 4, recipients: 4 })
   })
 
   it('sends a small audience without a round of the feeder', async () => {

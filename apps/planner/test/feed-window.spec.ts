@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { windowOf } from '../src/feed-window.ts'
+import { pauseAfter, windowOf } from '../src/feed-window.ts'
 
 describe('the window of a certificate', () => {
   const of = (busy: number) => windowOf({ certificateId: 1 }, busy)
@@ -18,4 +18,15 @@ describe('the window of a certificate', () => {
 
 it('a gateway serves only its own devices and shares recipients only', () => {
   expect(windowOf({ node: 'a' }, 100)).toEqual({ recipients: 4_000, batches: 5_000 })
+})
+
+it('the feeder waits longer only while the window of a broadcast is nearly full', () => {
+  expect(pauseAfter({ batches: 1, recipients: 1_000 })).toBe(50)
+  expect(pauseAfter({ batches: 5, recipients: 5_000 })).toBe(50)
+  // The window may be empty before the next round.
+  expect(pauseAfter({ batches: 6, recipients: 6_000 })).toBe(25)
+  expect(pauseAfter({ batches: 20, recipients: 20_000 })).toBe(25)
+  // Pushes of others that wait for their turn.
+  expect(pauseAfter({ batches: 1, recipients: 1 })).toBe(25)
+  expect(pauseAfter({ batches: 10, recipients: 2_000 })).toBe(25)
 })
