@@ -73,6 +73,29 @@ it('returns tokens in the order of recipients, also if one is named twice', asyn
   expect(await namesOf([a, c + 1000, c])).toEqual(['token-a', undefined, 'token-c'])
 })
 
+it('reads the ids again only if the tokens alone do not tell whose they are', async () => {
+  const ids: number[] = []
+  for (const name of ['d', 'e', 'f']) ids.push(await addDevice(name, { channel: 'fcm' }))
+  const [d, e, f] = ids as [number, number, number]
+  let read: unknown
+  const runner = {
+    async query(config: unknown) {
+      const result = (await db.pool.query(config as never)) as { rows: unknown[][] }
+      read = result.rows[0]![1]
+      return result
+    },
+  }
+  const idsRead = async (list: number[]) => {
+    await tokensOf(runner as never, 'fcm', list, since())
+    return read
+  }
+  expect(await idsRead([d, e, f])).toBeNull()
+  expect(await idsRead([d, e])).toBeNull()
+  expect(await idsRead([e, d])).toBe(`${d}\x1f${e}`)
+  expect(await idsRead([d, f + 1000])).toBe(`${d}`)
+  expect(await idsRead([d, d])).toBe(`${d}`)
+})
+
 /** How many devices the statement looks up. */
 async function devicesRead(recipients: number[]): Promise<number> {
   let read = 0
