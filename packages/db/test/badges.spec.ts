@@ -102,6 +102,32 @@ it('changes four rows for a thousand devices, and their index never', async () =
   }
 })
 
+it.each([
+  ['whole blocks', from(256, 512)],
+  ['parts of blocks', from(200, 400)],
+  ['the first and the last of a block', [0, 255, 256, 511, 512]],
+  ['one', [255]],
+  ['blocks with gaps and without', [...from(10, 20), 300, 302, 303, ...from(512, 256), 5000]],
+  ['few in many blocks', from(7, 40, 100)],
+])('adds to %s', async (_, devices) => {
+  const before = devices.filter((_, i) => i % 3 === 0)
+  await assigned([before], 'set', 40)
+  const expected = devices.map((_, i) => (i % 3 === 0 ? 42 : 2))
+  expect(await assigned([devices], 'add', 2)).toEqual([expected])
+  expect(await badgesOf(devices)).toEqual(expected)
+  const { rows } = await db.pool.query<{ sum: number }>(
+    'SELECT sum(n)::int AS sum FROM badge_block, unnest(counts) n',
+  )
+  expect(rows[0]!.sum).toBe(expected.reduce((sum, n) => sum + n, 0))
+})
+
+it('refuses devices that are not ascending', async () => {
+  for (const devices of ['{300,10}', '{10,300,20}']) {
+    const call = db.pool.query(`SELECT show_badges($1, '{1,1,1}', true)`, [devices])
+    await expect(call).rejects.toThrow('not ascending')
+  }
+})
+
 it('does not exceed the largest badge', async () => {
   expect(await assigned([[1, 2, 4]], 'set', 999_999_998)).toEqual([[999_999_998, 999_999_998, 999_999_998]])
   expect(await assigned([[1, 2, 4]], 'add', 999_999_999)).toEqual([[999_999_999, 999_999_999, 999_999_999]])
