@@ -21,6 +21,8 @@ const window = 16 * 1024 * 1024
 const outBytes = 65_536
 /** Streams whose path is kept until their body has arrived; far more than can be open at the same time. */
 const slots = 1 << 16
+/** Written buffers of all connections, which are used again to keep the garbage collector idle. */
+const spare: Buffer[] = []
 
 /** `:status: 200` and one literal field. The HPACK table is not used, so every response has the same bytes. */
 const accepted = Buffer.concat([
@@ -28,6 +30,7 @@ const accepted = Buffer.concat([
   literal('apns-id', 'eabeae54-14a8-11e5-b60b-1697f925ec7b'),
 ])
 const acceptedJson = Buffer.concat([Buffer.from([0x88]), literal('content-type', 'application/json')])
+const noBytes: Buffer = Buffer.alloc(0)
 const messageName = Buffer.from('{"name":"projects/bench/messages/0:1500415314455276%31bd1c9631bd1c96"}')
 
 const tokenName = Buffer.from('"token":"')
@@ -48,10 +51,10 @@ function addToken(print: Fingerprint, bytes: Buffer, start: number, end: number)
  */
 export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number): void {
   const blocks = new HeaderBlocks(65_536)
-  const prints = Array.from({ length: slots }, () => new Fingerprint())
-  const json = new Uint8Array(slots)
-  const spare: Buffer[] = []
-  let out: Buffer = Buffer.allocUnsafeSlow(outBytes)
+  // Filled as streams are opened: a thousand connections of one push each would otherwise make 65 million of them.
+  const prints: Fingerprint[] = []
+  const json: boolean[] = []
+  let out = noBytes
   let at = 0
   let unacknowledged = 0
   let preface = 0
@@ -65,13 +68,14 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
           : blocks.continuation(flags, bytes, start, end)
       if (block === undefined) return true
       const path = findValue(block.list.fields, ':path')
-      prints[slot]!.restart(path)
-      json[slot] = path.startsWith('/v1/') ? 1 : 0
+      prints[slot] ??= new Fingerprint()
+      prints[slot].restart(path)
+      json[slot] = path.startsWith('/v1/')
       if (block.endStream) respond(stream, slot)
     } else if (type === FrameType.data) {
       unacknowledged += end - start
       const last = (flags & Flag.endStream) !== 0
-      if (last && json[slot] === 1) addToken(prints[slot]!, bytes, start, end)
+      if (last && json[slot]) addToken(prints[slot]!, bytes, start, end)
       else prints[slot]!.add(bytes, start, end)
       if (last) respond(stream, slot)
     } else if (type === FrameType.settings && (flags & Flag.ack) === 0) put(settingsAck())
@@ -83,33 +87,38 @@ export function serveSink(socket: Socket, counts: SinkCounts, maxStreams: number
   function respond(stream: number, slot: number): void {
     counts.requests += 1
     counts.distinct.add(prints[slot]!)
-    if (json[slot] === 0) {
-      frame(FrameType.headers, Flag.endHeaders | Flag.endStream, stream, accepted)
-    } else {
+    if (json[slot]) {
       frame(FrameType.headers, Flag.endHeaders, stream, acceptedJson)
       frame(FrameType.data, Flag.endStream, stream, messageName)
+    } else {
+      frame(FrameType.headers, Flag.endHeaders | Flag.endStream, stream, accepted)
     }
   }
 
   function frame(type: number, flags: number, stream: number, payload: Buffer): void {
-    if (out.length - at < frameHeaderBytes + payload.length) flush()
+    reserve(frameHeaderBytes + payload.length)
     putFrameHeader(out, at, payload.length, type, flags, stream)
     out.set(payload, at + frameHeaderBytes)
     at += frameHeaderBytes + payload.length
   }
 
   function put(bytes: Buffer): void {
-    if (out.length - at < bytes.length) flush()
+    reserve(bytes.length)
     out.set(bytes, at)
     at += bytes.length
+  }
+
+  function reserve(bytes: number): void {
+    if (out.length - at >= bytes) return
+    flush()
+    out = spare.pop() ?? Buffer.allocUnsafeSlow(outBytes)
   }
 
   function flush(): void {
     if (at === 0) return
     const written = out
-    // Buffers are reused once written, to keep the garbage collector idle.
     socket.write(out.subarray(0, at), () => spare.push(written))
-    out = spare.pop() ?? Buffer.allocUnsafeSlow(outBytes)
+    out = noBytes
     at = 0
   }
 

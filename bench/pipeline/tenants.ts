@@ -95,7 +95,12 @@ async function measureWith(
   const herald = await startDeployment({
     queue: 'redis',
     workers,
-    env: { HERALD_APNS_URL: sink.url, HERALD_LOGINS_PER_SECOND: '100000' },
+    env: {
+      HERALD_APNS_URL: sink.url,
+      HERALD_LOGINS_PER_SECOND: '100000',
+      // As many as there are applications: fewer would be a new connection for each push.
+      HERALD_WORKER_TRANSPORTS: String(counts.at(-1)),
+    },
     database,
   })
   try {

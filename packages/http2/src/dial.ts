@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { type Endpoint, type ProxyEndpoint, readEndpoint, type TlsOptions } from './endpoint.ts'
+import { secureContextOf } from './secure-context.ts'
 
 const maxProxyReplyBytes = 16_384
 
@@ -34,10 +35,10 @@ async function open(
   const carrier = proxy === undefined ? undefined : await tunnel(proxy, endpoint, abort)
   if (!endpoint.secure) return carrier ?? (await openTcp(endpoint.host, endpoint.port, abort))
   const socket = connectTls({
-    ...tls,
+    secureContext: secureContextOf(tls),
     servername: tls.servername ?? (isIP(endpoint.host) ? '' : endpoint.host),
+    ...(tls.rejectUnauthorized === undefined ? {} : { rejectUnauthorized: tls.rejectUnauthorized }),
     ALPNProtocols: protocols,
-    minVersion: tls.minVersion ?? 'TLSv1.2',
     ...(carrier === undefined
       ? { host: endpoint.host, port: endpoint.port }
       : { socket: carrier, host: endpoint.host }),

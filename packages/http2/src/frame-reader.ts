@@ -13,11 +13,16 @@ export type OnFrame = (
   end: number,
 ) => boolean
 
+const noBytes: Buffer = Buffer.alloc(0)
+
 /** Cuts a byte stream into frames. A frame that is complete in one chunk is not copied. */
 export class FrameReader {
   private readonly onFrame: OnFrame
-  /** The first bytes of an incomplete frame; `partialBytes` of them are valid. */
-  private readonly partial = Buffer.allocUnsafeSlow(frameHeaderBytes + defaultFrameSize)
+  /**
+   * The first bytes of an incomplete frame; `partialBytes` of them are valid. Made when the first frame is cut: most of thousands of
+   * connections never get one.
+   */
+  private partial = noBytes
   private partialBytes = 0
   private stopped = false
 
@@ -35,6 +40,7 @@ export class FrameReader {
       at = next
     }
     if (this.stopped || at >= end) return
+    if (this.partial === noBytes) this.partial = Buffer.allocUnsafeSlow(frameHeaderBytes + defaultFrameSize)
     this.partial.set(chunk.subarray(at, end), 0)
     this.partialBytes = end - at
   }

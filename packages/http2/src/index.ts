@@ -1,4 +1,5 @@
 export { reach } from './dial.ts'
+export type { TlsOptions } from './endpoint.ts'
 export { FrameReader } from './frame-reader.ts'
 export {
   clientPreface,
@@ -16,3 +17,4 @@ export { HeaderBlocks } from './header-blocks.ts'
 export type { MulticastRequest, RequestFailure } from './multicast-request.ts'
 export { openPool, type Pool } from './pool.ts'
 export type { Reply } from './reply.ts'
+export { secureContextOf } from './secure-context.ts'

@@ -135,6 +135,15 @@ export class Link {
     } else this.flush()
   }
 
+  /** How long an idle link needs no tick. */
+  idleMs(now: number): number {
+    const { connection } = this
+    // The time limit of connecting has its own timer.
+    if (connection === undefined || !this.ready) return this.options.pingEveryMs
+    if (connection.heartbeat.waited(now) > 0 || connection.draining) return 0
+    return Math.max(0, connection.lastReceived + this.options.pingEveryMs - now)
+  }
+
   /** Closes now, with a GOAWAY; requests in flight become `unknown`. */
   close(message: string): void {
     this.connection?.close(message)

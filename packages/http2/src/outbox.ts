@@ -1,5 +1,7 @@
 const chunkBytes = 65_536
-const keptChunks = 8
+/** Free chunks of all connections. With thousands of them, a chunk kept by each would take more memory than the connections. */
+const spare: Buffer[] = []
+const keptChunks = 64
 
 /** Bytes to be written to the socket, in chunks large enough for hundreds of requests per write. */
 export class Outbox {
@@ -8,7 +10,6 @@ export class Outbox {
   at = 0
   private full: Buffer[] = []
   private fullBytes = 0
-  private readonly spare: Buffer[] = []
 
   get pendingBytes(): number {
     return this.fullBytes + this.at
@@ -19,9 +20,7 @@ export class Outbox {
     if (this.chunk.length - this.at >= bytes) return
     this.seal()
     this.chunk =
-      bytes > chunkBytes
-        ? Buffer.allocUnsafeSlow(bytes)
-        : (this.spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes))
+      bytes > chunkBytes ? Buffer.allocUnsafeSlow(bytes) : (spare.pop() ?? Buffer.allocUnsafeSlow(chunkBytes))
   }
 
   put(bytes: Uint8Array): void {
@@ -40,9 +39,8 @@ export class Outbox {
   }
 
   recycle(piece: Buffer): void {
-    if (piece.buffer.byteLength === chunkBytes && this.spare.length < keptChunks) {
-      this.spare.push(Buffer.from(piece.buffer))
-    }
+    if (piece.buffer.byteLength === chunkBytes && spare.length < keptChunks)
+      spare.push(Buffer.from(piece.buffer))
   }
 
   private seal(): void {

@@ -139,7 +139,16 @@ export function openPool(options: PoolOptions): Pool {
       if (timer?.hasRef()) return
       clearTimeout(timer)
       timer = setTimeout(tick, busyTickMs)
-    } else if (timer === undefined && set.links.size > 0) timer = setTimeout(tick, idleTickMs).unref()
+    } else if (timer === undefined && set.links.size > 0) timer = setTimeout(tick, idleWaitMs()).unref()
+  }
+
+  /** Until a link has to be pinged, or its ping to be acknowledged: a look each second at thousands of idle pools would cost. */
+  function idleWaitMs(): number {
+    const now = performance.now()
+    let wait = Number.POSITIVE_INFINITY
+    for (const link of set.links) wait = Math.min(wait, link.idleMs(now))
+    // Whole seconds, because Node keeps a list of timers for each duration.
+    return Math.max(1, Math.ceil(wait / idleTickMs)) * idleTickMs
   }
 
   function start(request: MulticastRequest): Promise<void> {

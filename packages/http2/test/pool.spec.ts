@@ -276,6 +276,17 @@ describe('a pool', () => {
     await done
   })
 
+  it('looks at an idle connection only when its next ping is due', async () => {
+    const server = pools.keep(await startRawServer({ onRequest: ({ send }, stream) => send(answer(stream)) }))
+    const timers = jest.spyOn(globalThis, 'setTimeout')
+    try {
+      await multicast(pools.pool({ origin: server.origin, pingEveryMs: 3_600_000 }), { count: 1 })
+      await until('it waits', () => timers.mock.calls.some(([, ms]) => (ms ?? 0) >= 3_000_000))
+    } finally {
+      timers.mockRestore()
+    }
+  })
+
   it('closes with a GOAWAY after requests in flight, and accepts nothing more', async () => {
     const held: (() => void)[] = []
     const server = pools.keep(

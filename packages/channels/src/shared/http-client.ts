@@ -1,9 +1,10 @@
-import { rootCertificates } from 'node:tls'
+import { secureContextOf } from '@herald/http2'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
 import { abortWith } from './abort.ts'
 import { connectionProblem } from './connection-problem.ts'
 import { type HttpReply, TransportFailure } from './http.ts'
+import { vendorTls } from './vendor-tls.ts'
 
 type HttpRequest = {
   method?: 'GET' | 'POST'
@@ -74,7 +75,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
 const connections = 32
 
 function openDispatcher(options: HttpClientOptions): Dispatcher {
-  const tls = options.ca ? { ca: [...rootCertificates, options.ca] } : {}
+  const tls = { secureContext: secureContextOf(vendorTls(options.ca)) }
   const common = { connections, pipelining: 1, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 300_000 }
   if (options.proxy) return new ProxyAgent({ ...common, uri: options.proxy, requestTls: tls, proxyTls: tls })
   return new Agent({ ...common, connect: { ...tls, timeout: options.timeoutMs } })

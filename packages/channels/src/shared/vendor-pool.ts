@@ -1,9 +1,9 @@
-import { rootCertificates } from 'node:tls'
 import { ownReasons, type Reason } from '@herald/domain'
 import { type MulticastRequest, openPool, type Reply, type RequestFailure } from '@herald/http2'
 import type { TransportDeps } from '../channel.ts'
 import { abortWith } from './abort.ts'
 import { codeIn, connectionProblem } from './connection-problem.ts'
+import { vendorTls } from './vendor-tls.ts'
 
 /** One request to many recipients; the pool sets the time limits. */
 type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'varying' | 'path' | 'body'> & {
@@ -50,7 +50,7 @@ export function openVendorPool(options: VendorPoolOptions): VendorPool {
 
   const pool = openPool({
     origin: options.origin,
-    tls: { ...(ca ? { ca: [...rootCertificates, ca] } : {}), ...options.identity },
+    tls: options.identity ? { ...vendorTls(ca), ...options.identity } : vendorTls(ca),
     proxy,
     connectTimeoutMs: timeoutMs,
     maxConnections: options.maxConnections,

@@ -14,6 +14,9 @@ export type FieldList = {
   malformed: boolean
 }
 
+/** Of all connections: a string is decoded without a pause in between. */
+let scratch = Buffer.allocUnsafeSlow(1024)
+
 /**
  * Decodes header blocks of one connection, in order. A block is decoded to its end even when its list is too large, because
  * the table must stay equal to the peer's. The size of the block limits the work, `maxListBytes` the memory.
@@ -21,7 +24,6 @@ export type FieldList = {
 export class HpackDecoder {
   private readonly table = new DynamicTable(defaultTableSize)
   private readonly maxListBytes: number
-  private scratch = Buffer.allocUnsafeSlow(1024)
   private block: Buffer = Buffer.alloc(0)
   private at = 0
   private end = 0
@@ -90,10 +92,10 @@ export class HpackDecoder {
     this.at = end
     if (!huffman) return this.block.toString('latin1', start, end)
     // The shortest code has five bits, so the decoded string is at most twice as long.
-    if (this.scratch.length < 2 * length) this.scratch = Buffer.allocUnsafeSlow(2 * length)
-    const written = decodeHuffman(this.block, start, end, this.scratch)
+    if (scratch.length < 2 * length) scratch = Buffer.allocUnsafeSlow(2 * length)
+    const written = decodeHuffman(this.block, start, end, scratch)
     if (written < 0) throw new HpackError('a Huffman string is invalid')
-    return this.scratch.toString('latin1', 0, written)
+    return scratch.toString('latin1', 0, written)
   }
 
   /** RFC 7541 section 5.1. Four continuation bytes are more than any valid length or index needs. */
