@@ -1,10 +1,17 @@
 import { eachConcurrently } from '@herald/async'
 import type { ReleasedBatch } from '@herald/db/ledger'
 import type { Database } from '@herald/db/store'
-import { pacedTasks, readyCertificates, readyNodes, releasePaced, releaseReady } from '@herald/db/tasks'
+import {
+  pacedTasks,
+  readyCertificates,
+  readyNodes,
+  releaseCertificates,
+  releasePaced,
+  releaseReady,
+} from '@herald/db/tasks'
 import { enqueue, isLittle } from '@herald/plan'
 import type { PushQueues } from '@herald/queue'
-import { type Released, windowOf } from './feed-window.ts'
+import { certificateWindow, gatewayWindow, type Released } from './feed-window.ts'
 import { knownIn, newTurn, step, type Turn } from './turn.ts'
 
 export type FeedDeps = {
@@ -15,6 +22,11 @@ export type FeedDeps = {
 
 /** Concurrent releases: ten thousand certificates must not take all connections from the other rounds. */
 const PARALLEL_RELEASES = 4
+/**
+ * Certificates of one statement: their batches share a commit and its flush to disk. Fewer if there are few, so that the batches of one
+ * do not wait for those of another.
+ */
+const RELEASED_TOGETHER = 64
 /** Batches that wait for those of other certificates: a few jobs per channel, so that the first do not wait for a long round. */
 const ENQUEUED_TOGETHER = 256
 
@@ -33,12 +45,12 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
   const nodes = await readyNodes(db)
   const paced = await step(turns.tasks, (after) => pacedTasks(db, after))
   const busy = knownIn(turns.certificates) + nodes.length
-  const destinations = [
-    ...certificates.map((certificateId) => ({ certificateId })),
-    ...nodes.map((node) => ({ node })),
-  ]
+  const together = Math.min(RELEASED_TOGETHER, Math.ceil(certificates.length / PARALLEL_RELEASES))
   const releases = [
-    ...destinations.map((to) => () => releaseReady(db, to, windowOf(to, busy))),
+    ...chunksOf(certificates, together).map(
+      (ids) => () => releaseCertificates(db, ids, certificateWindow(busy)),
+    ),
+    ...nodes.map((node) => () => releaseReady(db, { node }, gatewayWindow(busy))),
     ...paced.map((taskId) => () => releasePaced(db, taskId)),
   ]
   const released = { batches: 0, recipients: 0 }
@@ -50,8 +62,10 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
       const batches = await release()
       released.batches += batches.length
       for (const { size } of batches) released.recipients += size
-      if (!isLittle(batches)) return add(batches)
-      little.push(...batches)
+      const much: ReleasedBatch[] = []
+      for (const some of Map.groupBy(batches, ({ certificateId }) => certificateId).values())
+        (isLittle(some) ? little : much).push(...some)
+      if (much.length > 0) await add(much)
       if (little.length < ENQUEUED_TOGETHER) return
       const enough = little
       little = []
@@ -62,4 +76,10 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
     await add(little)
   }
   return released
+}
+
+function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+  const chunks: Item[][] = []
+  for (let at = 0; at < items.length; at += size) chunks.push(items.slice(at, at + size))
+  return chunks
 }

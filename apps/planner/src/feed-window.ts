@@ -1,4 +1,4 @@
-import type { Destination, Window } from '@herald/db/tasks'
+import type { Window } from '@herald/db/tasks'
 
 /** In flight at one certificate or gateway, so that an urgent push does not wait behind a broadcast. */
 const MAX_RECIPIENTS = 20_000
@@ -13,11 +13,18 @@ const GATEWAY_BATCHES = 5_000
 const ALL_RECIPIENTS = 400_000
 const ALL_BATCHES = 2_000
 
-/** How much may be in flight at a destination while `busy` destinations have batches to release; at least one batch. */
-export function windowOf(to: Destination, busy: number): Window {
-  const recipients = Math.min(MAX_RECIPIENTS, Math.max(1, Math.floor(ALL_RECIPIENTS / busy)))
-  if ('node' in to) return { recipients, batches: GATEWAY_BATCHES }
-  return { recipients, batches: Math.min(CERTIFICATE_BATCHES, Math.max(1, Math.floor(ALL_BATCHES / busy))) }
+/** How much may be in flight at a certificate while `busy` destinations have batches to release; at least one batch. */
+export function certificateWindow(busy: number): Window {
+  const batches = Math.min(CERTIFICATE_BATCHES, Math.max(1, Math.floor(ALL_BATCHES / busy)))
+  return { recipients: recipientsOf(busy), batches }
+}
+
+export function gatewayWindow(busy: number): Window {
+  return { recipients: recipientsOf(busy), batches: GATEWAY_BATCHES }
+}
+
+function recipientsOf(busy: number): number {
+  return Math.min(MAX_RECIPIENTS, Math.max(1, Math.floor(ALL_RECIPIENTS / busy)))
 }
 
 /** What a round has released. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { pauseAfter, windowOf } from '../src/feed-window.ts'
+import { certificateWindow, gatewayWindow, pauseAfter } from '../src/feed-window.ts'
 
 describe('the window of a certificate', () => {
-  const of = (busy: number) => windowOf({ certificateId: 1 }, busy)
+  const of = (busy: number) => certificateWindow(busy)
 
   it('is 20,000 recipients and 400 batches while few are busy', () => {
     expect(of(1)).toEqual({ recipients: 20_000, batches: 400 })
@@ -17,7 +17,7 @@ describe('the window of a certificate', () => {
 })
 
 it('a gateway serves only its own devices and shares recipients only', () => {
-  expect(windowOf({ node: 'a' }, 100)).toEqual({ recipients: 4_000, batches: 5_000 })
+  expect(gatewayWindow(100)).toEqual({ recipients: 4_000, batches: 5_000 })
 })
 
 it('the feeder waits longer only while the window of a broadcast is nearly full', () => {

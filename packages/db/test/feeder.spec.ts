@@ -7,6 +7,7 @@ import {
   certificatesToWake,
   pacedTasksToWake,
   readyCertificates,
+  releaseCertificates,
   releasePaced,
   releaseReady,
   settleEnded,
@@ -52,6 +53,29 @@ describe('releasing', () => {
     expect(await releaseReady(db, { certificateId: empty }, { recipients: 1000, batches: 400 })).toHaveLength(
       1,
     )
+  })
+
+  it('fills the windows of many certificates with one statement, each as if it were alone', async () => {
+    const [full, little, none] = [++certificates, ++certificates, ++certificates]
+    const app = await addApplication(db)
+    const resting = await addCertificate(db, app, 'fcm')
+    const probed = await addCertificate(db, app, 'huawei')
+    const highs = [await ready(full, Array(6).fill(1), 'high'), await ready(little, [1], 'high')]
+    for (const certificateId of [full, resting, probed]) await ready(certificateId, Array(6).fill(1))
+    await openBreakerOf(resting, '1 minute')
+    await db.pool.query(`UPDATE breaker SET opened_at = now() WHERE certificate_id = $1`, [resting])
+    await openBreakerOf(probed, '-1 second')
+    const window = { recipients: 1000, batches: 5 }
+    const all = [full, little, resting, probed, none]
+    const released = await releaseCertificates(db, all, window)
+    const countOf = (certificateId: number) =>
+      released.filter((batch) => batch.certificateId === certificateId).length
+    expect(all.map(countOf)).toEqual([5, 1, 0, 1, 0])
+    expect(highs.map(({ taskId }) => released.filter((batch) => batch.taskId === taskId).length)).toEqual([
+      4, 1,
+    ])
+    expect(await releaseCertificates(db, all, window)).toEqual([])
+    await db.pool.query('DELETE FROM breaker WHERE certificate_id = ANY($1)', [[resting, probed]])
   })
 
   it('releases four batches of the high lane for one of the normal lane', async () => {

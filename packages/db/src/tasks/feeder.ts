@@ -92,70 +92,91 @@ export async function readyNodes(db: Database): Promise<string[]> {
  * Rows that another feeder is releasing are skipped.
  */
 export async function releaseReady(db: Database, to: Destination, window: Window): Promise<ReleasedBatch[]> {
-  const isVendor = 'certificateId' in to
-  const rows = await searchWithin(
-    db,
-    await batchDays(db),
-    isVendor ? 'release-certificate' : 'release-node',
-    isVendor ? releaseOfCertificate : releaseOfNode,
-    [isVendor ? to.certificateId : to.node, window.recipients, window.batches],
-  )
+  if ('certificateId' in to) return releaseCertificates(db, [to.certificateId], window)
+  return release(db, 'release-node', releaseOfNode, to.node, window)
+}
+
+/** The same for several certificates, each with this window: one statement and one commit for the pushes of all of them. */
+export function releaseCertificates(
+  db: Database,
+  ids: readonly number[],
+  window: Window,
+): Promise<ReleasedBatch[]> {
+  return release(db, 'release-certificates', releaseOfCertificates, ids, window)
+}
+
+async function release(
+  db: Database,
+  name: string,
+  text: string,
+  to: unknown,
+  { recipients, batches }: Window,
+): Promise<ReleasedBatch[]> {
+  const rows = await searchWithin(db, await batchDays(db), name, text, [to, recipients, batches])
   return rows.map(releasedBatch.read)
 }
 
 // While a breaker is open, nothing is released until its time, then one batch if none is in flight: the worker that gets it moves the
 // time ahead. After the patience the others are released between probes, to be offered to other channels without a call.
-const releaseOfCertificate = releaseSql(
-  'certificate_id = $1 AND node IS NULL',
+const releaseOfCertificates = releaseSql(
+  'SELECT DISTINCT id FROM unnest($1::bigint[]) AS u (id)',
+  'certificate_id = d.id AND node IS NULL',
   `(SELECT CASE WHEN retry_at <= now() THEN 'probe' WHEN opened_at > now() - ${patience} THEN 'rest' END
-    FROM breaker WHERE certificate_id = $1)`,
+    FROM breaker WHERE certificate_id = d.id)`,
 )
-const releaseOfNode = releaseSql('certificate_id IS NULL AND node = $1', 'NULL::text')
+const releaseOfNode = releaseSql(
+  'SELECT $1::text AS id',
+  'certificate_id IS NULL AND node = d.id',
+  'NULL::text',
+)
 
-// in_flight: recipients and batches that were released or are being sent. As many as the window has room for are enough to know that it
-//   is full.
-// free: how much may still be released.
+// free: how much may still be released at each destination. Of the recipients and batches that were released or are being sent, as many
+//   as the window has room for are enough to know that it is full.
 // high, normal: the first due batches of each lane, locked; waiting: batches that wait for the certificate, for a probe.
 // ordered: merges the lanes: the nth high batch has turn n, the nth normal batch has turn 4n.
 // picked: batches in that order while the window is free; the last one may exceed its recipients.
 // Conditions are equalities on one state at a time. `IS NOT DISTINCT FROM` or a list of states would not use the index and read
 // every open batch for each certificate.
-function releaseSql(destination: string, breaker: string): string {
+function releaseSql(destinations: string, isThere: string, breaker: string): string {
   const inFlight = (state: string) =>
-    `(SELECT size FROM batch WHERE ${inDays('task_id')} AND ${destination} AND state = '${state}' LIMIT $3)`
+    `(SELECT size FROM batch WHERE ${inDays('task_id')} AND ${isThere} AND state = '${state}' LIMIT $3)`
   const first = (lane: Lane) =>
-    `SELECT task_id, id, size, not_before FROM batch
-       WHERE ${inDays('task_id')} AND state = 'ready' AND ${destination} AND lane = '${lane}'
-         AND not_before <= now() AND (SELECT recipients > 0 AND batches > 0 FROM free)
-       ORDER BY ${readyOrder} LIMIT 400 FOR UPDATE SKIP LOCKED`
+    `SELECT d.id AS destination, b.* FROM free d CROSS JOIN LATERAL (
+         SELECT task_id, id, size, not_before FROM batch
+         WHERE ${inDays('task_id')} AND state = 'ready' AND ${isThere} AND lane = '${lane}' AND not_before <= now()
+         ORDER BY ${readyOrder} LIMIT LEAST(400, d.batches) FOR UPDATE SKIP LOCKED
+       ) b WHERE d.recipients > 0 AND d.batches > 0`
   const waiting = (lane: Lane) =>
-    `SELECT task_id, id, size FROM batch
-       WHERE ${inDays('task_id')} AND state = 'ready' AND ${destination} AND lane = '${lane}'
-         AND not_before = 'infinity' AND (SELECT probe AND batches > 0 FROM free)
-       ORDER BY ${readyOrder} LIMIT 1 FOR UPDATE SKIP LOCKED`
-  return `WITH in_flight AS MATERIALIZED (
-       SELECT coalesce(sum(size), 0) AS recipients, count(*) AS batches
-       FROM (${inFlight('released')} UNION ALL ${inFlight('sending')}) f
-     ), breaker_says AS MATERIALIZED (
-       SELECT ${breaker} AS word
-     ), free AS MATERIALIZED (
-       SELECT $2::bigint - f.recipients AS recipients,
+    `SELECT d.id AS destination, b.* FROM free d CROSS JOIN LATERAL (
+         SELECT task_id, id, size FROM batch
+         WHERE ${inDays('task_id')} AND state = 'ready' AND ${isThere} AND lane = '${lane}' AND not_before = 'infinity'
+         ORDER BY ${readyOrder} LIMIT 1 FOR UPDATE SKIP LOCKED
+       ) b WHERE d.probe AND d.batches > 0`
+  return `WITH free AS MATERIALIZED (
+       SELECT d.id, $2::bigint - f.recipients AS recipients,
          CASE s.word WHEN 'rest' THEN 0 WHEN 'probe' THEN 1 ELSE $3::bigint END - f.batches AS batches,
          s.word IS NOT DISTINCT FROM 'probe' AS probe
-       FROM in_flight f, breaker_says s
+       FROM (${destinations}) d
+       CROSS JOIN LATERAL (
+         SELECT coalesce(sum(size), 0) AS recipients, count(*) AS batches
+         FROM (${inFlight('released')} UNION ALL ${inFlight('sending')}) i
+       ) f
+       CROSS JOIN LATERAL (SELECT ${breaker} AS word) s
      ), high AS MATERIALIZED (${first('high')}), normal AS MATERIALIZED (${first('normal')}
      ), waiting_high AS MATERIALIZED (${waiting('high')}), waiting_normal AS MATERIALIZED (${waiting('normal')}
      ), ordered AS (
-       SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 1.0 AS turn FROM high
+       SELECT destination, task_id, id, size,
+         row_number() OVER (PARTITION BY destination ORDER BY not_before, task_id, id) * 1.0 AS turn FROM high
        UNION ALL
-       SELECT task_id, id, size, row_number() OVER (ORDER BY not_before, task_id, id) * 4.0 AS turn FROM normal
-       UNION ALL SELECT task_id, id, size, 10000 AS turn FROM waiting_high
-       UNION ALL SELECT task_id, id, size, 10000 AS turn FROM waiting_normal
+       SELECT destination, task_id, id, size,
+         row_number() OVER (PARTITION BY destination ORDER BY not_before, task_id, id) * 4.0 AS turn FROM normal
+       UNION ALL SELECT destination, task_id, id, size, 10000 AS turn FROM waiting_high
+       UNION ALL SELECT destination, task_id, id, size, 10000 AS turn FROM waiting_normal
      ), picked AS (
-       SELECT task_id, id FROM (
-         SELECT task_id, id, sum(size) OVER turns - size AS before, row_number() OVER turns AS place
-         FROM ordered WINDOW turns AS (ORDER BY turn, task_id, id)
-       ) s, free f WHERE s.before < f.recipients AND s.place <= f.batches
+       SELECT task_id, s.id FROM (
+         SELECT destination, task_id, id, sum(size) OVER turns - size AS before, row_number() OVER turns AS place
+         FROM ordered WINDOW turns AS (PARTITION BY destination ORDER BY turn, task_id, id)
+       ) s JOIN free f ON f.id = s.destination WHERE s.before < f.recipients AND s.place <= f.batches
      )
      UPDATE batch b SET state = 'released', released_at = now() FROM picked
      WHERE ${inDays('b.task_id')} AND b.task_id = picked.task_id AND b.id = picked.id

@@ -38,6 +38,7 @@ export {
   pacedTasks,
   readyCertificates,
   readyNodes,
+  releaseCertificates,
   releasePaced,
   releaseReady,
   type Window,
