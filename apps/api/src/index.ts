@@ -1,4 +1,5 @@
 export type { ApiDeps } from './deps.ts'
+export { listen } from './http/listen.ts'
 export { openApiDocument } from './openapi/document.ts'
 export { referencePage } from './openapi/reference-page.ts'
 export { tuneServer } from './serve-api.ts'

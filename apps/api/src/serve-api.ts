@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Context, Running, Service } from '@herald/program'
 import { rawFailure } from './http/envelope.ts'
+import { type Listening, listen } from './http/listen.ts'
 import { isExemptFromTimeout } from './http/request-timeout.ts'
 import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 
@@ -43,18 +44,19 @@ export async function serveApi(
   const api = await wireApi(context, options)
   const server = createServer(api.app)
   tuneServer(server)
-  server.maxConnections = MAX_CONNECTIONS
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(options.port ?? port, host, resolve)
+  const listening = await listen(server, {
+    port: options.port ?? port,
+    host,
+    maxConnections: MAX_CONNECTIONS,
   }).catch(async (error: NodeJS.ErrnoException) => {
     await api.close()
     throw new Error(`cannot listen on HERALD_PORT ${port} of ${host} (${error.code})`)
   })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening.port,
     api,
     async stop() {
-      await closeServer(server)
+      await closeServer(server, listening)
       await api.close()
     },
   }
@@ -64,12 +66,10 @@ export async function serveApi(
  * Finishes requests in progress and accepts no new connections. Without `connection: close` a client would keep using its
  * connection, delay the end, and be cut off in the middle of a request.
  */
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, listening: Listening): Promise<void> {
   server.prependListener('request', (_, response) => response.setHeader('connection', 'close'))
   const closing = setInterval(() => server.closeIdleConnections(), 50)
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-  })
+  await listening.close()
   clearInterval(closing)
 }
 

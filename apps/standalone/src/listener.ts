@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { listen } from '@herald/api'
 import { baseUrlOf, type Settings } from '@herald/settings'
 import { type HealthDeps, handleHealth } from '@herald/telemetry'
 import { StartProblem } from './data-directory.ts'
@@ -26,21 +27,22 @@ export async function openListener({ host, port }: Settings, health: HealthDeps)
       refuse(response)
     }
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)))
-    server.listen(port, host, resolve)
-  })
+  const listening = await listen(server, { port, host, maxConnections: Number.POSITIVE_INFINITY }).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw explain(error, host, port)
+    },
+  )
   return {
     server,
     baseUrl: baseUrlOf({ host, port }),
     serve(next) {
       handler = next
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    async close() {
+      const closed = listening.close()
+      server.closeAllConnections()
+      await closed
+    },
   }
 }
 
