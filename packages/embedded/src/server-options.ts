@@ -11,6 +11,8 @@ export function serverOptions(options: {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: '100',
+    // A look at all days locks each of their tables and indexes: 12,000 with 400 days, twice what the default has room for.
+    max_locks_per_transaction: '512',
     shared_buffers: '256MB',
     effective_cache_size: '1GB',
     work_mem: '16MB',

@@ -5,7 +5,7 @@ const withoutOwn: TlsOptions = {}
 const byAuthority = new Map<string, TlsOptions>()
 
 /**
- * Whom calls to vendors trust: the usual authorities, and the one of the settings if there is one. The same object for the same
+ * The authorities that calls to vendors trust: the usual ones, and that of the settings if there is one. The same object for the same
  * authority, so that all connections share one context (secureContextOf).
  */
 export function vendorTls(ca: string | undefined): TlsOptions {
