@@ -6,6 +6,7 @@ import { measureHttp2 } from './http2/run.ts'
 import { measureLoaded } from './loaded/run.ts'
 import type { Metrics } from './metric.ts'
 import { measureNative } from './native/run.ts'
+import { type Options, type Part, readOptions, usage } from './options.ts'
 import { measureAccept } from './pipeline/accept.ts'
 import { measureAcceptList } from './pipeline/accept-list.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
@@ -23,12 +24,10 @@ import { measureTenants, quickTenantSizes, tenantSizes } from './pipeline/tenant
 import { measureWebhooks } from './pipeline/webhooks.ts'
 import { type Report, type Stamp, withFigures, withRatios } from './report.ts'
 
-const has = (flag: string) => process.argv.includes(flag)
-const quick = has('--quick')
-const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length)
+const { quick, only, loaded } = readArgs()
 const devices = quick ? 100_000 : 1_000_000
 
-const suites: Record<string, () => Promise<Metrics>> = {
+const suites: Record<Part, () => Promise<Metrics>> = {
   http2: () => measureHttp2({ quick }),
   accept: () => measureAccept(quick ? 5_000 : 30_000),
   'accept-list': () => measureAcceptList(quick ? 10 : 60),
@@ -52,15 +51,32 @@ const suites: Record<string, () => Promise<Metrics>> = {
 
 const file = new URL('./latest.json', import.meta.url)
 
-if (has('--loaded')) {
-  const scale = has('--small') ? 'small' : quick ? 'quick' : 'full'
-  const ratios = await measureLoaded({ scale, only, say: (line) => console.log(line) })
-  if (only === undefined && scale !== 'small') write((before, stamp) => withRatios(before, stamp, ratios))
+if (loaded) {
+  const ratios = await measureLoaded({ ...loaded, say: (line) => console.log(line) })
+  if (loaded.only === undefined && loaded.scale !== 'small')
+    write((before, stamp) => withRatios(before, stamp, ratios))
 } else {
   const metrics = await measureAll()
   if (only === undefined) write((before, stamp) => withFigures(before, stamp, metrics))
 }
 process.exit(0)
+
+/** Prints the help, or refuses, before anything starts. */
+function readArgs(): { quick: boolean; only?: Part; loaded?: Extract<Options, { loaded: true }> } {
+  const read = readOptions(process.argv.slice(2))
+  if ('help' in read) {
+    process.stdout.write(usage)
+    process.exit(0)
+  }
+  if ('refusal' in read) {
+    process.stderr.write(`${read.refusal}\nnpm run bench -- --help prints the options.\n`)
+    process.exit(1)
+  }
+  const { options } = read
+  return options.loaded
+    ? { quick: options.scale === 'quick', loaded: options }
+    : { quick: options.quick, only: options.only }
+}
 
 async function measureAll(): Promise<Metrics> {
   const metrics: Metrics = {}

@@ -4,6 +4,7 @@ import { findProgram } from '@herald/testkit'
 import { inCopy } from '../copy-database.ts'
 import type { Metrics } from '../metric.ts'
 import { measureNative } from '../native/run.ts'
+import type { LoadedPart } from '../options.ts'
 import { acceptAndSend, acceptOnly } from '../pipeline/accept.ts'
 import { measureBroadcast } from '../pipeline/broadcast.ts'
 import { type GivenDatabase, startBenchServer } from '../pipeline/deployment.ts'
@@ -62,7 +63,7 @@ const scales = {
 
 type Suite = (database: GivenDatabase) => Promise<Metrics>
 
-function suitesOf(scale: Scale): Record<string, Suite> {
+function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
   const { pushes, scheduled, receipts, connections, devices, few, seconds } = scale
   return {
     accept: (database) => acceptOnly(pushes, database),

@@ -1,0 +1,101 @@
+import { parseArgs } from 'node:util'
+
+/** What each part measures, in the order in which they run. */
+export const parts = {
+  http2: 'the HTTP/2 client against apn, firebase-admin and h2load',
+  accept:
+    'notify calls for one device each: accepted only, and until the response of the vendor is committed',
+  'accept-list': 'lists of 1000 notify bodies for one device each, accepted only',
+  tenants: 'notify calls of 1,000 and 10,000 applications, against those of one',
+  standalone: 'notify calls to the one process that `npm start` runs',
+  gorush: 'Herald against gorush; needs GORUSH=<path of the program>',
+  scheduled: 'pushes that all begin at the same time',
+  receipts: 'receipts of vendors',
+  native: 'connections of the native channel, and a broadcast to them',
+  import: 'an import of devices, plain and with tags',
+  devices: 'single and batched upserts of devices',
+  history: 'the history of a device and of a task, exports, statistics',
+  webhooks: 'events to a webhook during a broadcast',
+  idle: 'the standalone while nothing happens',
+  'idle-programs': 'separate programs while nothing happens',
+  broadcast: 'a broadcast by APNs, with the queue in Redis',
+  mixed: 'a broadcast to devices of all channels',
+  'broadcast-postgres': 'a broadcast by APNs, with the queue in Postgres',
+} as const
+
+/** The parts of `--loaded`. */
+export const loadedParts = {
+  accept: 'notify calls for one device each, accepted only',
+  'end-to-end': 'notify calls for one device each, until the response of the vendor is committed',
+  scheduled: parts.scheduled,
+  receipts: parts.receipts,
+  native: parts.native,
+  import: 'an import of plain devices',
+  'import-tagged': 'an import of devices with an alias and tags',
+  'idle-programs': parts['idle-programs'],
+  broadcast: parts.broadcast,
+  mixed: parts.mixed,
+  'broadcast-postgres': parts['broadcast-postgres'],
+} as const
+
+export type Part = keyof typeof parts
+export type LoadedPart = keyof typeof loadedParts
+
+const list = (of: Readonly<Record<string, string>>) =>
+  Object.entries(of)
+    .map(([name, about]) => `    ${name.padEnd(18)}  ${about}`)
+    .join('\n')
+
+export const usage = `usage: npm run bench -- [--quick] [--only=<part>]
+       npm run bench -- --loaded [--quick | --small] [--only=<part>]
+
+  --only=<part>  runs one part and writes nothing; without it all figures are written to bench/latest.json
+  --quick        smaller sizes
+  --loaded       compares an empty database with one in which much waits
+  --small        with --loaded: prepares little, to see that it works; writes nothing
+  --help         prints this text
+
+  parts:
+${list(parts)}
+
+  parts of --loaded:
+${list(loadedParts)}
+`
+
+export type Options =
+  | { loaded: false; quick: boolean; only?: Part }
+  | { loaded: true; scale: 'full' | 'quick' | 'small'; only?: LoadedPart }
+
+/** Reads the command line. A `refusal` is a sentence: a mistyped option must not start a run of an hour. */
+export function readOptions(
+  args: readonly string[],
+): { help: true } | { refusal: string } | { options: Options } {
+  let values: ReturnType<typeof parse>
+  try {
+    values = parse(args)
+  } catch (error) {
+    return { refusal: (error as Error).message }
+  }
+  const { help, loaded, quick, small, only } = values
+  if (help) return { help: true }
+  if (small && !loaded) return { refusal: '--small needs --loaded.' }
+  if (small && quick) return { refusal: '--small and --quick exclude each other.' }
+  const known = loaded ? loadedParts : parts
+  if (only !== undefined && !Object.hasOwn(known, only))
+    return {
+      refusal: `There is no part ${JSON.stringify(only)}${loaded ? ' of --loaded' : ''}; the parts are ${Object.keys(known).join(', ')}.`,
+    }
+  return {
+    options: loaded
+      ? { loaded, scale: small ? 'small' : quick ? 'quick' : 'full', only: only as LoadedPart | undefined }
+      : { loaded, quick, only: only as Part | undefined },
+  }
+}
+
+function parse(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  return parseArgs({
+    args: [...args],
+    options: { quick: flag, loaded: flag, small: flag, help: flag, only: { type: 'string' } },
+  }).values
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals'
+import { loadedParts, parts, readOptions, usage } from '../options.ts'
+
+describe('the options of the benchmark', () => {
+  it('are a full run by default', () => {
+    expect(readOptions([])).toEqual({ options: { loaded: false, quick: false } })
+  })
+
+  it('select a size and a part', () => {
+    expect(readOptions(['--quick', '--only=accept-list'])).toEqual({
+      options: { loaded: false, quick: true, only: 'accept-list' },
+    })
+    expect(readOptions(['--loaded', '--only', 'end-to-end'])).toEqual({
+      options: { loaded: true, scale: 'full', only: 'end-to-end' },
+    })
+    expect(readOptions(['--loaded', '--small'])).toEqual({ options: { loaded: true, scale: 'small' } })
+    expect(readOptions(['--loaded', '--quick'])).toEqual({ options: { loaded: true, scale: 'quick' } })
+  })
+
+  it('ask for help, which names every option and part', () => {
+    expect(readOptions(['--help'])).toEqual({ help: true })
+    for (const option of ['--quick', '--only', '--loaded', '--small']) expect(usage).toContain(`  ${option}`)
+    for (const [name, about] of [...Object.entries(parts), ...Object.entries(loadedParts)])
+      expect(usage).toContain(`    ${name.padEnd(18)}  ${about}\n`)
+  })
+
+  it.each([
+    [['--quik'], '--quik'],
+    [['accept'], 'accept'],
+    [['--only'], '--only'],
+    [['--only=acept'], 'There is no part "acept"; the parts are http2, accept, '],
+    [['--only=toString'], 'There is no part "toString"'],
+    // A part of the other kind of run.
+    [['--only=end-to-end'], 'There is no part "end-to-end"; '],
+    [
+      ['--loaded', '--only=http2'],
+      'There is no part "http2" of --loaded; the parts are accept, end-to-end, ',
+    ],
+    [['--small'], '--small needs --loaded.'],
+    [['--loaded', '--small', '--quick'], '--small and --quick exclude each other.'],
+  ])('refuse %j with a sentence', (args, sentence) => {
+    const read = readOptions(args)
+    expect('refusal' in read && read.refusal).toContain(sentence)
+  })
+})
