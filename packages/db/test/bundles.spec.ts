@@ -199,11 +199,91 @@ describe('an accept', () => {
     expect(await batchesOf(accepted!.taskId)).toHaveLength(1)
   })
 
+  it('stores the same task in a bundle as in a batch, whatever its texts contain', async () => {
+    const tasks = [
+      {},
+      { requestId: 'a "quoted" \\ id, with {braces} and \t a tab', campaign: 'spring', ttl: 0 },
+      { requestId: 'NULL', groupId: 7, messageClass: 'service' as const, lane: 'normal' as const },
+      { requestId: 'последний', sequence: ['ups', 'fcm'] as const, actor: 'admin', address: '127.0.0.1' },
+      {
+        message: {
+          ...sampleMessage(),
+          title: 'a "b" \\ \n {c},NULL \u2028 \ud83d\ude00',
+          showEnd: 4_000_000_000,
+        },
+      },
+      { audience: { kind: 'alias' as const, aliases: ['a"b', 'c\\d', '{e,f}'] } },
+    ]
+    const write = async (suffix: string, mayBundle: boolean) => {
+      const accepted = await acceptTasks(
+        db,
+        tasks.map((change) => {
+          const entry = single()
+          const requestId = 'requestId' in change ? change.requestId + suffix : undefined
+          return { ...entry, mayBundle, task: { ...entry.task, ...change, requestId } as never }
+        }),
+      )
+      const ids = accepted.map(({ taskId }) => taskId)
+      const { rows } = await db.pool.query(
+        `SELECT to_jsonb(t) - '{id,state,bundle,request_id,begin_at,created_at,check_at,planned_at,speed_at,deadline}'::text[] AS rest,
+           replace(request_id, $2, '') AS request_id, audience::text, message::text, deadline - begin_at AS ttl, planned_at = begin_at AS now, state
+         FROM task t WHERE id = ANY($1) ORDER BY array_position($1, id)`,
+        [ids, suffix],
+      )
+      return rows as { state: string }[]
+    }
+    const bundled = await write('-1', true)
+    const batched = await write('-2', false)
+    expect([...new Set(bundled.map(({ state }) => state))]).toEqual(['bundled'])
+    expect([...new Set(batched.map(({ state }) => state))]).toEqual(['sending'])
+    const withoutState = (rows: { state: string }[]) => rows.map((row) => ({ ...row, state: undefined }))
+    expect(withoutState(bundled)).toEqual(withoutState(batched))
+  })
+
+  it('writes the pushes whose request ids are new, and returns the first tasks of the others', async () => {
+    const [first] = await acceptTasks(db, [single({ requestId: 'used' })])
+    const again = await acceptTasks(db, [
+      single({ requestId: 'new-1' }),
+      single({ requestId: 'used' }),
+      single(),
+      single({ requestId: 'new-2' }),
+    ])
+    expect(again.map(({ fresh }) => fresh)).toEqual([true, false, true, true])
+    expect(again[1]!.taskId).toBe(first!.taskId)
+    const [released] = again.flatMap((task) => task.released)
+    const { rows } = await db.pool.query('SELECT size, tasks FROM bundle WHERE task_id = $1', [
+      released!.taskId,
+    ])
+    const fresh = again.filter((task) => task.fresh).map(({ taskId }) => taskId)
+    expect(rows).toEqual([{ size: 3, tasks: fresh.sort((a, b) => a - b) }])
+    // Nothing is left of a commit in which no request id is new.
+    const [repeated] = await acceptTasks(db, [single({ requestId: 'used' })])
+    expect(repeated).toEqual({ taskId: first!.taskId, fresh: false, released: [] })
+  })
+
+  it('of single pushes alone touches no table that they do not need', async () => {
+    const written: string[][] = []
+    const query = (statement: { name: string; text: string }) => {
+      if (statement.name.startsWith('accept'))
+        written.push([...statement.text.matchAll(/INSERT INTO (\w+)/g)].map(([, table]) => table!))
+      return db.pool.query(statement as never)
+    }
+    const watched = { ...db, pool: { ...db.pool, query } } as unknown as Database
+    await acceptTasks(watched, [single(), single()])
+    await acceptTasks(watched, [{ ...single(), mayRelease: () => false }])
+    await acceptTasks(watched, [single(), { ...single(), mayRelease: () => false }])
+    expect(written.slice(0, 2)).toEqual([
+      ['task', 'bundle'],
+      ['task', 'batch', 'counter'],
+    ])
+    expect(written[2]).toEqual(expect.arrayContaining(['task', 'bundle', 'batch', 'counter', 'inbox']))
+  })
+
   it('whose reply is lost writes the bundle once, and its job is added by the sweep', async () => {
     let times = 0
     const query = async (statement: { name: string }) => {
       const result = await db.pool.query(statement as never)
-      if (statement.name === 'accept' && ++times === 1)
+      if (statement.name === 'accept-bundled' && ++times === 1)
         throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
       return result
     }

@@ -12,7 +12,7 @@ import {
 } from '@herald/db/tasks'
 import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import type { CertificateCache } from './certificate-cache.ts'
+import type { ApplicationCertificates, CertificateCache } from './certificate-cache.ts'
 import { enqueue, queueOf } from './jobs.ts'
 import { createBacklogCheck } from './queue-backlog.ts'
 import { rulesFor } from './rules.ts'
@@ -134,32 +134,50 @@ export function createAcceptor(deps: {
   }
 
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
-    const bundled = await mayBundle(deps.db)
-    const planned = (await planSmall(tasks)).map((task) => ({ ...task, mayBundle: bundled }))
+    const planned = await planSmall(tasks, await mayBundle(deps.db))
     const accepted = await acceptTasks(deps.db, planned)
     if (deps.onPlanned)
       for (const [i, { plan }] of planned.entries()) if (plan && accepted[i]!.fresh) deps.onPlanned(plan)
     return accepted
   }
 
-  async function planSmall(tasks: NewTask[]): Promise<TaskToAccept[]> {
+  async function planSmall(tasks: NewTask[], mayBundle: boolean): Promise<TaskToAccept[]> {
     // Whether a begin time has come is decided by the clock of Postgres, in the planner.
     const now = tasks.filter(({ message }) => message.showBegin === undefined)
     const audiences = await resolveSmallAudiences(deps.db, now)
-    return Promise.all(
-      tasks.map(async (task): Promise<TaskToAccept> => {
-        const devices = audiences[now.indexOf(task)]
-        if (!devices) return { task, mayRelease: () => false }
-        const rules = rulesFor(task, await deps.certificates.of(task.appId))
-        const plan = planDevices(devices, rules, task.speed)
-        const closed = closedCertificates(devices, rules)
-        const lane = task.lane ?? 'high'
-        const busy = isBusy(task.appId)
-        const mayRelease: TaskToAccept['mayRelease'] = (batch) =>
-          !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf({ ...batch, lane }), busy)
-        return { task, plan, mayRelease }
-      }),
-    )
+    const planned: TaskToAccept[] = []
+    let certificates: { appId: string; of: ApplicationCertificates } | undefined
+    let next = 0
+    for (const task of tasks) {
+      const devices = task.message.showBegin === undefined ? audiences[next++] : undefined
+      if (!devices) {
+        planned.push({ task, mayRelease: () => false, mayBundle })
+        continue
+      }
+      // Neighbours are mostly of one application.
+      if (certificates?.appId !== task.appId)
+        certificates = { appId: task.appId, of: await deps.certificates.of(task.appId) }
+      planned.push({ ...planOf(task, devices, certificates.of), mayBundle })
+    }
+    return planned
+  }
+
+  function planOf(
+    task: NewTask,
+    devices: Parameters<typeof planDevices>[0],
+    certificates: ApplicationCertificates,
+  ): TaskToAccept & { plan: Plan } {
+    const rules = rulesFor(task, certificates)
+    const plan = planDevices(devices, rules, task.speed)
+    const closed = closedCertificates(devices, rules)
+    const lane = task.lane ?? 'high'
+    const busy = isBusy(task.appId)
+    return {
+      task,
+      plan,
+      mayRelease: (batch) =>
+        !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf({ ...batch, lane }), busy),
+    }
   }
 
   return {

@@ -61,8 +61,8 @@ const CONFLICT_MS = 2_000
 export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promise<AcceptedTask[]> {
   // Sorted by request id, so that two commits with several ids in common wait for each other instead of deadlocking.
   const order = entries
-    .map((entry, ord) => ({ entry, ord }))
-    .sort((a, b) => compare(requestKey(a.entry.task), requestKey(b.entry.task)))
+    .map((entry, ord) => ({ entry, ord, key: requestKey(entry.task) }))
+    .sort((a, b) => compare(a.key, b.key))
   const results: AcceptedTask[] = new Array(entries.length)
   const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
   const { inserted, bundles } = await insertOnce(db, rows)
@@ -101,10 +101,9 @@ async function insertOnce(db: Database, tasks: TaskRow[]): Promise<Inserted> {
       ids,
       tasks.map((task) => task.single),
     )
-    const rows = JSON.stringify(tasks.map((task, i) => storedRow(task, ids[i]!, bundles[i])))
-    const inserted = await (withRequests
-      ? run<InsertedRow>(db.pool, 'accept-requests', acceptRequestsSql, [rows])
-      : run<InsertedRow>(db.pool, 'accept', acceptSql, [rows]))
+    const inserted = bundles.every((bundle) => bundle !== undefined)
+      ? await insertBundled(db, tasks, ids, bundles, withRequests)
+      : await insertPlanned(db, tasks, ids, bundles, withRequests)
     return { inserted, bundles: releasedBundles(tasks, bundles, inserted) }
   }
   for (let draws = 1; ; draws++) {
@@ -156,6 +155,68 @@ async function newTaskIds(db: Database, count: number): Promise<number[]> {
     [count],
   )
   return rows.map(([id]) => id)
+}
+
+/** Inserts tasks of which some are not in a bundle. */
+async function insertPlanned(
+  db: Database,
+  tasks: readonly TaskRow[],
+  ids: readonly number[],
+  bundles: readonly (number | undefined)[],
+  withRequests: boolean,
+): Promise<InsertedRow[]> {
+  const kind = tasks.every(isBatched) ? 'batched' : 'any'
+  const rows = JSON.stringify(tasks.map((task, i) => storedRow(task, ids[i]!, bundles[i])))
+  return run<InsertedRow>(
+    db.pool,
+    `accept${kind === 'any' ? '' : `-${kind}`}${withRequests ? '-requests' : ''}`,
+    acceptPlannedSql[kind][withRequests ? 'requests' : 'tasks'],
+    [rows],
+  )
+}
+
+/** Inserts tasks that are all in bundles. What consecutive tasks have in common is sent and read once. */
+async function insertBundled(
+  db: Database,
+  tasks: readonly TaskRow[],
+  ids: readonly number[],
+  bundles: readonly (number | undefined)[],
+  withRequests: boolean,
+): Promise<InsertedRow[]> {
+  const shared: SharedPart[] = []
+  const numbers: number[] = []
+  for (let i = 0; i < tasks.length; i++) {
+    const part = sharedPart(tasks[i]!, bundles[i]!)
+    if (shared.length === 0 || !isSame(shared.at(-1)!, part)) shared.push({ ...part, n: shared.length })
+    numbers.push(shared.length - 1)
+  }
+  const [row] = await run<[freshIds: string | null, at: number]>(
+    db.pool,
+    `accept-bundled${withRequests ? '-requests' : ''}`,
+    acceptBundledSql[withRequests ? 'requests' : 'tasks'],
+    [
+      JSON.stringify(shared),
+      idList(numbers),
+      idList(ids),
+      withRequests ? tasks.map((task) => task.request_id) : null,
+      jsonTexts(tasks.map((task) => task.audience)),
+      jsonTexts(tasks.map((task) => task.message)),
+      idList(tasks.map((task) => task.single!.deviceId)),
+    ],
+  )
+  const [freshIds, at] = row!
+  const fresh = freshIds === null ? undefined : new Set(freshIds.split(',').map(Number))
+  return tasks.flatMap(({ ord }, i): InsertedRow[] =>
+    !fresh || fresh.has(ids[i]!) ? [[ord, ids[i]!, null, at]] : [],
+  )
+}
+
+/**
+ * An array literal of JSON texts. They have no control characters, so the escapes of JSON are those of the literal: a backslash before
+ * quotation marks and backslashes. The driver would look at each character of each text in JavaScript.
+ */
+function jsonTexts(texts: readonly string[]): string {
+  return `{${JSON.stringify(texts).slice(1, -1)}}`
 }
 
 /** Returns the tasks of a commit whose reply was lost, without their released batches: the planner will enqueue those. */
@@ -211,21 +272,70 @@ function releasedBundles(
 
 type ReleasedJson = Omit<ReleasedBatch, 'taskId'>
 
-const acceptSql = acceptTasksSql('', 'true')
-/** For commits in which a task has a request id: the tasks whose id is new are inserted. */
-const acceptRequestsSql = acceptTasksSql(
-  `, ${requestSteps('timed')}`,
-  '(request_id IS NULL OR id IN (SELECT task_id FROM fresh_request))',
-)
+/** The statements of a kind of commit: with `requests` some task has a request id, and only tasks whose id is new are inserted. */
+function forms(sql: (steps: string, condition: string) => string): { tasks: string; requests: string } {
+  return {
+    tasks: sql('', 'true'),
+    requests: sql(
+      `, ${requestSteps('timed')}`,
+      '(request_id IS NULL OR id IN (SELECT task_id FROM fresh_request))',
+    ),
+  }
+}
 
-function acceptTasksSql(steps: string, condition: string): string {
+const bundleColumns = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline)
+  SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
+    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline)`
+
+/**
+ * A step costs time also if it has no rows: Postgres opens its table, and calls its triggers. So the two usual kinds of commits have
+ * statements without the steps that they do not need: single pushes in bundles, and single pushes that are left to the feeder.
+ */
+const acceptPlannedSql = {
+  batched: forms((steps, condition) => plannedSql(steps, condition, false)),
+  any: forms((steps, condition) => plannedSql(steps, condition, true)),
+}
+const acceptBundledSql = forms(bundledSql)
+
+/** Returns one row: the ids of the inserted tasks, or null if that is all of them. */
+function bundledSql(steps: string, condition: string): string {
+  return `
+WITH shared AS MATERIALIZED (
+  SELECT s.*, s.sequence::text[] AS channels, to_timestamp(s.show_end) AS show_end_at,
+    LEAST(GREATEST(now(), to_timestamp(s.show_begin)) + ${deliveryWindowSql}, to_timestamp(s.show_end)) AS deadline
+  FROM json_to_recordset($1::json) AS s (n int, app_id text, group_id bigint, strategy text, sequence text, message_class text, lane text,
+    lane_fixed boolean, ttl int, show_begin double precision, show_end double precision, unreachable bigint, bundle bigint, channel text,
+    certificate_id bigint, campaign text, actor text, address text)
+), timed AS MATERIALIZED (
+  SELECT r.id, r.request_id, r.audience, r.message, r.device_id, s.*
+  FROM unnest($2::int[], $3::bigint[], $4::text[], $5::json[], $6::json[], $7::bigint[]) AS r (n, id, request_id, audience, message, device_id)
+  JOIN shared s USING (n)
+)${steps}, inserted AS (
+  INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane,
+    lane_fixed, ttl, begin_at, show_end, deadline, planned_at, unreachable, speed_at, bundle, campaign, events, actor, address, wide)
+  SELECT id, app_id, group_id, request_id, 'bundled', audience, strategy, channels, message, message_class, lane,
+    lane_fixed, ttl, GREATEST(now(), to_timestamp(show_begin)), show_end_at, deadline, now(), unreachable, now(), bundle, campaign, 0, actor,
+    address, false
+  FROM timed WHERE ${condition}
+  RETURNING id
+), bundles AS (
+  ${bundleColumns}
+  FROM timed JOIN inserted USING (id) GROUP BY 1, 2, 3
+)
+SELECT CASE WHEN count(*) < cardinality($3::bigint[]) THEN coalesce(string_agg(id::text, ','), '') END,
+  (extract(epoch FROM now()) * 1000)::float8
+FROM inserted`
+}
+
+/** Without `all`, every task has batches and no inbox. */
+function plannedSql(steps: string, condition: string, all: boolean): string {
   return `
 WITH input AS MATERIALIZED (
   SELECT r.*, GREATEST(now(), to_timestamp(r.show_begin)) AS begin_at,
     to_timestamp(r.show_end) AS show_end_at
-  FROM jsonb_to_recordset($1::jsonb) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
+  FROM json_to_recordset($1::json) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
-    show_begin double precision, show_end double precision, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb,
+    show_begin double precision, show_end double precision, unreachable bigint, batches json, inbox text, copies text, targets json,
     bundle bigint, channel text, device_id bigint, certificate_id bigint, campaign text, events smallint, actor text, address text, wide boolean)
 ), timed AS (
   SELECT *, CASE WHEN state <> 'accepted' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
@@ -239,31 +349,33 @@ WITH input AS MATERIALIZED (
   RETURNING id
 ), fresh AS (
   SELECT t.* FROM timed t JOIN inserted USING (id)
-), bundles AS (
-  INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline)
-  SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
-    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline)
-  FROM fresh WHERE bundle IS NOT NULL GROUP BY 1, 2, 3
 ), batches AS (
   ${insertBatchesSql({
-    from: `fresh f, jsonb_to_recordset(f.batches) AS b (state text, ${batchRecord})`,
+    from: `fresh f, json_to_recordset(f.batches) AS b (state text, ${batchRecord})`,
     task: 'f',
     taskId: 'f.id',
     state: 'b.state',
     extra: ['released_at', "CASE WHEN b.state = 'released' THEN now() END"],
   })}
   RETURNING task_id, id, channel, certificate_id, node, lane, size, state
+), counted AS (
+  INSERT INTO counter (task_id, channel, target, ranged, spread)
+  SELECT f.id, t.channel, t.target, t.target, t.spread FROM fresh f, json_to_recordset(f.targets) AS t (${targetRecord})
+)${
+    all
+      ? `, bundles AS (
+  ${bundleColumns}
+  FROM fresh WHERE bundle IS NOT NULL GROUP BY 1, 2, 3
 ), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
   SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
 ), copies AS (
   ${insertCopiesSql('f', 'fresh f, unnest(f.copies::bigint[]) AS d (id)')}
-), counted AS (
-  INSERT INTO counter (task_id, channel, target, ranged, spread)
-  SELECT f.id, t.channel, t.target, t.target, t.spread FROM fresh f, jsonb_to_recordset(f.targets) AS t (${targetRecord})
 ), checks AS (
   ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND batches IS NULL")}
-)
+)`
+      : ''
+  }
 SELECT f.ord, f.id, r.batches, CASE WHEN f.bundle IS NOT NULL THEN (extract(epoch FROM now()) * 1000)::float8 END
 FROM fresh f LEFT JOIN (
   SELECT task_id, json_agg(json_build_object('id', id, 'channel', channel, 'certificateId', certificate_id, 'node', node, 'lane', lane,
@@ -273,6 +385,42 @@ FROM fresh f LEFT JOIN (
 }
 
 type TaskRow = ReturnType<typeof taskRow>
+
+/** Whether the task needs nothing but batches and counters. */
+function isBatched({ single, batches, inbox, copies }: TaskRow): boolean {
+  return single === undefined && batches !== undefined && inbox === undefined && copies === undefined
+}
+
+type SharedPart = ReturnType<typeof sharedPart> & { n?: number }
+
+/** What a task in a bundle has in common with most others of its commit. */
+function sharedPart(task: TaskRow, bundle: number) {
+  return {
+    app_id: task.app_id,
+    group_id: task.group_id,
+    strategy: task.strategy,
+    sequence: task.sequence,
+    message_class: task.message_class,
+    lane: task.lane,
+    lane_fixed: task.lane_fixed,
+    ttl: task.ttl,
+    show_begin: task.show_begin,
+    show_end: task.show_end,
+    unreachable: task.unreachable,
+    bundle,
+    channel: task.single!.channel,
+    certificate_id: task.single!.certificateId,
+    campaign: task.campaign,
+    actor: task.actor,
+    address: task.address,
+  }
+}
+
+function isSame(one: SharedPart, other: ReturnType<typeof sharedPart>): boolean {
+  for (const name in other)
+    if (one[name as keyof typeof other] !== other[name as keyof typeof other]) return false
+  return true
+}
 
 /** The row with its id. A task in a bundle has no batches and no targets. */
 function storedRow({ single, ...task }: TaskRow, id: number, bundle: number | undefined) {
