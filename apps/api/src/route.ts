@@ -83,6 +83,8 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   lines?: true
   /** The body, or the query of a GET. */
   input: In
+  /** Instead of `input.safeParse`, with the same results: for the calls that arrive most often. */
+  read?(value: unknown): z.ZodSafeParseResult<z.output<In>>
   answer: Out
   /** Codes that the handler adds to those of access checks and input validation. */
   failures?: readonly Code[]
@@ -101,8 +103,12 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
 export type Lines = AsyncGenerator<string, void>
 
 /** A route with its schemas' types erased. */
-export type Route<A = Access> = Omit<RouteDefinition<z.ZodType, z.ZodType, A>, 'handler' | 'example'> & {
+export type Route<A = Access> = Omit<
+  RouteDefinition<z.ZodType, z.ZodType, A>,
+  'handler' | 'example' | 'read'
+> & {
   example?: unknown
+  read?(value: unknown): z.ZodSafeParseResult<unknown>
   handler(context: RouteContext, input: never, verbatim?: readonly string[]): Promise<unknown>
 }
 

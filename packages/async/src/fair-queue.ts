@@ -39,6 +39,14 @@ export function createFairQueue<Item>(limits: { perKey: number; all: number }): 
       return refused
     },
     take(max) {
+      if (queues.size === 1) {
+        // Most often only one key has items. Turns would cost more than what is done with an item.
+        const [key, queue] = queues.entries().next().value!
+        const taken = queue.splice(0, max)
+        size -= taken.length
+        if (queue.length === 0) queues.delete(key)
+        return taken
+      }
       const taken: Item[] = []
       while (taken.length < max && size > 0) {
         const [key, queue] = queues.entries().next().value!

@@ -30,6 +30,15 @@ describe('a fair queue', () => {
     expect(queue.take(3)).toEqual(['a2', 'b2', 'c1'])
   })
 
+  it('takes the items of an only key in order, and forgets a key without items', () => {
+    const queue = queueOf([['a', 5]])
+    expect([queue.take(2), queue.size()]).toEqual([['a1', 'a2'], 3])
+    expect([queue.take(10), queue.size()]).toEqual([['a3', 'a4', 'a5'], 0])
+    queue.add('b', 'b1')
+    queue.add('a', 'a6')
+    expect([queue.take(10), queue.size()]).toEqual([['b1', 'a6'], 0])
+  })
+
   it('gives a key without waiting items its turn after the others', () => {
     const queue = queueOf([['a', 60]])
     queue.add('b', 'b1')

@@ -8,7 +8,7 @@ import { audience } from '../notify/audience.ts'
 import { checkNow, dependsOnNow } from '../notify/check-now.ts'
 import { message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
-import { notifyBody } from '../notify/notify-body.ts'
+import { notifyBody, readNotifyBody } from '../notify/notify-body.ts'
 import { setting } from '../notify/setting-schema.ts'
 import { int64Out, reasonFields } from '../output/fields.ts'
 import { MIB, type RouteContext, route } from '../route.ts'
@@ -30,6 +30,7 @@ export const notify = route({
   description:
     'Returns when the task is committed. A repeated `setting.request_id` returns the id of the first task with `repeated`, and pushes nothing.',
   input: notifyBody,
+  read: readNotifyBody,
   answer: z.object({
     task_id: int64Out,
     repeated: z

@@ -123,7 +123,7 @@ async function readInput(
 }
 
 function check(route: AnyRoute, value: unknown): unknown {
-  const read = route.input.safeParse(value)
+  const read = route.read ? route.read(value) : route.input.safeParse(value)
   if (read.success) return read.data
   throw inputFailure(read.error.issues, route.method === 'get')
 }

@@ -13,7 +13,7 @@ import { taskScopeOf } from '../scope.ts'
 import type { AttachmentProbe } from './attachment-probe.ts'
 import { checkNow, dependsOnNow } from './check-now.ts'
 import { newTask } from './new-task.ts'
-import { notifyBody } from './notify-body.ts'
+import { readNotifyBody } from './notify-body.ts'
 
 /** The result of one entry. */
 export type ListResult = Accepted | Failure
@@ -138,7 +138,7 @@ function reader(context: RouteContext, exts: readonly string[]) {
       const ext = hasExt(entry) ? exts[nextExt++] : undefined
       try {
         refuseUnstorable(entry, '')
-        const body = notifyBody.safeParse(entry)
+        const body = readNotifyBody(entry)
         if (!body.success) throw inputFailure(body.error.issues)
         const task = newTask(scope, context.application, body.data, ext, by)
         refuseLarge(task)

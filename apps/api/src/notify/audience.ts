@@ -26,7 +26,25 @@ const keys = z.strictObject({
   ),
 })
 
-function audienceOf(value: z.output<typeof keys>): Audience | undefined {
+type Keys = z.output<typeof keys>
+type Key = keyof Keys
+
+/** Of one key each: nearly all audiences have one, and a schema costs time for every key that it knows. */
+const single = new Map(
+  Object.entries(keys.shape).map(([key, items]) => [
+    key,
+    z.strictObject({ [key]: items }) as z.ZodType<Keys>,
+  ]),
+)
+
+function readKeys(value: object): ReturnType<typeof keys.safeParse> {
+  const [key, other] = Object.keys(value)
+  const schema = other === undefined ? single.get(key as Key) : undefined
+  const read = schema?.safeParse(value)
+  return read?.success ? read : keys.safeParse(value)
+}
+
+function audienceOf(value: Keys): Audience | undefined {
   const given = Object.values(value).filter((items) => items !== undefined)
   if (given.length !== 1) return undefined
   if (value.tag) return { kind: 'tag', tags: value.tag }
@@ -51,7 +69,7 @@ export const audience = z
     for (const [key, items] of Object.entries(value as object))
       if (Array.isArray(items) && items.length > MAX_ITEMS && Object.hasOwn(keys.shape, key))
         return refuse(`must have at most ${MAX_ITEMS} items in ${key}`)
-    const read = keys.safeParse(value)
+    const read = readKeys(value as object)
     if (!read.success) {
       context.issues.push(...read.error.issues.map((issue) => ({ ...issue, input: value }) as never))
       return z.NEVER

@@ -135,7 +135,7 @@ export function isPicture(url: string): boolean {
   return URL.canParse(url) && PICTURE.test(new URL(url).pathname)
 }
 
-const fields = z.strictObject({
+export const messageFields = z.strictObject({
   type: optional(z.enum(['text', 'image', 'cmd'])).describe(
     '`cmd` is a pass-through message (default text).',
   ),
@@ -171,7 +171,7 @@ const fields = z.strictObject({
   android: objects.android.describe('Parameters for Android; fields in a vendor’s object take precedence.'),
 })
 
-export type MessageFields = z.output<typeof fields>
+export type MessageFields = z.output<typeof messageFields>
 
 /** Returns whether all fields are blank, or only `type` is set, to a type that shows nothing by itself. */
 function isBlankMessage(value: MessageFields): boolean {
@@ -184,7 +184,7 @@ function isBlankMessage(value: MessageFields): boolean {
 
 const blank = { code: 'custom', params: { code: 40004 }, message: 'must not be blank' } as const
 
-const checked = fields.superRefine((value, context) => {
+function checkMessage(value: MessageFields, context: z.RefinementCtx): void {
   if (isBlankMessage(value)) {
     context.addIssue({ ...blank, input: value })
     return
@@ -221,16 +221,20 @@ const checked = fields.superRefine((value, context) => {
   const { show_begin_time: begin, show_end_time: end } = value
   if (begin !== undefined && end !== undefined && end <= begin)
     refuse('show_end_time', 'must be after show_begin_time')
-})
+}
 
-/** The content of a push. If it is blank as a whole, the failure code is 40004. */
-export const message = z.preprocess((value, context) => {
-  const nothing =
-    value === undefined ||
-    value === null ||
-    (typeof value === 'string' && value.trim() === '') ||
-    (Array.isArray(value) && value.length === 0)
-  if (!nothing) return value
-  context.issues.push({ ...blank, input: value })
-  return z.NEVER
-}, checked)
+/** The content of a push, with these fields or all. If it is blank as a whole, the failure code is 40004. */
+export function messageWith(fields: z.ZodType<MessageFields>) {
+  return z.preprocess((value, context) => {
+    const nothing =
+      value === undefined ||
+      value === null ||
+      (typeof value === 'string' && value.trim() === '') ||
+      (Array.isArray(value) && value.length === 0)
+    if (!nothing) return value
+    context.issues.push({ ...blank, input: value })
+    return z.NEVER
+  }, fields.superRefine(checkMessage))
+}
+
+export const message = messageWith(messageFields)
