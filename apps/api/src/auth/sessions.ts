@@ -71,14 +71,16 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
     users.forgetWhere(isStale)
     groups.forgetWhere(isStale)
   })
-  async function current<Value>(read: (key: string) => Promise<Value>, key: string): Promise<Value> {
-    await changes.refreshed()
-    return read(key)
+  /** Without a promise of its own: it runs in every call, and nearly always has nothing to wait for. */
+  function current<Value>(read: (key: string) => Promise<Value>, key: string): Promise<Value> {
+    const asked = changes.refreshed()
+    return asked ? asked.then(() => read(key)) : read(key)
   }
 
   return {
     tokens,
-    application: async (appId) => (appId.length > MAX_APP_ID ? undefined : current(applications.get, appId)),
+    application: (appId) =>
+      appId.length > MAX_APP_ID ? Promise.resolve(undefined) : current(applications.get, appId),
     isApplicationCached: (appId) => appId.length > MAX_APP_ID || applications.isKept(appId),
     async claims(application, token) {
       const claims = tokens.verify(token)

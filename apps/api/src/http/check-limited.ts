@@ -6,19 +6,28 @@ import type { ApiDeps } from '../deps.ts'
  * the credential is good; an address without tokens is refused before the check. Checks that are answered from memory are
  * free: a client that repeats an outdated credential does not lock out others behind its address.
  */
-export async function checkLimited<T>(
+export function checkLimited<T>(
+  limits: Pick<ApiDeps['limits'], 'refused'>,
+  address: string,
+  check: Check<T>,
+): Promise<T | undefined> {
+  return check.isFree ? check.run() : checkWithin(limits, address, check)
+}
+
+type Check<T> = {
+  /** Costs neither a query nor a signature check. */
+  isFree: boolean
+  /** The caller has proved that it knows a secret. */
+  isExempt?(): boolean
+  /** Undefined: the credential is bad. */
+  run(): Promise<T | undefined>
+}
+
+async function checkWithin<T>(
   { refused }: Pick<ApiDeps['limits'], 'refused'>,
   address: string,
-  check: {
-    /** Costs neither a query nor a signature check. */
-    isFree: boolean
-    /** The caller has proved that it knows a secret. */
-    isExempt?(): boolean
-    /** Undefined: the credential is bad. */
-    run(): Promise<T | undefined>
-  },
+  check: Check<T>,
 ): Promise<T | undefined> {
-  if (check.isFree) return check.run()
   const wait = refused.take(address)
   if (wait > 0) {
     if (!check.isExempt?.())

@@ -49,13 +49,11 @@ export function newTask(
 
 /** Shared, because most objects of most messages are absent: each would be one more object with a key for every field. */
 const none = Object.freeze({})
+const noOptions = Object.fromEntries(objectNames.map((name) => [name, none])) as Pick<Message, ObjectName>
 
 export function messageOf(fields: MessageFields, ext: string | undefined): Message {
-  const options = Object.fromEntries(
-    objectNames.map((name) => [name, fields[name] === undefined ? none : optionsOf(name, fields[name])]),
-  )
-  return {
-    ...(options as Pick<Message, ObjectName>),
+  const message: Message = {
+    ...noOptions,
     type: fields.type ?? 'text',
     title: fields.title,
     body: fields.body,
@@ -71,6 +69,9 @@ export function messageOf(fields: MessageFields, ext: string | undefined): Messa
     foreground: fields.foreground,
     urgent: fields.urgent,
   }
+  for (const name of objectNames)
+    if (fields[name] !== undefined) message[name] = optionsOf(name, fields[name]) as never
+  return message
 }
 
 function badgeOf(text: string): Message['badge'] {

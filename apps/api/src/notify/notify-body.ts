@@ -16,7 +16,7 @@ const MAX_SCHEMAS = 256
 const MAX_COUNTED = 1000
 
 /**
- * Checks bodies as `notifyBody` does. Its schema costs time and memory for each of its fifty fields, also for those that a body does not
+ * Checks bodies as `notifyBody` does. Its schema costs time and memory for each of its forty fields, also for those that a body does not
  * have, and callers send bodies of the same few fields: these get a schema of their fields alone. Only what it accepts is taken from it;
  * everything else is read by the whole schema, which knows why it is refused.
  */
