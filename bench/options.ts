@@ -19,6 +19,7 @@ export const parts = {
   idle: 'the standalone while nothing happens',
   'idle-programs': 'separate programs while nothing happens',
   broadcast: 'a broadcast by APNs, with the queue in Redis',
+  'broadcast-events': 'a broadcast with events of each device, against one without',
   mixed: 'a broadcast to devices of all channels',
   'broadcast-postgres': 'a broadcast by APNs, with the queue in Postgres',
 } as const
