@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { createLastSeen } from '@herald/db/devices'
 import type { Context, Running, Service } from '@herald/program'
 import { nativeQueue, type QueueWorker } from '@herald/queue'
+import { createAnswers } from '@herald/worker'
 import { recordAcknowledgements } from './acknowledgements.ts'
 import { createConnections } from './connections.ts'
 import { createDelivery } from './delivery.ts'
@@ -84,6 +85,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     ending: ending.signal,
   })
   const lastSeen = createLastSeen(db, onPostgresError)
+  const answers = createAnswers(db, onPostgresError)
   const presence = createPresence({
     db,
     node: lease.node,
@@ -130,6 +132,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     wake: (deviceId) => reconciler.wake(deviceId),
     ackSeconds,
     metrics,
+    answers,
     log,
   })
   const delivery = createDelivery({
@@ -151,7 +154,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     wasWritten: connections.wasWritten,
     unrecorded,
     ackSeconds,
-    onSent: metrics.sent,
+    onSent(appId, count) {
+      answers.settled({ appId, channel: 'native', certificateId: null }, { sent: count, failed: 0 })
+      metrics.sent(count)
+    },
   })
   const reconciler = startReconciler({
     db,
@@ -196,7 +202,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
       connections.stop()
       // If Postgres is down, the planner fences this gateway later and devices repeat their acknowledgements.
       setTimeout(() => ending.abort(), FLUSH_MS).unref()
-      await Promise.all([acknowledgements.flushed(), presence.flushed(), lastSeen.close()])
+      await Promise.all([acknowledgements.flushed(), presence.flushed(), lastSeen.close(), answers.flush()])
       await lease.leave()
       await listener.close()
     },

@@ -22,8 +22,8 @@ export type DrainDeps = {
   wasWritten(deviceId: number, taskId: number): boolean
   unrecorded: Unrecorded
   ackSeconds: number
-  /** `count` messages were counted as sent. */
-  onSent(count: number): void
+  /** `count` messages of an application were counted as sent. */
+  onSent(appId: string, count: number): void
 }
 
 /** Messages per transaction: their frames are written while the rows are locked. */
@@ -54,7 +54,15 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
     }
     const fresh = messages.filter(({ sent }) => !sent)
     if (fresh.length === 0) writeAll([])
-    else deps.onSent(await sendFromInbox(db, fresh, deps.ackSeconds || null, writeAll))
+    else {
+      let sent: WaitingMessage[] = []
+      await sendFromInbox(db, fresh, deps.ackSeconds || null, (locked) => {
+        sent = writeAll(locked)
+        return sent
+      })
+      const byApplication = Map.groupBy(sent, ({ taskId }) => known.get(taskId)!.task.appId)
+      for (const [appId, { length }] of byApplication) deps.onSent(appId, length)
+    }
   }
 
   async function drain(deviceIds: readonly number[]): Promise<number[]> {

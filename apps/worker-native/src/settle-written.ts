@@ -3,6 +3,7 @@ import { type Database, retrying } from '@herald/db/store'
 import { batchName, settleUntilKnown } from '@herald/db/tasks'
 import { foldNative } from '@herald/domain'
 import { type CertificateCache, planUnwritten } from '@herald/plan'
+import type { Answers } from '@herald/worker'
 import type { NativeMetrics } from './metrics.ts'
 import type { WrittenBatch } from './written-batches.ts'
 
@@ -18,6 +19,7 @@ export type SettlerDeps = {
   wake(deviceId: number): void
   ackSeconds: number
   metrics: Pick<NativeMetrics, 'settled' | 'leaseLost' | 'settleRepeated'>
+  answers: Pick<Answers, 'settled'>
   log: { warn(fields: object, message: string): void }
 }
 
@@ -37,6 +39,7 @@ export function createSettler(deps: SettlerDeps) {
         const { taskId, id, acknowledged } = settlement
         if (done.has(batchName(taskId, id))) {
           settled.add(group[i]!)
+          deps.answers.settled(group[i]!.batch, { sent: settlement.sent, failed: 0 })
           deps.metrics.settled({ ...settlement, received: acknowledged.length })
           wakeReturned(deps, settlement)
         } else {

@@ -74,10 +74,11 @@ describe('a gateway', () => {
         .filter(({ of = '' }) => !of.endsWith('_sum'))
         .reduce((sum, { value }) => sum + value, 0)
     }
-    const [prompt, late] = [await harness.addDevice(app), await harness.addDevice(app)]
+    const own = await harness.addApplication('measured')
+    const [prompt, late] = [await harness.addDevice(own), await harness.addDevice(own)]
     const first = await open(gateway.url, prompt)
     await until(() => harness.isOnline(prompt))
-    const task = await harness.notify(app, [prompt, late])
+    const task = await harness.notify(own, [prompt, late])
     await first.gets(task)
     first.ack(task)
     // This message waits in the inbox until its device connects, which acknowledges it twice.
@@ -94,6 +95,12 @@ describe('a gateway', () => {
     await until(async () => (await shown('herald_native_acknowledged_total')) === 3)
     expect(await shown('herald_notify_to_vendor_seconds')).toBe(1)
     await gateway.stop()
+    // The figures of the console: one message was written to a connection, one came from the inbox.
+    const { rows } = await harness.db.pool.query(
+      'SELECT channel, certificate_id, sum(sent)::int AS sent FROM channel_minute WHERE app_id = $1 GROUP BY 1, 2',
+      [own],
+    )
+    expect(rows).toEqual([{ channel: 'native', certificate_id: 0, sent: 2 }])
   })
 
   it('counts a late acknowledgement once, however often it is repeated', async () => {

@@ -1,6 +1,7 @@
 /** What the audit records. Entries of earlier releases may have other actions. */
 export const auditActions = [
   'application.create',
+  'application.rename',
   'application.secret',
   'application.settings',
   'certificate.closed',

@@ -76,18 +76,24 @@ export function utc(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** `silent`: the vendor does not answer; `partial`: it refuses a part of the messages. */
-export type CertificateCondition = 'sending' | 'partial' | 'silent' | 'suspect' | 'closed'
+/**
+ * `unchecked`: the vendor has accepted neither a message nor a check since the credentials were saved; `silent`: it does not answer;
+ * `partial`: it refuses a part of the messages.
+ */
+export type CertificateCondition = 'sending' | 'unchecked' | 'partial' | 'silent' | 'suspect' | 'closed'
 
 /** The worst of what is the matter. */
 export function conditionOf(certificate: {
   state: 'open' | 'closed' | 'suspect'
   breaker: unknown
   holds: readonly Pick<ShownHold, 'active'>[]
+  /** When the vendor last accepted the credentials; undefined if the record does not tell. */
+  worked_at?: number | null
 }): CertificateCondition {
-  const { state, breaker, holds } = certificate
+  const { state, breaker, holds, worked_at } = certificate
   if (state === 'closed') return state
   if (breaker) return 'silent'
   if (state === 'suspect') return state
-  return holds.some(({ active }) => active) ? 'partial' : 'sending'
+  if (holds.some(({ active }) => active)) return 'partial'
+  return worked_at === null ? 'unchecked' : 'sending'
 }

@@ -11,6 +11,15 @@ export {
   utc,
 } from './certificate-health.ts'
 export {
+  type Attempts,
+  type ChannelState,
+  channelState,
+  channelStates,
+  failingShare,
+  isFailing,
+  type RecentAttempts,
+} from './channel-health.ts'
+export {
   type Channel,
   cardOf,
   channelOfProvider,
@@ -64,6 +73,7 @@ export {
 } from './message.ts'
 export { foldNative, type NativeFold, type NativeResult } from './native.ts'
 export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
+export { isPackageName } from './package-name.ts'
 export {
   type DeviceGroup,
   type NewBatch,

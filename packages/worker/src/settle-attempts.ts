@@ -28,7 +28,9 @@ export async function settleAttempts(deps: SettleDeps, given: Attempt[]): Promis
 async function settlementsOf(deps: SettleDeps, attempts: Attempt[]): Promise<Settlement[]> {
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
-    deps.metrics?.outcomes(attempt.batch.channel, tallyResults(results))
+    const tally = tallyResults(results)
+    deps.metrics?.outcomes(attempt.batch.channel, tally)
+    deps.answers.refused(attempt.batch, tally)
     return sortResults(results, { ...troubleOf(attempt), breakerOpenFor: attempt.breakerOpenFor })
   })
   const plans = await planNext(deps, attempts, sorted)

@@ -38,17 +38,20 @@ export async function writeBundles(
     () => deps.metrics?.settleRepeated(channel),
   )
   const left: Written = { attempts: [], settlements: [] }
-  const answered = new Map<number | null, number>()
-  let sent = 0
+  // Summed by certificate, because most bundles are of few.
+  const accepted = new Map<number | null, { batch: Attempt['batch']; sent: number; answered: number }>()
   attempts.forEach((attempt, i) => {
     const { batch } = attempt
     const { bundle } = batch
     const letter = bundle && written.get(bundle.id)?.[bundle.n - 1]
     if (letter === letters.sent) {
       batch.status = letters.sent
-      sent++
-      const { certificateId } = batch
-      answered.set(certificateId, (answered.get(certificateId) ?? 0) + (settlements[i]?.answered ?? 1))
+      const place = accepted.get(batch.certificateId)
+      const answered = settlements[i]?.answered ?? 1
+      if (place) {
+        place.sent++
+        place.answered += answered
+      } else accepted.set(batch.certificateId, { batch, sent: 1, answered })
     } else if (bundle && letter === undefined) {
       deps.log.warn(
         { task: batch.taskId, bundle: bundle.id },
@@ -63,9 +66,11 @@ export async function writeBundles(
       left.settlements.push(settlementOf(attempt, i))
     }
   })
-  for (const [certificateId, count] of answered)
-    if (certificateId !== null) deps.answers.add(certificateId, count)
-  if (sent > 0) deps.metrics?.settled(channel, acceptedSingles(sent))
+  for (const [certificateId, { batch, sent, answered }] of accepted) {
+    if (certificateId !== null) deps.answers.add(certificateId, answered)
+    deps.answers.settled(batch, { sent, failed: 0 })
+    deps.metrics?.settled(channel, acceptedSingles(sent))
+  }
   return left
 }
 

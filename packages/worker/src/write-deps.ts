@@ -5,7 +5,7 @@ import type { WorkerMetrics } from './metrics.ts'
 /** What writing results needs. */
 export type WriteDeps = {
   db: Database
-  answers: Pick<Answers, 'add' | 'take' | 'flush'>
+  answers: Answers
   log: { warn(fields: object, message: string): void }
   metrics?: WorkerMetrics
 }

@@ -72,6 +72,7 @@ async function writeAll(deps: WriteDeps, attempts: Attempt[], given: Settlement[
     }
     batch.version = settlement.version + 1
     batch.status = settlement.status
+    deps.answers.settled(batch, settlement)
     deps.metrics?.settled(channel, settlement)
   })
   const marked = new Set<number>()

@@ -5,6 +5,7 @@ import { findImbalances, taskCountersSql, taskStatesSql } from '@herald/db/readi
 import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { acceptTasks, cancelTask, endLostBundles, leaseTime, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
+import type { Outcome } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
 import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
@@ -30,7 +31,12 @@ type Send = Transport<unknown>['send']
 type SendEach = NonNullable<Transport<unknown>['sendEach']>
 function workerWith(
   send: Send,
-  { limits = {} as Partial<Limits>, on = db, sendEach = undefined as SendEach | undefined } = {},
+  {
+    limits = {} as Partial<Limits>,
+    on = db,
+    sendEach = undefined as SendEach | undefined,
+    answers = createAnswers(db, () => {}),
+  } = {},
 ) {
   const adapter: ChannelAdapter = {
     name: 'apns',
@@ -51,7 +57,7 @@ function workerWith(
   }
   return createRunner({
     db: on,
-    answers: createAnswers(db, () => {}),
+    answers,
     certificates: createCertificateCache({ db, sealer, adapters: { apns: adapter } }),
     transports: createTransports(
       () => ({}) as never,
@@ -180,6 +186,50 @@ describe('a job with a bundle', () => {
     expect(await rowOf(job.bundle)).toEqual({ state: 'settled', status: 's'.repeat(20) })
     for (const task of tasks)
       expect(await countersOf(task)).toMatchObject({ target: 1, sent: 1, state: 'finished' })
+  })
+
+  it('reports what was sent, what the vendor did not decide and its last words', async () => {
+    const list = await tenants(4)
+    const [good, gone, busy, wrong] = list
+    const outcomes: Record<string, Outcome> = {
+      [good!.token]: { kind: 'accepted' },
+      [gone!.token]: { kind: 'gone', reason: { code: 'apns.Unregistered', text: 'gone' } },
+      [busy!.token]: { kind: 'throttled', reason: { code: 'apns.TooMany', text: 'slow' } },
+      [wrong!.token]: { kind: 'rejected', reason: { code: 'apns.BadTopic', text: 'no' } },
+    }
+    const answers = createAnswers(db, () => {})
+    const send: Send = async (_payload, targets, { report }) => report(0, outcomes[targets[0]!.token]!)
+    await workerWith(send, { answers })((await push(list)).job)
+    await answers.flush()
+    const figuresOf = async ({ appId, certificateId }: Tenant) =>
+      (
+        await db.pool.query(
+          `SELECT sum(sent)::int AS sent, sum(failed)::int AS failed, sum(answered)::int AS answered, sum(unanswered)::int AS unanswered,
+             max(error_code) AS error FROM channel_minute WHERE app_id = $1 AND channel = 'apns' AND certificate_id = $2`,
+          [appId, certificateId],
+        )
+      ).rows[0]
+    expect(await figuresOf(good!)).toEqual({ sent: 1, failed: 0, answered: 1, unanswered: 0, error: null })
+    // A dead token is an answer and no error of the vendor.
+    expect(await figuresOf(gone!)).toEqual({ sent: 0, failed: 1, answered: 1, unanswered: 0, error: null })
+    expect(await figuresOf(busy!)).toEqual({
+      sent: 0,
+      failed: 0,
+      answered: 0,
+      unanswered: 1,
+      error: 'apns.TooMany',
+    })
+    expect(await figuresOf(wrong!)).toEqual({
+      sent: 0,
+      failed: 1,
+      answered: 1,
+      unanswered: 0,
+      error: 'apns.BadTopic',
+    })
+    const query = jest.spyOn(db.pool, 'query')
+    await answers.flush()
+    expect(query).not.toHaveBeenCalled()
+    query.mockRestore()
   })
 
   it('that is delivered twice, and to two workers, sends once', async () => {

@@ -1,4 +1,4 @@
-export { addAnswers } from './answers.ts'
+export { addAnswers, type SentFigures } from './answers.ts'
 export {
   type Breaker,
   breakersOf,
@@ -22,6 +22,7 @@ export {
   takeCheck,
   takeProbes,
 } from './certificate-state.ts'
+export { certificateUse, noteCheckedCertificate } from './certificate-use.ts'
 export {
   type CertificatePlace,
   certificateAt,

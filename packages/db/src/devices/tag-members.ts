@@ -153,21 +153,30 @@ async function addToDevices(
 
 export type TagCount = { tag: string; devices: number }
 
+export type TagSearch = {
+  after?: string
+  /** Only names that begin with it. */
+  prefix?: string
+  /** Devices of a tag are counted up to this number. */
+  countUpTo?: number
+  limit: number
+}
+
 /** Returns the tags that devices have, in the order of their names, with the number of devices. */
 export async function listTags(
   db: Database,
   appId: string,
-  page: { after?: string; limit: number },
+  { after, prefix, countUpTo, limit }: TagSearch,
 ): Promise<TagCount[]> {
   const rows = await run<[string, number]>(
     db.pool,
     'list-tags',
     // The page first: counting is done for its tags only.
-    `SELECT p.name, (SELECT count(*) FROM device_tag t WHERE t.tag_id = p.id)::int FROM (
-       SELECT tag.id, tag.name FROM tag WHERE tag.app_id = $1 AND ($2::text IS NULL OR tag.name > $2)
+    `SELECT p.name, (SELECT count(*) FROM (SELECT 1 FROM device_tag t WHERE t.tag_id = p.id LIMIT $5) c)::int FROM (
+       SELECT tag.id, tag.name FROM tag WHERE tag.app_id = $1 AND ($2::text IS NULL OR tag.name > $2) AND tag.name ^@ $4::text
          AND EXISTS (SELECT 1 FROM device_tag t WHERE t.tag_id = tag.id) ORDER BY tag.name LIMIT $3
      ) p ORDER BY p.name`,
-    [appId, page.after ?? null, page.limit],
+    [appId, after ?? null, limit, prefix ?? '', countUpTo ?? null],
   )
   return rows.map(([tag, devices]) => ({ tag, devices }))
 }

@@ -32,7 +32,7 @@ export function targetRows(plan: Plan) {
 }
 
 /** Batches up to this many recipients are found by their devices (the index batch_devices). */
-const INDEXED_SIZE = 64
+export const INDEXED_SIZE = 64
 
 /** Whether a batch of this task, also a later one to which its devices move, may be too large for the index batch_devices. */
 export function isWide({ batches, inbox }: Plan): boolean {

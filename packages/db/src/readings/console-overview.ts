@@ -5,15 +5,18 @@ import type { Database } from '../store/database.ts'
 import { inDays, openDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
 import { fields, inTransaction, run } from '../store/statement.ts'
+import { lastSent, type RecentFigures, readFigures } from './channel-figures.ts'
 
 /** The console's first page, for one application or for all. Times are Unix ms. */
 export type Overview = {
   at: number
   /** Of tasks accepted within the last 24 hours: those of SettledTotal and `recent`. */
-  total: { sent: number; received: number; failed: number }
+  total: Counts
   queues: Map<Channel, QueueView>
-  /** Of tasks accepted within the last ten minutes, and of older ones that have not ended. */
-  recent: Map<Channel, { sent: number; received: number; failed: number }>
+  /** By the time of sending. */
+  figures: RecentFigures
+  /** When something was last sent through a channel, if that was within a day. */
+  lastSent: Map<Channel, number>
   certificates: CertificateView[]
   native: {
     online: number
@@ -25,13 +28,15 @@ export type Overview = {
   acceptedLastMinute: number
 }
 
+/**
+ * What batches wait for. `waiting`: a worker; `active`: they are being sent; `refused`: a certificate that the vendor refuses; `silent`: a
+ * vendor that does not answer; `retry`: their next attempt; `speed`: the limit of their task; `paused`: their task is paused or cancelled.
+ */
+export const queueCauses = ['waiting', 'active', 'refused', 'silent', 'retry', 'speed', 'paused'] as const
+export type QueueCause = (typeof queueCauses)[number]
+
 type QueueView = {
-  /** Batches that could be sent now. */
-  waiting: number
-  /** Batches being sent. */
-  active: number
-  /** Batches delayed by a retry, a speed limit or a pause. */
-  delayed: number
+  causes: Map<QueueCause, { batches: number; devices: number }>
   /** There are more batches than were counted; the numbers are lower bounds. */
   more: boolean
   /** Age of the oldest waiting batch. */
@@ -71,6 +76,8 @@ const MAX_TASKS = 10_000
 const MAX_HOLDS = 10
 const RECENT_MS = 600_000
 
+type Counts = { sent: number; received: number; failed: number }
+
 /**
  * The part of the totals that hardly changes: tasks of the last 24 hours that are older than ten minutes and have ended. A busy day
  * has millions of them, so this is read once per minute, and `readOverview` adds the recent and open tasks.
@@ -79,7 +86,8 @@ export type SettledTotal = {
   /** The total includes tasks with ids below `edge`, except those in `open`. */
   edge: number
   open: number[]
-  total: Overview['total']
+  total: Counts
+  lastSent: Map<Channel, number>
 }
 
 export async function readSettledTotal(db: Database, appId?: string): Promise<SettledTotal> {
@@ -109,7 +117,12 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
     )
     const [sent, received, failed] = row!
     const bundled = await bundledSent(read, firstTaskIdAt(since), edge)
-    return { edge, open, total: { sent: sent + sumOf(bundled), received, failed } }
+    return {
+      edge,
+      open,
+      total: { sent: sent + sumOf(bundled), received, failed },
+      lastSent: await lastSent(read.query),
+    }
   })
 }
 
@@ -131,7 +144,8 @@ export async function readOverview(
     return {
       at,
       total,
-      recent,
+      figures: await readFigures(read.query, read.allApps),
+      lastSent: settled.lastSent,
       queues: mergeQueues(
         await vendorQueues(read),
         bundled,
@@ -141,7 +155,7 @@ export async function readOverview(
       certificates: await certificates(read),
       native: await connections(read),
       ...open,
-      tasksOpen: bundled.reduce((sum, [, waiting, active]) => sum + waiting + active, open.tasksOpen),
+      tasksOpen: bundled.reduce((sum, [, , batches]) => sum + batches, open.tasksOpen),
     }
   })
 }
@@ -184,7 +198,8 @@ async function readSnapshot<T>(
   })
 }
 
-async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise<Overview['recent']> {
+/** Of tasks accepted within the last ten minutes, and of older ones that had not ended when the totals were read. */
+async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise<Map<Channel, Counts>> {
   const rows = await read.query<[Channel, number, number, number]>(
     'recent',
     `SELECT channel, sum(sent)::bigint, sum(received)::bigint, sum(failed)::bigint FROM (
@@ -224,9 +239,9 @@ const sumOf = (counts: ReadonlyMap<unknown, number>) => [...counts.values()].red
 
 type QueueRow = [
   channel: Channel,
-  waiting: number,
-  active: number,
-  delayed: number,
+  cause: QueueCause,
+  batches: number,
+  devices: number,
   more: boolean,
   oldest: number | null,
 ]
@@ -238,9 +253,9 @@ function countedBatches(destination: 'certificate_id = c.id' | 'certificate_id I
   const some = (columns: string, state: string, order: string) =>
     `(SELECT ${columns} FROM batch WHERE ${inDays('task_id')} AND state = '${state}' AND ${destination} ORDER BY ${order} LIMIT ${MAX_BATCHES})`
   return {
-    ready: some('app_id, not_before, planned_at', 'ready', 'certificate_id, node, lane, not_before'),
-    released: some('app_id, planned_at', 'released', 'certificate_id, released_at'),
-    sending: some('app_id', 'sending', 'certificate_id, lease_until'),
+    ready: some('app_id, size, not_before, planned_at', 'ready', 'certificate_id, node, lane, not_before'),
+    released: some('app_id, size, planned_at', 'released', 'certificate_id, released_at'),
+    sending: some('app_id, size', 'sending', 'certificate_id, lease_until'),
   }
 }
 
@@ -249,17 +264,20 @@ function vendorQueues(read: Reader): Promise<QueueRow[]> {
   const first = (lane: string) =>
     `(SELECT planned_at FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = c.id AND node IS NULL AND lane = '${lane}'
       AND not_before <= now() ORDER BY node, not_before LIMIT 1)`
+  const limited = `sum(count(*)) OVER () = ${MAX_BATCHES}`
   return read.query(
     'vendor-queues',
-    `SELECT c.channel, sum(r.due + l.n)::int, sum(s.n)::int, sum(r.later)::int,
-       bool_or(r.due + r.later = ${MAX_BATCHES} OR l.n = ${MAX_BATCHES} OR s.n = ${MAX_BATCHES}), max(${ageSql('o.planned_at')})
-     FROM certificate c
-     CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE not_before <= now()) AS due,
-       count(*) FILTER (WHERE not_before > now()) AS later FROM ${ready} b) r
-     CROSS JOIN LATERAL (SELECT count(*) AS n, min(planned_at) AS planned_at FROM ${released} b) l
-     CROSS JOIN LATERAL (SELECT count(*) AS n FROM ${sending} b) s
-     CROSS JOIN LATERAL (SELECT least(${first('high')}, ${first('normal')}, l.planned_at) AS planned_at) o
-     WHERE ${read.inApp('c.app_id')} GROUP BY c.channel`,
+    `SELECT c.channel, q.cause, sum(q.n)::int, sum(q.devices)::float8, bool_or(q.more),
+       max(${ageSql(`CASE q.cause WHEN 'waiting' THEN least(${first('high')}, ${first('normal')}, q.planned_at) END`)})
+     FROM certificate c LEFT JOIN breaker r ON r.certificate_id = c.id
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN c.state = 'closed' THEN 'refused' WHEN r.certificate_id IS NOT NULL THEN 'silent' WHEN not_before <= now() THEN 'waiting'
+           ELSE 'retry' END AS cause, count(*) AS n, sum(size) AS devices, NULL::timestamptz AS planned_at, ${limited} AS more
+         FROM ${ready} b GROUP BY 1
+       UNION ALL SELECT 'waiting', count(*), sum(size), min(planned_at), ${limited} FROM ${released} b HAVING count(*) > 0
+       UNION ALL SELECT 'active', count(*), sum(size), NULL, ${limited} FROM ${sending} b HAVING count(*) > 0
+     ) q
+     WHERE ${read.inApp('c.app_id')} GROUP BY 1, 2`,
   )
 }
 
@@ -267,27 +285,27 @@ function vendorQueues(read: Reader): Promise<QueueRow[]> {
 function bundleQueues(read: Reader): Promise<QueueRow[]> {
   return read.query(
     'bundle-queues',
-    `SELECT b.channel, count(*) FILTER (WHERE b.state = 'released')::int, count(*) FILTER (WHERE b.state = 'sending')::int, 0, false,
+    `SELECT b.channel, CASE b.state WHEN 'released' THEN 'waiting' ELSE 'active' END, count(*)::int, count(*)::float8, false,
        ${ageSql(`min(b.planned_at) FILTER (WHERE b.state = 'released')`)}
      FROM bundle b CROSS JOIN LATERAL unnest(b.certificates) WITH ORDINALITY AS m (id, n) JOIN certificate c ON c.id = m.id
-     WHERE ${inDays('b.task_id')} AND b.state <> 'settled' AND substr(b.status, m.n::int, 1) = '.' AND ${read.inApp('c.app_id')} GROUP BY 1`,
+     WHERE ${inDays('b.task_id')} AND b.state <> 'settled' AND substr(b.status, m.n::int, 1) = '.' AND ${read.inApp('c.app_id')} GROUP BY 1, 2`,
   )
 }
 
 /** Native batches have no certificate: the application is in the row, and batches of other applications count towards the limit. */
 function nativeQueues(read: Reader): Promise<QueueRow[]> {
   const { ready, released, sending } = countedBatches('certificate_id IS NULL')
+  const counted = (cause: string, planned: string, from: string) =>
+    `SELECT ${cause} AS cause, count(*) FILTER (WHERE ${read.inApp('app_id')}) AS n, sum(size) FILTER (WHERE ${read.inApp('app_id')}) AS devices,
+       sum(count(*)) OVER () = ${MAX_BATCHES} AS more, ${planned} AS planned_at FROM ${from} b GROUP BY 1`
+  const oldest = `min(planned_at) FILTER (WHERE ${read.inApp('app_id')})`
   return read.query(
     'native-queues',
-    `SELECT 'native', (r.due + l.n)::int, s.n::int, r.later::int,
-       r.total = ${MAX_BATCHES} OR l.total = ${MAX_BATCHES} OR s.total = ${MAX_BATCHES},
-       ${ageSql('least(r.planned_at, l.planned_at)')}
-     FROM (SELECT count(*) AS total, count(*) FILTER (WHERE ${read.inApp('app_id')} AND not_before <= now()) AS due,
-         count(*) FILTER (WHERE ${read.inApp('app_id')} AND not_before > now()) AS later,
-         min(planned_at) FILTER (WHERE ${read.inApp('app_id')} AND not_before <= now()) AS planned_at FROM ${ready} b) r,
-       (SELECT count(*) AS total, count(*) FILTER (WHERE ${read.inApp('app_id')}) AS n,
-         min(planned_at) FILTER (WHERE ${read.inApp('app_id')}) AS planned_at FROM ${released} b) l,
-       (SELECT count(*) AS total, count(*) FILTER (WHERE ${read.inApp('app_id')}) AS n FROM ${sending} b) s`,
+    `SELECT 'native', cause, n::int, devices::float8, more, CASE cause WHEN 'waiting' THEN ${ageSql('planned_at')} END FROM (
+       ${counted(`CASE WHEN not_before <= now() THEN 'waiting' ELSE 'retry' END`, oldest, ready)}
+       UNION ALL ${counted(`'waiting'`, oldest, released)}
+       UNION ALL ${counted(`'active'`, 'NULL', sending)}
+     ) q WHERE n > 0 OR more`,
   )
 }
 
@@ -300,26 +318,28 @@ function delayedByTask(read: Reader): Promise<QueueRow[]> {
        UNION
        SELECT id FROM task WHERE ${inDays('id')} AND (paused OR cancelling) AND state IN ('accepted', 'planning', 'sending') AND ${read.inApp('app_id')}
      ), delayed AS (
-       SELECT b.channel FROM delaying d CROSS JOIN LATERAL (
-         SELECT channel FROM batch WHERE ${inDays('task_id')} AND task_id = d.id AND state IN ('paced', 'held') LIMIT ${MAX_BATCHES}
+       SELECT b.channel, b.state, b.size FROM delaying d CROSS JOIN LATERAL (
+         SELECT channel, state, size FROM batch WHERE ${inDays('task_id')} AND task_id = d.id AND state IN ('paced', 'held') LIMIT ${MAX_BATCHES}
        ) b LIMIT ${MAX_BATCHES}
      )
-     SELECT channel, 0, 0, count(*)::int, (SELECT count(*) FROM delayed) = ${MAX_BATCHES}, NULL FROM delayed GROUP BY channel`,
+     SELECT channel, CASE state WHEN 'paced' THEN 'speed' ELSE 'paused' END, count(*)::int, sum(size)::float8,
+       (SELECT count(*) FROM delayed) = ${MAX_BATCHES}, NULL
+     FROM delayed GROUP BY 1, 2`,
   )
 }
 
 function mergeQueues(...lists: QueueRow[][]): Overview['queues'] {
   const queues: Overview['queues'] = new Map()
-  for (const [channel, waiting, active, delayed, more, oldest] of lists.flat()) {
-    const known = queues.get(channel)
-    queues.set(channel, {
-      waiting: (known?.waiting ?? 0) + waiting,
-      active: (known?.active ?? 0) + active,
-      delayed: (known?.delayed ?? 0) + delayed,
-      more: (known?.more ?? false) || more,
-      oldestSeconds:
-        known && known.oldestSeconds !== null ? Math.max(known.oldestSeconds, oldest ?? 0) : oldest,
+  for (const [channel, cause, batches, devices, more, oldest] of lists.flat()) {
+    const queue = queues.get(channel) ?? { causes: new Map(), more: false, oldestSeconds: null }
+    queues.set(channel, queue)
+    const known = queue.causes.get(cause)
+    queue.causes.set(cause, {
+      batches: (known?.batches ?? 0) + batches,
+      devices: (known?.devices ?? 0) + (devices ?? 0),
     })
+    queue.more ||= more
+    if (oldest !== null) queue.oldestSeconds = Math.max(queue.oldestSeconds ?? 0, oldest)
   }
   return queues
 }

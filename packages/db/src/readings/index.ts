@@ -8,6 +8,7 @@ export {
 } from './audit-list.ts'
 export { type Backlog, readBacklog, readSystemStats, type SystemStats } from './backlog.ts'
 export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
+export { readSeries, type SentSeries, type SeriesRange, seriesRanges } from './channel-figures.ts'
 export {
   type CertificateHealth,
   certificateHealth,
@@ -16,10 +17,11 @@ export {
   type ServerFacts,
   sealHealth,
 } from './checkup.ts'
-export { type Overview, readOverview, readSettledTotal } from './console-overview.ts'
+export { type Overview, queueCauses, readOverview, readSettledTotal } from './console-overview.ts'
 export {
   type EventImbalance,
   findEventImbalances,
   findLetterImbalances,
   type LetterImbalance,
 } from './event-balance.ts'
+export { applicationOfTask } from './task-application.ts'

@@ -75,12 +75,14 @@ export {
   settleEnded,
   takeUnclaimed,
 } from './sweeping.ts'
+export { type AskedAudience, type AskedTask, taskChannels, taskRequest } from './task-request.ts'
 export {
   type ControlResult,
   cancelTask,
   listTasks,
   pauseTask,
   resumeTask,
+  searchTasks,
   type TaskView,
   taskDetails,
   taskFailures,

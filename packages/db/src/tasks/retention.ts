@@ -175,6 +175,8 @@ async function deleteAged(db: Database, lead: Lead, days: number, now: number): 
   const aged: [table: string, column: string, days: number][] = [
     ['retired_token', 'retired_at', 30],
     ['token_window', 'minute', 1],
+    // The longest range that the console draws from it, and an hour.
+    ['channel_minute', 'minute', 25 / 24],
     ['certificate_hold', 'until', 1],
     ['login_failure', 'window_start', 1],
     ['daily_count', 'day', 2],

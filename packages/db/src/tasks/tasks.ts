@@ -1,7 +1,7 @@
 import { type Channel, type Lane, publicName, type ShownTaskState, shownTaskStates } from '@herald/domain'
 import { addAuditSql, type By } from '../ledger/audit-rows.ts'
 import { countersSql, finishedAtSql, isWaitingSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
-import { addChecksSql } from '../ledger/counter-rows.ts'
+import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
@@ -52,6 +52,8 @@ export type TaskView = {
   requestId: string | null
   groupId: number | null
   campaign: string | null
+  /** Who sent it, as in the audit; null for tasks of a release that did not record it. */
+  actor: string | null
   title: string | null
   lane: Lane
   speed: number | null
@@ -80,20 +82,59 @@ export type TaskPage = {
   state?: ShownTaskState
   campaign?: string
   taskIds?: readonly number[]
+  /** When it was accepted, Unix ms: from this time on, and before that one. */
+  from?: number
+  to?: number
+  /** Text in the title, in any case. */
+  title?: string
+  actor?: string
+  /** Minimum number of targets. */
+  minTarget?: number
+  /** Only tasks for all devices or for tags, for more than 64 devices, or with a start of their own. */
+  broadcasts?: boolean
 }
 
+/** No index has these, so tasks are read and compared. */
+const compared = ['title', 'actor', 'minTarget', 'broadcasts'] as const
+/** Maximum number of tasks that a call compares: an application may have millions. */
+const MAX_COMPARED = 20_000
+
 export async function listTasks(db: Database, scope: TaskScope, page: TaskPage): Promise<TaskView[]> {
+  return (await searchTasks(db, scope, page)).list
+}
+
+/** `next` is set if the call ended before the page was full, because of the number of tasks that it compared: continue before that one. */
+export async function searchTasks(
+  db: Database,
+  scope: TaskScope,
+  page: TaskPage,
+): Promise<{ list: TaskView[]; next?: number }> {
   // A literal, because the indexes of open tasks are partial: with a parameter all tasks of the application would be read.
   const state = shownTaskStates.find((known) => known === page.state)
-  const filter = { state, campaign: page.campaign, taskIds: page.taskIds }
+  const filter = { ...page, state }
   const rows: ListedRow[] = []
-  // The newest days first: most pages are complete after two of them, and opening hundreds of days costs more than reading the page.
+  const first = page.from === undefined ? undefined : firstTaskIdAt(page.from)
   let upto = page.before
+  if (page.to !== undefined) upto = Math.min(upto ?? Number.MAX_SAFE_INTEGER, firstTaskIdAt(page.to))
+  let next: number | undefined
+  let left = compared.some((name) => page[name] !== undefined) ? MAX_COMPARED : undefined
+  // The newest days first: most pages are complete after two of them, and opening hundreds of days costs more than reading the page.
   for (const days of page.taskIds ? [] : [2, 8, 32, 128, Number.POSITIVE_INFINITY]) {
     const last = Math.floor((upto ?? firstTaskIdAt(Date.now())) / IDS_PER_DAY)
-    const from = days === Number.POSITIVE_INFINITY ? undefined : (last - days + 1) * IDS_PER_DAY
+    let from = days === Number.POSITIVE_INFINITY ? undefined : (last - days + 1) * IDS_PER_DAY
+    let isLast = from === undefined
+    if (first !== undefined && (from === undefined || from <= first)) {
+      from = first
+      isLast = true
+    }
+    if (left !== undefined) {
+      const span = await idsOf(db, scope, { from, upto }, left)
+      left -= span.count
+      if (left === 0 && span.min !== undefined) next = from = span.min
+    }
     rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit - rows.length)))
-    if (rows.length >= page.limit || from === undefined) break
+    if (rows.length >= page.limit) next = undefined
+    if (rows.length >= page.limit || isLast || next !== undefined) break
     upto = from
   }
   if (page.taskIds && page.taskIds.length > 0) {
@@ -102,7 +143,7 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
     upto = Math.min(last, page.before ?? last)
     rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit)))
   }
-  return rows.map(({ moved, seconds, ...row }) => {
+  const list = rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
     const rate = seconds > 0 ? (row.target - pending) / seconds : 0
     // A device that moved is a target of both channels; callers count it once.
@@ -116,32 +157,61 @@ export async function listTasks(db: Database, scope: TaskScope, page: TaskPage):
         pending === 0 ? 0 : rate > 0 && row.waiting === 0 && row.state !== 'paused' ? pending / rate : null,
     }
   })
+  return { list, next }
 }
 
-type TaskFilter = Pick<TaskPage, 'state' | 'campaign' | 'taskIds'>
+/** The lowest of the newest `limit` ids in [from, upto), by the index of an application's tasks. */
+async function idsOf(
+  db: Database,
+  scope: TaskScope,
+  { from, upto }: Range,
+  limit: number,
+): Promise<{ min?: number; count: number }> {
+  const { rows } = await db.pool.query<{ min: number | null; count: number }>(
+    `SELECT min(id)::bigint AS min, count(*)::int AS count FROM (
+       SELECT id FROM task WHERE app_id = $1 AND ${rangeSql('id', { from, upto })} ORDER BY id DESC LIMIT $2) t`,
+    [scope.appId, limit],
+  )
+  return { min: rows[0]!.min ?? undefined, count: rows[0]!.count }
+}
+
+type Range = { from?: number; upto?: number }
+type TaskFilter = Omit<TaskPage, 'before' | 'limit' | 'from' | 'to'>
+
+/** The ids are constants, so that other days are not opened (days.ts). */
+function rangeSql(column: string, { from, upto }: Range): string {
+  const bounds = [
+    from === undefined ? [] : `${column} >= ${from}`,
+    upto === undefined ? [] : `${column} < ${upto}`,
+  ]
+  return [...bounds.flat(), 'true'].join(' AND ')
+}
 type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
 
-/** Tasks with ids in [from, upto), the newest first. The ids are constants, so that other days are not opened (days.ts). */
+/** Tasks with ids in the range, the newest first. */
 async function listDays(
   db: Database,
   scope: TaskScope,
-  { from, upto }: { from?: number; upto?: number },
-  { state, campaign, taskIds }: TaskFilter,
+  ids: Range,
+  { state, campaign, taskIds, title, actor, minTarget, broadcasts }: TaskFilter,
   limit: number,
 ): Promise<ListedRow[]> {
-  const range = (column: string) =>
-    [
-      from === undefined ? [] : `${column} >= ${from}`,
-      upto === undefined ? [] : `${column} < ${upto}`,
-      'true',
-    ]
-      .flat()
-      .join(' AND ')
+  const range = (column: string) => rangeSql(column, ids)
   const listed: ListedRow[] = []
   const values: unknown[] = [scope.appId, scope.groupId ?? null, limit]
   const also: string[] = []
   if (campaign !== undefined) also.push(`t.campaign = $${values.push(campaign)}`)
   if (taskIds !== undefined) also.push(`t.id = ANY ($${values.push(taskIds)}::bigint[])`)
+  if (title !== undefined)
+    also.push(`strpos(lower(t.message->>'title'), lower($${values.push(title)}::text)) > 0`)
+  if (actor !== undefined) also.push(`t.actor = $${values.push(actor)}`)
+  if (minTarget !== undefined) {
+    // Counters are read only of tasks that may be large enough.
+    if (minTarget > INDEXED_SIZE) also.push('t.wide')
+    also.push(`coalesce(c.target, 0) - coalesce(c.moved, 0) >= $${values.push(minTarget)}::bigint`)
+  }
+  if (broadcasts)
+    also.push(`(t.wide OR t.audience->>'kind' IN ('all', 'tag') OR t.message->>'showBegin' IS NOT NULL)`)
   for (const condition of inState(state, range)) {
     const { rows } = await db.pool.query<ListedRow>(
       listSql(range, [condition, ...also].join(' AND ')),
@@ -157,7 +227,7 @@ function listSql(range: (column: string) => string, condition: string): string {
   return `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
          WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE ${stateSql('t')} END AS state,
        t.created_at AS "createdAt", t.begin_at AS "beginAt", ${finishedAtSql('t')} AS "finishedAt", t.request_id AS "requestId",
-       t.group_id AS "groupId", t.campaign, t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
+       t.group_id AS "groupId", t.campaign, t.actor, t.message->>'title' AS title, t.lane, t.speed, t.unreachable,
        coalesce(c.target, 0)::bigint AS target, coalesce(c.sent, 0)::bigint AS sent, coalesce(c.received, 0)::bigint AS received,
        coalesce(c.clicked, 0)::bigint AS clicked, CASE WHEN ${isWaitingSql('t')} THEN coalesce(c.waiting, 0) ELSE 0 END::bigint AS waiting,
        coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,

@@ -55,6 +55,33 @@ export async function createApplication(
 
 const secrets = { secretHash: true, oldSecretHash: true, oldSecretUntil: true } as const
 
+/** Changes what is given. The audit records both names: entries and links name an application by its id. */
+export async function renameApplication(
+  db: Database,
+  appId: string,
+  change: { name?: string; packageName?: string },
+  by: By,
+): Promise<'unknown' | 'taken' | 'changed'> {
+  try {
+    return await inTransaction(db, async (client) => {
+      const { rows } = await client.query<{ name: string; former: string }>(
+        `UPDATE application a SET name = coalesce($2, a.name), package_name = coalesce($3, a.package_name)
+         FROM (SELECT id, name FROM application WHERE id = $1 FOR UPDATE) f WHERE a.id = f.id
+         RETURNING a.name, f.name AS former`,
+        [appId, change.name ?? null, change.packageName ?? null],
+      )
+      const [row] = rows
+      if (!row) return 'unknown'
+      const detail = { ...row, package_name: change.packageName ?? null }
+      await addAudit(client, { appId, by, action: 'application.rename', detail })
+      return 'changed'
+    })
+  } catch (error) {
+    if (codeOf(error) === '23505') return 'taken'
+    throw error
+  }
+}
+
 export async function listApplications(db: Database): Promise<Application[]> {
   const rows = await db.prisma.application.findMany({ omit: secrets, orderBy: { createdAt: 'asc' } })
   return rows.map(({ id, ...row }) => ({ appId: id, ...row }))

@@ -11,6 +11,7 @@ export {
   findApplication,
   isApplicationSecret,
   listApplications,
+  renameApplication,
   renewApplicationSecret,
   revokeAdminTokens,
 } from './applications.ts'
