@@ -21,6 +21,12 @@ export const label = {
 
 export const serviceAccountFile = { accept: '.json', as: 'text' } as const
 
+/** Of vendors with levels of importance, for Android. */
+export const importanceTexts = {
+  LOW: { en: 'marketing, shown silently', zh: '资讯营销类，静默展示' },
+  NORMAL: { en: 'service and communication', zh: '服务与通讯类' },
+} as const satisfies Record<string, Text>
+
 /** Mainland China is the usual region of these vendors. */
 export const regions = ['cn', 'intl'] as const
 
@@ -29,6 +35,7 @@ export const regionField = {
   label: label.region,
   kind: 'choice',
   choices: regions,
+  choiceTexts: { cn: { en: 'Mainland China', zh: '中国大陆' }, intl: { en: 'other countries', zh: '海外' } },
   about: '`cn` (default) or `intl`: region of the record; each region has its own',
   optional: true,
 } as const satisfies CredentialField
@@ -38,6 +45,10 @@ export const targetUserTypeField = {
   label: label.targetUserType,
   kind: 'choice',
   choices: [0, 1],
+  choiceTexts: {
+    0: { en: 'ordinary messages (default)', zh: '正式消息（默认）' },
+    1: { en: 'test messages', zh: '测试消息' },
+  },
   about: '`1` marks messages as test messages',
   optional: true,
 } as const satisfies CredentialField
@@ -49,6 +60,11 @@ export const androidFields = {
   click_action: {
     type: 'choice',
     choices: ['intent', 'open_app', 'url'],
+    choiceTexts: {
+      intent: { en: 'open a page of the app', zh: '打开应用内页面' },
+      open_app: { en: 'open the app (default)', zh: '打开应用（默认）' },
+      url: { en: 'open a web page or deep link', zh: '打开网页或深层链接' },
+    },
     label: { en: 'Click action', zh: '点击动作' },
     about:
       'Action on click: `intent` opens a page of the app, `url` a web page or deep link, `open_app` the app (default open_app).',

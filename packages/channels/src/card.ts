@@ -27,6 +27,8 @@ export type Card = {
   readonly message: MessageObject
   /** What becomes of the fields that all vendors share. The table in docs/concepts.md and the notes of /push/explain are made from it. */
   readonly carries: Readonly<Record<SharedField, Carrying>>
+  /** What the vendor takes of the texts of a notification; longer ones are cut. Absent: only the size of the whole message is limited. */
+  readonly texts?: TextLimits
   readonly limits: CardLimits
   /** A binding may name the topic that it is sent under. */
   readonly topicPerBinding?: true
@@ -51,9 +53,37 @@ export type Card = {
    * puts another in its place. Messages without a notification cannot be recalled by any vendor.
    */
   readonly recall: 'withdraw' | 'replace' | 'none'
+  /** Chinese texts of notes and warnings that only this vendor's adapter gives. */
+  readonly noteTexts?: NoteTexts
+  /** What the vendor's codes mean, in words that all vendors share. */
+  readonly reasonKinds: ReasonKinds
   /** The vendor's usual library, which sends instead of our own client if `HERALD_VENDOR_CLIENT` is `reference`. */
   readonly referenceLibrary?: string
 }
+
+/** Why a vendor did not take a message, whatever its own code for that is. The console has a text and an advice for each. */
+export const reasonKindNames = [
+  'token_dead',
+  'wrong_app',
+  'message_refused',
+  'too_large',
+  'credentials_refused',
+  'permission_missing',
+  'app_barred',
+  'server_barred',
+  'wrong_clock',
+  'receipts_refused',
+  'device_off',
+  'too_fast',
+  'quota_used',
+  'vendor_trouble',
+] as const
+export type ReasonKind = (typeof reasonKindNames)[number]
+/** Codes as in reasons, without the channel. */
+export type ReasonKinds = Readonly<Partial<Record<ReasonKind, readonly string[]>>>
+
+/** By the English sentence; `{1}` and so on stand for parts that differ. */
+export type NoteTexts = Readonly<Record<string, string>>
 
 /** In the languages of the console. */
 export type Text = { readonly en: string; readonly zh: string }
@@ -74,6 +104,8 @@ export type CredentialForm = {
   /** Tells forms of one vendor apart. */
   readonly kind?: Text
   readonly fields: readonly CredentialField[]
+  /** Optional fields of which at least one is needed. */
+  readonly oneNeeded?: readonly CredentialField['to'][]
   /** A complete command line, without `certificate set <vendor>`. */
   readonly example: string
 }
@@ -90,11 +122,17 @@ export type CredentialField = {
   readonly secret?: true
   readonly optional?: true
   readonly choices?: readonly (string | number)[]
+  readonly choiceTexts?: ChoiceTexts
+  /** What a new form proposes: the package name of the application. Such a field is among the required ones. */
+  readonly proposes?: 'package_name'
   /** For `file`: what a file picker offers, and how the content travels. PEM is text in either case. */
   readonly file?: { readonly accept: string; readonly as: 'text' | 'base64' }
   /** A second flag for the same field. */
   readonly alias?: { readonly flag: string; readonly about: string; readonly as: 'text' | 'base64' }
 }
+
+/** What each choice means. A choice without a text is taken but not offered: another spelling, or one that is refused for another reason. */
+export type ChoiceTexts = Readonly<Record<string, Text>>
 
 /** `category`: capitals and underscores, because vendors add categories from time to time. */
 export type ClassField =
@@ -161,7 +199,11 @@ export type MessageField = {
       readonly matches?: { readonly pattern: string; readonly error: string }
     }
   | { readonly type: 'flag' }
-  | { readonly type: 'choice'; readonly choices: readonly (string | number)[] }
+  | {
+      readonly type: 'choice'
+      readonly choices: readonly (string | number)[]
+      readonly choiceTexts: ChoiceTexts
+    }
   /** `whole`: integers only. */
   | { readonly type: 'number'; readonly min: number; readonly max: number; readonly whole?: true }
   /** A list of texts. */
@@ -191,6 +233,18 @@ type RequiredNames<Fields> = {
 export type RecordOf<Fields> = {
   -readonly [Name in Exclude<keyof Fields, RequiredNames<Fields>>]?: ValueOf<Fields[Name]>
 } & { -readonly [Name in RequiredNames<Fields>]: ValueOf<Fields[Name]> }
+
+/** In characters. */
+export type TextLimits = {
+  readonly title: number
+  readonly body: number
+  /** Of the long text, where the vendor has one of its own. */
+  readonly bigText?: number
+  /** Of the text beside a picture, where it is another. */
+  readonly pictureBody?: number
+  /** The limits hold for UTF-16 units too, in which an emoji is two: the vendor does not say how it counts. */
+  readonly utf16?: true
+}
 
 export type CardLimits = {
   /** Maximum number of recipients of one `Transport.send`. */

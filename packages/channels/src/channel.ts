@@ -89,7 +89,7 @@ export type CheckResult =
   /** `warnings`: parts of the certificate that the vendor refuses, in English sentences. */
   | { ok: true; warnings?: readonly string[] }
   /** Not `temporary`: the vendor says that it refuses every request with these credentials. */
-  | { ok: false; problem: string; temporary: boolean }
+  | { ok: false; problem: string; temporary: boolean /** Of the reason, if there is one. */; code?: string }
 
 export type TransportDeps = {
   /** Base URLs by name, with defaults applied. */

@@ -1,3 +1,5 @@
+import type { Text } from '../card.ts'
+
 export const pushTypes = [
   'alert',
   'background',
@@ -9,6 +11,18 @@ export const pushTypes = [
   'complication',
   'fileprovider',
 ] as const
+
+export const pushTypeTexts = {
+  alert: { en: 'shown to the user', zh: '向用户展示' },
+  background: { en: 'wakes the app, shows nothing', zh: '后台唤醒应用，不展示' },
+  liveactivity: { en: 'Live Activity', zh: '实时活动' },
+  voip: { en: 'incoming call', zh: '来电（VoIP）' },
+  widgets: { en: 'updates widgets', zh: '刷新小组件' },
+  location: { en: 'asks for the location', zh: '请求位置' },
+  pushtotalk: { en: 'push to talk', zh: '按键通话' },
+  complication: { en: 'watch complication', zh: '表盘小组件' },
+  fileprovider: { en: 'file provider extension', zh: '文件提供程序扩展' },
+} as const satisfies Record<(typeof pushTypes)[number], Text>
 
 export type PushType = (typeof pushTypes)[number]
 export type Priority = 10 | 5 | 1

@@ -1,7 +1,8 @@
 import type { Card, CredentialField } from '../card.ts'
 import { label } from '../card-parts.ts'
 import { checkFields } from './card-check.ts'
-import { pushTypes } from './card-push-types.ts'
+import { pushTypes, pushTypeTexts } from './card-push-types.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 const bundleIds = {
   to: 'extra.bundle_ids',
@@ -138,6 +139,7 @@ export const card = {
       push_type: {
         type: 'choice',
         choices: pushTypes,
+        choiceTexts: pushTypeTexts,
         label: { en: 'Push type', zh: '推送类型（push type）' },
         about:
           'Kind of push: `alert` (default), `background` (default for cmd messages), `liveactivity` (default with live_activity), `voip`, `widgets`, `location`, `pushtotalk`, `complication` or `fileprovider`. The topic gets the suffix of the type. The types after liveactivity have tokens of their own: bind such a token to a device of its own.',
@@ -145,6 +147,11 @@ export const card = {
       priority: {
         type: 'choice',
         choices: [10, 5, 1],
+        choiceTexts: {
+          10: { en: 'at once', zh: '立即送达' },
+          5: { en: 'power-aware', zh: '兼顾省电' },
+          1: { en: 'does not wake the device', zh: '不唤醒设备' },
+        },
         label: { en: 'Priority', zh: '优先级（apns-priority）' },
         about:
           'apns-priority: 10 at once, 5 power-aware, 1 does not wake the device. Default 10 for alerts, 5 for background pushes, which allow no other.',
@@ -152,6 +159,12 @@ export const card = {
       interruption_level: {
         type: 'choice',
         choices: ['passive', 'active', 'time-sensitive', 'critical'],
+        choiceTexts: {
+          passive: { en: 'in the list only, without sound', zh: '仅进入通知列表，无声音' },
+          active: { en: 'as usual (default)', zh: '正常提醒（默认）' },
+          'time-sensitive': { en: 'also in a Focus', zh: '专注模式下也提醒' },
+          critical: { en: 'also while muted', zh: '静音时也提醒' },
+        },
         label: { en: 'Interruption level', zh: '中断级别（interruption-level）' },
         about: 'APNs interruption-level. `time-sensitive` and `critical` need capabilities of the app.',
       },
@@ -227,6 +240,11 @@ export const card = {
           event: {
             type: 'choice',
             choices: ['start', 'update', 'end'],
+            choiceTexts: {
+              start: { en: 'begins the activity', zh: '开始活动' },
+              update: { en: 'changes its content', zh: '更新内容' },
+              end: { en: 'ends the activity', zh: '结束活动' },
+            },
             required: true,
             label: { en: 'Event', zh: '事件' },
             about: '`start`, `update` or `end`.',
@@ -307,5 +325,6 @@ export const card = {
   absoluteBadge: true,
   activityTokens: true,
   referenceLibrary: 'apn',
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

@@ -57,7 +57,7 @@ const refusedByGateway: Row = {
 }
 
 /** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
-const reasons: Readonly<Record<string, Row>> = {
+export const reasons: Readonly<Record<string, Row>> = {
   BadCollapseId: rejected,
   BadDeviceToken: gone,
   BadExpirationDate: rejected,

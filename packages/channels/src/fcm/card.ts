@@ -1,6 +1,7 @@
 import type { Card } from '../card.ts'
 import { label, serviceAccountFile } from '../card-parts.ts'
 import { checkFields } from './card-check.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'fcm',
@@ -55,6 +56,10 @@ export const card = {
       priority: {
         type: 'choice',
         choices: ['HIGH', 'NORMAL', 'high', 'normal'],
+        choiceTexts: {
+          HIGH: { en: 'wakes the device', zh: '唤醒设备，立即送达' },
+          NORMAL: { en: 'may be delayed while the device sleeps', zh: '设备休眠时可能延迟' },
+        },
         label: { en: 'Priority', zh: '优先级（priority）' },
         about:
           'Android priority: HIGH wakes the device (default HIGH for notifications, NORMAL for cmd messages unless they are urgent).',
@@ -106,5 +111,6 @@ export const card = {
   limits: { tokensPerCall: 1000, onePerDevice: true, requestsPerSecond: 10_000, timeZone: 'UTC' },
   separatesIos: true,
   referenceLibrary: 'firebase-admin',
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

@@ -1,5 +1,7 @@
 import type { Card } from '../card.ts'
-import { badgeClassField, label, targetUserTypeField } from '../card-parts.ts'
+import { badgeClassField, importanceTexts, label, targetUserTypeField } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'honor',
@@ -46,7 +48,12 @@ export const card = {
     android: true,
     fields: {
       badge_class: badgeClassField,
-      importance: { type: 'choice', choices: ['LOW', 'NORMAL'], label: label.importance },
+      importance: {
+        type: 'choice',
+        choices: ['LOW', 'NORMAL'],
+        choiceTexts: importanceTexts,
+        label: label.importance,
+      },
     },
   },
   carries: {
@@ -65,5 +72,7 @@ export const card = {
   // Aggregators report 3000 devices per second and app; Honor documents no limit.
   limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

@@ -16,7 +16,7 @@ type Row = readonly [kind: FailureKind, text: string]
  * and those that equal an HTTP status. None of them is certain enough to close the certificate.
  * https://developer.honor.com/cn/docs/11002/reference/downlink-message
  */
-const byCode: Readonly<Record<number, Row>> = {
+export const byCode: Readonly<Record<number, Row>> = {
   400: ['rejected', 'parameters wrong'],
   401: ['unavailable', 'access token refused'],
   403: ['rejected', 'app not allowed: compare app id and client id, enable push in the console'],

@@ -1,12 +1,15 @@
 import type { Card, CheckFields } from '../card.ts'
 import {
   badgeClassField,
+  importanceTexts,
   label,
   regionField,
   regions,
   serviceAccountFile,
   targetUserTypeField,
 } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 const checkFields: CheckFields = ({ harmony_push_type: pushType, category, click_page: page }, { type }) => {
   if (pushType === 1 || pushType === 7)
@@ -120,6 +123,7 @@ export const card = {
         targetUserTypeField,
         regionField,
       ],
+      oneNeeded: ['app_secret', 'certificate'],
       example: '--client-id 104 --project-id 736 --client-secret-file secret.txt',
     },
   ],
@@ -147,6 +151,10 @@ export const card = {
       importance: {
         type: 'choice',
         choices: ['LOW', 'NORMAL', 'HIGH'],
+        choiceTexts: {
+          ...importanceTexts,
+          HIGH: { en: 'important, with a permission from Huawei', zh: '重要消息，需华为授权' },
+        },
         label: label.importance,
         about:
           'Android and HarmonyOS up to 4: `LOW` is silent. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`.',
@@ -154,6 +162,10 @@ export const card = {
       urgency: {
         type: 'choice',
         choices: ['NORMAL', 'HIGH'],
+        choiceTexts: {
+          NORMAL: { en: 'may be delayed while the device sleeps', zh: '设备休眠时可能延迟' },
+          HIGH: { en: 'delivered at once, with a permission from Huawei', zh: '立即送达，需华为授权' },
+        },
         label: { en: 'Urgency', zh: '紧急程度' },
         about:
           'Of cmd messages. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`. Takes precedence over `message.urgent`.',
@@ -188,6 +200,12 @@ export const card = {
       harmony_push_type: {
         type: 'choice',
         choices: [0, 1, 2, 6, 7, 10],
+        choiceTexts: {
+          0: { en: 'alert (default)', zh: '通知消息（默认）' },
+          2: { en: 'voice broadcast', zh: '语音播报消息' },
+          6: { en: 'background', zh: '后台消息' },
+          10: { en: 'call', zh: '应用内通话消息' },
+        },
         label: { en: 'HarmonyOS push type', zh: 'HarmonyOS 推送类型' },
         about:
           'Push type of HarmonyOS 5 and later: 0 = alert (default), 2 = voice broadcast, 6 = background (default of cmd), 10 = call. 2 and 10 need a permission from Huawei; without it a message with texts is sent as an alert. 1 (card) and 7 (live view) need fields that a message does not have, and are refused. Android ignores it.',
@@ -211,5 +229,7 @@ export const card = {
   // is known here.
   limits: { tokensPerCall: 1000, devicesPerSecond: 6000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'withdraw',
 } as const satisfies Card

@@ -17,7 +17,7 @@ type Row = readonly [kind: FailureKind, text: string]
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/https-send-api-0000001050986197 (v1, v2)
  * https://developer.huawei.com/consumer/cn/doc/harmonyos-references/push-scenariozed-api-resp-code (v3)
  */
-const byCode: Readonly<Record<string, Row>> = {
+export const byCode: Readonly<Record<string, Row>> = {
   80100001: ['rejected', 'parameter check failed'],
   80100002: ['rejected', 'system message must have one token'],
   80100003: ['rejected', 'message structure wrong'],
@@ -78,7 +78,7 @@ const partsByReason: ReadonlyMap<string, RefusedPart> = new Map([
  * v3 lists refused tokens by reason. Each concerns these tokens only: a project has several apps with their own permissions and
  * penalties. Any other reason is `rejected` too, and the token stays valid.
  */
-const byIllegalReason: ReadonlyMap<string, Row> = new Map([
+export const byIllegalReason: ReadonlyMap<string, Row> = new Map([
   ['tokenFormatError', ['gone', 'not a token']],
   ['tokenPlatformNotSupport', ['gone', 'token of another platform']],
   [
@@ -174,7 +174,7 @@ function outcomeOfIllegal(code: string, name: string): Outcome {
  * Errors of the token endpoint.
  * https://developer.huawei.com/consumer/en/doc/HMSCore-References/account-server-error-code-0000001062371380
  */
-const bySubError: Readonly<Record<string, Row>> = {
+export const bySubError: Readonly<Record<string, Row>> = {
   12304: ['misconfigured', 'client_secret wrong'],
   20002: ['misconfigured', 'client_id malformed'],
   20171: ['misconfigured', 'client_secret missing'],

@@ -1,5 +1,7 @@
 import type { Card } from '../card.ts'
 import { label, regionField, regions } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'meizu',
@@ -81,6 +83,10 @@ export const card = {
       notice_msg_type: {
         type: 'choice',
         choices: [0, 1],
+        choiceTexts: {
+          0: { en: 'public message', zh: '公信消息' },
+          1: { en: 'private message', zh: '私信消息' },
+        },
         label: { en: 'Message type', zh: '消息类型' },
         about: '0 = public message, 1 = private message.',
       },
@@ -99,9 +105,13 @@ export const card = {
     foreground: 'no',
     urgent: 'no',
   },
+  // Meizu documents no limit of the expanded text: this is that of its other fields.
+  texts: { title: 32, body: 100, bigText: 1000, utf16: true },
   // The documentation before August 2023 says 1000 tokens per call. Meizu documents no rate limit; aggregators report 200 per
   // second by default, which push_support@meizu.com can raise.
   limits: { tokensPerCall: 100, devicesPerSecond: 200, perDevicePerDay: 3, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

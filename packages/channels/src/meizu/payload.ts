@@ -5,6 +5,7 @@ import { replaceWord } from '../shared/replace-key.ts'
 import { shanghaiDateTime } from '../shared/shanghai-time.ts'
 import { cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
+import { card } from './card.ts'
 import { type MeizuTarget, readIntent } from './intent.ts'
 import type { MeizuSettings } from './settings.ts'
 
@@ -24,13 +25,9 @@ export type MeizuPayload = {
 type Part = Record<string, unknown>
 
 /**
- * Limits of https://github.com/MEIZUPUSH/PushAPI. It documents none for parameters and the expanded text: the first is what other
- * vendors accept, the second is that of its other fields. Texts are counted in UTF-16 units too, because it does not say how it
- * counts emoji.
+ * Limits of https://github.com/MEIZUPUSH/PushAPI; those of the texts are in the card. It documents none for parameters, so this is what
+ * other vendors accept.
  */
-const maxTitle = 32
-const maxContent = 100
-const maxExpandedText = 1000
 const maxTargetBytes = 1000
 const maxParameterBytes = 4096
 const maxPassThroughBytes = 2000
@@ -57,8 +54,8 @@ function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsup
     message: {
       noticeBarInfo: {
         noticeMsgType: noticeMsgType(task, settings),
-        title: cut(title, maxTitle),
-        content: cut(content, maxContent),
+        title: cut(title, card.texts.title),
+        content: cut(content, card.texts.body),
       },
       ...expanded(message.bigText),
       clickTypeInfo: click,
@@ -74,7 +71,7 @@ function notification(task: Task, settings: MeizuSettings): MeizuPayload | Unsup
   }
 }
 
-const cut = (text: string, max: number) => cutText(text, max, { utf16: true })
+const cut = (text: string, max: number) => cutText(text, max, card.texts)
 
 /** One quota for the whole application. */
 export function quotaClass(): string {
@@ -94,7 +91,7 @@ function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupp
     pushType: 'unvarnished',
     message: {
       // Meizu's tables differ on whether it is required.
-      title: cut(title, maxTitle),
+      title: cut(title, card.texts.title),
       content,
       pushTimeInfo: lifetime(task),
     },
@@ -115,7 +112,7 @@ function noticeMsgType({ message, messageClass }: Task, settings: MeizuSettings)
 
 function expanded(bigText: string | undefined): Part {
   if (!bigText?.trim()) return {}
-  const noticeExpandContent = cut(bigText.trim(), maxExpandedText)
+  const noticeExpandContent = cut(bigText.trim(), card.texts.bigText)
   return { noticeExpandInfo: { noticeExpandType: 1, noticeExpandContent } }
 }
 

@@ -1,5 +1,7 @@
 import type { Card } from '../card.ts'
 import { label, regionField, regions } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'oppo',
@@ -72,6 +74,10 @@ export const card = {
           label: { en: 'Maximum text length', zh: '正文长度上限' },
           kind: 'choice',
           choices: [50, 200],
+          choiceTexts: {
+            50: { en: 'characters (default)', zh: '个字符（默认）' },
+            200: { en: 'characters, in older contracts', zh: '个字符，仅限旧合同' },
+          },
           optional: true,
           about: 'characters of a standard notice: 50 (default), 200 in older contracts',
         },
@@ -99,6 +105,14 @@ export const card = {
       notify_level: {
         type: 'choice',
         choices: [1, 2, 16],
+        choiceTexts: {
+          1: { en: 'notification bar', zh: '通知栏' },
+          2: { en: 'notification bar and lock screen', zh: '通知栏 + 锁屏' },
+          16: {
+            en: 'notification bar, lock screen, banner, sound and vibration',
+            zh: '通知栏 + 锁屏 + 横幅 + 铃声 + 震动',
+          },
+        },
         label: { en: 'Notification level', zh: '提醒等级' },
       },
       private_msg_template_id: {
@@ -128,9 +142,12 @@ export const card = {
     foreground: 'no',
     urgent: 'no',
   },
+  texts: { title: 50, body: 128, bigText: 128, pictureBody: 50 },
   // 5000 messages per second is the limit of applications with fewer than 10 million users, the smallest one. The daily quota of
   // marketing messages depends on the number of users, which only OPPO knows, so sending stops at its refusal.
   limits: { tokensPerCall: 1000, devicesPerSecond: 5000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

@@ -29,7 +29,7 @@ type Meaning =
  * Return codes of https://open.oppomobile.com/new/developmentDoc/info?id=11235. `bad-certificate` closes the certificate for all
  * messages, so it contains only codes by which OPPO refuses the key or the application.
  */
-const meanings: readonly [Meaning, string, readonly number[]][] = [
+export const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['accepted', 'accepted', [0]],
   // OPPO accepted the same app_message_id before.
   ['accepted', 'duplicate data', [32]],

@@ -4,6 +4,7 @@ import { asStrings, clampBadge, timeLeft, withoutUndefined } from '../shared/pay
 import { replaceNumber } from '../shared/replace-key.ts'
 import { cutCodePoints, cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
+import { card } from './card.ts'
 import { clickOf } from './click.ts'
 import type { OppoNotification } from './notification.ts'
 import type { OppoSettings } from './settings.ts'
@@ -24,12 +25,8 @@ export type OppoPayload = {
 /** Fields that need a permission of OPPO's; `add-ons` is all of them. */
 export type AddOn = 'picture' | 'level' | 'add-ons'
 
-/** In characters; an emoji counts as one. */
-const maxTitle = 50
 /** What phones show of style 1. */
 const maxShortText = 50
-const maxLongText = 128
-const maxPictureText = 50
 const maxPictureUrl = 300
 const maxCallbackUrl = 200
 const tenDaysS = 864_000
@@ -46,7 +43,7 @@ function mapMessage(task: Task, settings: OppoSettings): OppoPayload | Unsupport
   if (isUnsupported(click)) return click
 
   const common = {
-    title: cutText(texts.title, maxTitle),
+    title: cutText(texts.title, card.texts.title),
     ...click,
     ...lifetime(task),
     notify_id: replaceNumber(task),
@@ -58,7 +55,7 @@ function mapMessage(task: Task, settings: OppoSettings): OppoPayload | Unsupport
   const plain = message.bigText ? longText(message.bigText) : textOf(texts.body, settings.contentLimit)
   const picture = pictureOf(task, settings)
   if (!picture) return { ...base, notification: { ...plain, ...common } }
-  const content = cutText(texts.body, maxPictureText)
+  const content = cutText(texts.body, card.texts.pictureBody)
   return { ...base, notification: { style: 3, content, big_picture_url: picture, ...common }, plain }
 }
 
@@ -68,13 +65,13 @@ function mapMessage(task: Task, settings: OppoSettings): OppoPayload | Unsupport
  */
 function textOf(text: string, contentLimit: 50 | 200): NonNullable<OppoPayload['plain']> {
   if (fits(text, maxShortText)) return { style: 1, content: text }
-  return fits(text, maxLongText) || contentLimit < maxLongText
+  return fits(text, card.texts.body) || contentLimit < card.texts.body
     ? longText(text)
     : { style: 1, content: cutText(text, contentLimit) }
 }
 
 function longText(text: string): NonNullable<OppoPayload['plain']> {
-  return { style: 2, content: cutText(text, maxLongText) }
+  return { style: 2, content: cutText(text, card.texts.bigText) }
 }
 
 function fits(text: string, max: number): boolean {

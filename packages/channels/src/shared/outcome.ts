@@ -127,7 +127,7 @@ export function failedCheck(
   const problem = temporary
     ? `${vendor} could not check the credentials now, try again later: ${text}`
     : `${vendor} refused the credentials: ${text}`
-  return { ok: false, problem, temporary }
+  return { ok: false, problem, temporary, ...('reason' in outcome && { code: outcome.reason.code }) }
 }
 
 /**

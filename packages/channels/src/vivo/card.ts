@@ -1,5 +1,7 @@
 import type { Card } from '../card.ts'
 import { label } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'vivo',
@@ -56,12 +58,20 @@ export const card = {
       push_mode: {
         type: 'choice',
         choices: [0, 1],
+        choiceTexts: {
+          0: { en: 'production (default)', zh: '正式推送（默认）' },
+          1: { en: 'test', zh: '测试推送' },
+        },
         label: { en: 'Push mode', zh: '推送模式' },
         about: '0 = production push, 1 = test push (default 0).',
       },
       classification: {
         type: 'choice',
         choices: [0, 1],
+        choiceTexts: {
+          0: { en: 'marketing (default)', zh: '运营消息（默认）' },
+          1: { en: 'system message', zh: '系统消息' },
+        },
         label: { en: 'Classification', zh: '消息分类' },
         about: '0 = operational message, 1 = system message (default 0).',
       },
@@ -81,9 +91,12 @@ export const card = {
     foreground: 'yes',
     urgent: 'no',
   },
+  texts: { title: 40, body: 100 },
   // 3000 messages per second is the limit of applications with up to 5 million effective users
   // (https://dev.vivo.com.cn/documentCenter/doc/362).
   limits: { tokensPerCall: 1000, devicesPerSecond: 3000, perDevicePerDay: 2, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'replace',
 } as const satisfies Card

@@ -4,6 +4,7 @@ import { asStrings, fittingData, timeLeft } from '../shared/payload-parts.ts'
 import { replaceNumber } from '../shared/replace-key.ts'
 import { cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
+import { card } from './card.ts'
 import { classFields, countedAs, namesClass } from './classification.ts'
 import type { VivoSettings } from './settings.ts'
 
@@ -35,9 +36,7 @@ type VivoNotice = {
   clientCustomMap: Record<string, string>
 }
 
-/** Limits of https://dev.vivo.com.cn/documentCenter/doc/362, in characters. */
-const maxTitle = 40
-const maxContent = 100
+/** Limits of https://dev.vivo.com.cn/documentCenter/doc/362, in characters; those of the texts are in the card. */
 const maxSkipContent = 1024
 const maxCustomMap = 1024
 /** The limit of vivo's SDK; the document does not name it. */
@@ -69,8 +68,8 @@ function mapMessage(task: Task, settings: VivoSettings): VivoPayload | Unsupport
     taskId: task.taskId,
     notice: {
       appId: settings.appId,
-      title: cutText(title, maxTitle),
-      content: cutText(content, maxContent),
+      title: cutText(title, card.texts.title),
+      content: cutText(content, card.texts.body),
       notifyType: isSilent(view.sound) ? 1 : 4,
       ...skip,
       networkType: -1,

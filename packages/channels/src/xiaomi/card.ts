@@ -1,5 +1,7 @@
 import type { Card } from '../card.ts'
 import { label } from '../card-parts.ts'
+import { noteTexts } from './card-notes.ts'
+import { reasonKinds } from './card-reasons.ts'
 
 export const card = {
   name: 'xiaomi',
@@ -42,6 +44,7 @@ export const card = {
           label: label.packageName,
           kind: 'text',
           optional: true,
+          proposes: 'package_name',
           about: 'the package name registered in the console; by default that of the application',
         },
         {
@@ -94,10 +97,13 @@ export const card = {
     foreground: 'yes',
     urgent: 'no',
   },
+  texts: { title: 49, body: 127, bigText: 127, utf16: true },
   // 500 requests per second is the limit of applications with fewer than 100,000 reachable devices, the smallest one
   // (https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1656). The daily quota depends on the number of reachable
   // devices, which only Xiaomi knows, so sending stops at its refusal.
   limits: { tokensPerCall: 1000, requestsPerSecond: 500, perDevicePerDay: 5, timeZone: 'Asia/Shanghai' },
   reportsReceipts: true,
+  noteTexts,
+  reasonKinds,
   recall: 'withdraw',
 } as const satisfies Card

@@ -24,7 +24,7 @@ type Meaning =
  * Error codes of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1560 and of Xiaomi's server SDK. `bad-certificate`
  * closes the certificate for all messages, so it contains only codes by which Xiaomi refuses the secret or the application.
  */
-const meanings: readonly [Meaning, string, readonly number[]][] = [
+export const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['targets', 'no valid target', [20301]],
   ['targets', 'device unknown', [10029]],
   ['busy', 'device not found', [65003]],

@@ -5,6 +5,7 @@ import { asStrings, fittingData, passThroughData, timeLeft } from '../shared/pay
 import { replaceNumber } from '../shared/replace-key.ts'
 import { cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
+import { card } from './card.ts'
 import type { XiaomiSettings } from './settings.ts'
 
 /** Form fields of a request, without the recipients. */
@@ -16,12 +17,7 @@ export type XiaomiPayload = {
   withdraws?: true
 }
 
-/**
- * Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; lengths of texts in characters. It does not say how emoji
- * count, so texts keep the limits in UTF-16 units too.
- */
-const maxTitle = 49
-const maxDescription = 127
+/** Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; those of the texts are in the card. */
 const maxPayloadBytes = 4095
 const maxCallbackBytes = 128
 const dayS = 86_400
@@ -108,8 +104,8 @@ function notification(task: Task, settings: XiaomiSettings): Record<string, stri
   const bigText = settings.bigText ? message.bigText : undefined
   return {
     pass_through: '0',
-    title: cutText(texts.title, maxTitle, { utf16: true }),
-    description: cutText(bigText ?? texts.body, maxDescription, { utf16: true }),
+    title: cutText(texts.title, card.texts.title, card.texts),
+    description: cutText(bigText ?? texts.body, card.texts.body, card.texts),
     ...click(view.click, settings.packageName),
     ...(message.foreground === 'hide' && { 'extra.notify_foreground': '0' }),
     ...(bigText && { 'extra.notification_style_type': '1' }),

@@ -464,6 +464,7 @@ describe('the APNs transport', () => {
       ok: false,
       problem: 'APNs refused the credentials: GOAWAY BadCertificateEnvironment',
       temporary: false,
+      code: 'apns.BadCertificateEnvironment',
     })
   })
 
@@ -487,6 +488,7 @@ describe('the APNs transport', () => {
       ok: false,
       problem: `APNs refused the credentials: ${reason.text}`,
       temporary: false,
+      code: reason.code,
     })
     expect(simulator.connections()).toBe(0)
   })

@@ -429,6 +429,7 @@ describe('huawei transport', () => {
       ok: false,
       temporary: true,
       problem: expect.stringContaining('80200001 access token refused: wrong key, or an app or project'),
+      code: 'huawei.80200001',
     })
   })
 

@@ -240,6 +240,7 @@ describe('the vivo transport', () => {
       ok: false,
       problem: expect.stringContaining('push is disabled for the app'),
       temporary: false,
+      code: 'vivo.10043',
     })
     simulator.forceResult(undefined)
     for (const faults of [{ htmlForbidden: 1 }, { unavailable: 1 }]) {

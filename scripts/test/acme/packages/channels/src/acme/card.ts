@@ -2,6 +2,10 @@ import type { Card } from '../card.ts'
 import { label } from '../card-parts.ts'
 
 const fuses = ['short', 'long'] as const
+const fuseTexts = {
+  short: { en: 'burns at once', zh: '立即引爆' },
+  long: { en: 'burns slowly', zh: '缓慢燃烧' },
+} as const
 
 export const card = {
   name: 'acme',
@@ -29,6 +33,7 @@ export const card = {
           label: { en: 'Fuse', zh: '引线' },
           kind: 'choice',
           choices: fuses,
+          choiceTexts: fuseTexts,
           optional: true,
           about: 'fuse of messages that set none',
         },
@@ -44,6 +49,7 @@ export const card = {
       fuse: {
         type: 'choice',
         choices: fuses,
+        choiceTexts: fuseTexts,
         label: { en: 'Fuse', zh: '引线' },
         about: 'Length of the fuse.',
       },
@@ -63,5 +69,6 @@ export const card = {
     urgent: 'no',
   },
   limits: { tokensPerCall: 100, devicesPerSecond: 1000, timeZone: 'Asia/Shanghai' },
+  reasonKinds: { token_dead: ['dead'], credentials_refused: ['http_401'] },
   recall: 'none',
 } as const satisfies Card

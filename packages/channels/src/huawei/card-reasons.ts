@@ -1,0 +1,51 @@
+import type { ReasonKinds } from '../card.ts'
+
+/** What the codes in reasons of this vendor mean to a reader. `a.b`: the code `a` with the detail `b`. */
+export const reasonKinds = {
+  token_dead: [
+    '80300007',
+    '80100000',
+    '80100000.tokenFormatError',
+    '80100000.tokenPlatformNotSupport',
+    '2',
+    '5',
+  ],
+  wrong_app: ['82000012', '82000013', '80100000.noRight', '80100000.appinfoError'],
+  message_refused: [
+    '80100001',
+    '80100002',
+    '80100003',
+    '80100004',
+    '80100013',
+    '80100016',
+    '80100018',
+    '80100022',
+    '80300010',
+    '80300030',
+    '80100000.differentImgVerifyPolicy',
+  ],
+  too_large: ['80300008'],
+  credentials_refused: [
+    '80200001',
+    '80200003',
+    '80200005',
+    '80300036',
+    'oauth_12304',
+    'oauth_20002',
+    'oauth_20171',
+    'oauth_20172',
+  ],
+  permission_missing: [
+    '80300002',
+    '80300011',
+    '80100000.noPushTypeRight',
+    '80100000.notSupportPlayVoice',
+    '80100000.noRightToSendThisLiveNotificationEvent',
+  ],
+  app_barred: ['80300037', '80100000.disableSendHuaweiMsgBecauseOfPenalty'],
+  receipts_refused: ['80300013'],
+  device_off: ['80100000.countryNotSupport', '80100000.atomicUnableSendUnsubscribedMsg'],
+  too_fast: ['80100017'],
+  quota_used: ['80300029'],
+  vendor_trouble: ['80600003', '81000001', 'oauth_20182'],
+} as const satisfies ReasonKinds
