@@ -1,7 +1,8 @@
 import type { TokenBuckets } from '@herald/async'
 import type { ChannelAdapter, TransportDeps } from '@herald/channels'
+import type { NewCertificate } from '@herald/db/certificates'
 import type { PushTokens } from '@herald/db/devices'
-import type { Overview } from '@herald/db/readings'
+import type { Overview, SentSeries, SeriesRange } from '@herald/db/readings'
 import type { Database, Sealer } from '@herald/db/store'
 import type { VendorChannel } from '@herald/domain'
 import type { Acceptor, CertificateCache } from '@herald/plan'
@@ -24,6 +25,14 @@ import type { CallbackHandler } from './receipts/callback-handler.ts'
 import type { ReceiptSink } from './receipts/receipt-sink.ts'
 import type { WebhookCalls } from './webhook-calls.ts'
 
+/** Simulated vendors accept made-up credentials. */
+export type Simulation = {
+  channels: readonly VendorChannel[]
+  makeCertificate(
+    channel: VendorChannel,
+  ): Promise<Pick<NewCertificate, 'appId' | 'appKey' | 'appSecret' | 'certificate' | 'extra'>>
+}
+
 /** What handlers depend on. Wired in `wire-api.ts`; specs replace some of it. */
 export type ApiDeps = {
   db: Database
@@ -45,6 +54,7 @@ export type ApiDeps = {
   callbacks: CallbackHandler
   /** Figures of an application; blank: of all applications. Cached, so that callers may poll it. */
   overview(appId: string): Promise<Overview>
+  series(appId: string, range: SeriesRange): Promise<SentSeries>
   passwords: Passwords
   sessions: Sessions
   consoleSessions: ConsoleSessions
@@ -74,6 +84,8 @@ export type ApiDeps = {
   }
   /** Number of proxies that append to x-forwarded-for; 0: the header is ignored. */
   trustedProxies: number
+  /** Vendors that this process simulates; undefined: none. */
+  simulation?: Simulation
   /** Set where the planner runs in the same process. */
   activity?: Activity
   /** Names of the dependencies that are not ready. */

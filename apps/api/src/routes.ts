@@ -1,6 +1,6 @@
 import { bindActivityToken, unbindActivityToken } from './handlers/activities.ts'
 import { putSettings, readSettings } from './handlers/application-settings.ts'
-import { addApplication, applicationList, renewSecret } from './handlers/applications.ts'
+import { addApplication, applicationList, changeApplication, renewSecret } from './handlers/applications.ts'
 import { audienceCount } from './handlers/audience-count.ts'
 import { auditList, installationAudit } from './handlers/audit-list.ts'
 import { checkCertificate } from './handlers/certificate-check.ts'
@@ -36,7 +36,16 @@ import {
   removeDeviceTags,
   setDeviceAlias,
 } from './handlers/tags.ts'
-import { taskCancel, taskDetail, taskFailureList, taskList, taskPause, taskResume } from './handlers/tasks.ts'
+import {
+  taskCancel,
+  taskChannelList,
+  taskDetail,
+  taskFailureList,
+  taskList,
+  taskPause,
+  taskRequestRead,
+  taskResume,
+} from './handlers/tasks.ts'
 import {
   exchangeToken,
   revokeTokens,
@@ -67,6 +76,8 @@ const table: readonly Route[] = [
   notifyBatch,
   taskDetail,
   taskList,
+  taskChannelList,
+  taskRequestRead,
   taskPause,
   taskResume,
   taskCancel,
@@ -131,6 +142,7 @@ const table: readonly Route[] = [
   webhookRemove,
   eventList,
   addApplication,
+  changeApplication,
   renewSecret,
   applicationList,
   installationAudit,

@@ -12,7 +12,7 @@ import { createPasswords } from './auth/passwords.ts'
 import { createSessions } from './auth/sessions.ts'
 import { createTokens, newTokenKey } from './auth/tokens.ts'
 import { createUploadCheck } from './certificates/upload-check.ts'
-import { createOverviewReader } from './console/overview.ts'
+import { createOverviewReader, createSeriesReader } from './console/overview.ts'
 import type { ApiDeps } from './deps.ts'
 import { createBodyBudget } from './http/body-budget.ts'
 import { createCallTurns } from './http/call-turns.ts'
@@ -82,6 +82,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     receipts,
     callbacks,
     overview: createOverviewReader(db),
+    series: createSeriesReader(db),
     passwords: createPasswords(),
     sessions,
     consoleSessions: createConsoleSessions({ db, sessions, operatorKey: settings.operatorKey }),

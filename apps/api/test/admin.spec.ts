@@ -11,8 +11,14 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const operator = (path: string, body?: object) =>
-  api.call(path, { token: null, appId: null, headers: { authorization: `Bearer ${OPERATOR_KEY}` }, body })
+const operator = (path: string, body?: object, method?: string) =>
+  api.call(path, {
+    token: null,
+    appId: null,
+    headers: { authorization: `Bearer ${OPERATOR_KEY}` },
+    body,
+    method,
+  })
 
 describe('applications', () => {
   it('are created with a secret that is shown once and works', async () => {
@@ -43,6 +49,40 @@ describe('applications', () => {
     const withOld = await api.call('/admin/user/list', { appId: data.app_id, token, body: {} })
     expect(withOld.code).toBe(40102)
     expect(await operator('/admin/app/secret', { app_id: 'nobody' })).toMatchObject({ code: 40401 })
+  })
+
+  it('are renamed, and the audit says so', async () => {
+    const { data } = await operator('/admin/app', { name: 'before', package_name: 'com.before' })
+    const rename = (body: object) => operator('/admin/app', body, 'PUT')
+    const { app_id } = data
+    expect((await rename({ app_id, name: 'after' })).data).toEqual({ app_id })
+    const now = async () =>
+      (await operator('/admin/app/list')).data.find((one: { app_id: string }) => one.app_id === app_id)
+    expect(await now()).toMatchObject({ name: 'after', package_name: 'com.before' })
+    await rename({ app_id, package_name: '' })
+    expect(await now()).toMatchObject({ name: 'after', package_name: '' })
+    const { rows } = await api.context.db.pool.query(
+      `SELECT detail->>'former' AS former, detail->>'name' AS name FROM audit WHERE app_id = $1 AND action = 'application.rename' ORDER BY id`,
+      [app_id],
+    )
+    expect(rows).toEqual([
+      { former: 'before', name: 'after' },
+      { former: 'after', name: 'after' },
+    ])
+    expect(await rename({ app_id: 'nobody', name: 'x' })).toMatchObject({ status: 404, code: 40401 })
+    await operator('/admin/app', { name: 'in use' })
+    expect(await rename({ app_id, name: 'in use' })).toMatchObject({ status: 409, code: 40901 })
+  })
+
+  it('have a package name that an app store would accept', async () => {
+    for (const package_name of ['not a package!', 'com..example', '.com', 'com.example.'])
+      expect(await operator('/admin/app', { name: 'odd', package_name })).toMatchObject({
+        code: 40002,
+        message: 'package_name must be a package name or bundle ID such as com.example.shop.',
+      })
+    expect(
+      (await operator('/admin/app', { name: 'bundle', package_name: 'com.example-shop.App_2' })).code,
+    ).toBe(200)
   })
 
   it('have unique names', async () => {

@@ -178,7 +178,7 @@ describe('a failed check', () => {
     await save()
     const warning = expect.stringMatching(/^The last check, at .* UTC, failed: the sign is wrong\.$/)
     verdict = { ok: false, problem: 'the sign is wrong', temporary: false }
-    expect(await check()).toEqual({ ...verdict, simulator: false, warnings: [] })
+    expect(await check()).toEqual({ ...verdict, code: null, simulator: false, warnings: [] })
     expect(await shown()).toMatchObject({
       state: 'open',
       last_error: null,
@@ -189,6 +189,7 @@ describe('a failed check', () => {
     expect(await check()).toEqual({
       ok: true,
       problem: null,
+      code: null,
       temporary: false,
       simulator: false,
       warnings: ['topic com.example.other: not allowed.'],

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { ChannelAdapter, CheckResult } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
-import { closeCertificate, takePermits } from '@herald/db/certificates'
+import { addAnswers, closeCertificate, takePermits } from '@herald/db/certificates'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import { openTestApi, type TestApi } from './harness.ts'
@@ -184,6 +184,7 @@ describe('a certificate', () => {
     expect((await check()).data).toEqual({
       ok: false,
       problem: 'the sign is wrong',
+      code: null,
       temporary: false,
       simulator: false,
       warnings: [],
@@ -196,6 +197,7 @@ describe('a certificate', () => {
     expect((await check()).data).toEqual({
       ok: true,
       problem: null,
+      code: null,
       temporary: false,
       simulator: false,
       warnings: [],
@@ -205,6 +207,100 @@ describe('a certificate', () => {
     await put(record)
     expect(await state()).toMatchObject({ state: 'open', last_error: null })
     expect((await api.call('/admin/push/certificate/check', { body: { provider: 8 } })).code).toBe(40401)
+  })
+
+  describe('that is edited', () => {
+    const now = async () => (await get('provider=6')).data
+    const shown = async () =>
+      (await api.client.certificates()).find((entry) => entry.provider === 6 && entry.environment === 1)!
+
+    it('keeps the fields that are named, secrets included, and replaces the others', async () => {
+      await put(record)
+      const edited = { provider: 6, name: 'Renamed', app_key: 'new-key', extra: { channel_id: 'offers' } }
+      const keep = ['app_id', 'app_secret', 'extra.client_app_secret', 'extra.badge']
+      expect(await put({ ...edited, keep })).toMatchObject({ code: 200, data: { saved: true, check: null } })
+      expect(await now()).toEqual({
+        app_id: record.app_id,
+        app_key: 'new-key',
+        app_secret: record.app_secret,
+        certificate: '',
+        name: 'Renamed',
+      })
+      expect((await get('provider=6', { token: user.token })).data.app_secret).toBe('the-client-secret')
+      expect((await shown()).extra).toEqual({ channel_id: 'offers', client_app_secret: '****cret' })
+    })
+
+    it('refuses a field that is kept and given, a name of no field, and a record that does not exist', async () => {
+      for (const [body, code, sentence] of [
+        [{ ...record, keep: ['app_secret'] }, 40002, 'keep: app_secret is also given.'],
+        [{ ...record, keep: ['extra.channel_id'] }, 40002, 'keep: extra.channel_id is also given.'],
+        [{ ...record, keep: ['secret'] }, 40002, 'keep'],
+        [{ ...record, environment: 0, provider: 4, keep: ['certificate'] }, 40401, 'No development'],
+        [{ ...record, extra: { region: 'intl' }, keep: ['certificate'] }, 40401, 'for the region intl'],
+      ] as const)
+        expect([body, await put(body)]).toMatchObject([
+          body,
+          { code, message: expect.stringContaining(sentence) },
+        ])
+    })
+
+    it('is saved only if the vendor accepts it, when it is asked', async () => {
+      await put(record)
+      const version = async () => {
+        const { rows } = await api.context.db.pool.query(
+          `SELECT version FROM certificate WHERE app_id = $1 AND channel = 'oppo' AND environment = 1`,
+          [api.appId],
+        )
+        return rows[0].version
+      }
+      const before = { record: await now(), version: await version() }
+      const change = { ...record, app_secret: 'another-master-secret', check: true }
+      verdict = { ok: false, problem: 'the sign is wrong', temporary: false }
+      expect((await put(change)).data).toMatchObject({
+        saved: false,
+        check: { ok: false, problem: 'the sign is wrong', temporary: false },
+      })
+      verdict = new Error('socket hang up')
+      expect((await put(change)).data).toMatchObject({ saved: false, check: { temporary: true } })
+      expect({ record: await now(), version: await version() }).toEqual(before)
+      expect((await shown()).check_error).toBeNull()
+      verdict = { ok: true }
+      expect((await put(change)).data).toMatchObject({ saved: true, check: { ok: true } })
+      expect((await now()).app_secret).toBe('another-master-secret')
+    })
+
+    it('is not known to work until the vendor has accepted a check or a message', async () => {
+      const { db } = api.context
+      const certificate = async () => {
+        const { rows } = await db.pool.query(
+          `SELECT id, updated_at FROM certificate WHERE app_id = $1 AND channel = 'oppo' AND environment = 1`,
+          [api.appId],
+        )
+        return rows[0]
+      }
+      await put(record)
+      expect((await shown()).worked_at).toBeNull()
+      await put({ ...record, check: true })
+      expect((await shown()).worked_at).toEqual(expect.any(Number))
+      await put(record)
+      expect((await shown()).worked_at).toBeNull()
+      await api.call('/admin/push/certificate/check', { body: { provider: 6 } })
+      expect((await shown()).worked_at).toEqual(expect.any(Number))
+      await put(record)
+      const { id } = await certificate()
+      const sent = { appId: api.appId, channel: 'oppo', certificateId: id, failed: 0, answered: 1 } as const
+      // A worker may still use the credentials before the save.
+      await addAnswers(db, new Map(), [{ ...sent, sent: 1, unanswered: 0 }])
+      expect((await shown()).worked_at).toBeNull()
+      await db.pool.query(`UPDATE certificate SET updated_at = now() - interval '1 minute' WHERE id = $1`, [
+        id,
+      ])
+      await db.pool.query('DELETE FROM certificate_use WHERE certificate_id = $1', [id])
+      await addAnswers(db, new Map(), [{ ...sent, sent: 0, unanswered: 1 }])
+      expect((await shown()).worked_at).toBeNull()
+      await addAnswers(db, new Map(), [{ ...sent, sent: 1, unanswered: 0 }])
+      expect((await shown()).worked_at).toEqual(expect.any(Number))
+    })
   })
 
   it('is removed', async () => {

@@ -1,13 +1,16 @@
+import { addAnswers, type SentFigures } from '@herald/db/certificates'
 import { joinNode } from '@herald/db/native'
-import { readOverview, readSettledTotal } from '@herald/db/readings'
+import { readOverview, readSeries, readSettledTotal } from '@herald/db/readings'
 import { ensurePartitions } from '@herald/db/store'
+import { applyRetention } from '@herald/db/tasks'
+import { isFailing } from '@herald/domain'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { operator, signIn, type TestBrowser } from './console-browser.ts'
 import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
 type Entry = { channel: string } & Record<string, unknown>
 const of = (list: Entry[], channel: string) => list.find((entry) => entry.channel === channel)!
-const idle = { waiting: 0, active: 0, delayed: 0, more: false, oldest_seconds: null }
+const idle = { waiting: 0, active: 0, delayed: 0, causes: [], more: false, oldest_seconds: null }
 
 describe('the overview of a known database', () => {
   let api: TestApi
@@ -129,11 +132,18 @@ describe('the overview of a known database', () => {
       accepted_last_minute: 2,
     })
     expect(data.at).toBeGreaterThan(Date.now() / 1000 - 600)
+    // The three that are due wait for the vendor too, because its breaker is open.
     expect(of(data.queues, 'huawei')).toEqual({
       channel: 'huawei',
-      waiting: 7,
+      waiting: 4,
       active: 5,
-      delayed: 8,
+      delayed: 11,
+      causes: [
+        { cause: 'waiting', devices: 4, batches: 4 },
+        { cause: 'active', devices: 5, batches: 5 },
+        { cause: 'silent', devices: 5, batches: 5 },
+        { cause: 'paused', devices: 6, batches: 6 },
+      ],
       more: false,
       oldest_seconds: expect.any(Number),
     })
@@ -155,16 +165,26 @@ describe('the overview of a known database', () => {
           throttled: true,
           breaker: { since: expect.any(Number), retry_at: expect.any(Number), reason: 'HTTP 503' },
           held: ['class service'],
+          failing: false,
         },
       ],
-      sent_10m: 10,
-      failed_10m: 1,
+      state: 'failing',
+      rate: 0,
+      sent_1m: 0,
+      failed_1m: 0,
+      sent_10m: 0,
+      failed_10m: 0,
+      failing_share: null,
+      last_error: null,
+      last_sent_at: null,
     })
+    // Only what workers report by the time of sending counts here, not the counters of open tasks.
     expect(of(data.channels, 'flyme')).toMatchObject({
       certificates: [{ state: 'closed', reason: 'the key is wrong', expires_at: 1_893_456_000 }],
-      sent_10m: 1000,
-      failed_10m: 100,
+      state: 'refused',
+      sent_10m: 0,
     })
+    expect(of(data.channels, 'nativepush')).toMatchObject({ state: 'unused', certificates: [] })
     expect(JSON.stringify(data)).not.toContain(other.appId)
     expect(JSON.stringify(data)).not.toMatch(/hidden|meizu|"native"[^:]/)
   })
@@ -181,9 +201,9 @@ describe('the overview of a known database', () => {
     })
     // Counting stops at ten thousand batches of a certificate.
     expect(of(data.queues, 'huawei')).toMatchObject({
-      waiting: 10_007,
+      waiting: 10_004,
       active: 5,
-      delayed: 8,
+      delayed: 11,
       more: true,
     })
     expect(of(data.queues, 'nativepush')).toMatchObject({ waiting: 9, active: 1 })
@@ -224,6 +244,148 @@ describe('the overview of a known database', () => {
       expect((await readOverview(db, appId, await readSettledTotal(db, appId))).total.sent).toBe(
         appId === undefined ? 21_120 : 20_000,
       )
+  })
+})
+
+describe('figures by the time of sending', () => {
+  let api: TestApi
+  let certificateId: number
+  beforeAll(async () => {
+    api = await openTestApi()
+    await api.client.putCertificate({ provider: 5, app_id: '1', app_key: 'k', app_secret: 's' })
+    const { rows } = await api.deps.db.pool.query('SELECT id FROM certificate')
+    certificateId = rows[0].id
+  })
+  afterAll(() => api.close())
+
+  const add = (figures: Partial<SentFigures>) =>
+    addAnswers(api.deps.db, new Map(), [
+      {
+        appId: api.appId,
+        channel: 'vivo',
+        certificateId,
+        sent: 0,
+        failed: 0,
+        answered: 0,
+        unanswered: 0,
+        ...figures,
+      },
+    ])
+  const read = async (appId?: string) => {
+    const { db } = api.deps
+    return readOverview(db, appId, await readSettledTotal(db, appId))
+  }
+  /** Moves all that is stored into the past, instead of waiting. */
+  const age = (minutes: number) =>
+    api.deps.db.pool.query(
+      `UPDATE channel_minute SET minute = minute - make_interval(mins => $1), sent_at = sent_at - make_interval(mins => $1),
+         error_at = error_at - make_interval(mins => $1)`,
+      [minutes],
+    )
+
+  it('are added up per certificate and for all applications', async () => {
+    await add({ sent: 3, answered: 3 })
+    await add({
+      sent: 7,
+      failed: 1,
+      answered: 9,
+      unanswered: 27,
+      error: { code: 'vivo.http', text: 'HTTP 500' },
+    })
+    await addAnswers(api.deps.db, new Map([[certificateId, 4]]), [
+      {
+        appId: 'another',
+        channel: 'vivo',
+        certificateId: 900_000,
+        sent: 5,
+        failed: 0,
+        answered: 5,
+        unanswered: 0,
+      },
+    ])
+    const own = (await read(api.appId)).figures
+    expect(own.channels.get('vivo')).toMatchObject({
+      sent: { minute: 10, tenMinutes: 10 },
+      failed: { minute: 1, tenMinutes: 1 },
+      tenMinutes: { answered: 12, unanswered: 27 },
+      error: { code: 'vivo.http', text: 'HTTP 500' },
+    })
+    const all = (await read()).figures
+    expect(all.channels.get('vivo')).toMatchObject({
+      sent: { tenMinutes: 15 },
+      tenMinutes: { answered: 17, unanswered: 27 },
+      error: { code: 'vivo.http' },
+    })
+    expect([...all.attempts.keys()]).toEqual([certificateId])
+    const tokens = await api.deps.db.pool.query('SELECT sum(answered)::int AS n FROM token_window')
+    expect(tokens.rows).toEqual([{ n: 4 }])
+  })
+
+  it('show a vendor that answers nothing as failing, and the last error', async () => {
+    const { data } = await api.call('/console/overview')
+    expect(of(data.channels, 'vivo')).toMatchObject({
+      state: 'failing',
+      certificates: [{ state: 'open', failing: true }],
+      failing_share: 27 / 39,
+      last_error: { code: 'vivo.http', reason: 'HTTP 500', at: expect.any(Number) },
+    })
+  })
+
+  it('leave the last minute and the last ten minutes as time passes, whatever is still open', async () => {
+    await age(5)
+    expect((await read(api.appId)).figures.channels.get('vivo')).toMatchObject({
+      rate: 0,
+      sent: { minute: 0, tenMinutes: 10 },
+      minute: { answered: 0, unanswered: 0 },
+    })
+    expect(isFailing((await read(api.appId)).figures.channels.get('vivo')!)).toBe(true)
+    // The vendor answers again: something was sent after its last error.
+    await add({ sent: 2, answered: 2 })
+    const after = (await read(api.appId)).figures.channels.get('vivo')!
+    expect(after).toMatchObject({ minute: { answered: 2 }, tenMinutes: { unanswered: 27 }, recovered: true })
+    expect(isFailing(after)).toBe(false)
+    await age(12)
+    const old = await read(api.appId)
+    expect(old.figures.channels.get('vivo')).toBeUndefined()
+    expect(old.lastSent.get('vivo')).toBeGreaterThan(Date.now() - 3_600_000)
+  })
+
+  it('make series, the present period included', async () => {
+    const { db } = api.deps
+    const sum = (list: readonly number[]) => list.reduce((all, n) => all + n, 0)
+    for (const [range, periods] of [
+      ['1h', 60],
+      ['24h', 144],
+    ] as const) {
+      await age(range === '1h' ? 0 : 20)
+      const { from, step, channels } = await readSeries(db, api.appId, range)
+      expect(from % step).toBe(0)
+      expect(channels).toHaveLength(1)
+      expect(channels[0]).toMatchObject({ channel: 'vivo' })
+      expect(channels[0]!.sent).toHaveLength(periods)
+      expect([sum(channels[0]!.sent), sum(channels[0]!.failed)]).toEqual([12, 1])
+    }
+    expect((await readSeries(db, api.appId, '5m')).channels).toEqual([])
+    // Parts of ten seconds.
+    await db.pool.query('DELETE FROM channel_minute')
+    await add({ sent: 6 })
+    const recent = await readSeries(db, undefined, '5m')
+    expect(recent.channels[0]!.sent.filter((n) => n > 0)).toEqual([6])
+    const called = await api.call('/console/series?range=5m')
+    expect(called.data.channels).toEqual([
+      { channel: 'vivo', sent: expect.any(Array), failed: expect.any(Array) },
+    ])
+    expect((await api.call('/console/series?range=1y')).code).toBe(40002)
+  })
+
+  it('are deleted after 25 hours', async () => {
+    const { db } = api.deps
+    await age(24 * 60)
+    await applyRetention(db, 30)
+    expect((await db.pool.query('SELECT 1 FROM channel_minute')).rowCount).toBeGreaterThan(0)
+    await age(61)
+    await applyRetention(db, 30)
+    expect((await db.pool.query('SELECT 1 FROM channel_minute')).rowCount).toBe(0)
   })
 })
 
@@ -279,7 +441,7 @@ describe('the overview of many rows', () => {
       }
       await report()
       const after = await scans()
-      const watched = ['batch', 'counter', 'task', 'device', 'presence']
+      const watched = ['batch', 'counter', 'task', 'device', 'presence', 'channel_minute']
       expect(watched.map((name) => [name, after[name] - before[name]])).toEqual(
         watched.map((name) => [name, 0]),
       )

@@ -22,14 +22,67 @@ afterAll(() => api.close())
 describe('signing in', () => {
   it('with the secret of an application opens a session of that application', async () => {
     const browser = await signIn(api, own)
-    expect(browser.signIn.data).toEqual({ role: 'application', app_id: api.appId, name: 'spec' })
+    expect(browser.signIn.data).toEqual({
+      role: 'application',
+      app_id: api.appId,
+      name: 'spec',
+      simulated: [],
+    })
     expect((await browser.call('/console/session', { appId: null })).data).toEqual(browser.signIn.data)
   })
 
   it('with the operator key opens a session of the operator', async () => {
     const browser = await signIn(api, operator)
-    expect(browser.signIn.data).toEqual({ role: 'operator' })
-    expect((await browser.call('/console/session', { appId: null })).data).toEqual({ role: 'operator' })
+    expect(browser.signIn.data).toEqual({ role: 'operator', simulated: [] })
+    expect((await browser.call('/console/session', { appId: null })).data).toEqual({
+      role: 'operator',
+      simulated: [],
+    })
+  })
+
+  it('says which vendors are simulated, and gives an application credentials for them', async () => {
+    const { certificate, ...fields } = {
+      appId: '1',
+      appKey: '',
+      appSecret: 'hidden',
+      certificate: '',
+      extra: {},
+    }
+    api.deps.simulation = {
+      channels: ['huawei', 'meizu'],
+      makeCertificate: async () => ({ ...fields, certificate }),
+    }
+    const { appId, token } = await api.createApplication('newcomer')
+    await api.call('/admin/push/certificate', {
+      method: 'PUT',
+      appId,
+      token,
+      body: { provider: 2, name: 'own', app_id: '7', app_secret: 'hidden-secret' },
+    })
+    const browser = await signIn(api, operator)
+    expect(browser.signIn.data).toEqual({ role: 'operator', simulated: ['huawei', 'flyme'] })
+    const add = (appId: string | null) => browser.call('/console/simulated-credentials', { appId, body: {} })
+    expect((await add(null)).code).toBe(40005)
+    expect((await add(appId)).data).toEqual({ channels: ['flyme'] })
+    expect((await add(appId)).data).toEqual({ channels: [] })
+    const { data } = await browser.call('/admin/push/certificate/list', { appId })
+    expect(data.map(({ name }: { name: string }) => name).sort()).toEqual(['Simulated flyme', 'own'])
+    api.deps.simulation = undefined
+    expect((await add(foreign.appId)).data).toEqual({ channels: [] })
+  })
+
+  it('tells the operator the application of a task, and an application only its own', async () => {
+    const { data } = await api.call('/push/notify', {
+      body: { audience: { alias: ['nobody'] }, message: { title: 'x' } },
+    })
+    const asked = `/console/task?task_id=${data.task_id}`
+    const all = await signIn(api, operator)
+    expect((await all.call(asked, { appId: null })).data).toEqual({ app_id: api.appId })
+    expect((await all.call('/console/task?task_id=7', { appId: null })).data).toEqual({ app_id: null })
+    const mine = await signIn(api, own)
+    expect((await mine.call(asked)).data).toEqual({ app_id: api.appId })
+    const theirs = await signIn(api, { app_id: foreign.appId, app_secret: foreign.appSecret })
+    expect((await theirs.call(asked, { appId: foreign.appId })).data).toEqual({ app_id: null })
   })
 
   it('sets a cookie that scripts cannot read and other sites cannot send', async () => {

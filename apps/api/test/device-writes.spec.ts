@@ -557,6 +557,27 @@ describe('POST /admin/tag/list', () => {
     )
     expect(listed).toHaveLength(3)
   })
+
+  it('lists the tags that begin with a text, and counts up to a number', async () => {
+    const { appId, token } = await api.createApplication('tag-prefix')
+    const call = (path: string, body: object) => api.call(path, { appId, token, body })
+    await call('/admin/device/batch', {
+      list: ['a', 'b', 'c'].map((name, i) => ({
+        device_guid: name,
+        tags: ['city:rome', 'city:paris', 'City', '100%'].slice(0, i + 2),
+      })),
+    })
+    const tags = async (body: object) => (await call('/admin/tag/list', body)).data.list
+    expect(await tags({ prefix: 'city:' })).toEqual([
+      { tag: 'city:paris', devices: 3 },
+      { tag: 'city:rome', devices: 3 },
+    ])
+    expect(await tags({ prefix: 'city:r', count_up_to: 2 })).toEqual([{ tag: 'city:rome', devices: 2 }])
+    // Not a pattern: % and _ are characters like any other.
+    expect(await tags({ prefix: '100%' })).toEqual([{ tag: '100%', devices: 1 }])
+    expect(await tags({ prefix: '%' })).toEqual([])
+    expect(await tags({ prefix: 'city:', after: 'city:paris' })).toEqual([{ tag: 'city:rome', devices: 3 }])
+  })
 })
 
 describe('POST /admin/device/remove', () => {

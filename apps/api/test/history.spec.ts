@@ -174,6 +174,15 @@ describe('a task list', () => {
     expect(record).toMatchObject({ state: 'paused', eta: null })
   })
 
+  it('has the task of a request id, so that a caller who lost the answer finds it', async () => {
+    const first = await push({ request_id: 'lost-answer' })
+    const shown = async (search: object) =>
+      (await api.client.taskList(search)).list.map(({ task_id }) => task_id)
+    expect(await shown({ request_id: 'lost-answer' })).toEqual([first])
+    expect(await shown({ request_id: 'lost-answer', task_ids: [first - 1] })).toEqual([])
+    expect(await shown({ request_id: 'never-sent' })).toEqual([])
+  })
+
   it('has failures that tell why devices wait', async () => {
     const task = await push()
     await api.client.pauseTask(task)

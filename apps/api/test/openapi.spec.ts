@@ -192,6 +192,10 @@ describe('the HTML page', () => {
       expect(page).toContain(summary.replaceAll('&', '&amp;'))
     }
     for (const code of Object.keys(codes)) expect(page).toContain(`<code>${code}</code>`)
+    // Every call can be linked to, and there is a way back to the console.
+    for (const { method, path } of routes)
+      expect(page).toContain(`<p id="${`${method}${path}`.replaceAll(/\W+/g, '-')}"`)
+    expect(page).toContain('<a href="/console/">')
     expect(page).not.toMatch(/<script|src=|https?:\/\/(?!127)|@import/)
   })
 })

@@ -1,3 +1,4 @@
+import { timeOfTaskId } from '@herald/db/store'
 import { publicChannelNames } from '@herald/domain'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
@@ -224,5 +225,173 @@ describe('explain', () => {
     expect((await call({ audience: 'nobody', message: { title: 'x' }, push_token: 'x' })).code).toBe(40003)
     expect((await call({ audience: 'all', message: { title: 'x' }, push_token: 'x' })).code).toBe(40401)
     expect((await api.client.taskList({ limit: 1 })).list[0]!.task_id).toBe(before)
+  })
+})
+
+describe('what was asked for', () => {
+  const sendText = (raw: string) =>
+    api.call('/push/notify', { raw, headers: { 'content-type': 'application/json' } })
+  const requestOf = (taskId: unknown) => api.call('/push/task/request', { body: { task_id: taskId } })
+
+  it('can be sent again as it is, with all digits', async () => {
+    const asked = `{"audience":{"user_id":[9007199254740993]},
+      "setting":{"distribution_strategy":"ospush_only","ospush_sequence":["huawei","ups"],"speed":7,"priority":"normal","ttl":60,
+        "message_class":"service","campaign":"spring","events":true},
+      "message":{"type":"text","title":"Hello","body":"b","big_text":"bb","badge":"+2","click_action":"url","url":"https://example.com/a",
+        "collapse_key":"k","foreground":"hide","urgent":true,"show_begin_time":4000000000,"show_end_time":4000003600,
+        "ios":{"thread_id":"t","content_available":true},"android":{"channel_id":"c"},"vivo":{"classification":1},
+        "ext":{ "order": 9007199254740993, "price": 1.10 }}}`
+    const accepted = await sendText(asked)
+    const { data } = await requestOf(accepted.data.task_id)
+    expect(data).toMatchObject({
+      task_id: accepted.data.task_id,
+      actor: 'admin',
+      address: expect.any(String),
+      group_id: null,
+      tokens_lost: 0,
+    })
+    expect(data.body).toContain('"user_id":[9007199254740993]')
+    expect(data.body).toContain('"ext":{ "order": 9007199254740993, "price": 1.10 }')
+    expect(JSON.parse(data.body)).toEqual(JSON.parse(asked))
+    const again = await sendText(data.body)
+    expect((await requestOf(again.data.task_id)).data.body).toBe(data.body)
+  })
+
+  it.each([
+    ['all', 'all'],
+    ['tags', { tag: ['a', 'b'] }],
+    ['aliases', { alias: ['me'] }],
+  ])('names %s', async (_, audience) => {
+    const { task_id } = await api.client.notify({ audience: audience as 'all', message: { title: 'x' } })
+    const { body } = (await requestOf(task_id)).data
+    // Settings that were left out have the values that were used.
+    expect(JSON.parse(body)).toEqual({
+      audience,
+      setting: { distribution_strategy: 'combined', ospush_sequence: ['ups', 'fcm'], ttl: 86_400 },
+      message: { type: 'text', title: 'x' },
+    })
+  })
+
+  it('names push tokens, of which only hashes are stored, while a device has them', async () => {
+    await api.client.importDevices([{ device_guid: 'kept', platform: 'android' }])
+    const [device] = (await api.client.devices({ device_guid: 'kept' })).list
+    const push_token = [device!.push_token, 'nobody-has-this']
+    const { task_id } = await api.client.notify({ audience: { push_token }, message: { title: 'x' } })
+    const { data } = await requestOf(task_id)
+    expect(JSON.parse(data.body).audience).toEqual({ push_token: [device!.push_token] })
+    expect(data.tokens_lost).toBe(1)
+  })
+
+  it('is shown to its own application only', async () => {
+    const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'secret' } })
+    const other = await api.createApplication('reader')
+    for (const path of ['/push/task/request', '/push/task/channels'])
+      expect((await api.call(path, { body: { task_id }, appId: other.appId, token: other.token })).code).toBe(
+        40401,
+      )
+  })
+})
+
+describe('counters by channel', () => {
+  it('add up on every channel', async () => {
+    const { task_id } = await api.client.notify({
+      audience: { alias: ['me'] },
+      setting: native,
+      message: { title: 'x' },
+    })
+    await api.context.db.pool.query(
+      `INSERT INTO counter (task_id, channel, target, sent, received, clicked, failed, moved, expired, cancelled)
+       VALUES ($1, 'meizu', 100, 50, 40, 4, 5, 20, 3, 2)`,
+      [task_id],
+    )
+    const channels = await api.client.taskChannels(task_id)
+    expect(channels).toEqual([
+      {
+        channel: 'flyme',
+        target: 100,
+        sent: 50,
+        received: 40,
+        clicked: 4,
+        failed: 5,
+        moved: 20,
+        expired: 3,
+        cancelled: 2,
+        pending: 20,
+      },
+      expect.objectContaining({ channel: 'nativepush', target: 1, pending: 1 }),
+    ])
+    await api.context.db.pool.query(`DELETE FROM counter WHERE task_id = $1 AND channel = 'meizu'`, [task_id])
+    const nobody = await api.client.notify({ audience: { tag: ['nobody'] }, message: { title: 'x' } })
+    expect(await api.client.taskChannels(nobody.task_id)).toEqual([])
+  })
+})
+
+describe('a search for tasks', () => {
+  let other: { appId: string; token: string }
+  const ids: Record<string, number> = {}
+  const search = async (body: object) => {
+    const { data } = await api.call('/push/task/list', { body, appId: other.appId, token: other.token })
+    const names = data.list.map(({ task_id }: { task_id: number }) =>
+      Object.keys(ids).find((name) => ids[name] === task_id),
+    )
+    return { names, next: data.next }
+  }
+  beforeAll(async () => {
+    other = await api.createApplication('searched')
+    const send = async (name: string, body: object) => {
+      const { data } = await api.call('/push/notify', { body, appId: other.appId, token: other.token })
+      ids[name] = data.task_id
+    }
+    await send('sale', { audience: 'all', message: { title: 'Spring SALE 50%' } })
+    await send('order', { audience: { alias: ['x'] }, message: { title: 'Your order' } })
+    await send('later', {
+      audience: { alias: ['x'] },
+      message: { title: 'Reminder', show_begin_time: 4_000_000_000 },
+    })
+    await send('tagged', { audience: { tag: ['vip'] }, message: { body: 'no title' } })
+    await api.context.db.pool.query(
+      `INSERT INTO counter (task_id, channel, target, moved) VALUES ($1, 'apns', 200, 0), ($2, 'apns', 90, 30)`,
+      [ids.sale, ids.tagged],
+    )
+    await api.context.db.pool.query('UPDATE task SET wide = true WHERE id = $1', [ids.sale])
+    await api.context.db.pool.query(`UPDATE task SET actor = 'operator' WHERE id = $1`, [ids.order])
+  })
+
+  it('finds a text in the title, a size, a sender, and broadcasts', async () => {
+    expect((await search({ title: 'sale 50%' })).names).toEqual(['sale'])
+    expect((await search({ title: '_' })).names).toEqual([])
+    expect((await search({ min_target: 61 })).names).toEqual(['sale'])
+    expect((await search({ min_target: 60 })).names).toEqual(['tagged', 'sale'])
+    expect((await search({ min_target: 150 })).names).toEqual(['sale'])
+    expect((await search({ actor: 'operator' })).names).toEqual(['order'])
+    expect((await search({ broadcasts: true })).names).toEqual(['tagged', 'later', 'sale'])
+    expect((await search({ broadcasts: false })).names).toHaveLength(4)
+    expect((await search({ broadcasts: true, state: 'scheduled' })).names).toEqual(['later'])
+  })
+
+  it('finds by the time at which they were accepted', async () => {
+    const { rows } = await api.context.db.pool.query(`SELECT id FROM task WHERE id = $1`, [ids.sale])
+    const accepted = Math.floor(timeOfTaskId(rows[0].id) / 1000)
+    expect((await search({ from: accepted - 1 })).names).toHaveLength(4)
+    expect((await search({ from: accepted + 3600 })).names).toEqual([])
+    expect((await search({ to: accepted - 1 })).names).toEqual([])
+    expect((await search({ from: accepted - 1, to: accepted + 3600, title: 'order' })).names).toEqual([
+      'order',
+    ])
+  })
+
+  it('compares a limited number of tasks per call and says where to go on', async () => {
+    await api.context.db.pool.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, wide)
+       SELECT next_task_id(), $1, 'finished', '{"kind":"alias"}', 'combined', '{}', '{}', 'high', 0, false FROM generate_series(1, 20100) n`,
+      [other.appId],
+    )
+    const first = await search({ title: 'spring', limit: 10 })
+    expect(first.names).toEqual([])
+    expect(first.next).toBeGreaterThan(ids.tagged!)
+    expect(await search({ title: 'spring', limit: 10, before: first.next })).toEqual({
+      names: ['sale'],
+      next: null,
+    })
   })
 })

@@ -3,7 +3,7 @@ import { sleep } from '@herald/async'
 import { findApplication } from '@herald/db/tenants'
 import type { Service } from '@herald/program'
 import { serveDemo } from '@herald/worker-native'
-import type { DemoCredentials } from './demo/credentials.ts'
+import { type DemoCredentials, newDemoCertificate } from './demo/credentials.ts'
 import { closeDemoCertificates, seedDemo } from './demo/seed.ts'
 import type { Simulation } from './demo/simulators.ts'
 import type { DemoFile } from './demo-file.ts'
@@ -29,7 +29,9 @@ export function apiService({ listener, hasDemo, demo, credentials, simulation }:
   return {
     name: 'api',
     async start(context) {
-      const api = await wireApi(context)
+      const api = await wireApi(context, {
+        overrides: { simulation: { channels: simulation.channels, makeCertificate: newDemoCertificate } },
+      })
       const { appId, appSecret } = credentials.application
       demo.add({ simulators: simulation.urls })
       if (!context.settings.simulators) await closeDemoCertificates(api.deps, credentials)

@@ -124,6 +124,7 @@ describe('an application of a newcomer, without a user of Herald', () => {
         channel,
         ok: true,
         problem: null,
+        code: null,
         temporary: false,
         simulator: true,
         warnings: [],

@@ -23,6 +23,11 @@ export class HeraldOperator {
     return this.#call('POST', '/admin/app', application)
   }
 
+  /** Fields that are left out stay as they are. */
+  changeApplication(appId: string, change: Partial<NewApplication>): Promise<{ app_id: string }> {
+    return this.#call('PUT', '/admin/app', { app_id: appId, ...change })
+  }
+
   /**
    * Revokes all admin tokens and console sessions. The old secret stays valid for `keepOldSeconds` (at most 86400, default 0). The new
    * secret is returned only once.
@@ -44,7 +49,7 @@ export class HeraldOperator {
     return this.#call('POST', '/admin/app/audit', search)
   }
 
-  async #call<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data> {
+  async #call<Data>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<Data> {
     const { fetch = globalThis.fetch, baseUrl, operatorKey, timeoutMs = 30_000 } = this.#options
     const response = await fetch(`${baseUrl}${path}`, {
       method,

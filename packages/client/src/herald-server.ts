@@ -12,6 +12,7 @@ import type {
   CertificateCheck,
   CertificateRecord,
   CertificateView,
+  ChannelCounters,
   DeviceChange,
   DeviceMessage,
   DevicePath,
@@ -45,7 +46,9 @@ import type {
   StatsSearch,
   TagChange,
   TagChangeReport,
+  TagSearch,
   TagView,
+  TaskRequest,
   TaskSearch,
   TaskStatistics,
   TaskView,
@@ -259,6 +262,16 @@ export class HeraldServer {
     await this.call('POST', '/push/task/resume', { task_id: taskId })
   }
 
+  /** The counters of a task by channel. A device that moved to another channel is a target of both. */
+  taskChannels(taskId: Int64): Promise<ChannelCounters[]> {
+    return this.call('POST', '/push/task/channels', { task_id: taskId })
+  }
+
+  /** Message, audience, settings and sender. */
+  taskRequest(taskId: Int64): Promise<TaskRequest> {
+    return this.call('POST', '/push/task/request', { task_id: taskId })
+  }
+
   taskFailures(taskId: Int64): Promise<FailureGroup[]> {
     return this.call('POST', '/push/task/failures', { task_id: taskId })
   }
@@ -276,6 +289,10 @@ export class HeraldServer {
     expires_at: number | null
     callback_url: string | null
     warnings: string[]
+    /** False: the vendor did not accept the credentials, and nothing was changed. */
+    saved: boolean
+    /** What the vendor said; null if it was not asked. */
+    check: CertificateCheck | null
   }> {
     return this.call('PUT', '/admin/push/certificate', certificate)
   }
@@ -430,7 +447,7 @@ export class HeraldServer {
   }
 
   /** The tags of the application with the number of their devices. */
-  tags(options: PageOptions<string> = {}): Promise<Page<TagView, string>> {
+  tags(options: TagSearch = {}): Promise<Page<TagView, string>> {
     return this.call('POST', '/admin/tag/list', options)
   }
 

@@ -49,6 +49,10 @@ export type NewCertificate = Partial<CertificateRecord> & {
   provider: Provider
   environment?: Environment
   extra?: Record<string, unknown>
+  /** Fields that keep their stored values, such as `app_secret` or `extra.callback_secret`. */
+  keep?: string[]
+  /** Asks the vendor first, and saves only what it accepts. */
+  check?: boolean
 }
 export type CertificateView = CertificateRecord & {
   provider: Provider
@@ -74,6 +78,8 @@ export type CertificateView = CertificateRecord & {
   /** Why the last check failed. */
   check_error: string | null
   check_error_at: number | null
+  /** When the vendor last accepted a message or a check, to the hour; null: not since the credentials were saved. */
+  worked_at: number | null
   expires_at: number | null
   callback_url: string | null
   /** Used quota and remaining permits, by message class. */
@@ -94,6 +100,8 @@ export type CertificateHold = {
 export type CertificateCheck = {
   ok: boolean
   problem: string | null
+  /** Stable code of the problem, if it has one. */
+  code: string | null
   /** The vendor could not be reached; the certificate may be valid. */
   temporary: boolean
   /** A simulator answered in place of the vendor. */
@@ -115,6 +123,8 @@ export type TaskView = {
   request_id: string | null
   group_id: Int64 | null
   campaign: string | null
+  /** Who sent it, as in the audit. */
+  actor: string | null
   priority: 'high' | 'normal'
   speed: number | null
   created_at: number
@@ -237,6 +247,45 @@ export type TaskSearch = {
   state?: string
   campaign?: string
   task_ids?: Int64[]
+  /** The `setting.request_id` of the task. */
+  request_id?: string
+  /** When it was accepted: from this Unix time on, and before that one. */
+  from?: number
+  to?: number
+  /** Text in the title, in any case. */
+  title?: string
+  actor?: string
+  /** Minimum number of devices. */
+  min_target?: number
+  /** Only tasks for all devices or for tags, for more than 64 devices, or with a start time. */
+  broadcasts?: boolean
+}
+
+/** A request as it was sent, to be looked at or sent again. */
+export type TaskRequest = {
+  task_id: Int64
+  created_at: number
+  /** Set if it was sent to the devices of a group only. */
+  group_id: Int64 | null
+  actor: string | null
+  address: string | null
+  /** JSON of `audience`, `setting` and `message`, as POST /push/notify takes it; null for a recall. A text, so that large numbers keep their digits. */
+  body: string | null
+  /** Push tokens of the audience that are not in `body`, because no device has them any more. */
+  tokens_lost: number
+}
+
+export type ChannelCounters = {
+  channel: string
+  target: number
+  sent: number
+  received: number
+  clicked: number
+  failed: number
+  moved: number
+  expired: number
+  cancelled: number
+  pending: number
 }
 
 export type Explanation = {
@@ -375,6 +424,8 @@ export type DeviceSelector =
 export type TagChange = { add?: DeviceSelector[]; remove?: DeviceSelector[] }
 /** `unknown` has the entries that match no device. */
 export type TagChangeReport = { added: number; removed: number; unknown: DeviceSelector[] }
+/** `count_up_to` bounds the cost of tags with very many devices. */
+export type TagSearch = PageOptions<string> & { prefix?: string; count_up_to?: number }
 export type TagView = { tag: string; devices: number }
 /** The person or device to erase. */
 export type Erasure = { user_id: Int64 } | { alias: string } | { device_guid: string }

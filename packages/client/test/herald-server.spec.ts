@@ -230,6 +230,8 @@ describe('HeraldOperator', () => {
     const operator = new HeraldOperator({ baseUrl: 'http://herald.example/', operatorKey: 'key', fetch })
     expect(await operator.createApplication({ name: 'Shop' })).toEqual({ app_id: 'a', app_secret: 's' })
     expect(await operator.applications()).toEqual([])
+    await operator.changeApplication('a', { name: 'Store' })
+    expect(sent.pop()!.init).toMatchObject({ method: 'PUT', body: '{"app_id":"a","name":"Store"}' })
     await operator.renewSecret('a', { keepOldSeconds: 60 })
     expect(sent.pop()!.init.body).toBe('{"app_id":"a","keep_old_seconds":60}')
     await operator.auditList({ limit: 5 })

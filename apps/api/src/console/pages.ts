@@ -106,7 +106,12 @@ function sendMissing(response: ServerResponse): void {
 export function sentencePage(title: string, sentence: string): string {
   const shown = sentence.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>
-<body><h1>${title}</h1><p>${shown}</p><p><a href="/console/">Console</a></p></body></html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title><style>${sentenceStyle}</style></head>
+<body><main><h1>${title}</h1><p>${shown}</p><p><a href="/console/">Open the console</a></p></main></body></html>
 `
 }
+
+const sentenceStyle = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center;background:light-dark(#f5f7f8,#1a1b1e)}
+main{max-width:26rem;margin:1rem;padding:2rem;border:1px solid light-dark(#dee2e6,#43474d);border-radius:8px;background:light-dark(#fff,#242529)}
+h1{font-size:1.3rem;margin:0}a{color:light-dark(#075862,#79c5cb)}`

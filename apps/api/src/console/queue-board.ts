@@ -35,7 +35,8 @@ export function createQueueBoard(deps: Pick<ApiDeps, 'db' | 'queues'>) {
   /** Shows the queues of the channels and of the live gateways. Their names are known; Redis is not searched. */
   async function showQueues(): Promise<void> {
     const nodes = await gatewayNodes(deps.db)
-    const names = [...vendorChannels.flatMap(pushQueues), ...nodes.map(nativeQueue)]
+    const gateways = new Map(nodes.map((node) => [nativeQueue(node), `Gateway ${node}`]))
+    const names = [...vendorChannels.flatMap(pushQueues), ...gateways.keys()]
     for (const name of shown.keys()) {
       if (names.includes(name)) continue
       shown.delete(name)
@@ -44,7 +45,14 @@ export function createQueueBoard(deps: Pick<ApiDeps, 'db' | 'queues'>) {
     for (const name of names) {
       if (shown.has(name)) continue
       const [queue] = deps.queues.bullQueues([name])
-      shown.set(name, new BullMQAdapter(queue as never, { readOnlyMode: true, allowRetries: false }))
+      shown.set(
+        name,
+        new BullMQAdapter(queue as never, {
+          readOnlyMode: true,
+          allowRetries: false,
+          displayName: gateways.get(name),
+        }),
+      )
     }
     board.replaceQueues([...shown.values()])
   }

@@ -5,12 +5,14 @@ import {
   recordFailedSignIn,
   uncountLoginAttempt,
 } from '@herald/db/tenants'
+import { publicName } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
 import type { ConsoleSession } from '../auth/console-sessions.ts'
 import { guesserOf, lockedOut } from '../auth/operator-key.ts'
 import { isSameSecret } from '../auth/passwords.ts'
 import { Failure } from '../codes.ts'
+import type { ApiDeps } from '../deps.ts'
 import { optional, text } from '../input/fields.ts'
 import { type RouteContext, route } from '../route.ts'
 
@@ -21,6 +23,7 @@ const who = z.object({
   role: z.enum(['operator', 'application']),
   app_id: z.string().optional(),
   name: z.string().optional(),
+  simulated: z.array(z.string()).describe('Channels whose vendor this process simulates.'),
 })
 
 const credentials = z
@@ -75,7 +78,7 @@ export const signIn = route({
     // A new sign-in ends the former session.
     if (browser.key !== undefined) await deps.consoleSessions.close(browser.key)
     browser.setCookie(await deps.consoleSessions.open(session))
-    return shown(session)
+    return shown(deps, session)
   },
 })
 
@@ -108,10 +111,11 @@ async function recognise(
   return application && { role: 'application', application }
 }
 
-function shown(session: ConsoleSession): z.input<typeof who> {
-  if (session.role === 'operator') return { role: 'operator' }
+function shown({ simulation }: ApiDeps, session: ConsoleSession): z.input<typeof who> {
+  const simulated = (simulation?.channels ?? []).map(publicName)
+  if (session.role === 'operator') return { role: 'operator', simulated }
   const { appId, name } = session.application
-  return { role: 'application', app_id: appId, name }
+  return { role: 'application', app_id: appId, name, simulated }
 }
 
 export const whoAmI = route({
@@ -123,8 +127,8 @@ export const whoAmI = route({
   summary: 'Who is signed in',
   input: z.strictObject({}),
   answer: who,
-  handler: async ({ caller, application }) =>
-    shown(caller.role === 'operator' ? { role: 'operator' } : { role: 'application', application }),
+  handler: async ({ deps, caller, application }) =>
+    shown(deps, caller.role === 'operator' ? { role: 'operator' } : { role: 'application', application }),
 })
 
 export const signOut = route({

@@ -1,12 +1,18 @@
-import { createApplication, listApplications } from '@herald/db/tenants'
+import { createApplication, listApplications, renameApplication } from '@herald/db/tenants'
+import { isPackageName } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { integer, name, optional, required } from '../input/fields.ts'
+import { changeable, integer, name, optional, required } from '../input/fields.ts'
 import { seconds, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
 
 const tag = 'Applications'
+
+const packageName = name(255).refine((value) => isPackageName(value), {
+  error: 'must be a package name or bundle ID such as com.example.shop',
+})
+const nameTaken = () => new Failure(40901, 'An application with this name already exists.')
 
 export const addApplication = route({
   method: 'post',
@@ -15,15 +21,39 @@ export const addApplication = route({
   access: 'operator',
   summary: 'Create an application',
   description: 'The secret is returned only once.',
-  input: z.strictObject({ name: required(name(128)), package_name: optional(name(255)) }),
+  input: z.strictObject({ name: required(name(128)), package_name: optional(packageName) }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),
   failures: [40901],
   example: { name: 'Example shop', package_name: 'com.example.shop' },
   async handler(context, input) {
     const application = { name: input.name, packageName: input.package_name ?? '' }
     const created = await createApplication(context.deps.db, application, byOf(context))
-    if (created === 'taken') throw new Failure(40901, 'An application with this name already exists.')
+    if (created === 'taken') throw nameTaken()
     return { app_id: created.appId, app_secret: created.appSecret }
+  },
+})
+
+export const changeApplication = route({
+  method: 'put',
+  path: '/admin/app',
+  tag,
+  access: 'operator',
+  summary: 'Rename an application',
+  description: 'Fields that are left out stay as they are. The app_id never changes.',
+  input: z.strictObject({
+    app_id: required(name(32)),
+    name: optional(name(128)),
+    package_name: changeable(packageName).describe('Blank removes it.'),
+  }),
+  answer: z.object({ app_id: z.string() }),
+  failures: [40401, 40901],
+  example: { app_id: '$OTHER_APP_ID', name: 'Example store' },
+  async handler(context, { app_id, name, package_name }) {
+    const change = { name, packageName: package_name === null ? '' : package_name }
+    const changed = await renameApplication(context.deps.db, app_id, change, byOf(context))
+    if (changed === 'unknown') throw new Failure(40401, 'No application has this app_id.')
+    if (changed === 'taken') throw nameTaken()
+    return { app_id }
   },
 })
 

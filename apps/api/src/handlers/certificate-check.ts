@@ -4,6 +4,7 @@ import {
   clearHolds,
   closeBreaker,
   forgetFailedCheck,
+  noteCheckedCertificate,
   recordFailedCheck,
   reopenCertificate,
 } from '@herald/db/certificates'
@@ -11,6 +12,7 @@ import { clip } from '@herald/domain'
 import { askVendor } from '@herald/program'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
+import { checkAnswer } from '../certificates/check-answer.ts'
 import { adapterOf, placeInRegion, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
 import { route } from '../route.ts'
 
@@ -25,13 +27,7 @@ export const checkCertificate = route({
     'If the vendor accepts it, a closed channel is opened again at once, and what the vendor refused before is forgotten. If not, the problem is one of the warnings of the list until a check succeeds or the certificate is saved. Sending is not affected.',
   example: { provider: 2 },
   input: z.strictObject(placeInRegion),
-  answer: z.object({
-    ok: z.boolean(),
-    problem: z.string().nullable(),
-    temporary: z.boolean().describe('The vendor could not be reached; the certificate may be valid.'),
-    simulator: z.boolean().describe('A simulator answered in place of the vendor.'),
-    warnings: z.array(z.string()).describe('Parts of an accepted certificate that the vendor refuses.'),
-  }),
+  answer: checkAnswer,
   async handler(context, input) {
     const { deps } = context
     const where = placeOf(context, input)
@@ -45,6 +41,7 @@ export const checkCertificate = route({
       isSimulated(stored, transportDeps),
     ])
     if (result.ok) {
+      await noteCheckedCertificate(deps.db, stored.id, stored.version)
       if (await reopenCertificate(deps.db, stored.id, { by: byOf(context) }))
         deps.meters.reopened(stored.channel)
       // The person has corrected what the vendor refused: what was remembered about it is no longer true.
@@ -52,14 +49,21 @@ export const checkCertificate = route({
       await clearHolds(deps.db, stored.id)
       await forgetFailedCheck(deps.db, stored.id)
       deps.certificates.forget(context.appId)
-      return { ok: true, problem: null, temporary: false, simulator, warnings: [...(result.warnings ?? [])] }
+      return {
+        ok: true,
+        problem: null,
+        code: null,
+        temporary: false,
+        simulator,
+        warnings: [...(result.warnings ?? [])],
+      }
     }
-    const { problem, temporary } = result
+    const { problem, code = null, temporary } = result
     await recordFailedCheck(deps.db, stored, {
       problem: clip(simulator ? `${problem} (answered by a simulator, not by the vendor)` : problem),
       refused: !temporary,
     })
     deps.certificates.forget(context.appId)
-    return { ok: false, problem, temporary, simulator, warnings: [] }
+    return { ok: false, problem, code, temporary, simulator, warnings: [] }
   },
 })

@@ -1,4 +1,11 @@
-import { breakersOf, certificatesOf, governorOf, holdsOf, shownHealth } from '@herald/db/certificates'
+import {
+  breakersOf,
+  certificatesOf,
+  certificateUse,
+  governorOf,
+  holdsOf,
+  shownHealth,
+} from '@herald/db/certificates'
 import { environmentNumber, providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { mask, maskExtra } from '../certificates/mask.ts'
@@ -63,6 +70,9 @@ const certificateView = z.object({
     .nullable()
     .describe('Why the last check failed; null after one that succeeded, or a save.'),
   check_error_at: nullableTimestamp,
+  worked_at: nullableTimestamp.describe(
+    'When the vendor last accepted a message or a check with these credentials, to the hour; null: not since they were saved.',
+  ),
   expires_at: nullableTimestamp,
   callback_url: z.string().nullable(),
   usage: z
@@ -95,11 +105,12 @@ export const certificateList = route({
   input: z.strictObject({}),
   answer: z.array(certificateView),
   async handler({ deps, appId }) {
-    const [certificates, governors, breakers, holds, read] = await Promise.all([
+    const [certificates, governors, breakers, holds, use, read] = await Promise.all([
       certificatesOf(deps.db, deps.sealer, appId),
       governorOf(deps.db, appId),
       breakersOf(deps.db, appId),
       holdsOf(deps.db, appId),
+      certificateUse(deps.db, appId),
       // The settings, without parsing the keys of every certificate again.
       deps.certificates.of(appId),
     ])
@@ -130,6 +141,7 @@ export const certificateList = route({
         probes: stored.probes,
         ...health,
         holds: [...health.holds],
+        worked_at: secondsOrNull(use.get(stored.id)),
         expires_at: secondsOrNull(stored.expiresAt),
         callback_url: receiptUrlOf(deps, stored) ?? null,
         usage: governors

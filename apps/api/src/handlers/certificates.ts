@@ -1,14 +1,18 @@
 import { type Card, cards } from '@herald/channels/cards'
 import {
   certificateAt,
+  noteCheckedCertificate,
   readCertificate as readWithEntry,
   removeCertificate,
   type StoredCertificate,
   saveCertificate,
 } from '@herald/db/certificates'
-import { cardOf, publicName } from '@herald/domain'
+import { cardOf, publicName, regionOfExtra } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
+import { askCandidate } from '../certificates/ask-candidate.ts'
+import { checkAnswer } from '../certificates/check-answer.ts'
+import { keptField, withKeptFields } from '../certificates/kept-fields.ts'
 import {
   adapterOf,
   checkUpload,
@@ -16,6 +20,7 @@ import {
   place,
   placeInRegion,
   placeOf,
+  readSettings,
   regionNotice,
   unconfigured,
   vendorsWithRegions,
@@ -80,7 +85,7 @@ export const putCertificate = route({
   access: 'admin',
   groupRefused: true,
   summary: 'Save the certificate of a provider and environment',
-  description: `One record per provider and environment, and per region for ${vendorsWithRegions}: \`extra.region\` \`cn\` (default) or \`intl\`. Saving replaces the record of the same place, and opens a channel that was closed because the vendor refused its credentials.`,
+  description: `One record per provider and environment, and per region for ${vendorsWithRegions}: \`extra.region\` \`cn\` (default) or \`intl\`. Saving replaces the record of the same place, and opens a channel that was closed because the vendor refused its credentials. With \`check\` the vendor is asked first; what it refuses is not saved, and the record that works stays as it is.`,
   input: z.strictObject({
     ...place,
     name: optional(text(128)),
@@ -89,6 +94,14 @@ export const putCertificate = route({
     app_secret: field,
     certificate: field,
     extra: optional(z.record(z.string(), z.unknown())),
+    keep: optional(
+      z.array(z.string().regex(keptField, { error: 'must be the name of a field' })).max(64),
+    ).describe(
+      'Fields that keep the value of the saved record, such as `app_secret` or `extra.callback_secret`. All others are replaced.',
+    ),
+    check: optional(z.boolean()).describe(
+      'Ask the vendor first, and save only if it accepts the credentials (default false).',
+    ),
   }),
   example: {
     provider: 2,
@@ -105,13 +118,15 @@ export const putCertificate = route({
     expires_at: nullableTimestamp,
     callback_url: z.string().nullable(),
     warnings: z.array(z.string()).describe('What these settings will cause, in English.'),
+    saved: z.boolean().describe('False: the vendor did not accept the credentials, and nothing was changed.'),
+    check: checkAnswer.nullable().describe('What the vendor said; null if it was not asked.'),
   }),
   failures: [42901],
   async handler(context, input) {
     const { deps } = context
     const where = placeOf(context, input)
     const adapter = adapterOf(context, where.channel)
-    const certificate = {
+    const given = {
       ...where,
       name: input.name ?? '',
       appId: input.app_id ?? '',
@@ -120,11 +135,41 @@ export const putCertificate = route({
       certificate: input.certificate ?? '',
       extra: plain(input.extra ?? {}),
     }
+    const keep = input.keep ?? []
+    const target = { ...where, region: regionOfExtra(where.channel, given.extra) }
+    const known = keep.length > 0 ? await certificateAt(deps.db, deps.sealer, target) : undefined
+    if (keep.length > 0 && !known) throw unconfigured(target)
+    const certificate = known ? withKeptFields(given, known, keep) : given
     const expiresAt = await checkUpload(context, adapter, { ...certificate, id: 0 })
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new Failure(40002, `The certificate expired on ${dayOf(expiresAt)}; upload a renewed one.`)
+    const candidate = input.check
+      ? await askCandidate(
+          adapter,
+          readSettings(adapter, { ...certificate, id: 0 }),
+          target,
+          deps.transportDeps(0),
+        )
+      : undefined
+    if (candidate && !candidate.answer.ok)
+      return {
+        provider: input.provider,
+        channel: publicName(where.channel),
+        environment: input.environment ?? 1,
+        region: target.region ?? null,
+        expires_at: secondsOrNull(expiresAt),
+        callback_url: null,
+        warnings: [],
+        saved: false,
+        check: candidate.answer,
+      }
     const saved = await saveCertificate(deps.db, deps.sealer, { ...certificate, expiresAt }, byOf(context))
     if (saved.wasClosed) deps.meters.reopened(where.channel)
+    if (candidate) {
+      await noteCheckedCertificate(deps.db, saved.id, saved.version)
+      // Without them the next push asks for new ones.
+      await candidate.keepSessions(deps.transportDeps(saved.id)).catch(() => {})
+    }
     deps.certificates.forget(context.appId)
     return {
       provider: input.provider,
@@ -134,6 +179,8 @@ export const putCertificate = route({
       expires_at: secondsOrNull(saved.expiresAt),
       callback_url: receiptUrlOf(deps, saved) ?? null,
       warnings: await warningsOfSaved(deps, saved),
+      saved: true,
+      check: candidate?.answer ?? null,
     }
   },
 })

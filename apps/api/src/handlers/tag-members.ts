@@ -86,13 +86,22 @@ export const tagList = route({
   input: z.strictObject({
     limit: optional(integer(1, 1000)).describe('Maximum number of entries (default 100).'),
     after: optional(name(64)).describe('Return only tags after this one: `next` of the previous page.'),
+    prefix: optional(name(64)).describe('Return only tags that begin with this text; case matters.'),
+    count_up_to: optional(integer(1, 1_000_000)).describe(
+      'Count the devices of a tag up to this number; counting a tag of a million devices takes a while (default: count all).',
+    ),
   }),
   answer: z.object({
-    list: z.array(z.object({ tag: z.string(), devices: z.int() })),
+    list: z.array(
+      z.object({
+        tag: z.string(),
+        devices: z.int().describe('If it is `count_up_to`, there may be more.'),
+      }),
+    ),
     next: z.string().nullable().describe('`after` of the next call; null on the last page.'),
   }),
-  async handler({ deps, appId }, { limit = 100, after }) {
-    const tags = await listTags(deps.db, appId, { after, limit: limit + 1 })
+  async handler({ deps, appId }, { limit = 100, after, prefix, count_up_to: countUpTo }) {
+    const tags = await listTags(deps.db, appId, { after, prefix, countUpTo, limit: limit + 1 })
     const list = tags.slice(0, limit)
     return { list, next: tags.length > limit ? list.at(-1)!.tag : null }
   },

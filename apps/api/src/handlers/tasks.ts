@@ -3,24 +3,30 @@ import type { By } from '@herald/db/ledger'
 import {
   type ControlResult,
   cancelTask,
-  listTasks,
+  findByRequestId,
   pauseTask,
   resumeTask,
+  searchTasks,
+  taskChannels,
   taskDetails,
   taskFailures,
+  taskRequest,
 } from '@herald/db/tasks'
 import { publicChannelNames, publicName, shownTaskStates } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
-import { int64, integer, name, optional, required } from '../input/fields.ts'
+import { int64, integer, name, optional, required, text } from '../input/fields.ts'
+import { requestBody } from '../notify/request-body.ts'
 import {
   int64Out,
   nullableTimestamp,
   pageOf,
   readPage,
   reasonFields,
+  seconds,
   secondsOrNull,
+  timestamp,
 } from '../output/fields.ts'
 import { showTask, taskRecord } from '../output/task-record.ts'
 import { type RouteContext, route } from '../route.ts'
@@ -28,6 +34,9 @@ import { taskScopeOf } from '../scope.ts'
 import { ownId, unknownTask } from '../task-ids.ts'
 
 const tag = 'Push'
+
+/** Unix time in seconds, at most the end of the year 9999. */
+const time = integer(0, 253_402_300_799)
 
 const counters = publicChannelNames.flatMap((channel) =>
   (['sent', 'received', 'target'] as const).map((kind) => [`${channel}_${kind}`, channel, kind] as const),
@@ -79,7 +88,8 @@ export const taskList = route({
   tag,
   access: 'admin',
   summary: 'List tasks, newest first',
-  description: 'With state, progress, rate and estimated time left.',
+  description:
+    'With state, progress, rate and estimated time left. With `title`, `actor`, `min_target` or `broadcasts` a page may have fewer tasks than `limit` although `next` is not null: a call compares at most 20,000 tasks.',
   example: { limit: 10 },
   input: z.strictObject({
     limit: optional(integer(1, 1000)).describe('Maximum number of tasks (default 100).'),
@@ -89,26 +99,132 @@ export const taskList = route({
     task_ids: optional(z.array(int64).max(1000)).describe(
       'Return only these tasks; unknown ids are omitted.',
     ),
+    request_id: optional(name(128)).describe(
+      'Return only the task that used this `setting.request_id`: tells after a lost response whether the push was accepted.',
+    ),
+    from: optional(time).describe('Return only tasks accepted at this Unix time or later.'),
+    to: optional(time).describe('Return only tasks accepted before this Unix time.'),
+    title: optional(text(256)).describe('Return only tasks with this text in their title, in any case.'),
+    actor: optional(name(256)).describe('Return only tasks of this sender, exactly as in the answer.'),
+    min_target: optional(integer(1, 1_000_000_000)).describe(
+      'Return only tasks with at least this number of targets.',
+    ),
+    broadcasts: optional(z.boolean()).describe(
+      'True: return only tasks for all devices or for tags, for more than 64 devices, or with a start time.',
+    ),
   }),
   answer: pageOf(taskRecord),
-  handler(context, { limit, state, campaign, task_ids, before: id }) {
+  async handler(context, { limit, task_ids, request_id, before: id, from, to, min_target, ...filter }) {
     const before = id === undefined ? undefined : ownId(id)
-    const taskIds = task_ids?.map(ownId)
-    return readPage(
+    const taskIds = await selectedIds(context, task_ids, request_id)
+    let edge: number | undefined
+    const page = await readPage(
       { limit },
-      (page) =>
-        listTasks(context.deps.db, taskScopeOf(context), {
-          limit: page.limit,
+      async (wanted) => {
+        const { list, next } = await searchTasks(context.deps.db, taskScopeOf(context), {
+          ...filter,
+          limit: wanted.limit,
           before,
-          state,
-          campaign,
           taskIds,
-        }),
+          from: from === undefined ? undefined : from * 1000,
+          to: to === undefined ? undefined : to * 1000,
+          minTarget: min_target,
+          broadcasts: filter.broadcasts || undefined,
+        })
+        edge = next
+        return list
+      },
       (task) => task.taskId,
       showTask,
     )
+    return { ...page, next: page.next ?? edge ?? null }
   },
 })
+
+export const taskChannelList = route({
+  method: 'post',
+  path: '/push/task/channels',
+  tag,
+  access: 'admin',
+  summary: 'List all counters of a task by channel',
+  description:
+    'On each channel target = sent + failed + moved + expired + cancelled + pending. A device that moved to another channel is a target of both, so the devices of the task are the sum of target - moved.',
+  example: { task_id: '$TASK_ID' },
+  input: z.strictObject({ task_id: required(int64) }),
+  answer: z.array(
+    z.object({
+      channel: z.string(),
+      target: z.int(),
+      sent: z.int(),
+      received: z.int(),
+      clicked: z.int(),
+      failed: z.int(),
+      moved: z.int().describe('Sent through another channel instead.'),
+      expired: z.int(),
+      cancelled: z.int(),
+      pending: z.int(),
+    }),
+  ),
+  async handler(context, { task_id }) {
+    const found = await taskChannels(context.deps.db, taskScopeOf(context), task_id)
+    if (!found) throw await unknownTask(context, task_id)
+    return found
+  },
+})
+
+export const taskRequestRead = route({
+  method: 'post',
+  path: '/push/task/request',
+  tag,
+  access: 'admin',
+  summary: 'Show message, audience, settings and sender of a task',
+  example: { task_id: '$TASK_ID' },
+  input: z.strictObject({ task_id: required(int64) }),
+  answer: z.object({
+    task_id: int64Out,
+    created_at: timestamp,
+    group_id: int64Out
+      .nullable()
+      .describe('Set if it was sent to the devices of a group only, by the header.'),
+    actor: z.string().nullable().describe('As in the audit.'),
+    address: z.string().nullable().describe('The address from which the call came.'),
+    body: z
+      .string()
+      .nullable()
+      .describe(
+        'JSON of `audience`, `setting` and `message`, as POST /push/notify takes it, so that large numbers keep their digits. Settings that the caller left out have the values that were used; there is no `request_id`. Null for a recall.',
+      ),
+    tokens_lost: z
+      .int()
+      .describe('Push tokens of the audience that are not in `body`, because no device has them any more.'),
+  }),
+  async handler(context, { task_id }) {
+    const { db, pushTokens } = context.deps
+    const task = await taskRequest(db, pushTokens, taskScopeOf(context), task_id)
+    if (!task) throw await unknownTask(context, task_id)
+    return {
+      task_id,
+      created_at: seconds(task.createdAt),
+      group_id: task.groupId,
+      actor: task.actor,
+      address: task.address,
+      body: requestBody(task) ?? null,
+      tokens_lost: task.tokensLost,
+    }
+  },
+})
+
+/** Undefined: all tasks. */
+async function selectedIds(
+  { deps, appId }: RouteContext,
+  ids: bigint[] | undefined,
+  requestId: string | undefined,
+): Promise<number[] | undefined> {
+  const named = ids?.map(ownId)
+  if (requestId === undefined) return named
+  const sent = await findByRequestId(deps.db, appId, requestId)
+  return sent === undefined || named?.includes(sent) === false ? [] : [sent]
+}
 
 type Verb = (
   db: RouteContext['deps']['db'],

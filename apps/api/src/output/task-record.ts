@@ -10,6 +10,10 @@ export const taskRecord = z.object({
   request_id: z.string().nullable(),
   group_id: int64Out.nullable(),
   campaign: z.string().nullable(),
+  actor: z
+    .string()
+    .nullable()
+    .describe('Who sent it, as in the audit; null for tasks of a version of Herald that did not record it.'),
   priority: z.enum(['high', 'normal']),
   speed: z.int().nullable(),
   created_at: timestamp,
@@ -43,6 +47,7 @@ export function showTask(task: TaskView): z.input<typeof taskRecord> {
     request_id: task.requestId,
     group_id: task.groupId,
     campaign: task.campaign,
+    actor: task.actor,
     priority: task.lane,
     speed: task.speed,
     created_at: seconds(task.createdAt),

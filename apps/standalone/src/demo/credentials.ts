@@ -39,6 +39,11 @@ export async function keepDemoCredentials(dataDir: string): Promise<DemoCredenti
   return all
 }
 
+/** For further applications: the simulators accept credentials that they do not know. */
+export async function newDemoCertificate(channel: VendorChannel): Promise<DemoCertificate> {
+  return demos[channel].certificate(await demos[channel].makeCredentials())
+}
+
 export function demoCertificate(channel: VendorChannel, credentials: DemoCredentials): DemoCertificate {
   return demos[channel].certificate(credentials[channel])
 }

@@ -1,0 +1,76 @@
+import type { AskedAudience, AskedTask } from '@herald/db/tasks'
+import { type Badge, fieldsOf, type Message, objectNames } from '@herald/domain'
+
+/**
+ * The body of POST /push/notify that makes the same push again, without its request_id. Undefined for a recall, which no such body
+ * makes. It is text, because `ext` is passed on as it was written and user ids have more digits than a number keeps.
+ */
+export function requestBody(task: AskedTask): string | undefined {
+  if (task.message.recall) return undefined
+  return objectText({
+    audience: audienceText(task.audience),
+    setting: JSON.stringify({
+      distribution_strategy: task.strategy,
+      ospush_sequence: task.sequence,
+      speed: task.speed ?? undefined,
+      priority: task.lane ?? undefined,
+      ttl: task.ttl,
+      message_class: task.messageClass ?? undefined,
+      campaign: task.campaign ?? undefined,
+      events: task.events || undefined,
+    }),
+    message: messageText(task.message),
+  })
+}
+
+function audienceText(audience: AskedAudience): string {
+  switch (audience.kind) {
+    case 'all':
+      return '"all"'
+    case 'tag':
+      return JSON.stringify({ tag: audience.tags })
+    case 'alias':
+      return JSON.stringify({ alias: audience.aliases })
+    case 'user_id':
+      return `{"user_id":[${audience.userIds.join(',')}]}`
+    case 'push_token':
+      return JSON.stringify({ push_token: audience.pushTokens })
+    case 'activity':
+      return JSON.stringify({ activity: audience.activities })
+  }
+}
+
+function messageText(message: Message): string {
+  const { url, badge, badgeNamed } = message
+  const plain: Record<string, unknown> = {
+    type: message.type,
+    title: message.title,
+    body: message.body,
+    attachment_url: message.attachmentUrl,
+    big_text: message.bigText,
+    badge: badgeNamed && badgeText(badge),
+    show_begin_time: message.showBegin,
+    show_end_time: message.showEnd,
+    click_action: url === undefined ? undefined : 'url',
+    url,
+    collapse_key: message.collapseKey,
+    foreground: message.foreground,
+    urgent: message.urgent,
+  }
+  for (const name of objectNames) {
+    const fields = JSON.stringify(fieldsOf(name, (message[name] ?? {}) as never))
+    if (fields !== '{}') plain[name] = JSON.parse(fields)
+  }
+  const texts = Object.entries(plain).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, JSON.stringify(value)]],
+  )
+  return objectText({ ...Object.fromEntries(texts), ...(message.ext !== undefined && { ext: message.ext }) })
+}
+
+const badgeText = ({ kind, count }: Badge) => `${kind === 'add' ? '+' : ''}${count}`
+
+/** Values are JSON already. */
+function objectText(fields: Record<string, string>): string {
+  const entries = Object.entries(fields).map(([name, value]) => `${JSON.stringify(name)}:${value}`)
+  return `{${entries.join(',')}}`
+}
