@@ -1,6 +1,7 @@
 import type { SettingsChange, Strategy } from '@herald/client'
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
+import { UsageFailure } from '../failure.ts'
 import { duration, table, timestamp } from '../format.ts'
 import { oneOf, orDefault, readSwitch, seconds, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
@@ -50,6 +51,22 @@ export function addAppCommands(program: Command): void {
         operator.createApplication({ name, ...(flags.package && { package_name: flags.package }) }),
       )
       showSecret(io, created)
+    })
+  app
+    .command('rename <app_id>')
+    .description('Change the name or the package name of an application')
+    .option('--name <name>', 'new name')
+    .option('--package <name>', 'package name or bundle id of the mobile app')
+    .addHelpText('after', examples('app rename 3f2a --name "My store"'))
+    .action(async (appId: string, flags: { name?: string; package?: string }, command: Command) => {
+      const { io, asOperator } = openShell(command)
+      const change = {
+        ...(flags.name !== undefined && { name: flags.name }),
+        ...(flags.package !== undefined && { package_name: flags.package }),
+      }
+      if (Object.keys(change).length === 0) throw new UsageFailure('Give --name, --package or both.')
+      io.record(await asOperator((operator) => operator.changeApplication(appId, change)))
+      io.say('The application was changed.')
     })
   app
     .command('secret <app_id>')

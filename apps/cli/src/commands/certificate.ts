@@ -165,11 +165,12 @@ function printCheck(io: Io, title: string, check: CertificateCheck): boolean {
 }
 
 const conditions: Record<CertificateCondition, string> = {
-  sending: 'open',
+  sending: 'working',
+  unchecked: 'not checked',
   partial: 'part refused',
   silent: 'no answer',
   suspect: 'suspect',
-  closed: 'closed',
+  closed: 'refused',
 }
 
 function showList(io: Io, found: CertificateView[]): void {

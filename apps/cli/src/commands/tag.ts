@@ -34,8 +34,9 @@ export function addTagCommands(program: Command): void {
     .description('List the tags with the number of their devices, in the order of their names')
     .option('--limit <n>', 'maximum number of tags', wholeNumber(1, 1000))
     .option('--after <tag>', 'begin after this tag')
-    .addHelpText('after', examples('tag list', 'tag list --after vip --limit 100'))
-    .action(async (flags: { limit?: number; after?: string }, command: Command) => {
+    .option('--prefix <text>', 'only tags that begin with this text')
+    .addHelpText('after', examples('tag list', 'tag list --prefix city: --limit 100'))
+    .action(async (flags: { limit?: number; after?: string; prefix?: string }, command: Command) => {
       const { io, asAdmin } = openShell(command)
       const { list, next } = await asAdmin((server) => server.tags(flags))
       for (const one of list) io.record(one)

@@ -17,6 +17,7 @@ export function addTaskCommands(program: Command): void {
   addWatch(task)
   addList(task)
   addDetail(task)
+  addRequest(task)
   addFailures(task)
   addHistoryCommands(task)
   addRecall(task)
@@ -96,7 +97,16 @@ function addWatch(task: Command): void {
     })
 }
 
-type ListFlags = { limit: number; before?: bigint; state?: string; campaign?: string }
+type ListFlags = {
+  limit: number
+  before?: bigint
+  state?: string
+  campaign?: string
+  requestId?: string
+  title?: string
+  minTarget?: number
+  broadcasts?: true
+}
 
 function addList(task: Command): void {
   task
@@ -106,13 +116,23 @@ function addList(task: Command): void {
     .option('--before <task_id>', 'only tasks older than this one', readId)
     .addOption(new Option('--state <name>', 'only tasks in this state').choices(shownTaskStates))
     .option('--campaign <name>', 'only tasks of this campaign')
+    .option('--request-id <id>', 'only the task that used this deduplication id')
+    .option('--title <text>', 'only tasks with this text in their title')
+    .option('--min-target <devices>', 'only tasks with at least this number of targets', wholeNumber(1))
+    .option('--broadcasts', 'no pushes to single devices')
     .addHelpText(
       'after',
       examples('task list', 'task list --state sending --limit 100', 'task list --campaign spring'),
     )
-    .action(async (flags: ListFlags, command: Command) => {
+    .action(async ({ requestId, minTarget, ...flags }: ListFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      const { list, next } = await asAdmin((server) => server.taskList(flags))
+      const { list, next } = await asAdmin((server) =>
+        server.taskList({
+          ...flags,
+          ...(requestId && { request_id: requestId }),
+          ...(minTarget && { min_target: minTarget }),
+        }),
+      )
       for (const one of list) io.record(one)
       io.say(list.length === 0 ? 'There are no tasks.' : table(head, list.map(rowOf)))
       if (next !== null) io.note(`More tasks: --before ${next}`)
@@ -150,6 +170,26 @@ function rowOf(task: TaskView): (string | number)[] {
 }
 
 const shorten = (text: string) => (text.length > 24 ? `${text.slice(0, 23)}…` : text)
+
+function addRequest(task: Command): void {
+  task
+    .command('request')
+    .argument('<task_id>', 'task', readId)
+    .description('Show message, audience, settings and sender of a task, as a body that can be sent again')
+    .addHelpText('after', examples('task request 1234'))
+    .action(async (id: bigint, _flags: object, command: Command) => {
+      const { io, asAdmin } = openShell(command)
+      const found = await asAdmin((server) => server.taskRequest(id))
+      io.record(found)
+      const { actor, address, created_at, body } = found
+      io.note(
+        `Sent by ${actor ?? 'an unknown caller'}${address ? ` from ${address}` : ''}, ${timestamp(created_at)}.`,
+      )
+      if (found.tokens_lost > 0)
+        io.note(`${found.tokens_lost} push tokens are missing: no device has them any more.`)
+      io.say(body ?? 'The task is a recall.')
+    })
+}
 
 function addDetail(task: Command): void {
   task
