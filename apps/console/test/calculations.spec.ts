@@ -4,102 +4,10 @@ import { hasSums } from '../src/api/export.ts'
 import { splitDuration } from '../src/calculations/duration.ts'
 import { expiryOf } from '../src/calculations/expiry.ts'
 import { formatIn, shorten } from '../src/calculations/format.ts'
-import { funnelOf, shareOf } from '../src/calculations/funnel.ts'
 import { localTime, secondsOf } from '../src/calculations/local-time.ts'
-import { addSample, isIdle, ratesOf, type Sample, WINDOW_SECONDS } from '../src/calculations/rates.ts'
 import { fillPeriods, rangeOf, receivedShareOf } from '../src/calculations/stats.ts'
-import { actionsOf, doneOf, timeLeft } from '../src/calculations/task-progress.ts'
 import { changeOf as deviceChange, formOf as deviceForm } from '../src/pages/device/device-change.ts'
 import { changeOf as settingsChange, formOf as settingsForm } from '../src/pages/settings/settings-change.ts'
-
-const sample = (at: number, sent: number, received = 0, failed = 0): Sample => ({
-  at,
-  sent,
-  received,
-  failed,
-})
-
-describe('rates', () => {
-  it('are differences of totals divided by the time between two samples', () => {
-    expect(ratesOf([sample(10, 100, 50, 1), sample(12, 300, 70, 2), sample(16, 300, 70, 2)])).toEqual([
-      { at: 12, sent: 100, received: 10, failed: 0.5 },
-      { at: 16, sent: 0, received: 0, failed: 0 },
-    ])
-    expect(ratesOf([sample(10, 5)])).toEqual([])
-  })
-
-  it('are never negative, even if the totals of the last 24 hours decrease', () => {
-    expect(ratesOf([sample(10, 500), sample(12, 100)])[0]?.sent).toBe(0)
-  })
-
-  it('are computed from samples of five minutes, each once', () => {
-    const first = addSample([], sample(1, 0))
-    expect(addSample(first, sample(1, 9))).toBe(first)
-    expect(addSample(first, sample(0.5, 9))).toBe(first)
-    const many = Array.from({ length: 400 }, (_, index) => sample(index * 2, index)).reduce(
-      addSample,
-      [] as readonly Sample[],
-    )
-    expect(many.at(-1)?.at).toBe(798)
-    expect(many[0]!.at).toBeGreaterThan(798 - WINDOW_SECONDS)
-    expect(many.length).toBeGreaterThan(140)
-  })
-
-  it('are idle if all are 0', () => {
-    expect(isIdle([sample(1, 0), sample(2, 0)])).toBe(true)
-    expect(isIdle([sample(1, 0), sample(2, 0, 0, 0.1)])).toBe(false)
-  })
-})
-
-describe('the funnel', () => {
-  const counters = {
-    task_id: 1,
-    huawei_target: 10,
-    huawei_sent: 8,
-    huawei_received: 4,
-    flyme_target: 20,
-    flyme_sent: 0,
-    flyme_received: 0,
-    apns_target: 0,
-    apns_sent: 0,
-    apns_received: 0,
-  }
-  const totals = { target: 30, sent: 11, received: 5, clicked: 1 }
-  it('shows the channels with devices, the largest first, and the steps of all', () => {
-    const { rows, steps } = funnelOf(counters, totals)
-    expect(rows.map(({ channel }) => channel)).toEqual(['flyme', 'huawei'])
-    expect(steps.map(({ kind, count }) => [kind, count])).toEqual([
-      ['target', 30],
-      ['sent', 11],
-      ['received', 5],
-      ['clicked', 1],
-    ])
-  })
-  it('is empty without counters', () => {
-    const { rows, steps, unreported } = funnelOf(undefined, { target: 0, sent: 0, received: 0, clicked: 0 })
-    expect([rows, unreported]).toEqual([[], 0])
-    expect(steps.map(({ share }) => share)).toEqual([undefined, undefined, undefined, undefined])
-  })
-  it('shows apart what channels without receipts sent', () => {
-    const mixed = { ...counters, apns_target: 3, apns_sent: 3, apns_received: 1, fcm_target: 2, fcm_sent: 2 }
-    const { rows, steps, reportable, unreported } = funnelOf(mixed, totals)
-    expect(rows.map(({ channel, reports }) => [channel, reports])).toEqual([
-      ['flyme', true],
-      ['huawei', true],
-      ['apns', false],
-      ['fcm', false],
-    ])
-    // Of the eight devices of Huawei four have received it; of the five others one app has said so.
-    expect([reportable, unreported]).toEqual([8, 4])
-    expect(steps.find(({ kind }) => kind === 'received')).toEqual({ kind: 'received', count: 5, share: 0.5 })
-  })
-  it('has shares between 0 and 1', () => {
-    expect(shareOf(1, 0)).toBeUndefined()
-    expect(shareOf(4, 8)).toBe(0.5)
-    // A receipt may be counted before its send.
-    expect(shareOf(2, 1)).toBe(1)
-  })
-})
 
 describe('statistics', () => {
   const none = { target: 0, sent: 0, failed: 0, received: 0, clicked: 0, unreachable: 0 }
@@ -161,39 +69,6 @@ describe('an export', () => {
     expect(hasSums('{"device_id":1}\n{"sums":{"apns"')).toBe(false)
     expect(hasSums('{"device_id":1}\n{"sums":{},"lines":1}')).toBe(false)
     expect(hasSums('')).toBe(false)
-  })
-})
-
-describe('a task', () => {
-  it.each([
-    ['sending', ['pause', 'cancel']],
-    ['scheduled', ['pause', 'cancel']],
-    ['paused', ['resume', 'cancel']],
-    ['cancelling', []],
-    ['finished', []],
-    ['cancelled', []],
-  ])('that is %s allows the actions %j', (state, actions) => {
-    expect(actionsOf({ state, waiting: 0 })).toEqual(actions)
-  })
-  it('that waits in inboxes only can be cancelled', () => {
-    expect(actionsOf({ state: 'finished', waiting: 3 })).toEqual(['cancel'])
-    expect(actionsOf({ state: 'cancelled', waiting: 3 })).toEqual([])
-  })
-
-  it.each([
-    ['sending', 12.5, { kind: 'seconds', seconds: 12.5 }],
-    ['sending', null, { kind: 'unknown' }],
-    ['scheduled', 0, { kind: 'unknown' }],
-    ['paused', 12, { kind: 'paused' }],
-    ['finished', null, { kind: 'done' }],
-  ])('that is %s with an eta of %j has %j left', (state, eta, left) => {
-    expect(timeLeft({ state, eta })).toEqual(left)
-  })
-
-  it('is done except for pending devices', () => {
-    expect(doneOf({ target: 10, pending: 4 })).toBe(6)
-    expect(doneOf({ target: 0, pending: 0 })).toBe(0)
-    expect(doneOf({ target: 3, pending: 5 })).toBe(0)
   })
 })
 

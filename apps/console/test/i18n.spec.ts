@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonKindNames } from '@herald/channels/reason-kinds'
 import { HeraldError } from '@herald/client'
 import { auditActions, eventNames, ownReasonNames } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
@@ -50,7 +51,9 @@ describe('the dictionaries', () => {
     const shown = (code: number, language = 'zh') =>
       errorTextIn(language, new HeraldError(code, Math.floor(code / 100), 'speed must be a number.'))
     expect(codes.filter((code) => !/[\u4e00-\u9fff]/.test(shown(code).translated ?? ''))).toEqual([])
-    expect(shown(40002).original).toBe('speed must be a number.')
+    expect(shown(40002)).toEqual({ translated: 'speed：应为数字。' })
+    const unusual = new HeraldError(40002, 400, 'speed is odd.')
+    expect(errorTextIn('zh', unusual)).toMatchObject({ original: 'speed is odd.' })
     expect(shown(40002, 'en')).toEqual({ original: 'speed must be a number.' })
     expect(shown(49999)).toEqual({ original: 'speed must be a number.' })
     expect(shown(40902)).not.toHaveProperty('original')
@@ -59,6 +62,12 @@ describe('the dictionaries', () => {
   it('have a text for exactly the reasons of Herald', () => {
     for (const { reasonCode } of [en, zh])
       expect(Object.keys(reasonCode).sort()).toEqual([...ownReasonNames].sort())
+  })
+
+  it('have a text and an advice for exactly the kinds of vendors’ reasons', () => {
+    const kinds = [...reasonKindNames, 'unknown'].sort()
+    for (const { reasonKind, reasonAdvice } of [en, zh])
+      expect([Object.keys(reasonKind).sort(), Object.keys(reasonAdvice).sort()]).toEqual([kinds, kinds])
   })
 
   it('have a text for exactly the events and the audited actions', () => {

@@ -45,3 +45,14 @@ export function overflows(page: Page): Promise<boolean> {
     return scrollWidth > clientWidth + 1
   })
 }
+
+/** Labels of tables that are wider than their place; with `marked` only those that do not say so to a keyboard and a screen reader. */
+export function cutTables(page: Page, { marked = false } = {}): Promise<string[]> {
+  return page.evaluate((marked) => {
+    const isCut = (box: Element) => box.scrollWidth > box.clientWidth + 1
+    const isMarked = (box: Element) => box.getAttribute('tabindex') === '0' && box.hasAttribute('aria-label')
+    return [...document.querySelectorAll('.scroll')]
+      .filter((box) => isCut(box) && !(marked && isMarked(box)))
+      .map((box) => box.querySelector('table')?.getAttribute('aria-label') ?? '')
+  }, marked)
+}

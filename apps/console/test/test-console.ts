@@ -19,6 +19,8 @@ export type Tab = {
 export type TestConsole = {
   demo: Required<Demo>
   url(path: string): string
+  /** The address of a page of the demo application. */
+  appUrl(path: string): string
   openTab(options?: BrowserContextOptions): Promise<Tab>
   /** Opens a tab in which the operator is signed in. */
   openOperatorTab(): Promise<Tab>
@@ -48,6 +50,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
   return {
     demo,
     url,
+    appUrl: (path) => url(`/a/${demo.app_id}${path}`),
     openTab: (options) => openTab(browser, options),
     async openOperatorTab() {
       const tab = await openTab(browser)

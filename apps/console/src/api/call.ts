@@ -60,6 +60,11 @@ async function readEnvelope<Data>(response: Response): Promise<Data> {
   )
 }
 
+/** Whether Herald refused the request itself, so that the same request would be refused again. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof HeraldError && error.status >= 400 && error.status < 500
+}
+
 /** The only error that shows the sign-in page. */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof HeraldError && error.status === 401

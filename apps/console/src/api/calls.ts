@@ -1,9 +1,11 @@
 import type {
   ApplicationSettings,
+  AudienceCount,
   AuditPage,
   AuditSearch,
   CertificateCheck,
   CertificateView,
+  ChannelCounters,
   DeviceChange,
   DeviceMessage,
   DevicePath,
@@ -24,14 +26,16 @@ import type {
   SettingsChange,
   Stats,
   StatsSearch,
+  TagSearch,
+  TagView,
+  TaskRequest,
   TaskSearch,
-  TaskStatistics,
   TaskView,
   WebhookTest,
   WebhookView,
 } from '@herald/client'
 import { call } from './call.ts'
-import type { Application, Credentials, Overview, Session } from './records.ts'
+import type { Application, Credentials, Overview, SentSeries, Session } from './records.ts'
 
 /** Every API call of the console. `appId` is undefined for all applications, which only the operator may read. */
 
@@ -39,10 +43,19 @@ export const readSession = () => call<Session>('GET', '/console/session')
 export const signIn = (body: Credentials) => call<Session>('POST', '/console/session', { body })
 export const signOut = () => call<unknown>('DELETE', '/console/session')
 export const readOverview = (appId?: string) => call<Overview>('GET', '/console/overview', { appId })
+export const readSeries = (appId: string | undefined, range: string) =>
+  call<SentSeries>('GET', `/console/series?range=${range}`, { appId })
+
+/** The operator's search for the application of a task. */
+export const findTaskApplication = (taskId: number) =>
+  call<{ app_id: string | null }>('GET', `/console/task?task_id=${taskId}`)
 
 export const listApplications = () => call<Application[]>('GET', '/admin/app/list')
 export const createApplication = (body: { name: string; package_name?: string }) =>
   call<{ app_id: string; app_secret: string }>('POST', '/admin/app', { body })
+
+export const changeApplication = (body: { app_id: string; name: string; package_name: string }) =>
+  call<{ app_id: string }>('PUT', '/admin/app', { body })
 
 export const renewSecret = (appId: string, keepOldSeconds: number) =>
   call<{ app_id: string; app_secret: string }>('POST', '/admin/app/secret', {
@@ -51,7 +64,9 @@ export const renewSecret = (appId: string, keepOldSeconds: number) =>
 
 /** `text` is the JSON of the request, in which `ext` is as the user typed it. */
 export const notify = (appId: string, text: string) =>
-  call<{ task_id: number }>('POST', '/push/notify', { appId, text })
+  call<{ task_id: number; repeated?: true }>('POST', '/push/notify', { appId, text })
+export const countAudience = (appId: string, text: string, signal?: AbortSignal) =>
+  call<AudienceCount>('POST', '/push/audience/count', { appId, text, signal })
 export const explain = (appId: string, text: string) =>
   call<Explanation>('POST', '/push/explain', { appId, text })
 
@@ -62,10 +77,12 @@ export async function readTask(appId: string, taskId: number): Promise<TaskView 
   return (await listTasks(appId, { task_ids: [taskId] })).list[0]
 }
 
-export async function readCounters(appId: string, taskId: number): Promise<TaskStatistics | undefined> {
-  const body = { list: [taskId] }
-  return (await call<TaskStatistics[]>('POST', '/push/task/detail', { appId, body }))[0]
-}
+export const readChannels = (appId: string, taskId: number) =>
+  call<ChannelCounters[]>('POST', '/push/task/channels', { appId, body: { task_id: taskId } })
+
+/** Message, audience, settings and sender. */
+export const readRequest = (appId: string, taskId: number) =>
+  call<TaskRequest>('POST', '/push/task/request', { appId, body: { task_id: taskId } })
 
 export const readFailures = (appId: string, taskId: number) =>
   call<FailureGroup[]>('POST', '/push/task/failures', { appId, body: { task_id: taskId } })
@@ -110,14 +127,27 @@ export type DeviceFilter = {
 export const listDevices = (appId: string, filter: DeviceFilter) =>
   call<Page<DeviceView>>('POST', '/admin/device/list', { appId, body: filter })
 
-/** Looks for a device by its id, then by token, then by alias. */
-export async function findDevice(appId: string, text: string): Promise<DeviceView | undefined> {
-  for (const key of ['device_guid', 'token', 'alias'] as const) {
-    const { list } = await listDevices(appId, { [key]: text, limit: 1 })
-    if (list[0]) return list[0]
+export type FoundDevices = { by: 'device_guid' | 'token' | 'alias'; list: DeviceView[]; more: boolean }
+/** Looks for a device by its id, then by token, then for the devices of an alias. */
+export async function findDevices(
+  appId: string,
+  text: string,
+  limit: number,
+): Promise<FoundDevices | undefined> {
+  for (const by of ['device_guid', 'token', 'alias'] as const) {
+    const { list, next } = await listDevices(appId, { [by]: text, limit })
+    if (list.length > 0) return { by, list, more: next !== null }
   }
   return undefined
 }
+
+/** The task that used this request id: tells after a lost answer whether the push was accepted. */
+export async function findByRequestId(appId: string, requestId: string): Promise<TaskView | null> {
+  return (await listTasks(appId, { request_id: requestId })).list[0] ?? null
+}
+
+export const listTags = (appId: string, body: TagSearch) =>
+  call<Page<TagView, string>>('POST', '/admin/tag/list', { appId, body })
 
 /** Absent fields stay as they are, null clears them. */
 export const putDevice = (appId: string, body: DeviceChange) =>
@@ -153,13 +183,13 @@ export const putIdentity = (appId: string, body: NewIdentity) =>
 export const removeIdentity = (appId: string) =>
   call<unknown>('POST', '/admin/identity/remove', { appId, body: {} })
 
+/** Channels of simulated vendors that had no credentials get some. */
+export const addSimulatedCredentials = (appId: string) =>
+  call<{ channels: string[] }>('POST', '/console/simulated-credentials', { appId, body: {} })
 export const listCertificates = (appId: string) =>
   call<CertificateView[]>('GET', '/admin/push/certificate/list', { appId })
 export const putCertificate = (appId: string, body: NewCertificate) =>
-  call<{ expires_at: number | null; callback_url: string | null }>('PUT', '/admin/push/certificate', {
-    appId,
-    body,
-  })
+  call<{ saved: boolean; check: CertificateCheck | null }>('PUT', '/admin/push/certificate', { appId, body })
 
 export type CertificateKey = { provider: Provider; environment: Environment; region?: string }
 export const checkCertificate = (appId: string, key: CertificateKey) =>

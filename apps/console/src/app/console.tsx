@@ -1,7 +1,7 @@
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from 'react-router/dom'
-import { isSignedOut } from '../api/call.ts'
+import { isRefused } from '../api/call.ts'
 import { theme, variables } from '../session/theme.ts'
 import { router } from './router.tsx'
 
@@ -13,7 +13,8 @@ Object.assign(globalThis, { __webpack_nonce__: nonce })
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (failures, error) => !isSignedOut(error) && failures < 2,
+      // A refused request (4xx) is refused again.
+      retry: (failures, error) => !isRefused(error) && failures < 2,
       refetchOnWindowFocus: false,
       // Herald may run on this machine: send requests even if the browser reports no network.
       networkMode: 'always',

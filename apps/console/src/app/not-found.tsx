@@ -1,7 +1,7 @@
 import { Button, Paper } from '@mantine/core'
 import { IconMapOff } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { AppLink } from '../components/app-link.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 
 export function NotFound() {
@@ -9,7 +9,7 @@ export function NotFound() {
   return (
     <Paper withBorder>
       <EmptyState page icon={IconMapOff} title={t('app.notFound')}>
-        <Button component={Link} to="/" variant="default">
+        <Button component={AppLink} to="/" variant="default">
           {t('app.backToOverview')}
         </Button>
       </EmptyState>

@@ -1,12 +1,18 @@
-import { Center } from '@mantine/core'
-import { useLocalStorage } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useLocation } from 'react-router'
 import { isSignedOut } from '../api/call.ts'
-import type { Session } from '../api/records.ts'
+import type { Application, Session } from '../api/records.ts'
 import { ErrorAlert } from '../components/error-alert.tsx'
 import { Loading } from '../components/loading.tsx'
+import { placeOf } from '../session/application-path.ts'
+import {
+  namesApplication,
+  rememberApplication,
+  rememberedApplication,
+  selectedApplication,
+} from '../session/selected-application.ts'
 import {
   type CurrentSession,
   SessionContext,
@@ -14,7 +20,10 @@ import {
   useApplicationsQuery,
   useSessionQuery,
   useSignOut,
+  wasSignedIn,
 } from '../session/session.ts'
+
+import { Frame } from './frame.tsx'
 
 const SignIn = lazy(() => import('../pages/sign-in/sign-in.tsx'))
 const Shell = lazy(() => import('./shell.tsx'))
@@ -23,45 +32,66 @@ const Shell = lazy(() => import('./shell.tsx'))
 export function SignInGate() {
   const session = useSessionQuery()
   const ended = useSessionEnd(session.data)
-  if (session.isPending) return <Loading />
-  if (session.isError) return <LoadFailure query={session} />
+  if (session.isPending) return <Waiting />
+  if (session.isError)
+    return (
+      <Waiting>
+        <ErrorAlert error={session.error} retry={session.refetch} />
+      </Waiting>
+    )
   return (
-    <Suspense fallback={<Loading />}>
+    <Suspense fallback={<Waiting />}>
       {session.data === null ? <SignIn ended={ended} /> : <SignedIn session={session.data} />}
     </Suspense>
   )
 }
 
-function LoadFailure({ query }: { query: { error: unknown; refetch(): unknown } }) {
+/** The frame of the console until it is known who is signed in; nothing for a visitor, who gets the sign-in page. */
+export function Waiting({ children = <Loading /> }: { children?: ReactNode }) {
+  const { appId } = placeOf(useLocation().pathname)
+  if (!wasSignedIn()) return null
   return (
-    <Center mih="100vh" p="md">
-      <ErrorAlert error={query.error} retry={query.refetch} />
-    </Center>
+    <Frame appId={appId} operator={false}>
+      {children}
+    </Frame>
   )
 }
 
 function SignedIn({ session }: { session: Session }) {
+  const query = useApplicationsQuery(session)
+  const operator = session.role === 'operator'
+  if (operator && query.isPending) return <Waiting />
+  if (operator && !query.data)
+    return (
+      <Waiting>
+        <ErrorAlert error={query.error} retry={query.refetch} />
+      </Waiting>
+    )
+  return <WithApplication session={session} applications={query.data ?? []} />
+}
+
+function WithApplication({
+  session,
+  applications,
+}: {
+  session: Session
+  applications: readonly Application[]
+}) {
   const { t } = useTranslation()
   const signOut = useSignOut()
-  const query = useApplicationsQuery(session)
-  const [stored, setStored] = useLocalStorage<string>({
-    key: 'herald.application',
-    defaultValue: '',
-    getInitialValueInEffect: false,
-  })
-  const operator = session.role === 'operator'
-  if (operator && query.isPending) return <Loading />
-  if (operator && !query.data) return <LoadFailure query={query} />
-  const applications = query.data ?? []
-  const remembered = applications.find(({ app_id }) => app_id === stored)
-  const only = applications.length === 1 ? applications[0] : undefined
-  const selected = remembered ?? (stored === 'all' ? undefined : only)
+  const place = placeOf(useLocation().pathname)
+  const appId = selectedApplication({ place, session, applications, remembered: rememberedApplication() })
+  const known = applications.find(({ app_id }) => app_id === appId)
+  const name = known?.name ?? session.name
+  const remembers = session.role === 'operator' && namesApplication(place) && place.appId === appId
+  useEffect(() => {
+    if (remembers) rememberApplication(appId)
+  }, [remembers, appId])
   const current: CurrentSession = {
     session,
-    appId: operator ? selected?.app_id : session.app_id,
-    applicationName: (operator ? selected?.name : session.name) ?? session.app_id ?? t('app.allApplications'),
+    appId,
+    applicationName: name ?? appId ?? t('app.allApplications'),
     applications,
-    selectApplication: (appId) => setStored(appId ?? 'all'),
     signOut,
   }
   return (

@@ -1,3 +1,5 @@
+import type { RelativeTime } from './relative-time.ts'
+
 /** Formats numbers and times for a language. */
 export type Format = {
   number(value: number): string
@@ -5,6 +7,8 @@ export type Format = {
   /** Unix seconds; empty for null. */
   time(seconds: number | null | undefined): string
   clock(seconds: number): string
+  /** `3 minutes ago`, `in 2 hours`. */
+  relative(time: RelativeTime): string
   day(seconds: number): string
   /** A day without its year, for axes. */
   date(seconds: number): string
@@ -33,12 +37,14 @@ export function formatIn(language: string): Format {
   const hourOnly = new Intl.DateTimeFormat(language, { timeStyle: 'short', hourCycle: 'h23' })
   // British English has no comma before `and`, as in the other texts.
   const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language)
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   const date = (seconds: number) => new Date(seconds * 1000)
   return {
     number: (value) => number.format(value),
     percent: (share) => percent.format(share),
     time: (seconds) => (seconds === null || seconds === undefined ? '' : time.format(date(seconds))),
     clock: (seconds) => clock.format(date(seconds)),
+    relative: ({ value, unit }) => relative.format(value, unit),
     day: (seconds) => day.format(date(seconds)),
     date: (seconds) => dayOfMonth.format(date(seconds)),
     hour: (seconds) => hour.format(date(seconds)),

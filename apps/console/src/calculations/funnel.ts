@@ -1,10 +1,7 @@
-import { cardOf, publicChannelNames, publicName, vendorChannels } from '@herald/domain'
+import type { ChannelCounters } from '@herald/client'
+import { cardOf, publicName, vendorChannels } from '@herald/domain'
 
-export type FunnelRow = {
-  channel: string
-  target: number
-  sent: number
-  received: number
+export type FunnelRow = ChannelCounters & {
   /** The channel itself tells what arrived. On others only the app does, if it does. */
   reports: boolean
 }
@@ -16,6 +13,8 @@ export type FunnelStep = {
 }
 export type Funnel = {
   rows: FunnelRow[]
+  /** All channels together. A device that moved to another channel counts once: `target` is without those that moved. */
+  total: Omit<ChannelCounters, 'channel'>
   steps: FunnelStep[]
   /** Devices sent to through channels that report. The share of received devices is a share of these. */
   reportable: number
@@ -23,39 +22,38 @@ export type Funnel = {
   unreported: number
 }
 
-type Counters = Record<string, unknown>
-/** The task's own counts, in which a device that moved to another channel counts once. */
-export type Totals = { target: number; sent: number; received: number; clicked: number }
-
 const silent = new Set(vendorChannels.filter((name) => !cardOf(name).reportsReceipts).map(publicName))
 export const reportsArrival = (channel: string) => !silent.has(channel)
 
 /** The channels with devices in the task, those with most targets first, and the steps of all together. */
-export function funnelOf(counters: Counters | undefined, totals: Totals): Funnel {
-  const count = (channel: string, kind: string) => Number(counters?.[`${channel}_${kind}`] ?? 0)
-  const rows = publicChannelNames
-    .map((channel) => ({
-      channel,
-      target: count(channel, 'target'),
-      sent: count(channel, 'sent'),
-      received: count(channel, 'received'),
-      reports: reportsArrival(channel),
-    }))
+export function funnelOf(channels: readonly ChannelCounters[]): Funnel {
+  const rows = channels
     .filter(({ target, sent, received }) => target + sent + received > 0)
+    .map((counters) => ({ ...counters, reports: reportsArrival(counters.channel) }))
     .sort((a, b) => b.target - a.target)
+  const sum = (kind: keyof Funnel['total'], of: readonly FunnelRow[] = rows) =>
+    of.reduce((all, row) => all + row[kind], 0)
+  const total = {
+    target: sum('target') - sum('moved'),
+    sent: sum('sent'),
+    received: sum('received'),
+    clicked: sum('clicked'),
+    failed: sum('failed'),
+    moved: sum('moved'),
+    expired: sum('expired'),
+    cancelled: sum('cancelled'),
+    pending: sum('pending'),
+  }
   const reporting = rows.filter(({ reports }) => reports)
-  const reportable = sum(reporting, 'sent')
+  const reportable = sum('sent', reporting)
   return {
     rows,
+    total,
     steps: [
-      { kind: 'target', count: totals.target },
-      { kind: 'sent', count: totals.sent, share: shareOf(totals.sent, totals.target) },
-      {
-        kind: 'received',
-        count: totals.received,
-        share: shareOf(sum(reporting, 'received'), reportable),
-      },
-      { kind: 'clicked', count: totals.clicked, share: shareOf(totals.clicked, totals.received) },
+      { kind: 'target', count: total.target },
+      { kind: 'sent', count: total.sent, share: shareOf(total.sent, total.target) },
+      { kind: 'received', count: total.received, share: shareOf(sum('received', reporting), reportable) },
+      { kind: 'clicked', count: total.clicked, share: shareOf(total.clicked, total.received) },
     ],
     reportable,
     unreported: rows
@@ -63,8 +61,6 @@ export function funnelOf(counters: Counters | undefined, totals: Totals): Funnel
       .reduce((all, { sent, received }) => all + Math.max(0, sent - received), 0),
   }
 }
-
-const sum = (rows: FunnelRow[], kind: 'sent' | 'received') => rows.reduce((all, row) => all + row[kind], 0)
 
 /** 0 to 1: a receipt may be counted before its send. Undefined if nothing came before. */
 export function shareOf(part: number, whole: number): number | undefined {

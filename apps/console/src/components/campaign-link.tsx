@@ -1,11 +1,11 @@
 import { Anchor } from '@mantine/core'
-import { Link } from 'react-router'
+import { AppLink } from './app-link.tsx'
 
 /** Leads to the tasks of a campaign. */
 export function CampaignLink({ name }: { name: string }) {
   return (
     <Anchor
-      component={Link}
+      component={AppLink}
       to={`/tasks?campaign=${encodeURIComponent(name)}`}
       size="sm"
       className="breaks"

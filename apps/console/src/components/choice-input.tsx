@@ -4,22 +4,28 @@ import { useTranslation } from 'react-i18next'
 type Props = {
   label: string
   value: string
-  /** Shown untranslated. Default: yes and no. */
+  /** Default: yes and no. */
   options?: readonly (string | number)[]
+  /** The text of an option. Default: the option itself. */
+  optionText?: (option: string) => string
+  id?: string
+  error?: string
   onChange(value: string): void
 }
 
 /** Select for an API field with a few values, which may also be unset. */
-export function ChoiceInput({ label, value, options, onChange }: Props) {
+export function ChoiceInput({ label, value, options, optionText = String, id, error, onChange }: Props) {
   const { t } = useTranslation()
   return (
     <NativeSelect
+      id={id}
       label={label}
+      error={error}
       value={value}
       onChange={({ currentTarget }) => onChange(currentTarget.value)}
       data={[
         { value: '', label: t('app.notSet') },
-        ...(options?.map(String).map((option) => ({ value: option, label: option })) ?? [
+        ...(options?.map(String).map((option) => ({ value: option, label: optionText(option) })) ?? [
           { value: 'true', label: t('app.yes') },
           { value: 'false', label: t('app.no') },
         ]),

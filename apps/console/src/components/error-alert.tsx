@@ -1,14 +1,14 @@
 import { Alert, Button, Stack, Text } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { useLabels } from '../i18n/labels.ts'
+import { useBasicLabels } from '../i18n/basic-labels.ts'
 
 type Props = { error: unknown; retry?: () => unknown }
 
 /** Shows the translated message if there is one, and the API's English message. */
 export function ErrorAlert({ error, retry }: Props) {
   const { t } = useTranslation()
-  const { errorText } = useLabels()
+  const { errorText } = useBasicLabels()
   if (!error) return null
   const { translated, original } = errorText(error)
   return (

@@ -1,6 +1,6 @@
 import { Button, Paper, Stack } from '@mantine/core'
 import type { Icon } from '@tabler/icons-react'
-import { Link } from 'react-router'
+import { AppLink } from './app-link.tsx'
 import { BackLink } from './back-link.tsx'
 import { EmptyState } from './empty-state.tsx'
 import { ErrorAlert } from './error-alert.tsx'
@@ -24,7 +24,7 @@ export function MissingRecord({ title, text, icon, list, query }: Props) {
       ) : (
         <Paper withBorder>
           <EmptyState icon={icon} title={text}>
-            <Button component={Link} to={list.to} variant="default">
+            <Button component={AppLink} to={list.to} variant="default">
               {list.name}
             </Button>
           </EmptyState>

@@ -1,20 +1,31 @@
 import { Text } from '@mantine/core'
 import { useLabels } from '../i18n/labels.ts'
 
-/** A reason in the current language. Details and the texts of vendors come from the API and are not translated. */
+/**
+ * A reason in the current language: what it means, what to do, and behind that the words and the code of the vendor. Details come from the
+ * API and are not translated.
+ */
 export function ReasonText({ code, reason }: { code: string | null; reason: string }) {
-  const { translated, original } = useLabels().reason(code, reason)
+  const { translated, advice, original } = useLabels().reason(code, reason)
+  const isOfVendor = advice !== undefined || !translated
   return (
     <>
       {translated}
-      {original && (
-        <Text span inherit display="block" c={translated && 'dimmed'} data-from="api">
-          {original}
+      {advice && (
+        <Text span display="block" size="xs" c="dimmed">
+          {advice}
         </Text>
       )}
-      {!translated && code && (
-        <Text span display="block" size="xs" c="dimmed" data-from="api">
-          {code}
+      {original && (
+        <Text
+          span
+          display="block"
+          size={translated ? 'xs' : undefined}
+          inherit={!translated}
+          c={translated && 'dimmed'}
+          data-from="api"
+        >
+          {isOfVendor && code ? `${code}: ${original}` : original}
         </Text>
       )}
     </>

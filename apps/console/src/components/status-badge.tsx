@@ -14,6 +14,9 @@ export function taskTone(state: string): Tone {
       return 'good'
     case 'paused':
     case 'scheduled':
+    case 'inboxes':
+    case 'nobody':
+    case 'unreachable':
       return 'waiting'
     case 'cancelled':
     case 'cancelling':
@@ -40,6 +43,7 @@ export function fateTone(fate: string): Tone {
 
 const certificateTones: Record<CertificateCondition, Tone> = {
   sending: 'good',
+  unchecked: 'waiting',
   partial: 'waiting',
   silent: 'bad',
   suspect: 'waiting',

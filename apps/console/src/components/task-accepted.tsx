@@ -1,6 +1,6 @@
 import { Anchor } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { AppLink } from './app-link.tsx'
 import { SuccessAlert } from './success-alert.tsx'
 
 /** Confirms that a push was accepted and links to its task. */
@@ -9,7 +9,7 @@ export function TaskAccepted({ taskId }: { taskId: number }) {
   return (
     <SuccessAlert>
       {t('send.accepted', { id: taskId })}{' '}
-      <Anchor component={Link} to={`/tasks/${taskId}`}>
+      <Anchor component={AppLink} to={`/tasks/${taskId}`}>
         {t('send.viewTask')}
       </Anchor>
     </SuccessAlert>

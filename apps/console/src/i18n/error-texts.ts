@@ -1,4 +1,5 @@
 import { HeraldError } from '@herald/client'
+import { complaintIn } from './complaints.ts'
 
 /** Chinese texts by API code. English needs none: the API's message is English and names the field. */
 const chinese: Record<number, string> = {
@@ -14,7 +15,7 @@ const chinese: Record<number, string> = {
   40301: '当前身份无权执行此操作。',
   40302: '当前身份不能代表该用户或群组操作。',
   40303: '请求来自其他网站，已拒绝。',
-  40401: '指定的任务、证书、用户或设备不存在。',
+  40401: '指定的任务、通道配置、用户或设备不存在。',
   40501: '该地址不支持此操作。',
   40801: '请求超时，请重试。',
   40901: '名称已存在，请换一个。',
@@ -31,6 +32,15 @@ const chinese: Record<number, string> = {
 /** Codes whose Chinese text says everything, so that the API's message is not shown. */
 const complete = new Set([40101, 40102, 40103, 40902, 42901, 42902, 50301])
 
+/** A field and what is wrong with it, such as `speed must be a number.`; undefined if the complaint has no translation. */
+function fieldText(message: string): string | undefined {
+  const [, path = '', complaint = ''] = FIELD.exec(message) ?? []
+  const translated = complaintIn('zh', complaint)
+  return translated === complaint ? undefined : `${path}：${translated}。`
+}
+
+const FIELD = /^([a-z][\w.[\]]*) (.+?)\.?$/
+
 /** `original` is the message of the API or of the browser, in English. */
 export type ErrorText = { translated?: string; original?: string }
 
@@ -38,5 +48,7 @@ export function errorTextIn(language: string, error: unknown): ErrorText {
   const original = error instanceof Error ? error.message : String(error)
   const translated = language === 'zh' && error instanceof HeraldError ? chinese[error.code] : undefined
   if (translated === undefined) return { original }
+  const field = fieldText(original)
+  if (field !== undefined) return { translated: field }
   return complete.has((error as HeraldError).code) ? { translated } : { translated, original }
 }

@@ -1,5 +1,5 @@
 import type { Text } from '@herald/channels/cards'
-import { HeraldError } from '@herald/client'
+import { reasonKindOf } from '@herald/channels/reason-kinds'
 import {
   type AuditAction,
   cardOf,
@@ -11,21 +11,25 @@ import {
 } from '@herald/domain'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
-import { splitDuration } from '../calculations/duration.ts'
-import { formatIn } from '../calculations/format.ts'
+import { useBasicLabels } from './basic-labels.ts'
 import { en } from './en.ts'
-import { type ErrorText, errorTextIn } from './error-texts.ts'
 import { keyOf } from './key-of.ts'
 
 const vendorTitles = new Map(vendorChannels.map((name) => [publicName(name), cardOf(name).title]))
 
 /** `original` is set if the translation lacks details, or if there is none: reasons of vendors and of a newer API. */
-export type ReasonLabel = { translated?: string; original?: string }
+export type ReasonLabel = {
+  translated?: string
+  /** What to do about a vendor's refusal. */
+  advice?: string
+  original?: string
+}
 
 /** Numbers, times, API values and errors in the current language. */
 export function useLabels() {
   const { t, i18n } = useTranslation()
   const language = i18n.language
+  const basics = useBasicLabels()
   return useMemo(() => {
     const labelOf =
       <Kind extends 'channel' | 'taskState' | 'fate' | 'platform'>(kind: Kind) =>
@@ -40,7 +44,12 @@ export function useLabels() {
     }
     const reason = (code: string | null, original: string): ReasonLabel => {
       const name = code?.startsWith('herald.') ? code.slice('herald.'.length) : ''
-      if (!Object.hasOwn(en.reasonCode, name)) return { original }
+      if (!Object.hasOwn(en.reasonCode, name)) {
+        // Herald's own, of a newer API.
+        if (code === null || name !== '') return { original }
+        const kind = reasonKindOf(code) ?? 'unknown'
+        return { translated: t(`reasonKind.${kind}`), advice: t(`reasonAdvice.${kind}`), original }
+      }
       const translated = t(`reasonCode.${name as OwnReasonName}`)
       return typeof ownReasons[name as OwnReasonName] === 'function'
         ? { translated, original }
@@ -55,15 +64,8 @@ export function useLabels() {
       const key = keyOf(name as EventName)
       return Object.hasOwn(en.event, key) ? t(`event.${key}`) : ''
     }
-    const errorText = (error: unknown): ErrorText => {
-      // Code 0: no response, or a response that is not from Herald.
-      if (!(error instanceof HeraldError) || error.code !== 0) return errorTextIn(language, error)
-      const { status } = error
-      return { translated: status === 0 ? t('app.noResponse') : t('app.unexpectedResponse', { status }) }
-    }
     return {
-      errorText,
-      format: formatIn(language),
+      ...basics,
       text,
       channel,
       reason,
@@ -72,10 +74,6 @@ export function useLabels() {
       taskState: labelOf('taskState'),
       fate: labelOf('fate'),
       platform: labelOf('platform'),
-      duration: (seconds: number) =>
-        splitDuration(seconds)
-          .map(({ unit, n }) => t(`duration.${unit}`, { n }))
-          .join(' ') || t('duration.now'),
     }
-  }, [t, language])
+  }, [t, language, basics])
 }

@@ -1,7 +1,6 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { en } from './en.ts'
-import { zh } from './zh.ts'
 
 declare module 'i18next' {
   interface CustomTypeOptions {
@@ -25,18 +24,28 @@ function initialLanguage(): Language {
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'
 }
 
+/** Most readers need one language. English is always there: its keys say which texts exist. */
+async function load(language: Language): Promise<void> {
+  if (language === 'en' || i18next.hasResourceBundle(language, 'translation')) return
+  const { zh } = await import('./zh.ts')
+  i18next.addResourceBundle(language, 'translation', zh)
+}
+
 export async function startLanguages(): Promise<void> {
+  const lng = initialLanguage()
   await i18next.use(initReactI18next).init({
-    lng: initialLanguage(),
+    lng,
     fallbackLng: false,
-    resources: { en: { translation: en }, zh: { translation: zh } },
+    resources: { en: { translation: en } },
     // React already escapes.
     interpolation: { escapeValue: false },
   })
+  await load(lng)
   setDocumentLanguage()
 }
 
 export async function chooseLanguage(language: Language): Promise<void> {
+  await load(language)
   localStorage.setItem(STORAGE_KEY, language)
   await i18next.changeLanguage(language)
   setDocumentLanguage()

@@ -3,6 +3,7 @@ import { createContext, useContext } from 'react'
 import { isSignedOut } from '../api/call.ts'
 import { listApplications, readSession, signOut } from '../api/calls.ts'
 import type { Application, Session } from '../api/records.ts'
+import { runSignOutTasks } from './sign-out-tasks.ts'
 
 /** The signed-in session and the selected application. */
 export type CurrentSession = {
@@ -11,7 +12,6 @@ export type CurrentSession = {
   appId: string | undefined
   applicationName: string
   applications: readonly Application[]
-  selectApplication(appId: string | undefined): void
   signOut(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export function useCurrentSession(): CurrentSession {
   return current
 }
 
-/** For pages below `RequireApplication`, which guarantees that an application is selected. */
+/** For pages of one application, `/a/<app_id>/…`. */
 export function useAppId(): string {
   const { appId } = useCurrentSession()
   if (appId === undefined) throw new Error('No application is selected')
@@ -33,12 +33,15 @@ export function useAppId(): string {
 /** Scripts cannot read the session cookie. Without this entry the console does not request the session, because the response would be 401. */
 const STORAGE_KEY = 'herald.signed-in'
 
+/** Whether a session was open when this browser was last used. */
+export const wasSignedIn = () => localStorage.getItem(STORAGE_KEY) !== null
+
 /** The data is null when nobody is signed in. */
 export function useSessionQuery() {
   return useQuery({
     queryKey: ['session'],
     queryFn: async () => {
-      if (localStorage.getItem(STORAGE_KEY) === null) return null
+      if (!wasSignedIn()) return null
       try {
         return await readSession()
       } catch (error) {
@@ -71,6 +74,7 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     // The pages are hidden even if the request fails.
     await signOut().catch(() => {})
+    runSignOutTasks()
     setSession(queries, null)
   }
 }

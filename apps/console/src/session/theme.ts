@@ -27,6 +27,8 @@ export const theme = createTheme({
     // Hints below the input keep inputs next to each other aligned.
     InputWrapper: { defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] } },
     NavLink: { defaultProps: { bdrs: 'md' } },
+    // It is no banner of the page.
+    ModalHeader: { defaultProps: { role: 'presentation' } },
     ModalTitle: { defaultProps: { fw: 650, fz: 'lg' } },
   },
 })
@@ -41,6 +43,10 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-anchor': '#075862',
     '--mantine-color-body': '#ffffff',
     '--herald-background': '#f5f7f8',
+    '--herald-shadow': 'rgb(0 0 0 / 22%)',
+    '--mantine-color-yellow-light-color': '#7a4d00',
+    '--mantine-color-orange-light-color': '#8f3d00',
+    '--herald-warning': '#8a4b00',
   },
   dark: {
     '--mantine-color-dimmed': '#b3bac0',
@@ -48,5 +54,7 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-error': '#ff9b9b',
     '--mantine-color-anchor': '#79c5cb',
     '--herald-background': '#1a1b1e',
+    '--herald-shadow': 'rgb(0 0 0 / 70%)',
+    '--herald-warning': '#ffc078',
   },
 })

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { createApplication } from '../../api/calls.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { PackageInput, packageProblem } from './package-input.tsx'
 
 /** The secret is shown only once. */
 export type Created = { name: string; app_id: string; app_secret: string }
@@ -22,8 +23,9 @@ export function CreateForm({ onCreated }: { onCreated(created: Created): void })
     onSuccess: async (created) => {
       setName('')
       setPackageName('')
-      onCreated(created)
+      // Its pages open only once the list has it.
       await queries.invalidateQueries({ queryKey: ['applications'] })
+      onCreated(created)
     },
   })
   return (
@@ -31,11 +33,11 @@ export function CreateForm({ onCreated }: { onCreated(created: Created): void })
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          creating.mutate()
+          if (!packageProblem(packageName)) creating.mutate()
         }}
       >
         <Stack gap="sm">
-          <Group align="flex-end" gap="sm">
+          <Group align="flex-start" gap="sm">
             <TextInput
               className="grow"
               miw={200}
@@ -46,15 +48,8 @@ export function CreateForm({ onCreated }: { onCreated(created: Created): void })
               withAsterisk={false}
               onChange={({ currentTarget }) => setName(currentTarget.value)}
             />
-            <TextInput
-              className="grow"
-              miw={200}
-              label={t('applications.packageName')}
-              value={packageName}
-              maxLength={255}
-              onChange={({ currentTarget }) => setPackageName(currentTarget.value)}
-            />
-            <Button type="submit" loading={creating.isPending}>
+            <PackageInput className="grow" miw={200} value={packageName} onChange={setPackageName} />
+            <Button type="submit" loading={creating.isPending} className="beside">
               {t('applications.submit')}
             </Button>
           </Group>

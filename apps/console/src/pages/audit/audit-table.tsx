@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@herald/client'
 import { Anchor, Table, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { AppLink } from '../../components/app-link.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 
@@ -47,7 +47,7 @@ function Detail({ detail }: { detail: AuditEntry['detail'] }) {
     <Text key={name} size="xs">
       {name}:{' '}
       {name === 'task_id' ? (
-        <Anchor component={Link} to={`/tasks/${String(value)}`} size="xs">
+        <Anchor component={AppLink} to={`/tasks/${String(value)}`} size="xs">
           {String(value)}
         </Anchor>
       ) : typeof value === 'object' ? (

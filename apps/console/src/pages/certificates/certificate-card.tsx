@@ -1,23 +1,33 @@
+import type { CredentialField } from '@herald/channels/cards'
 import type { CertificateView } from '@herald/client'
 import { cardOf, channelOfPublicName, conditionOf, healthWarnings, type VendorChannel } from '@herald/domain'
 import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { checkCertificate, removeCertificate } from '../../api/calls.ts'
+import { removeCertificate } from '../../api/calls.ts'
 import { expiryOf } from '../../calculations/expiry.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { CopyText } from '../../components/copy-text.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { NoteText } from '../../components/note-text.tsx'
 import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 import { CheckResult } from './check-result.tsx'
 import { HealthPanel } from './health-panel.tsx'
+import type { CheckState } from './use-checks.ts'
+import { UsePanel } from './use-panel.tsx'
+import { isRegion, showsEnvironment } from './vendor-forms.ts'
 
-export function CertificateCard({ certificate }: { certificate: CertificateView }) {
+/** The card shows the day and how much time is left. */
+const EXPIRY = /^The certificate expire[sd] on /
+
+type Props = { certificate: CertificateView; check: CheckState; onCheck(): void; onEdit(): void }
+
+export function CertificateCard({ certificate, check, onCheck, onEdit }: Props) {
   const { t } = useTranslation()
-  const { channel } = useLabels()
+  const { channel, text } = useLabels()
   const appId = useAppId()
   const queries = useQueryClient()
   const [confirming, setConfirming] = useState(false)
@@ -26,12 +36,14 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
   const name = channel(certificate.channel)
   const condition = conditionOf(certificate)
   const warnings = otherWarnings(certificate)
-  const place = [t(`environment.${environment}`), certificate.region].filter(Boolean)
+  const region = cardOf(channelOfPublicName(certificate.channel) as VendorChannel)
+    .credentials.flatMap((form) => [...form.fields] as CredentialField[])
+    .find(isRegion)
+  const place = [
+    showsEnvironment(certificate.channel, environment) && t(`environment.${environment}`),
+    certificate.region && text(region!.choiceTexts![certificate.region]!),
+  ].filter((part) => typeof part === 'string')
   const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
-  const checking = useMutation({
-    mutationFn: () => checkCertificate(appId, key),
-    onSettled: reload,
-  })
   const removing = useMutation({
     mutationFn: () => removeCertificate(appId, key),
     onSettled: async () => {
@@ -62,6 +74,7 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
           </div>
         )}
         <ExpiryLine expiresAt={certificate.expires_at} />
+        <UsePanel certificate={certificate} />
         {certificate.callback_url && (
           <div>
             <Text size="xs" c="dimmed">
@@ -77,16 +90,24 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
               {t('certificates.warnings')}
             </Text>
             {warnings.map((warning) => (
-              <Text key={warning} size="sm" className="breaks" data-from="api">
-                {warning}
+              <Text key={warning} size="sm" className="breaks">
+                <NoteText>{warning}</NoteText>
               </Text>
             ))}
           </div>
         )}
-        {checking.data && <CheckResult name={name} result={checking.data} />}
-        <ErrorAlert error={checking.error ?? removing.error} />
+        {check.result && <CheckResult name={name} result={check.result} />}
+        <ErrorAlert error={check.error ?? removing.error} />
         <Group gap="xs" mt="auto">
-          <Button size="xs" variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
+          <Button
+            size="xs"
+            variant="default"
+            aria-label={t('certificates.editTitle', { name: [name, ...place].join(', ') })}
+            onClick={onEdit}
+          >
+            {t('certificates.edit')}
+          </Button>
+          <Button size="xs" variant="default" loading={check.busy} onClick={onCheck}>
             {t('certificates.check')}
           </Button>
           <Button size="xs" variant="default" onClick={() => setConfirming(true)}>
@@ -108,23 +129,18 @@ export function CertificateCard({ certificate }: { certificate: CertificateView 
   )
 }
 
-/** Without those that the panel shows in the reader's language. */
+/** Without those that the card shows in other places. */
 function otherWarnings(certificate: CertificateView): string[] {
   const channel = channelOfPublicName(certificate.channel) as VendorChannel
   const shown = new Set(healthWarnings(cardOf(channel).title.en, certificate))
-  return certificate.warnings.filter((warning) => !shown.has(warning))
+  return certificate.warnings.filter((warning) => !shown.has(warning) && !EXPIRY.test(warning))
 }
 
 function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {
   const { t } = useTranslation()
   const { format } = useLabels()
   const expiry = expiryOf(expiresAt, Date.now() / 1000)
-  if (expiry.kind === 'never')
-    return (
-      <Text size="sm" c="dimmed">
-        {t('certificates.noExpiry')}
-      </Text>
-    )
+  if (expiry.kind === 'never') return null
   const day = format.day(expiresAt ?? 0)
   return (
     <Group gap="xs">

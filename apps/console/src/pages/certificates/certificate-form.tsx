@@ -1,123 +1,238 @@
 import type { CredentialField } from '@herald/channels/cards'
-import type { CertificateView, Environment } from '@herald/client'
-import { Button, Group, JsonInput, NativeSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import { type CertificateCheck, type CertificateView, HeraldError } from '@herald/client'
+import {
+  Alert,
+  Anchor,
+  Button,
+  Group,
+  JsonInput,
+  NativeSelect,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { putCertificate } from '../../api/calls.ts'
 import { isJsonObject } from '../../calculations/json-object.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
-import { useAppId } from '../../session/session.ts'
+import { useAppId, useCurrentSession } from '../../session/session.ts'
+import { CheckResult } from './check-result.tsx'
+import {
+  blankDraft,
+  type CredentialDraft,
+  changesCredentials,
+  draftOf,
+  isUsed,
+  maskedValue,
+  replacedBy,
+  requestOf,
+} from './credential-draft.ts'
 import { FieldInput } from './field-input.tsx'
-import { certificateOf, isExtra, isRegion, isReplaced, type VendorForm, vendorForms } from './vendor-forms.ts'
+import { OneNeededInput } from './one-needed-input.tsx'
+import { isInFront, isRegion, type VendorForm, vendorForms } from './vendor-forms.ts'
 
-type Props = { existing: CertificateView[]; onClose(): void }
+type Props = {
+  editing: CertificateView | undefined
+  existing: CertificateView[]
+  onEdit(record: CertificateView): void
+  onChanged(changed: boolean): void
+  onSaved(name: string): void
+  onClose(): void
+}
 
-export function CertificateForm({ existing, onClose }: Props) {
+/** A path of the request at the beginning of a refusal, such as `extra.package_name must be …`. */
+const FIELD = /^(app_id|app_key|app_secret|certificate|extra\.\w+)\b/
+
+export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved, onClose }: Props) {
   const { t } = useTranslation()
   const { channel, text } = useLabels()
   const appId = useAppId()
+  const { applications } = useCurrentSession()
   const queries = useQueryClient()
-  const [index, setIndex] = useState(0)
-  const [environment, setEnvironment] = useState<Environment>(1)
-  const [name, setName] = useState('')
-  const [values, setValues] = useState<Record<string, string>>({})
-  const [extraJson, setExtraJson] = useState('')
-  const form = vendorForms[index]!
-  const invalidExtra = extraJson.trim() !== '' && !isJsonObject(extraJson)
+  const packageName = applications.find(({ app_id }) => app_id === appId)?.package_name ?? ''
+  const [draft, setDraft] = useState(() => (editing ? draftOf(editing) : blankDraft(0, packageName)))
+  const [confirming, setConfirming] = useState(false)
+  const [answer, setAnswer] = useState<CertificateCheck>()
+  // Nothing is changed in a new form.
+  useEffect(() => onChanged(false), [onChanged])
+  const form = vendorForms[draft.form]!
+  const name = channel(form.channel)
+  const invalidExtra = draft.extraJson.trim() !== '' && !isJsonObject(draft.extraJson)
+  const replaced = replacedBy(draft, existing, editing)
   const saving = useMutation({
-    mutationFn: () => putCertificate(appId, certificateOf(form, { environment, name }, values, extraJson)),
-    onSuccess: async () => {
+    mutationFn: (check: boolean) =>
+      putCertificate(appId, { ...requestOf(draft, editing), ...(check && { check: true }) }),
+    onSuccess: async ({ saved, check }) => {
+      if (!saved) {
+        setAnswer(check ?? undefined)
+        return
+      }
       await queries.invalidateQueries({ queryKey: ['certificates', appId] })
-      onClose()
+      onSaved(name)
     },
+    onSettled: () => setConfirming(false),
   })
+  const refused = saving.error instanceof HeraldError ? FIELD.exec(saving.error.message)?.[1] : undefined
+  const change = (edit: Partial<CredentialDraft>) => {
+    setDraft((before) => ({ ...before, ...edit }))
+    setAnswer(undefined)
+    saving.reset()
+    onChanged(true)
+  }
   const titleOf = ({ channel: id, kind }: VendorForm) =>
     kind ? `${channel(id)}: ${text(kind)}` : channel(id)
-  const replaces = existing.some((one) => isReplaced(one, form, environment, values))
-  const set = (key: string) => (value: string) => setValues((before) => ({ ...before, [key]: value }))
-  const inputOf = (field: CredentialField) => (
-    <FieldInput
-      // A file chosen for another vendor must not remain.
-      key={`${index} ${field.to}`}
-      field={field}
-      value={values[field.to] ?? ''}
-      onChange={set(field.to)}
-    />
-  )
+  const inputOf = (field: CredentialField) => {
+    const { to } = field
+    const removed = draft.removed.includes(to)
+    const complaint = refused === to && saving.error instanceof HeraldError ? saving.error.message : undefined
+    return (
+      <FieldInput
+        // A file chosen for another vendor must not remain.
+        key={`${draft.form} ${to}`}
+        field={field}
+        value={draft.values[to] ?? ''}
+        saved={maskedValue(editing, draft, to)}
+        needed={form.oneNeeded.includes(to)}
+        removed={removed}
+        complaint={complaint}
+        onChange={(value) => change({ values: { ...draft.values, [to]: value } })}
+        onRemove={(remove) =>
+          change({ removed: remove ? [...draft.removed, to] : draft.removed.filter((one) => one !== to) })
+        }
+      />
+    )
+  }
+  const offered = vendorForms
+    .map((one, index) => ({ value: String(index), label: titleOf(one), provider: one.provider }))
+    .filter(({ provider }) => !editing || provider === editing.provider)
+  const shown = form.fields.filter((field) => isUsed(form, draft, field))
+  const asks = replaced ?? (editing && changesCredentials(draft, editing) ? editing : undefined)
   return (
     <form
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!invalidExtra) saving.mutate()
+        if (invalidExtra) return
+        if (asks) setConfirming(true)
+        else saving.mutate(true)
       }}
     >
       <Stack gap="sm">
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          <NativeSelect
-            label={t('certificates.provider')}
-            value={String(index)}
-            onChange={({ currentTarget }) => {
-              setIndex(Number(currentTarget.value))
-              setValues({})
-              setExtraJson('')
-              saving.reset()
-            }}
-            data={vendorForms.map((one, at) => ({ value: String(at), label: titleOf(one) }))}
-          />
-          <NativeSelect
-            label={t('app.environment')}
-            value={String(environment)}
-            onChange={({ currentTarget }) => setEnvironment(currentTarget.value === '0' ? 0 : 1)}
-            data={[
-              { value: '1', label: t('environment.1') },
-              { value: '0', label: t('environment.0') },
-            ]}
-          />
-          {form.fields.filter(isRegion).map(inputOf)}
+          {offered.length > 1 && (
+            <NativeSelect
+              label={t('certificates.provider')}
+              value={String(draft.form)}
+              onChange={({ currentTarget }) =>
+                change({
+                  ...blankDraft(Number(currentTarget.value), packageName),
+                  environment: draft.environment,
+                  name: draft.name,
+                  // Settings that all kinds of credentials of a vendor have.
+                  ...(editing && { extraJson: draft.extraJson }),
+                })
+              }
+              data={offered.map(({ value, label }) => ({ value, label }))}
+            />
+          )}
+          {form.hasEnvironments && !editing && (
+            <NativeSelect
+              label={t('app.environment')}
+              value={String(draft.environment)}
+              onChange={({ currentTarget }) => change({ environment: currentTarget.value === '0' ? 0 : 1 })}
+              data={[
+                { value: '1', label: t('environment.1') },
+                { value: '0', label: t('environment.0') },
+              ]}
+            />
+          )}
+          {!editing && form.fields.filter(isRegion).map(inputOf)}
         </SimpleGrid>
-        {replaces && (
-          <Text size="sm" c="dimmed">
-            {t('certificates.replaces', { name: channel(form.channel) })}
-          </Text>
+        {replaced && (
+          <Alert color="yellow" variant="light" title={t('certificates.taken', { name })}>
+            <Text size="sm">{t('certificates.takenText')}</Text>
+            <Button size="xs" variant="default" mt="xs" onClick={() => onEdit(replaced)}>
+              {t('certificates.editInstead')}
+            </Button>
+          </Alert>
         )}
+        {form.oneNeeded.length > 0 && (
+          <OneNeededInput form={form} used={draft.used} onChange={(used) => change({ used })} />
+        )}
+        {shown.filter((field) => isInFront(field)).map(inputOf)}
         <TextInput
           label={t('certificates.name')}
-          value={name}
+          description={t('certificates.nameHint')}
+          value={draft.name}
           maxLength={128}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
+          onChange={({ currentTarget }) => change({ name: currentTarget.value })}
         />
-        {form.fields.filter(({ to }) => !isExtra(to)).map(inputOf)}
         <details>
           <summary>{t('certificates.extra')}</summary>
           <Stack gap="sm" mt="sm">
             <SimpleGrid cols={{ base: 1, xs: 2 }}>
-              {form.fields.filter((field) => isExtra(field.to) && !isRegion(field)).map(inputOf)}
+              {shown.filter((field) => !isInFront(field) && !isRegion(field)).map(inputOf)}
             </SimpleGrid>
             <JsonInput
               label={t('certificates.extraJson')}
               description={t('certificates.extraJsonHint')}
               placeholder='{"default_class": "service"}'
-              value={extraJson}
+              value={draft.extraJson}
               autosize
               minRows={2}
+              validationError={t('app.invalidJson')}
               error={invalidExtra && t('app.invalidJson')}
-              onChange={setExtraJson}
+              onChange={(extraJson) => change({ extraJson })}
             />
           </Stack>
         </details>
-        <ErrorAlert error={saving.error} />
+        <Text size="sm">
+          <Anchor href="/docs#put-admin-push-certificate" target="_blank">
+            {t('certificates.guide')}
+          </Anchor>
+        </Text>
+        {!refused && <ErrorAlert error={saving.error} />}
+        {answer && (
+          <Stack gap="xs">
+            <CheckResult name={name} result={answer} />
+            <Text size="sm">
+              {t(editing || replaced ? 'certificates.notReplaced' : 'certificates.notSaved')}
+            </Text>
+          </Stack>
+        )}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('app.cancel')}
           </Button>
-          <Button type="submit" loading={saving.isPending}>
-            {t('app.save')}
+          {answer && (
+            <Button
+              variant="default"
+              loading={saving.isPending && saving.variables === false}
+              onClick={() => saving.mutate(false)}
+            >
+              {t('certificates.saveAnyway')}
+            </Button>
+          )}
+          <Button type="submit" loading={saving.isPending && saving.variables === true}>
+            {t(answer ? 'certificates.checkAgain' : 'certificates.checkAndSave')}
           </Button>
         </Group>
       </Stack>
+      <ConfirmDialog
+        opened={confirming}
+        danger
+        title={t('certificates.replaceTitle', { name })}
+        text={t(replaced ? 'certificates.replaceAllText' : 'certificates.replaceText', { name })}
+        button={t('certificates.replaceButton')}
+        busy={saving.isPending}
+        onConfirm={() => saving.mutate(true)}
+        onClose={() => setConfirming(false)}
+      />
     </form>
   )
 }

@@ -1,32 +1,44 @@
 import type { CredentialField } from '@herald/channels/cards'
-import { FileInput } from '@mantine/core'
+import { Button, FileButton, Group, Text } from '@mantine/core'
+import { IconUpload } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { readCertificateFile } from './read-file.ts'
 
-type Props = { file: NonNullable<CredentialField['file']>; onRead(text: string): void }
+type Props = {
+  /** The field that is filled. */
+  name: string
+  file: NonNullable<CredentialField['file']>
+  onRead(text: string): void
+}
 
 /** Fills a field of the form from a file. */
-export function FilePicker({ file, onRead }: Props) {
+export function FilePicker({ name, file, onRead }: Props) {
   const { t } = useTranslation()
-  const [chosen, setChosen] = useState<File | null>(null)
+  const [chosen, setChosen] = useState<string>()
   const [tooLarge, setTooLarge] = useState(false)
   return (
-    <FileInput
-      label={t('certificates.file')}
-      description={t('certificates.fileHint')}
-      placeholder={file.accept}
-      accept={file.accept}
-      value={chosen}
-      clearable={false}
-      error={tooLarge && t('certificates.fileTooLarge')}
-      onChange={async (next) => {
-        setChosen(next)
-        if (!next) return
-        const text = await readCertificateFile(next, file.as)
-        setTooLarge(text === undefined)
-        if (text !== undefined) onRead(text)
-      }}
-    />
+    <Group gap="xs">
+      <FileButton
+        accept={file.accept}
+        inputProps={{ 'aria-label': t('certificates.fileOf', { name }) }}
+        onChange={async (next) => {
+          if (!next) return
+          setChosen(next.name)
+          const text = await readCertificateFile(next, file.as)
+          setTooLarge(text === undefined)
+          if (text !== undefined) onRead(text)
+        }}
+      >
+        {(props) => (
+          <Button {...props} size="xs" variant="default" leftSection={<IconUpload size={14} aria-hidden />}>
+            {t('certificates.file', { types: file.accept.replaceAll(',', ', ') })}
+          </Button>
+        )}
+      </FileButton>
+      <Text size="xs" c={tooLarge ? 'red.9' : 'dimmed'} className="breaks" role="status">
+        {tooLarge ? t('certificates.fileTooLarge') : (chosen ?? t('certificates.fileHint'))}
+      </Text>
+    </Group>
   )
 }

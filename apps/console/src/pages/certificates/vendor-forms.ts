@@ -1,6 +1,6 @@
 import { type CredentialField, type CredentialForm, cards, type Text } from '@herald/channels/cards'
-import type { CertificateView, Environment, NewCertificate, Provider } from '@herald/client'
-import { publicName } from '@herald/domain'
+import type { Environment, Provider } from '@herald/client'
+import { cardOf, channelOfPublicName, publicName, type VendorChannel } from '@herald/domain'
 
 /** A vendor has one form per kind of credentials. */
 export type VendorForm = {
@@ -8,69 +8,37 @@ export type VendorForm = {
   channel: string
   kind?: Text
   fields: readonly CredentialField[]
+  /** Optional fields of which at least one is needed. */
+  oneNeeded: readonly CredentialField['to'][]
+  /** Tokens of the vendor belong to an environment. */
+  hasEnvironments: boolean
 }
 
-export const vendorForms: readonly VendorForm[] = cards.flatMap(({ provider, name, credentials }) =>
-  credentials.map(({ kind, fields }: CredentialForm) => ({
-    provider,
-    channel: publicName(name),
+export const vendorForms: readonly VendorForm[] = cards.flatMap((card) =>
+  card.credentials.map(({ kind, fields, oneNeeded = [] }: CredentialForm) => ({
+    provider: card.provider,
+    channel: publicName(card.name),
     kind,
     fields,
+    oneNeeded,
+    hasEnvironments: 'environmentBound' in card,
   })),
 )
 
 const EXTRA = 'extra.'
-export const isExtra = (to: CredentialField['to']): to is `extra.${string}` => to.startsWith(EXTRA)
+export const isExtra = (to: string): to is `extra.${string}` => to.startsWith(EXTRA)
+export const extraKey = (to: `extra.${string}`) => to.slice(EXTRA.length)
 
 /** The region is part of a record's place, so it is chosen next to the environment. */
 export const isRegion = ({ to }: CredentialField) => to === 'extra.region'
 
-/** Whether a record has the place that the form would save to. */
-export function isReplaced(
-  record: Pick<CertificateView, 'provider' | 'environment' | 'region'>,
-  form: VendorForm,
-  environment: Environment,
-  values: Readonly<Record<string, string>>,
-): boolean {
-  const region = form.fields.find(isRegion)
-  return (
-    record.provider === form.provider &&
-    record.environment === environment &&
-    record.region === (region ? values[region.to] || String(region.choices?.[0]) : null)
-  )
-}
+/** Fields that are shown first; the others are further settings. */
+export const isInFront = (field: CredentialField) => !isExtra(field.to) || field.proposes !== undefined
 
-/** Returns the record to save. `extraJson` contains further keys of `extra`; the form's fields take precedence. */
-export function certificateOf(
-  form: VendorForm,
-  { environment, name }: { environment: Environment; name: string },
-  values: Readonly<Record<string, string>>,
-  extraJson: string,
-): NewCertificate {
-  const record: NewCertificate = { provider: form.provider, environment, name: name.trim() }
-  const extra: Record<string, unknown> = extraJson.trim() === '' ? {} : JSON.parse(extraJson)
-  for (const field of form.fields) {
-    const { to } = field
-    const value = values[to]?.trim() ?? ''
-    if (value === '') continue
-    if (isExtra(to)) extra[to.slice(EXTRA.length)] = extraValue(field, value)
-    else record[to] = value
-  }
-  return Object.keys(extra).length === 0 ? record : { ...record, extra }
-}
+/** Whether the vendor refuses a record without it. */
+export const isRequired = (field: CredentialField) => !field.optional || field.proposes !== undefined
 
-function extraValue({ kind, choices }: CredentialField, value: string): unknown {
-  switch (kind) {
-    case 'flag':
-      return value === 'true'
-    case 'list':
-      return value
-        .split(/[,\s]+/)
-        .map((item) => item.trim())
-        .filter((item) => item !== '')
-    case 'choice':
-      return choices?.find((choice) => String(choice) === value)
-    default:
-      return value
-  }
+/** Whether the environment of a record tells something: most vendors have one only. */
+export function showsEnvironment(channel: string, environment: Environment): boolean {
+  return environment === 0 || 'environmentBound' in cardOf(channelOfPublicName(channel) as VendorChannel)
 }

@@ -1,15 +1,5 @@
 import type { DeviceView } from '@herald/client'
-import {
-  Button,
-  Group,
-  JsonInput,
-  NativeSelect,
-  SimpleGrid,
-  Stack,
-  Switch,
-  TagsInput,
-  TextInput,
-} from '@mantine/core'
+import { Button, Group, JsonInput, NativeSelect, SimpleGrid, Stack, Switch, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -18,6 +8,7 @@ import { isJsonObject } from '../../calculations/json-object.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { SuccessAlert } from '../../components/success-alert.tsx'
+import { TagInput } from '../../components/tag-input.tsx'
 import { useAppId } from '../../session/session.ts'
 import { changeOf, type DeviceForm, formOf } from './device-change.ts'
 
@@ -73,7 +64,7 @@ export function EditPanel({ device }: { device: DeviceView }) {
             onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
           />
           {textInput('alias', t('devices.alias'), { description: t('device.aliasHint'), maxLength: 128 })}
-          <TagsInput
+          <TagInput
             label={t('devices.tags')}
             description={t('device.tagsHint')}
             value={form.tags}

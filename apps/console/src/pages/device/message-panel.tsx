@@ -3,9 +3,9 @@ import { Anchor, Group, Stack, Table, Text } from '@mantine/core'
 import { IconMessages } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
 import { listMessages } from '../../api/calls.ts'
 import { reportsArrival } from '../../calculations/funnel.ts'
+import { AppLink } from '../../components/app-link.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
@@ -86,7 +86,7 @@ function MessageRow({ guid, message }: { guid: string; message: DeviceMessage })
     <Table.Tr data-task={id}>
       <Table.Td maw={260}>
         <Anchor
-          component={Link}
+          component={AppLink}
           to={`/tasks/${id}?by=byGuid&value=${encodeURIComponent(guid)}`}
           size="sm"
           className="breaks"

@@ -12,7 +12,6 @@ import { Loading } from '../../components/loading.tsx'
 import { MissingRecord } from '../../components/missing-record.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
@@ -20,11 +19,12 @@ import { BindingForm } from './binding-form.tsx'
 import { BindingTable } from './binding-table.tsx'
 import { EditPanel } from './edit-panel.tsx'
 import { ExplainPanel } from './explain-panel.tsx'
+import { LabelList } from './label-list.tsx'
 import { MessagePanel } from './message-panel.tsx'
 import { RemovalPanel } from './removal-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
 
-export const page = requireApplication(DevicePage)
+export const page = { Component: DevicePage }
 
 const REFRESH_MS = 5000
 
@@ -68,7 +68,11 @@ function DevicePage() {
         <DescriptionList
           items={[
             [t('devices.platform'), platform(device.platform ?? 'unknown')],
+            [t('devices.alias'), device.alias ?? '–'],
             [t('devices.user'), device.user_id === null ? '–' : String(device.user_id)],
+            [t('device.locale'), device.locale ?? '–'],
+            [t('device.timezone'), device.timezone ?? '–'],
+            [t('device.appVersion'), device.app_version ?? '–'],
             [t('send.badge'), format.number(device.badge)],
             [t('device.created'), format.time(device.created_at)],
             [t('device.lastSeen'), format.time(device.last_seen) || '–'],
@@ -78,6 +82,7 @@ function DevicePage() {
             ],
           ]}
         />
+        <LabelList device={device} />
       </Panel>
       <MessagePanel guid={device.device_guid} />
       <Panel title={t('device.bindings')}>

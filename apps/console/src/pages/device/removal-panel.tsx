@@ -3,12 +3,12 @@ import { Button, Group, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useNavigate } from 'react-router'
 import { erase, removeDevice } from '../../api/calls.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { TypedConfirmDialog } from '../../components/typed-confirm-dialog.tsx'
+import { useAppNavigate } from '../../session/application-path.ts'
 import { useAppId } from '../../session/session.ts'
 
 /** Removes the device, or erases it or its person with everything that names them. */
@@ -16,7 +16,7 @@ export function RemovalPanel({ device }: { device: DeviceView }) {
   const { t } = useTranslation()
   const appId = useAppId()
   const queries = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useAppNavigate()
   const [removing, setRemoving] = useState(false)
   const [erasing, setErasing] = useState<Target>()
   const leave = async () => {

@@ -4,8 +4,10 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { notify } from '../../api/calls.ts'
+import { useRequestId } from '../../api/request-id.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { PushOutcome } from '../../components/push-outcome.tsx'
 import { TaskAccepted } from '../../components/task-accepted.tsx'
 import { useAppId } from '../../session/session.ts'
 
@@ -18,41 +20,45 @@ export function TestPanel({ device }: { device: DeviceView }) {
     title: title ?? t('device.test'),
     body: body ?? t('device.testBody'),
   }
+  const requestId = useRequestId()
   const sending = useMutation({
-    mutationFn: () =>
-      notify(appId, JSON.stringify({ audience: { push_token: [device.push_token] }, message })),
+    mutationFn: () => {
+      const body = { audience: { push_token: [device.push_token] }, message }
+      const setting = { request_id: requestId.idFor(JSON.stringify(body)) }
+      return notify(appId, JSON.stringify({ ...body, setting }))
+    },
+    onSuccess: requestId.reset,
   })
   return (
     <Panel title={t('device.test')}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          sending.mutate()
-        }}
-      >
-        <Stack gap="sm">
-          <Text size="sm" c="dimmed">
-            {t('device.testHint')}
-          </Text>
-          <TextInput
-            label={t('send.messageTitle')}
-            value={message.title}
-            onChange={({ currentTarget }) => setTitle(currentTarget.value)}
-          />
-          <TextInput
-            label={t('send.body')}
-            value={message.body}
-            onChange={({ currentTarget }) => setBody(currentTarget.value)}
-          />
-          {sending.isError && <ErrorAlert error={sending.error} />}
-          {sending.data && <TaskAccepted taskId={sending.data.task_id} />}
-          <Group justify="flex-end">
-            <Button type="submit" loading={sending.isPending}>
-              {t('device.testSend')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      {/* No form: Enter in a field must not send. */}
+      <Stack gap="sm">
+        <Text size="sm" c="dimmed">
+          {t('device.testHint')}
+        </Text>
+        <TextInput
+          label={t('send.messageTitle')}
+          value={message.title}
+          onChange={({ currentTarget }) => setTitle(currentTarget.value)}
+        />
+        <TextInput
+          label={t('send.body')}
+          value={message.body}
+          onChange={({ currentTarget }) => setBody(currentTarget.value)}
+        />
+        {sending.isError && <ErrorAlert error={sending.error} />}
+        {sending.data && (
+          <>
+            <TaskAccepted taskId={sending.data.task_id} />
+            <PushOutcome taskId={sending.data.task_id} guid={device.device_guid} />
+          </>
+        )}
+        <Group justify="flex-end">
+          <Button loading={sending.isPending} onClick={() => sending.mutate()}>
+            {t('device.testSend')}
+          </Button>
+        </Group>
+      </Stack>
     </Panel>
   )
 }

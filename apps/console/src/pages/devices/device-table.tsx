@@ -12,16 +12,16 @@ export function DeviceTable({ devices }: { devices: DeviceView[] }) {
   const { t } = useTranslation()
   const { channel, platform } = useLabels()
   return (
-    <WideTable label={t('nav.devices')} minWidth={820}>
+    <WideTable label={t('nav.devices')} minWidth={300}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('devices.guid')}</Table.Th>
-          <Table.Th>{t('devices.platform')}</Table.Th>
+          <Table.Th visibleFrom="sm">{t('devices.platform')}</Table.Th>
           <Table.Th>{t('devices.channels')}</Table.Th>
-          <Table.Th>{t('devices.connection')}</Table.Th>
+          <Table.Th visibleFrom="md">{t('devices.connection')}</Table.Th>
           <Table.Th>{t('devices.alias')}</Table.Th>
-          <Table.Th>{t('devices.tags')}</Table.Th>
-          <Table.Th>{t('devices.user')}</Table.Th>
+          <Table.Th visibleFrom="lg">{t('devices.tags')}</Table.Th>
+          <Table.Th visibleFrom="sm">{t('devices.user')}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -30,17 +30,17 @@ export function DeviceTable({ devices }: { devices: DeviceView[] }) {
             <Table.Td>
               <DeviceLink guid={device.device_guid} />
             </Table.Td>
-            <Table.Td>{platform(device.platform ?? 'unknown')}</Table.Td>
+            <Table.Td visibleFrom="sm">{platform(device.platform ?? 'unknown')}</Table.Td>
             <Table.Td>
               {device.bindings.map((binding) => channel(binding.channel)).join(', ') || '–'}
             </Table.Td>
-            <Table.Td>
+            <Table.Td visibleFrom="md">
               <StatusBadge tone={device.online ? 'good' : 'over'}>
                 {t(device.online ? 'devices.online' : 'devices.offline')}
               </StatusBadge>
             </Table.Td>
             <Table.Td className="breaks">{device.alias ?? '–'}</Table.Td>
-            <Table.Td maw={260}>
+            <Table.Td maw={260} visibleFrom="lg">
               <Group gap={4}>
                 {device.tags.slice(0, MAX_SHOWN_TAGS).map((tag) => (
                   <Badge key={tag} variant="default" radius="sm" tt="none" fw={500}>
@@ -54,7 +54,7 @@ export function DeviceTable({ devices }: { devices: DeviceView[] }) {
                 )}
               </Group>
             </Table.Td>
-            <Table.Td>{device.user_id === null ? '–' : String(device.user_id)}</Table.Td>
+            <Table.Td visibleFrom="sm">{device.user_id === null ? '–' : String(device.user_id)}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -2,20 +2,21 @@ import { Button, Paper, Stack } from '@mantine/core'
 import { IconDevices } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link, useSearchParams } from 'react-router'
+import { useSearchParams } from 'react-router'
 import { listDevices } from '../../api/calls.ts'
+import { AppLink } from '../../components/app-link.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { MoreButton } from '../../components/more-button.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { parseSearch, searchKinds } from '../../components/search.ts'
 import { SearchForm } from '../../components/search-form.tsx'
 import { useAppId } from '../../session/session.ts'
+import { DeviceCount } from './device-count.tsx'
 import { DeviceTable } from './device-table.tsx'
 
-export const page = requireApplication(DevicesPage)
+export const page = { Component: DevicesPage }
 
 const PAGE_SIZE = 50
 
@@ -40,6 +41,9 @@ function DevicesPage() {
         value={search.value}
         onSearch={(by, value) => setParams(value === '' ? {} : { by, value })}
       />
+      {query.data && devices.length > 0 && (
+        <DeviceCount search={search} shown={devices.length} hasMore={query.hasNextPage} />
+      )}
       {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       {(query.isPending || query.data) && (
         <Paper withBorder p="xs">
@@ -48,10 +52,10 @@ function DevicesPage() {
           ) : devices.length > 0 ? (
             <DeviceTable devices={devices} />
           ) : search.value !== '' ? (
-            <EmptyState icon={IconDevices} title={t('devices.empty')} />
+            <EmptyState icon={IconDevices} title={t('devices.empty')} text={t('devices.exact')} />
           ) : (
             <EmptyState icon={IconDevices} title={t('devices.emptyAll')} text={t('devices.emptyMore')}>
-              <Button component={Link} to="/test-device" variant="default">
+              <Button component={AppLink} to="/test-device" variant="default">
                 {t('nav.testDevice')}
               </Button>
             </EmptyState>

@@ -1,26 +1,35 @@
 import { conditionOf } from '@herald/domain'
-import { Button, Stack, Table, Text } from '@mantine/core'
+import { Button, Group, Stack, Table, Text } from '@mantine/core'
 import { IconCertificate } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
-import type { ChannelCertificate, Overview } from '../../api/records.ts'
+import type { ChannelCertificate, ChannelHealth, Overview } from '../../api/records.ts'
+import { byTrouble } from '../../calculations/channel-order.ts'
 import { expiryOf } from '../../calculations/expiry.ts'
+import { AppLink } from '../../components/app-link.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { ReasonText } from '../../components/reason-text.tsx'
 import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
+import { TimeText } from '../../components/time-text.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useCurrentSession } from '../../session/session.ts'
+
+/** Certificates shown per channel; the operator may see thousands. Those with problems come first. */
+const MAX_SHOWN = 8
+
+const stateTones = { working: 'good', failing: 'bad', refused: 'bad', unused: 'over' } as const
 
 export function ChannelTable({ overview }: { overview: Overview }) {
   const { t } = useTranslation()
   const { channel, format } = useLabels()
   const used = overview.channels.filter(
-    ({ certificates, sent_10m, failed_10m }) => certificates.length + sent_10m + failed_10m > 0,
+    ({ channel: name, certificates, state }) =>
+      certificates.length > 0 || state !== 'unused' || name === 'nativepush',
   )
-  if (used.length === 0)
+  if (used.every(({ certificates, state }) => certificates.length === 0 && state === 'unused'))
     return (
       <EmptyState icon={IconCertificate} title={t('certificates.empty')} text={t('overview.channelsEmpty')}>
-        <Button component={Link} to="/certificates">
+        <Button component={AppLink} to="/certificates">
           {t('nav.certificates')}
         </Button>
       </EmptyState>
@@ -30,33 +39,87 @@ export function ChannelTable({ overview }: { overview: Overview }) {
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('app.channel')}</Table.Th>
-          <Table.Th>{t('overview.certificate')}</Table.Th>
-          <Table.Th className="number">{t('counter.sent')}</Table.Th>
-          <Table.Th className="number">{t('counter.failed')}</Table.Th>
+          <Table.Th visibleFrom="sm">{t('overview.certificate')}</Table.Th>
+          <Table.Th className="number" visibleFrom="md">
+            {t('overview.sentMinute')}
+          </Table.Th>
+          <Table.Th className="number">{t('overview.sentTen')}</Table.Th>
+          <Table.Th className="number">{t('overview.failedTen')}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {used.map((row) => (
-          <Table.Tr key={row.channel}>
-            <Table.Td>{channel(row.channel)}</Table.Td>
+        {byTrouble(used).map((row) => (
+          <Table.Tr key={row.channel} data-channel={row.channel} data-state={row.state}>
             <Table.Td>
-              <Stack gap={4}>
-                {row.certificates.length === 0 && (
-                  <Text size="sm" c="dimmed">
-                    {row.channel === 'nativepush' ? t('overview.noCertificate') : t('certificates.empty')}
-                  </Text>
-                )}
-                {row.certificates.map((certificate) => (
-                  <CertificateLine key={certificate.id} certificate={certificate} at={overview.at} />
-                ))}
-              </Stack>
+              <Group gap={6}>
+                <Text span size="sm">
+                  {channel(row.channel)}
+                </Text>
+                <StatusBadge tone={stateTones[row.state]}>{t(`channelState.${row.state}`)}</StatusBadge>
+              </Group>
+              <Attempts row={row} />
+            </Table.Td>
+            <Table.Td visibleFrom="sm">
+              <Certificates row={row} at={overview.at} />
+            </Table.Td>
+            <Table.Td className="number" visibleFrom="md">
+              {format.number(row.sent_1m)}
             </Table.Td>
             <Table.Td className="number">{format.number(row.sent_10m)}</Table.Td>
-            <Table.Td className="number">{format.number(row.failed_10m)}</Table.Td>
+            <Table.Td className="number" c={row.failed_10m > 0 ? 'var(--mantine-color-error)' : undefined}>
+              {format.number(row.failed_10m)}
+            </Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>
     </WideTable>
+  )
+}
+
+/** The share of attempts that the vendor did not decide, and its last error. */
+function Attempts({ row }: { row: ChannelHealth }) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  const { failing_share: share, last_error: error } = row
+  return (
+    <>
+      {share !== null && share > 0 && (
+        <Text size="xs" c={row.state === 'failing' ? 'var(--mantine-color-error)' : 'dimmed'}>
+          {t('overview.failingShare', { share: format.percent(share) })}
+        </Text>
+      )}
+      {error && (
+        <Text component="div" size="xs" c="dimmed" className="breaks" maw={360}>
+          {t('overview.lastError')} <TimeText at={error.at} />:{' '}
+          <ReasonText code={error.code} reason={error.reason} />
+        </Text>
+      )}
+    </>
+  )
+}
+
+function Certificates({ row, at }: { row: ChannelHealth; at: number }) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  const isGood = (one: ChannelCertificate) => one.state === 'open' && !one.breaker && !one.failing
+  const sorted = [...row.certificates].sort((a, b) => Number(isGood(a)) - Number(isGood(b)))
+  const hidden = sorted.length - MAX_SHOWN
+  return (
+    <Stack gap={4}>
+      {sorted.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {row.channel === 'nativepush' ? t('overview.noCertificate') : t('certificates.empty')}
+        </Text>
+      )}
+      {sorted.slice(0, MAX_SHOWN).map((certificate) => (
+        <CertificateLine key={certificate.id} certificate={certificate} at={at} />
+      ))}
+      {hidden > 0 && (
+        <Text size="xs" c="dimmed">
+          {t('overview.moreCertificates', { n: format.number(hidden) })}
+        </Text>
+      )}
+    </Stack>
   )
 }
 
@@ -80,9 +143,15 @@ function CertificateLine({ certificate, at }: { certificate: ChannelCertificate;
     ...certificate,
     holds: held.map(() => ({ active: true })),
   })
+  // The vendor answers, but decides about few attempts: the breaker is not open.
+  const isFailing = certificate.failing && !breaker && certificate.state !== 'closed'
   return (
     <div>
-      <StatusBadge tone={certificateTone(condition)}>{t(`certificateState.${condition}`)}</StatusBadge>{' '}
+      {isFailing ? (
+        <StatusBadge tone="bad">{t('channelState.failing')}</StatusBadge>
+      ) : (
+        <StatusBadge tone={certificateTone(condition)}>{t(`certificateState.${condition}`)}</StatusBadge>
+      )}{' '}
       <Text span size="sm" className="breaks">
         {name}
       </Text>

@@ -1,19 +1,36 @@
 import { Paper, SimpleGrid, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import type { Overview } from '../../api/records.ts'
-import type { Rate } from '../../calculations/rates.ts'
+import type { ChannelHealth, Overview } from '../../api/records.ts'
 import { useLabels } from '../../i18n/labels.ts'
+import { useCurrentSession } from '../../session/session.ts'
 
-type Props = { overview: Overview | undefined; rate: Rate | undefined }
-
-export function SummaryCards({ overview, rate }: Props) {
+export function SummaryCards({ overview }: { overview: Overview | undefined }) {
   const { t } = useTranslation()
   const { format } = useLabels()
+  const isOperator = useCurrentSession().session.role === 'operator'
   const shown = (value: number | undefined) => (value === undefined ? '–' : format.number(value))
+  const sum = (kind: keyof ChannelHealth & ('rate' | 'sent_10m' | 'failed_10m')) =>
+    overview?.channels.reduce((all, channel) => all + channel[kind], 0)
+  const rate = sum('rate')
   const cards: [name: string, value: string, detail?: string][] = [
-    [t('overview.rate'), t('app.perSecond', { n: shown(rate?.sent) })],
-    [t('overview.openTasks'), shown(overview?.tasks_open)],
-    [t('overview.accepted'), shown(overview?.accepted_last_minute)],
+    [
+      t('overview.rate'),
+      t('app.perSecond', {
+        // Less than one device per second is not nothing.
+        n: rate !== undefined && rate > 0 && rate < 1 ? '< 1' : shown(rate && Math.round(rate)),
+      }),
+      t('overview.rateDetail'),
+    ],
+    [
+      t('overview.recent'),
+      shown(sum('sent_10m')),
+      t('overview.recentDetail', { failed: shown(sum('failed_10m')) }),
+    ],
+    [
+      t('overview.openTasks'),
+      shown(overview?.tasks_open),
+      t('overview.accepted', { n: shown(overview?.accepted_last_minute) }),
+    ],
     [
       t('overview.day'),
       shown(overview?.sent_total),
@@ -25,7 +42,7 @@ export function SummaryCards({ overview, rate }: Props) {
     [
       t('overview.online'),
       `${overview?.native.estimated ? '≈ ' : ''}${shown(overview?.native.online)}`,
-      t('overview.gateways', { n: shown(overview?.native.gateways) }),
+      isOperator ? t('overview.gateways', { n: shown(overview?.native.gateways) }) : undefined,
     ],
   ]
   return (

@@ -1,20 +1,14 @@
-import {
-  Checkbox,
-  JsonInput,
-  NativeSelect,
-  SegmentedControl,
-  SimpleGrid,
-  Stack,
-  Textarea,
-  TextInput,
-} from '@mantine/core'
+import { SegmentedControl, Stack, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Panel } from '../../components/panel.tsx'
 import type { Change, Draft } from './draft.ts'
+import type { FieldProps } from './form-fields.ts'
+import { LengthHint } from './length-hint.tsx'
+import { PictureHint } from './picture-hint.tsx'
 
-type Props = { draft: Draft; change: Change; invalidExt: boolean }
+type Props = { draft: Draft; change: Change; field: FieldProps }
 
-export function ContentPanel({ draft, change, invalidExt }: Props) {
+export function ContentPanel({ draft, change, field }: Props) {
   const { t } = useTranslation()
   return (
     <Panel title={t('send.content')}>
@@ -30,92 +24,38 @@ export function ContentPanel({ draft, change, invalidExt }: Props) {
           ]}
         />
         <TextInput
+          {...field('title')}
           label={t('send.messageTitle')}
+          description={<LengthHint text={draft.title} part="title" />}
           value={draft.title}
           onChange={({ currentTarget }) => change({ title: currentTarget.value })}
         />
         <Textarea
+          {...field('body')}
           label={t('send.body')}
+          description={<LengthHint text={draft.body} part="body" />}
           value={draft.body}
           autosize
           minRows={2}
           maxRows={8}
           onChange={({ currentTarget }) => change({ body: currentTarget.value })}
         />
-        <Textarea
-          label={t('send.bigText')}
-          description={t('send.bigTextHint')}
-          value={draft.bigText}
-          autosize
-          minRows={1}
-          maxRows={8}
-          onChange={({ currentTarget }) => change({ bigText: currentTarget.value })}
-        />
         <TextInput
+          {...field('attachmentUrl')}
           label={t('send.attachment')}
-          description={t('send.attachmentHint')}
-          type="url"
+          description={<PictureHint draft={draft} />}
+          inputMode="url"
           value={draft.attachmentUrl}
-          required={draft.type === 'image'}
           withAsterisk={draft.type === 'image'}
           onChange={({ currentTarget }) => change({ attachmentUrl: currentTarget.value })}
         />
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          <TextInput
-            label={t('send.badge')}
-            description={t('send.badgeHint')}
-            value={draft.badge}
-            onChange={({ currentTarget }) => change({ badge: currentTarget.value })}
-          />
-          <TextInput
-            label={t('send.sound')}
-            description={t('send.soundHint')}
-            value={draft.sound}
-            onChange={({ currentTarget }) => change({ sound: currentTarget.value })}
-          />
-        </SimpleGrid>
         <TextInput
+          {...field('url')}
           label={t('send.url')}
           description={t('send.urlHint')}
+          inputMode="url"
           value={draft.url}
           onChange={({ currentTarget }) => change({ url: currentTarget.value })}
-        />
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          <TextInput
-            label={t('send.collapseKey')}
-            description={t('send.collapseKeyHint')}
-            value={draft.collapseKey}
-            onChange={({ currentTarget }) => change({ collapseKey: currentTarget.value })}
-          />
-          <NativeSelect
-            label={t('send.foreground')}
-            description={t('send.foregroundHint')}
-            value={draft.foreground}
-            data={[
-              { value: '', label: t('send.foregroundShow') },
-              { value: 'hide', label: t('send.foregroundHide') },
-            ]}
-            onChange={({ currentTarget }) =>
-              change({ foreground: currentTarget.value as Draft['foreground'] })
-            }
-          />
-        </SimpleGrid>
-        <Checkbox
-          label={t('send.urgent')}
-          description={t('send.urgentHint')}
-          checked={draft.urgent}
-          onChange={({ currentTarget }) => change({ urgent: currentTarget.checked })}
-        />
-        <JsonInput
-          label={t('send.ext')}
-          description={t('send.extHint')}
-          placeholder='{"order": 1024}'
-          value={draft.ext}
-          autosize
-          minRows={2}
-          maxRows={10}
-          error={invalidExt && t('app.invalidJson')}
-          onChange={(ext) => change({ ext })}
         />
       </Stack>
     </Panel>

@@ -1,9 +1,10 @@
 import type { SequenceWord } from '@herald/domain'
 import { defaultSequence } from '@herald/domain'
-import { isJsonObject } from '../../calculations/json-object.ts'
-import type { PlatformValues } from './platform-fields.ts'
+import { type PlatformValues, platformPart, platforms } from './platform-fields.ts'
 
-export type AudienceKind = 'all' | 'tag' | 'alias' | 'user_id' | 'push_token'
+export const listKinds = ['tag', 'alias', 'user_id', 'push_token', 'activity'] as const
+export type ListKind = (typeof listKinds)[number]
+export type AudienceKind = 'all' | ListKind
 
 /** The form's state: every field as the text of its input. */
 export type Draft = {
@@ -21,8 +22,10 @@ export type Draft = {
   urgent: boolean
   ext: string
   audienceKind: AudienceKind
-  audience: string[]
-  strategy: 'combined' | 'nativepush_only' | 'ospush_only'
+  /** One list per kind, so that a look at another kind loses nothing. */
+  audience: Record<ListKind, string[]>
+  /** Blank: that of the application. */
+  strategy: '' | 'combined' | 'nativepush_only' | 'ospush_only'
   sequence: readonly SequenceWord[]
   /** Value of a `datetime-local` input: local time without a zone. */
   beginAt: string
@@ -33,6 +36,7 @@ export type Draft = {
   messageClass: '' | 'service' | 'marketing'
   campaign: string
   events: boolean
+  /** Blank: the console makes one. */
   requestId: string
   platforms: PlatformValues
 }
@@ -54,8 +58,8 @@ export const blankDraft: Draft = {
   urgent: false,
   ext: '',
   audienceKind: 'tag',
-  audience: [],
-  strategy: 'combined',
+  audience: { tag: [], alias: [], user_id: [], push_token: [], activity: [] },
+  strategy: '',
   sequence: defaultSequence,
   beginAt: '',
   endAt: '',
@@ -69,12 +73,56 @@ export const blankDraft: Draft = {
   platforms: {},
 }
 
-export type InvalidField = 'audience' | 'ext'
+/** The list of the selected kind; empty for `all`. */
+export const audienceOf = ({ audienceKind, audience }: Draft): readonly string[] =>
+  audienceKind === 'all' ? [] : audience[audienceKind]
 
-/** The checks of the form itself; the API reports all other problems. */
-export function invalidFields(draft: Draft): InvalidField[] {
-  const invalid: InvalidField[] = []
-  if (draft.audienceKind !== 'all' && draft.audience.length === 0) invalid.push('audience')
-  if (draft.ext.trim() !== '' && !isJsonObject(draft.ext)) invalid.push('ext')
-  return invalid
+export const hasAudience = (draft: Draft): boolean =>
+  draft.audienceKind === 'all' || audienceOf(draft).length > 0
+
+/** Whether the message has nothing that the API would take. */
+export function isBlankMessage(draft: Draft): boolean {
+  if (draft.type === 'cmd') return false
+  const texts = [
+    draft.title,
+    draft.body,
+    draft.bigText,
+    draft.attachmentUrl,
+    draft.badge,
+    draft.sound,
+    draft.url,
+    draft.collapseKey,
+    draft.foreground,
+    draft.ext,
+  ]
+  return (
+    texts.every((text) => text.trim() === '') &&
+    !draft.urgent &&
+    platforms.every(({ name }) => platformPart(name, draft.platforms) === undefined)
+  )
 }
+
+/** Whether nothing was typed or selected. */
+export const isUntouched = (draft: Draft): boolean => JSON.stringify(draft) === JSON.stringify(blankDraft)
+
+/** A draft that was stored as JSON, perhaps by another release; undefined if it cannot be used. */
+export function readDraft(stored: unknown): Draft | undefined {
+  if (!isRecord(stored)) return undefined
+  const draft: Record<string, unknown> = { ...blankDraft }
+  for (const [name, blank] of Object.entries(blankDraft)) {
+    const value = stored[name]
+    if (value === undefined) continue
+    if (typeof value !== typeof blank || Array.isArray(value) !== Array.isArray(blank)) return undefined
+    draft[name] = value
+  }
+  const audience = draft.audience as Record<string, unknown>
+  const lists = listKinds.map((kind) => [kind, audience[kind] ?? []] as const)
+  if (!lists.every(([, list]) => isTextList(list)) || !isTextList(draft.sequence)) return undefined
+  return { ...draft, audience: Object.fromEntries(lists) } as unknown as Draft
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isTextList = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')

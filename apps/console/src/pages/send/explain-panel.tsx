@@ -2,23 +2,32 @@ import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { explain, findDevice } from '../../api/calls.ts'
+import { explain, findDevices } from '../../api/calls.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { ExplanationView } from '../../components/explanation-view.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { useAppId } from '../../session/session.ts'
 
-/** Shows which channel one device would receive this message through, without sending it. */
+/** An alias may have many devices; each costs a call. */
+const MAX_DEVICES = 5
+
+/** Shows which channel a device would receive this message through, without sending it. */
 export function ExplainPanel({ text }: { text(pushToken: string): string }) {
   const { t } = useTranslation()
   const appId = useAppId()
   const [query, setQuery] = useState('')
   const explaining = useMutation({
     mutationFn: async () => {
-      const device = await findDevice(appId, query.trim())
-      return device && { device, explanation: await explain(appId, text(device.push_token)) }
+      const found = await findDevices(appId, query.trim(), MAX_DEVICES)
+      if (!found) return undefined
+      const explained = found.list.map(async (device) => ({
+        device,
+        explanation: await explain(appId, text(device.push_token)),
+      }))
+      return { ...found, list: await Promise.all(explained) }
     },
   })
+  const found = explaining.data
   return (
     <Panel title={t('send.explain')}>
       <form
@@ -42,17 +51,19 @@ export function ExplainPanel({ text }: { text(pushToken: string): string }) {
             </Button>
           </Group>
           {explaining.isError && <ErrorAlert error={explaining.error} />}
-          {explaining.isSuccess && !explaining.data && (
+          {explaining.isSuccess && !found && (
             <Text role="status" size="sm">
               {t('send.explainNone')}
             </Text>
           )}
-          {explaining.data && (
-            <ExplanationView
-              device={explaining.data.device.device_guid}
-              explanation={explaining.data.explanation}
-            />
+          {found && found.list.length > 1 && (
+            <Text role="status" size="sm">
+              {t(found.more ? 'send.explainMore' : 'send.explainSeveral', { n: found.list.length })}
+            </Text>
           )}
+          {found?.list.map(({ device, explanation }) => (
+            <ExplanationView key={device.device_guid} device={device.device_guid} explanation={explanation} />
+          ))}
         </Stack>
       </form>
     </Panel>

@@ -1,32 +1,67 @@
 import { secondsOf } from '../../calculations/local-time.ts'
-import type { Draft } from './draft.ts'
+import { audienceOf, type Draft } from './draft.ts'
 import { platformPart, platforms } from './platform-fields.ts'
 
-/**
- * The body of notify, or of explain if a push token is given, as JSON. `ext` is inserted as it was typed, because
- * parsing it would round its large numbers.
- */
-export function requestText(draft: Draft, pushToken?: string): string {
+export type Recipients =
+  /** The audience of the draft. */
+  | { kind: 'draft'; requestId?: string }
+  /** For explain. */
+  | { kind: 'device'; pushToken: string }
+  /** A test: these devices get it now, and it is no part of a campaign. */
+  | { kind: 'test'; pushTokens: readonly string[]; requestId: string }
+
+/** The body of notify, or of explain for one device, as JSON. */
+export function requestText(draft: Draft, to: Recipients = { kind: 'draft' }): string {
+  switch (to.kind) {
+    case 'draft':
+      return bodyOf({
+        audience: audienceField(draft),
+        setting: settingOf(draft, to.requestId),
+        message: messageText(draft),
+      })
+    case 'device':
+      return bodyOf({ push_token: to.pushToken, setting: settingOf(draft), message: messageText(draft) })
+    case 'test': {
+      const now = { ...draft, beginAt: '', endAt: '', speed: '', campaign: '', events: false, requestId: '' }
+      return bodyOf({
+        audience: { push_token: to.pushTokens },
+        setting: settingOf(now, to.requestId),
+        message: messageText(now),
+      })
+    }
+  }
+}
+
+/** The body of a count while the message is being written: without it, every channel counts that can take a plain text. */
+export function countText(draft: Draft): string {
+  const { distribution_strategy, ospush_sequence } = settingOf(draft)
+  return JSON.stringify({
+    audience: audienceField(draft),
+    setting: dropBlank({ distribution_strategy, ospush_sequence }),
+    ...(draft.type === 'cmd' && { message: { type: 'cmd' } }),
+  })
+}
+
+/** `message` is JSON already. A line per part, for those who read it. */
+function bodyOf({ message, ...rest }: Record<string, unknown> & { message: string }): string {
+  const parts = Object.entries(rest).map(([name, value]) => `"${name}":${JSON.stringify(value)}`)
+  return `{${[...parts, `"message":${message}`].join(',\n')}}`
+}
+
+/** `ext` is inserted as it was typed, because parsing it would round its large numbers. */
+function messageText(draft: Draft): string {
   const message = JSON.stringify(messageOf(draft))
   const ext = draft.ext.trim()
-  const whole =
-    ext === '' ? message : message === '{}' ? `{"ext":${ext}}` : `${message.slice(0, -1)},"ext":${ext}}`
-  const parts = [
-    ...(pushToken === undefined
-      ? [`"audience":${JSON.stringify(audienceOf(draft))}`]
-      : [`"push_token":${JSON.stringify(pushToken)}`]),
-    `"setting":${JSON.stringify(settingOf(draft))}`,
-    `"message":${whole}`,
-  ]
-  return `{${parts.join(',')}}`
+  if (ext === '') return message
+  return message === '{}' ? `{"ext":${ext}}` : `${message.slice(0, -1)},"ext":${ext}}`
 }
 
 /** User ids stay strings, which the API accepts for every int64. */
-function audienceOf({ audienceKind, audience }: Draft): unknown {
-  return audienceKind === 'all' ? 'all' : { [audienceKind]: audience }
+function audienceField(draft: Draft): unknown {
+  return draft.audienceKind === 'all' ? 'all' : { [draft.audienceKind]: audienceOf(draft) }
 }
 
-function settingOf(draft: Draft): Record<string, unknown> {
+function settingOf(draft: Draft, requestId = ''): Record<string, unknown> {
   return dropBlank({
     distribution_strategy: draft.strategy,
     ospush_sequence: draft.strategy === 'nativepush_only' ? [] : draft.sequence,
@@ -36,7 +71,7 @@ function settingOf(draft: Draft): Record<string, unknown> {
     message_class: draft.messageClass,
     campaign: draft.campaign.trim(),
     events: draft.events || undefined,
-    request_id: draft.requestId.trim(),
+    request_id: draft.requestId.trim() || requestId,
   })
 }
 

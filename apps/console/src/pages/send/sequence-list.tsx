@@ -5,10 +5,10 @@ import { useTranslation } from 'react-i18next'
 import { useLabels } from '../../i18n/labels.ts'
 import { move } from './sequence.ts'
 
-type Props = { sequence: readonly SequenceWord[]; onChange(sequence: SequenceWord[]): void }
+type Props = { id: string; sequence: readonly SequenceWord[]; onChange(sequence: SequenceWord[]): void }
 
 /** The order in which Android channels are tried. Buttons instead of dragging, for use with a keyboard. */
-export function SequenceList({ sequence, onChange }: Props) {
+export function SequenceList({ id, sequence, onChange }: Props) {
   const { t } = useTranslation()
   const { channel, format } = useLabels()
   const nameOf = (word: SequenceWord) => (word === 'ups' ? t('send.ups') : channel(publicName(word)))
@@ -20,7 +20,7 @@ export function SequenceList({ sequence, onChange }: Props) {
       labelElement="div"
       description={t('send.sequenceHint', { names })}
     >
-      <Group gap="xs" my={4}>
+      <Group gap="xs" my={4} id={id} tabIndex={-1}>
         {sequence.map((word, index) => {
           const name = nameOf(word)
           return (

@@ -5,12 +5,11 @@ import { readIdentity, readSettings } from '../../api/calls.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { useAppId } from '../../session/session.ts'
 import { IdentityPanel } from './identity-panel.tsx'
 import { SettingsPanel } from './settings-panel.tsx'
 
-export const page = requireApplication(SettingsPage)
+export const page = { Component: SettingsPage }
 
 function SettingsPage() {
   const { t } = useTranslation()

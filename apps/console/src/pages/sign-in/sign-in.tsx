@@ -1,3 +1,4 @@
+import { HeraldError } from '@herald/client'
 import {
   Alert,
   Button,
@@ -10,37 +11,52 @@ import {
   TextInput,
   Title,
 } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { signIn } from '../../api/calls.ts'
 import type { Credentials } from '../../api/records.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { useBasicLabels } from '../../i18n/basic-labels.ts'
 import icon from '../../session/icon.svg'
 import { Preferences } from '../../session/preferences.tsx'
 import { setSession } from '../../session/session.ts'
 
 type Role = 'application' | 'operator'
 
+const ROLE_KEY = 'herald.role'
+/** The operator signs in first: there is no application before. */
+const lastRole = (): Role => (localStorage.getItem(ROLE_KEY) === 'application' ? 'application' : 'operator')
+
 export default function SignIn({ ended }: { ended: boolean }) {
   const { t } = useTranslation()
   const queries = useQueryClient()
-  const [role, setRole] = useState<Role>('application')
+  const [role, setRole] = useState<Role>(lastRole)
   const [appId, setAppId] = useState('')
   const [secret, setSecret] = useState('')
+  const form = useRef<HTMLFormElement>(null)
   const signingIn = useMutation({
     mutationFn: (credentials: Credentials) => signIn(credentials),
-    onSuccess: (session) => setSession(queries, session),
+    onSuccess: (session) => {
+      localStorage.setItem(ROLE_KEY, role)
+      setSession(queries, session)
+    },
   })
   const title = t('signIn.title')
   useEffect(() => {
     document.title = title
   }, [title])
+  // The first field, and not when another role is selected: arrow keys in the selection would lose the focus.
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('input:not([type=radio])')?.focus()
+  }, [])
   const operator = role === 'operator'
   return (
     <Center component="main" className="background" mih="100vh" p="md">
       <Paper withBorder p="xl" w="100%" maw={420}>
         <form
+          ref={form}
           onSubmit={(event) => {
             event.preventDefault()
             signingIn.mutate(
@@ -73,8 +89,8 @@ export default function SignIn({ ended }: { ended: boolean }) {
                 signingIn.reset()
               }}
               data={[
-                { value: 'application', label: t('app.application') },
                 { value: 'operator', label: t('app.operator') },
+                { value: 'application', label: t('app.application') },
               ]}
             />
             {!operator && (
@@ -99,7 +115,7 @@ export default function SignIn({ ended }: { ended: boolean }) {
               autoComplete="current-password"
               visibilityToggleButtonProps={{ 'aria-hidden': true }}
             />
-            <ErrorAlert error={signingIn.error} />
+            <Refusal error={signingIn.error} operator={operator} />
             <Button type="submit" loading={signingIn.isPending}>
               {t('signIn.submit')}
             </Button>
@@ -107,5 +123,28 @@ export default function SignIn({ ended }: { ended: boolean }) {
         </form>
       </Paper>
     </Center>
+  )
+}
+
+const WRONG = 40103
+const LOCKED = 42902
+
+/** A wrong key, or how long to wait after too many of them; other errors as on every page. */
+function Refusal({ error, operator }: { error: unknown; operator: boolean }) {
+  const { t } = useTranslation()
+  const { duration, format } = useBasicLabels()
+  const { code, retryAfter } = error instanceof HeraldError ? error : {}
+  // Of the moment of the refusal: the time of day must not move while it is shown.
+  const until = useMemo(
+    () => (error && retryAfter !== undefined ? Date.now() / 1000 + retryAfter : undefined),
+    [error, retryAfter],
+  )
+  if (code !== WRONG && (code !== LOCKED || until === undefined)) return <ErrorAlert error={error} />
+  return (
+    <Alert role="alert" color="red" variant="light" icon={<IconAlertTriangle size={18} aria-hidden />}>
+      {code === WRONG
+        ? t(operator ? 'signIn.wrongKey' : 'signIn.wrongSecret')
+        : t('signIn.locked', { wait: duration(retryAfter ?? 0), time: format.clock(until ?? 0) })}
+    </Alert>
   )
 }

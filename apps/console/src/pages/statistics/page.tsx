@@ -13,14 +13,13 @@ import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 import { ChannelTable } from './channel-table.tsx'
 import { PeriodChart } from './period-chart.tsx'
 import { PeriodTable } from './period-table.tsx'
 
-export const page = requireApplication(StatisticsPage)
+export const page = { Component: StatisticsPage }
 
 const REFRESH_MS = 60_000
 

@@ -1,11 +1,11 @@
-import type { FailureGroup } from '@herald/client'
 import { Stack } from '@mantine/core'
 import { IconListCheck } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useParams } from 'react-router'
-import { readCounters, readFailures, readTask } from '../../api/calls.ts'
+import { readChannels, readFailures, readTask } from '../../api/calls.ts'
 import { funnelOf } from '../../calculations/funnel.ts'
+import { notSentOf, waitsOf } from '../../calculations/not-sent.ts'
 import { actionsOf } from '../../calculations/task-progress.ts'
 import { BackLink } from '../../components/back-link.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
@@ -13,18 +13,19 @@ import { Loading } from '../../components/loading.tsx'
 import { MissingRecord } from '../../components/missing-record.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { useAppId } from '../../session/session.ts'
+import { AgainActions } from './again-actions.tsx'
 import { DownloadAction } from './download-action.tsx'
-import { FailureTable } from './failure-table.tsx'
 import { FindPanel } from './find-panel.tsx'
 import { FunnelPanel } from './funnel-panel.tsx'
+import { NotSentTable } from './not-sent-table.tsx'
 import { ProgressPanel } from './progress-panel.tsx'
 import { RecallAction } from './recall-action.tsx'
+import { RequestPanel } from './request-panel.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { WaitingTable } from './waiting-table.tsx'
 
-export const page = requireApplication(TaskPage)
+export const page = { Component: TaskPage }
 
 const REFRESH_MS = 1000
 /** Receipts arrive after a task has ended, so the page keeps refreshing, but less often. */
@@ -40,7 +41,7 @@ function TaskPage() {
       const taskId = /^\d+$/.test(id) ? Number(id) : Number.NaN
       const task = Number.isSafeInteger(taskId) ? await readTask(appId, taskId) : undefined
       if (!task) return null
-      return { task, funnel: funnelOf(await readCounters(appId, taskId), task) }
+      return { task, funnel: funnelOf(await readChannels(appId, taskId)) }
     },
     refetchInterval: ({ state }) => (state.data?.task.finished_at ? SLOW_REFRESH_MS : REFRESH_MS),
   })
@@ -66,7 +67,8 @@ function TaskPage() {
       />
     )
   const { task, funnel } = query.data
-  const { waiting, failures } = partsOf(reasons.data ?? [])
+  const waiting = waitsOf(reasons.data ?? [])
+  const notSent = notSentOf(reasons.data ?? [])
   return (
     <Stack>
       <PageHeader
@@ -74,28 +76,26 @@ function TaskPage() {
         lead={<BackLink to={list.to}>{list.name}</BackLink>}
       >
         {actionsOf(task).length > 0 && <TaskActions task={task} />}
+        <AgainActions key={`again ${id}`} appId={appId} taskId={Number(task.task_id)} />
         {task.sent > 0 && <RecallAction key={id} task={task} />}
         {task.target > 0 && <DownloadAction key={`download ${id}`} taskId={Number(task.task_id)} />}
       </PageHeader>
       {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
-      <ProgressPanel task={task} />
+      <ProgressPanel task={task} readAt={query.dataUpdatedAt} />
       {waiting.length > 0 && (
         <Panel title={t('task.waiting')}>
           <WaitingTable groups={waiting} />
         </Panel>
       )}
-      <FunnelPanel funnel={funnel} />
-      <FindPanel key={`find ${id}`} taskId={Number(task.task_id)} />
-      <Panel title={t('task.failures')}>
-        {reasons.isError && <ErrorAlert error={reasons.error} retry={reasons.refetch} />}
-        {reasons.data && <FailureTable failures={failures} />}
-      </Panel>
+      {reasons.isError && <ErrorAlert error={reasons.error} retry={reasons.refetch} />}
+      {notSent.length > 0 && (
+        <Panel title={t('task.notSent')}>
+          <NotSentTable groups={notSent} />
+        </Panel>
+      )}
+      {funnel.rows.length > 0 && <FunnelPanel funnel={funnel} />}
+      <RequestPanel key={`request ${id}`} appId={appId} task={task} />
+      {task.target + task.unreachable > 0 && <FindPanel key={`find ${id}`} taskId={Number(task.task_id)} />}
     </Stack>
   )
-}
-
-/** Devices that wait are not failures. */
-function partsOf(groups: FailureGroup[]) {
-  const waits = ({ fate }: FailureGroup) => fate === 'waiting' || fate === 'held'
-  return { waiting: groups.filter(waits), failures: groups.filter((group) => !waits(group)) }
 }

@@ -1,89 +1,133 @@
 import type { TaskView } from '@herald/client'
-import { Group, Progress, Stack, Text } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Alert, ColorSwatch, Group, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { doneOf, hasEnded, isPaused, timeLeft } from '../../calculations/task-progress.ts'
-import { CampaignLink } from '../../components/campaign-link.tsx'
-import { CopyText } from '../../components/copy-text.tsx'
-import { DescriptionList } from '../../components/description-list.tsx'
+import { barOf, hasEnded, shownState, timeLeft } from '../../calculations/task-progress.ts'
 import { Panel } from '../../components/panel.tsx'
 import { StatusBadge, taskTone } from '../../components/status-badge.tsx'
+import { barColors, TaskBar } from '../../components/task-bar.tsx'
+import { useNow } from '../../components/time-text.tsx'
 import { useLabels } from '../../i18n/labels.ts'
+import { useTaskRate } from './use-task-rate.ts'
 
-const outcomes = [
-  'target',
-  'sent',
-  'received',
-  'clicked',
-  'pending',
-  'failed',
-  'expired',
-  'cancelled',
-  'unreachable',
-] as const
+type Props = { task: TaskView; readAt: number }
 
-export function ProgressPanel({ task }: { task: TaskView }) {
+export function ProgressPanel({ task, readAt }: Props) {
   const { t } = useTranslation()
-  const { format, taskState, duration } = useLabels()
-  const left = timeLeft(task)
-  const eta = {
-    done: () => t('task.etaDone'),
-    paused: () => t('task.etaPaused'),
-    unknown: () => t('task.etaUnknown'),
-    seconds: () => duration(left.kind === 'seconds' ? left.seconds : 0),
-  }[left.kind]()
+  const { format, taskState } = useLabels()
+  const state = shownState(task)
   return (
     <Panel
       title={t('tasks.progress')}
-      aside={<StatusBadge tone={taskTone(task.state)}>{taskState(task.state)}</StatusBadge>}
+      aside={<StatusBadge tone={taskTone(state)}>{taskState(state)}</StatusBadge>}
     >
-      <Stack gap="md">
-        <div>
-          <Progress.Root size="xl">
-            <Progress.Section
-              value={task.progress * 100}
-              animated={!hasEnded(task) && !isPaused(task)}
-              aria-label={t('tasks.progress')}
-            />
-          </Progress.Root>
-          <Group justify="space-between" mt={4}>
-            <Text size="sm">
-              {t('task.done', { done: format.number(doneOf(task)), target: format.number(task.target) })}
-            </Text>
-            <Text size="sm">{format.percent(task.progress)}</Text>
-          </Group>
+      {task.state === 'scheduled' ? (
+        <Scheduled task={task} />
+      ) : (
+        <Stack gap="sm">
+          {(state === 'nobody' || state === 'unreachable') && (
+            <Alert color="yellow" role="status">
+              {t(`task.${state}`, { n: format.number(task.unreachable) })}
+            </Alert>
+          )}
+          {task.target > 0 && (
+            <>
+              <TaskBar task={task} size="xl" />
+              <Parts task={task} />
+              <Speed task={task} readAt={readAt} />
+            </>
+          )}
           {task.waiting > 0 && (
             <Text size="sm">{t('task.inInboxes', { n: format.number(task.waiting) })}</Text>
           )}
-        </div>
-        <DescriptionList
-          items={[
-            [t('task.rate'), t('app.perSecond', { n: format.number(task.rate) })],
-            [t('task.eta'), eta],
-            ...outcomes.map((kind): [string, string] => [t(`counter.${kind}`), format.number(task[kind])]),
-            [t('tasks.created'), format.time(task.created_at)],
-            [t('task.begins'), format.time(task.begin_at)],
-            [t('task.finished'), format.time(task.finished_at) || '–'],
-            [t('send.priority'), t(`send.${task.priority}`)],
-            [
-              t('task.speed'),
-              task.speed === null
-                ? t('task.unlimited')
-                : t('app.perSecond', { n: format.number(task.speed) }),
-            ],
-            ...(task.campaign === null
-              ? []
-              : [
-                  [t('tasks.campaign'), <CampaignLink key="campaign" name={task.campaign} />] as [
-                    string,
-                    ReactNode,
-                  ],
-                ]),
-            [t('tasks.id'), <CopyText key="id" value={String(task.task_id)} />],
-            ...(task.request_id === null ? [] : [[t('send.requestId'), task.request_id] as [string, string]]),
-          ]}
-        />
-      </Stack>
+          {task.target > 0 && task.unreachable > 0 && (
+            <Text size="sm" c="dimmed">
+              {t('task.unreachable', { n: format.number(task.unreachable) })}
+            </Text>
+          )}
+        </Stack>
+      )}
     </Panel>
+  )
+}
+
+function Scheduled({ task }: { task: TaskView }) {
+  const { t } = useTranslation()
+  const { format, duration } = useLabels()
+  const now = useNow()
+  return (
+    <>
+      <div className="figure">{t('task.beginsIn', { time: duration(task.begin_at - now) })}</div>
+      <Text size="sm" c="dimmed">
+        {format.time(task.begin_at)} · {t('task.resolvedLater')}
+      </Text>
+    </>
+  )
+}
+
+/** The figures of the bar; those that are 0 are left out. */
+function Parts({ task }: { task: TaskView }) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  return (
+    <Group component="dl" gap="xl" m={0}>
+      <div>
+        <Text component="dt" size="xs" c="dimmed">
+          {t('task.count')}
+        </Text>
+        <dd className="figure" style={{ margin: 0 }}>
+          {format.number(task.target)}
+        </dd>
+      </div>
+      {barOf(task).map(({ kind, count, share }) => (
+        <div key={kind} data-part={kind}>
+          <Text component="dt" size="xs" c="dimmed">
+            <ColorSwatch
+              component="span"
+              size={10}
+              color={kind === 'pending' ? 'var(--mantine-color-default-border)' : cssColor(barColors[kind])}
+              withShadow={false}
+              mr={4}
+              display="inline-block"
+              aria-hidden
+            />
+            {t(`counter.${kind}`)}
+          </Text>
+          <dd className="figure" style={{ margin: 0 }}>
+            {format.number(count)}{' '}
+            <Text span size="xs" c="dimmed" fw={400}>
+              {format.percent(share)}
+            </Text>
+          </dd>
+        </div>
+      ))}
+    </Group>
+  )
+}
+
+const cssColor = (color: string) => `var(--mantine-color-${color.replace('.', '-')})`
+
+/** Rate and time left. While nothing moves there is no time left; the panel below says why. */
+function Speed({ task, readAt }: Props) {
+  const { t } = useTranslation()
+  const { format, duration } = useLabels()
+  const rate = useTaskRate(task, readAt)
+  const left = timeLeft(task, rate)
+  if (hasEnded(task) || left.kind === 'inboxes') {
+    const seconds = (task.finished_at ?? task.begin_at) - task.begin_at
+    return (
+      <Text size="sm" c="dimmed">
+        {t('task.took', { time: duration(Math.max(1, seconds)) })}
+      </Text>
+    )
+  }
+  return (
+    <Text size="sm" data-left={left.kind} role="status">
+      {left.kind === 'seconds'
+        ? t('task.left', {
+            rate: rate !== undefined && rate < 1 ? '< 1' : format.number(Math.round(rate ?? 0)),
+            time: duration(left.seconds),
+          })
+        : t(`task.leftKinds.${left.kind}`)}
+    </Text>
   )
 }

@@ -16,9 +16,9 @@ import { IconArrowBackUp } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
 import { readTask, recallTask } from '../../api/calls.ts'
 import { hasEnded } from '../../calculations/task-progress.ts'
+import { AppLink } from '../../components/app-link.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
@@ -164,7 +164,7 @@ function RecallResult({ taskId }: { taskId: number }) {
         sent: format.number(data?.sent ?? 0),
         target: format.number(data?.target ?? 0),
       })}{' '}
-      <Anchor component={Link} to={`/tasks/${taskId}`} size="sm">
+      <Anchor component={AppLink} to={`/tasks/${taskId}`} size="sm">
         {t('task.recallView')}
       </Anchor>
     </Text>

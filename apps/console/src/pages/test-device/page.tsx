@@ -1,8 +1,11 @@
+import './test-device.css'
 import { Button, Group, Paper, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { IconDeviceMobileMessage } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
 import { useTranslation } from 'react-i18next'
 import { notify } from '../../api/calls.ts'
+import { useRequestId } from '../../api/request-id.ts'
 import { shorten } from '../../calculations/format.ts'
 import { CopyText } from '../../components/copy-text.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
@@ -10,31 +13,34 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
+import { PushOutcome } from '../../components/push-outcome.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 import { MessageCard } from './message-card.tsx'
-import { useTestDevice } from './use-test-device.ts'
+import { testDeviceOf } from './test-device-store.ts'
 
-export const page = requireApplication(TestDevicePage)
+export const page = { Component: TestDevicePage }
 
 function TestDevicePage() {
   const { t } = useTranslation()
   const { format } = useLabels()
   const appId = useAppId()
-  const device = useTestDevice(appId)
+  const store = testDeviceOf(appId)
+  const device = useSyncExternalStore(store.subscribe, store.current)
   const { state, pushToken, messages } = device
   const connecting = state === 'connecting' || state === 'online' || state === 'waiting'
+  const requestId = useRequestId()
   const testing = useMutation({
-    mutationFn: () =>
-      notify(
-        appId,
-        JSON.stringify({
-          audience: { push_token: [pushToken] },
-          message: { title: t('device.test'), body: t('testDevice.testBody') },
-        }),
-      ),
+    mutationFn: () => {
+      const body = {
+        audience: { push_token: [pushToken] },
+        message: { title: t('device.test'), body: t('testDevice.testBody') },
+      }
+      const setting = { request_id: requestId.idFor(JSON.stringify(body)) }
+      return notify(appId, JSON.stringify({ ...body, setting }))
+    },
+    onSuccess: requestId.reset,
   })
   return (
     <Stack>
@@ -43,8 +49,8 @@ function TestDevicePage() {
         <form
           onSubmit={(event) => {
             event.preventDefault()
-            if (connecting) device.disconnect()
-            else void device.connect()
+            if (connecting) store.disconnect()
+            else void store.connect()
           }}
         >
           <Stack gap="md">
@@ -58,7 +64,7 @@ function TestDevicePage() {
                 readOnly={connecting}
                 required
                 withAsterisk={false}
-                onChange={({ currentTarget }) => device.setGuid(currentTarget.value)}
+                onChange={({ currentTarget }) => store.setGuid(currentTarget.value)}
               />
               <Button
                 type="submit"
@@ -74,9 +80,12 @@ function TestDevicePage() {
               )}
             </Group>
             <Text size="xs" c="dimmed" mt={-8}>
-              {t('testDevice.guidHint')}
+              {t(connecting ? 'testDevice.kept' : 'testDevice.guidHint')}
             </Text>
             <ErrorAlert error={device.problem ?? testing.error} />
+            {testing.data && (
+              <PushOutcome key={testing.data.task_id} taskId={testing.data.task_id} guid={device.guid} />
+            )}
             <DescriptionList
               items={[
                 [

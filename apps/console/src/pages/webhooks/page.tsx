@@ -9,14 +9,13 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { requireApplication } from '../../components/require-application.tsx'
 import { SecretDialog } from '../../components/secret-dialog.tsx'
 import { useAppId } from '../../session/session.ts'
 import { EventPanel } from './event-panel.tsx'
 import { WebhookCard } from './webhook-card.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
 
-export const page = requireApplication(WebhooksPage)
+export const page = { Component: WebhooksPage }
 
 const REFRESH_MS = 5000
 

@@ -1,0 +1,33 @@
+import { Alert, Anchor, List } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+import type { FieldName } from './fields.ts'
+
+export type ShownProblem = { field: FieldName; label: string; text: string }
+
+type Props = { problems: readonly ShownProblem[]; onSelect(field: FieldName): void }
+
+/** What has to be corrected before the push can be sent, beside the button that was pressed. */
+export function ProblemList({ problems, onSelect }: Props) {
+  const { t } = useTranslation()
+  return (
+    <Alert
+      role="alert"
+      color="red"
+      variant="light"
+      title={t('send.problems')}
+      icon={<IconAlertTriangle size={18} aria-hidden />}
+    >
+      <List size="sm">
+        {problems.map(({ field, label, text }) => (
+          <List.Item key={field}>
+            <Anchor component="button" type="button" size="sm" onClick={() => onSelect(field)}>
+              {label}
+            </Anchor>
+            {`: ${text}`}
+          </List.Item>
+        ))}
+      </List>
+    </Alert>
+  )
+}

@@ -1,0 +1,271 @@
+import { type AudienceCount, HeraldError, type TaskView } from '@herald/client'
+import { Alert, Anchor, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { IconAlertTriangle, IconCircleCheck, IconSend } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { countAudience, findByRequestId, notify } from '../../api/calls.ts'
+import { BROADCAST_DEVICES, isTypedNumber } from '../../calculations/audience-size.ts'
+import { AppLink } from '../../components/app-link.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { useLabels } from '../../i18n/labels.ts'
+import { useAppId, useCurrentSession } from '../../session/session.ts'
+import { useDeviceCount } from './audience-size.tsx'
+import type { Draft } from './draft.ts'
+import { isInDoubt, refusalOf } from './refusal.ts'
+import { requestText } from './request.ts'
+import { ReviewSummary } from './review-summary.tsx'
+
+/** What is reviewed. `requestId` is the same at every press until the draft changes. */
+export type Reviewed = { draft: Draft; requestId: string }
+
+type Props = {
+  onClose(): void
+  /** The API refused the request. */
+  onRefused(error: unknown): void
+  onAccepted(taskId: number): void
+}
+
+/** The step before every send: message, audience, size, time and speed. Only the button itself sends, by a click or a key. */
+export function ReviewDialog({ reviewed, ...props }: Props & { reviewed: Reviewed | undefined }) {
+  const { t } = useTranslation()
+  return (
+    <Modal
+      opened={reviewed !== undefined}
+      onClose={props.onClose}
+      size="lg"
+      title={t('review.title')}
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      {/* Mounted with the dialog, so that nothing of the last time is left. */}
+      {reviewed && <Review {...reviewed} {...props} />}
+    </Modal>
+  )
+}
+
+function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Reviewed) {
+  const { t } = useTranslation()
+  const appId = useAppId()
+  const { applicationName } = useCurrentSession()
+  const text = requestText(draft, { kind: 'draft', requestId })
+  const [typed, setTyped] = useState('')
+  /** The task that used the author's deduplication id before. */
+  const [usedBy, setUsedBy] = useState<number>()
+  const counting = useQuery({
+    queryKey: ['review', appId, text],
+    queryFn: ({ signal }) => countAudience(appId, text, signal),
+    // An application may make two counts at a time, and the form makes them too.
+    retry: (failures, error) => error instanceof HeraldError && error.status === 429 && failures < 3,
+    retryDelay: BUSY_MS,
+    staleTime: 0,
+    gcTime: 0,
+  })
+  const sending = useMutation({
+    mutationFn: () => notify(appId, text),
+    onSuccess: ({ task_id, repeated }) => {
+      // With an id of the console itself this is the push whose answer was lost.
+      if (repeated && draft.requestId.trim() !== '') setUsedBy(task_id)
+      else onAccepted(task_id)
+    },
+  })
+  const inDoubt = isInDoubt(sending.error)
+  const found = useLookUp(requestId, inDoubt)
+  const refused = [counting.error, sending.error].find((error) => refusalOf(error, draft))
+  useEffect(() => {
+    if (refused) onRefused(refused)
+  }, [refused, onRefused])
+  const confirmation = confirmationOf(draft, counting.data, counting.isError, applicationName)
+  const notYet = counting.isPending || refused !== undefined
+  const confirmed =
+    confirmation === undefined ||
+    (confirmation.kind === 'number'
+      ? isTypedNumber(typed, confirmation.number)
+      : typed.trim() === confirmation.name)
+  return (
+    <Stack gap="md">
+      <ReviewSummary draft={draft} count={counting.data} isCounting={counting.isPending} />
+      {counting.isError && !refused && (
+        <Alert
+          role="alert"
+          color="orange"
+          variant="light"
+          title={t('review.countFailed')}
+          icon={<IconAlertTriangle size={18} aria-hidden />}
+        >
+          <Button size="xs" variant="default" onClick={() => void counting.refetch()}>
+            {t('app.retry')}
+          </Button>
+        </Alert>
+      )}
+      {counting.data?.devices === 0 && (
+        <Alert
+          role="alert"
+          color="orange"
+          variant="light"
+          title={t('send.sizeZero')}
+          icon={<IconAlertTriangle size={18} aria-hidden />}
+        >
+          {t('review.zeroHint')}
+        </Alert>
+      )}
+      {confirmation && !inDoubt && (
+        <TextInput
+          label={t('app.typeToConfirm', {
+            name: confirmation.kind === 'number' ? String(confirmation.number) : confirmation.name,
+          })}
+          description={t(confirmation.kind === 'number' ? 'review.typeHint' : 'review.typeNameHint')}
+          inputMode={confirmation.kind === 'number' ? 'numeric' : undefined}
+          autoComplete="off"
+          value={typed}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      )}
+      {usedBy !== undefined && (
+        <Alert
+          role="alert"
+          color="orange"
+          variant="light"
+          title={t('review.repeated')}
+          icon={<IconAlertTriangle size={18} aria-hidden />}
+        >
+          <Anchor component={AppLink} to={`/tasks/${usedBy}`} size="sm">
+            {t('task.title', { id: usedBy })}
+          </Anchor>
+        </Alert>
+      )}
+      {inDoubt ? (
+        <InDoubt task={found} onAccepted={onAccepted} />
+      ) : (
+        !refused && <ErrorAlert error={sending.error} />
+      )}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose} data-autofocus>
+          {t('app.back')}
+        </Button>
+        {!found && (
+          <SendButton
+            count={counting.data}
+            again={inDoubt}
+            disabled={notYet || !confirmed}
+            busy={sending.isPending}
+            scheduled={draft.beginAt !== ''}
+            onSend={() => {
+              if (!sending.isPending) sending.mutate()
+            }}
+          />
+        )}
+      </Group>
+    </Stack>
+  )
+}
+
+type SendButtonProps = {
+  count: AudienceCount | undefined
+  again: boolean
+  disabled: boolean
+  busy: boolean
+  scheduled: boolean
+  onSend(): void
+}
+
+/** The dialog opens with the focus on Back. */
+function SendButton({ count, again, disabled, busy, scheduled, onSend }: SendButtonProps) {
+  const { t } = useTranslation()
+  const { devices } = useDeviceCount()
+  const label = again
+    ? t('review.sendAgain')
+    : count === undefined
+      ? t(scheduled ? 'review.scheduleUncounted' : 'review.sendUncounted')
+      : t(scheduled ? 'review.schedule' : 'review.send', { devices: devices(count) })
+  return (
+    <Button
+      disabled={disabled}
+      // `loading` would disable the button and lose the focus.
+      aria-disabled={busy}
+      data-disabled={busy || undefined}
+      onClick={onSend}
+      leftSection={<IconSend size={18} aria-hidden />}
+    >
+      {busy ? t('review.sending') : label}
+    </Button>
+  )
+}
+
+/** How long a count waits for others of the application. */
+const BUSY_MS = 1000
+
+type Confirmation = { kind: 'number'; number: number } | { kind: 'name'; name: string }
+
+/** What has to be typed: the size of a broadcast, or the application's name if its size is unknown. */
+function confirmationOf(
+  draft: Draft,
+  count: AudienceCount | undefined,
+  failed: boolean,
+  applicationName: string,
+): Confirmation | undefined {
+  if (count)
+    return draft.audienceKind === 'all' || count.devices > BROADCAST_DEVICES
+      ? { kind: 'number', number: count.devices }
+      : undefined
+  return failed ? { kind: 'name', name: applicationName } : undefined
+}
+
+const LOOK_UP_MS = 2000
+
+/** Looks up whether a push whose answer was lost was accepted; null: not so far. */
+function useLookUp(requestId: string, enabled: boolean): TaskView | null | undefined {
+  const appId = useAppId()
+  return useQuery({
+    queryKey: ['request-id', appId, requestId],
+    queryFn: () => findByRequestId(appId, requestId),
+    enabled,
+    retry: true,
+    retryDelay: LOOK_UP_MS,
+    // The request may still be on its way: a task that is missing now can appear.
+    refetchInterval: ({ state }) => (state.data ? false : LOOK_UP_MS),
+    gcTime: 0,
+  }).data
+}
+
+type InDoubtProps = { task: TaskView | null | undefined; onAccepted(taskId: number): void }
+
+function InDoubt({ task, onAccepted }: InDoubtProps) {
+  const { t } = useTranslation()
+  const { format } = useLabels()
+  const alert = useRef<HTMLDivElement>(null)
+  useEffect(() => alert.current?.focus(), [])
+  const Icon = task ? IconCircleCheck : IconAlertTriangle
+  return (
+    <Alert
+      ref={alert}
+      role="alert"
+      tabIndex={-1}
+      color={task ? 'herald' : 'orange'}
+      variant="light"
+      title={t(task ? 'review.wasAccepted' : 'review.inDoubt')}
+      icon={<Icon size={18} aria-hidden />}
+    >
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">
+          {task
+            ? t('review.foundTask', { id: task.task_id, time: format.time(task.created_at) })
+            : t(task === null ? 'review.notFound' : 'review.lookingUp')}
+        </Text>
+        {task && (
+          <Button
+            component={AppLink}
+            to={`/tasks/${task.task_id}`}
+            size="xs"
+            onClick={(event) => {
+              event.preventDefault()
+              onAccepted(Number(task.task_id))
+            }}
+          >
+            {t('send.viewTask')}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  )
+}

@@ -1,0 +1,35 @@
+import { Button, Group } from '@mantine/core'
+import { IconCode, IconRepeat } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { AppLink } from '../../components/app-link.tsx'
+import { CurlDialog } from '../../components/curl-dialog.tsx'
+import { useRequest } from './request-panel.tsx'
+
+/** Opens the form with what the task sent, or shows the call that sends it. */
+export function AgainActions({ appId, taskId }: { appId: string; taskId: number }) {
+  const { t } = useTranslation()
+  const [opened, setOpened] = useState(false)
+  const body = useRequest(appId, taskId).data?.body
+  if (!body) return null
+  return (
+    <Group gap="xs">
+      <Button
+        component={AppLink}
+        to={`/send?from=${taskId}`}
+        variant="default"
+        leftSection={<IconRepeat size={16} aria-hidden />}
+      >
+        {t('task.again')}
+      </Button>
+      <Button
+        variant="default"
+        leftSection={<IconCode size={16} aria-hidden />}
+        onClick={() => setOpened(true)}
+      >
+        {t('app.curl')}
+      </Button>
+      <CurlDialog opened={opened} path="/push/notify" body={body} onClose={() => setOpened(false)} />
+    </Group>
+  )
+}

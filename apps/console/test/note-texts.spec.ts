@@ -1,0 +1,73 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { healthWarnings } from '@herald/domain'
+import { describe, expect, it } from '@jest/globals'
+import { noteIn } from '../src/i18n/note-texts.ts'
+
+const packages = join(import.meta.dirname, '../../..')
+
+const LITERAL = /'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/.source
+/** A string or a template, or several that are added. */
+const TEXT = new RegExp(`(?:${LITERAL})(?:\\s*\\+\\s*(?:${LITERAL}))*`, 'g')
+
+/** The sentences in the code of a file, with a name in place of each expression. */
+function sentencesIn(path: string): string[] {
+  const code = readFileSync(join(packages, path), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+  return [...code.matchAll(TEXT)]
+    .map(([text]) =>
+      [...text.matchAll(new RegExp(LITERAL, 'g'))]
+        .map(([literal]) => literal.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'NAME'))
+        .join(''),
+    )
+    .filter((text) => /^\S+ .+\.$/.test(text))
+}
+
+const files = [
+  ...globSync('packages/channels/src/*/{notes,warnings}.ts', { cwd: packages }),
+  'packages/channels/src/message-notes.ts',
+  'apps/api/src/certificates/warnings.ts',
+]
+const AS_MARKETING = 'as marketing: silent, text only, at most 2 per device and day'
+
+describe('a note of the API', () => {
+  const sentences = files.flatMap(sentencesIn).map((text) =>
+    // Huawei's sentences share this part.
+    text.replace(/(treats (?:it|service messages)) NAME/, `$1 ${AS_MARKETING}`),
+  )
+
+  it('has a Chinese text, whichever adapter or certificate it is about', () => {
+    expect(sentences.length).toBeGreaterThan(45)
+    expect(sentences.filter((text) => noteIn('zh', text) === undefined)).toEqual([])
+  })
+
+  it('about the state of credentials has one too', () => {
+    const at = { since: 1_794_800_000, until: 1_794_900_000, reason: '10070 used up' }
+    const health = {
+      breaker: { since: at.since, retry_at: at.until, reason: 'HTTP 500' },
+      holds: [
+        { ...at, scope: 'without receipts', kind: 'rejected', active: true },
+        { ...at, scope: 'without receipts', kind: 'rejected', active: false },
+        { ...at, scope: 'quota marketing', kind: 'quota', active: true },
+        { ...at, scope: 'quota marketing', kind: 'quota', active: false },
+        { ...at, scope: 'class service', kind: 'rejected', active: true },
+        { ...at, scope: 'class service', kind: 'rejected', active: false },
+      ] as const,
+      check_error: 'OPPO refused the credentials: 16 signature refused',
+      check_error_at: at.since,
+    }
+    const warnings = healthWarnings('OPPO', health)
+    expect(warnings).toHaveLength(8)
+    for (const warning of warnings) {
+      const chinese = noteIn('zh', warning)
+      expect([warning, chinese]).toEqual([warning, expect.stringMatching(/[\u4e00-\u9fff]/)])
+      expect(chinese).not.toMatch(/[{}]/)
+    }
+  })
+
+  it('keeps the names in it, and is English to an English reader', () => {
+    const note = 'Meizu has no room for ext: it is left out.'
+    expect(noteIn('zh', note)).toBe('魅族容纳不下 ext，不会发送该字段。')
+    expect(noteIn('en', note)).toBe(note)
+    expect(noteIn('zh', 'Something new.')).toBeUndefined()
+  })
+})
