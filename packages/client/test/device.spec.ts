@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { sleep } from '@herald/async'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
 import { connectDevice, type Device, type DeviceOptions, type DeviceState } from '../src/device.ts'
 import { badgeAfter, type DeviceMessage, readFrame, showIn } from '../src/device-message.ts'
@@ -193,12 +193,17 @@ describe('a device', () => {
     const connection = await gateway.next()
     await connection.hears()
     connection.welcome()
+    // The device reads a clock that stands still, so the messages have two seconds whenever this runs.
     const second = Math.floor(Date.now() / 1000)
-    connection.push(1, { ...text, show_begin_time: second + 1 })
-    connection.push(2, { ...text, show_begin_time: second + 1 })
-    connection.push(3, { ...text, show_begin_time: second + 1 })
-    connection.push(11, { type: 'cmd', recalls: 1 })
-    connection.push(12, { ...text, replaces: 2 })
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(second * 1000)
+    try {
+      for (const taskId of [1, 2, 3]) connection.push(taskId, { ...text, show_begin_time: second + 2 })
+      connection.push(11, { type: 'cmd', recalls: 1 })
+      connection.push(12, { ...text, replaces: 2 })
+      await waitFor(() => shown.includes(12))
+    } finally {
+      clock.mockRestore()
+    }
     await waitFor(() => shown.includes(3))
     expect(shown).toEqual([11, 12, 3])
   })

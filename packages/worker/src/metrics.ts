@@ -44,8 +44,8 @@ export function createMetrics(registry: Registry): WorkerMetrics {
     },
     outcomes(channel, tally) {
       const name = publicName(channel)
-      for (const { kind, code, count } of tally.values())
-        outcomes.inc({ channel: name, outcome: kind, code: labelOf(channel, code) }, count)
+      for (const { kind, reason, count } of tally.values())
+        outcomes.inc({ channel: name, outcome: kind, code: labelOf(channel, reason.code) }, count)
     },
     deferred: (channel, cause, count) => deferred.inc({ channel: publicName(channel), cause }, count),
     firstCall: (channel, lane, seconds) =>

@@ -38,8 +38,8 @@ describe('tallyResults', () => {
       { kind: 'throttled', reason: { code: 'apns.http_429', text: 'HTTP 429' } },
     ])
     expect([...tally.values()]).toEqual([
-      { kind: 'gone', code: 'apns.Unregistered', count: 2 },
-      { kind: 'throttled', code: 'apns.http_429', count: 1 },
+      { kind: 'gone', reason: { code: 'apns.Unregistered', text: '410 Unregistered' }, count: 2 },
+      { kind: 'throttled', reason: { code: 'apns.http_429', text: 'HTTP 429' }, count: 1 },
     ])
   })
 })

@@ -21,7 +21,7 @@ const TYPING_MS = 600
 export function PreviewPanel({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
   const { channel } = useLabels()
-  const [android, setAndroid] = useState<Screen>('android')
+  const [android, setAndroid] = useState<Exclude<Screen, 'iphone'>>('android')
   return (
     <Panel title={t('send.preview')}>
       <div className="screens">
@@ -30,7 +30,7 @@ export function PreviewPanel({ draft }: { draft: Draft }) {
           size="xs"
           aria-label={t('send.previewVendor')}
           value={android}
-          onChange={({ currentTarget }) => setAndroid(currentTarget.value as Screen)}
+          onChange={({ currentTarget }) => setAndroid(currentTarget.value as typeof android)}
           data={[
             { value: 'android', label: t('send.previewAndroid') },
             ...androidVendors.map((name) => ({ value: name, label: channel(publicName(name)) })),
@@ -39,7 +39,7 @@ export function PreviewPanel({ draft }: { draft: Draft }) {
         <Phone
           draft={draft}
           screen={android}
-          name={android === 'android' ? t('send.previewAndroid') : channel(publicName(android as 'fcm'))}
+          name={android === 'android' ? t('send.previewAndroid') : channel(publicName(android))}
         />
       </div>
     </Panel>
