@@ -329,7 +329,7 @@ describe('certificates', () => {
       const { stdout } = await run('certificate', 'list', ...as)
       expect(stdout).toMatch(/^oppo .* no answer /m)
       expect(stdout).toMatch(/^oppo: OPPO has not answered since .*: .*HTTP 503\. One batch is tried at /m)
-      expect(stdout).toMatch(/^vivo .* closed /m)
+      expect(stdout).toMatch(/^vivo .* refused /m)
       expect(stdout).toContain(
         'vivo: wrong secret (closed since 2027-01-01 10:00:00 UTC, 3 failed probes, checked again at 2027-01-01 10:15:00 UTC)\n',
       )
