@@ -195,7 +195,9 @@ describeWith('chromium')('the figures of the console', () => {
       setting: { distribution_strategy: 'ospush_only', speed: 1 },
       message: { title: 'Stopped' },
     })
-    await until(async () => ((await taskNow(id))?.pending ?? 0) > 0, { seconds: 60 })
+    await until(async () => ((await taskNow(id))?.sent ?? 0) > 0, { seconds: 60 })
+    // Some are sent, and no more.
+    await herald.call('/push/task/pause', { task_id: id })
     await open(`/tasks/${id}`)
     await button('Cancel').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()

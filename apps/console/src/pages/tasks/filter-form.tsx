@@ -1,6 +1,6 @@
 import { shownTaskStates } from '@herald/domain'
 import { Button, Group, NativeSelect, SegmentedControl, Stack, TextInput } from '@mantine/core'
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { TaskFilter } from '../../calculations/task-filter.ts'
 import { useLabels } from '../../i18n/labels.ts'
@@ -16,16 +16,21 @@ export function FilterForm({ filter, onChange, children }: Props) {
   const { taskState } = useLabels()
   const { title, campaign, from, to, min, actor } = filter
   const [typed, setTyped] = useState<Typed>({ title, campaign, from, to, min, actor })
-  // The URL may change by other means, such as the browser's Back.
-  useEffect(
-    () => setTyped({ title, campaign, from, to, min, actor }),
-    [title, campaign, from, to, min, actor],
-  )
+  const before = useRef(typed)
+  // The URL may change by other means, such as the browser's Back. Only what it changed: it arrives late, and something may have been typed
+  // into another field by then.
+  useEffect(() => {
+    const current: Typed = { title, campaign, from, to, min, actor }
+    const names = Object.keys(blank) as (keyof Typed)[]
+    const changed = names.filter((name) => current[name] !== before.current[name])
+    before.current = current
+    setTyped((last) => ({ ...last, ...Object.fromEntries(changed.map((name) => [name, current[name]])) }))
+  }, [title, campaign, from, to, min, actor])
   const input = (name: keyof Typed) => ({
     label: t(`tasks.filters.${name}`),
     value: typed[name],
-    onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
-      setTyped({ ...typed, [name]: currentTarget.value }),
+    onChange: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) =>
+      setTyped((last) => ({ ...last, [name]: value })),
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -67,7 +72,13 @@ export function FilterForm({ filter, onChange, children }: Props) {
             {t('tasks.filter')}
           </Button>
           {!isBlank && (
-            <Button variant="subtle" onClick={() => onChange({ ...blank, state: '' })}>
+            <Button
+              variant="subtle"
+              onClick={() => {
+                setTyped(blank)
+                onChange({ ...blank, state: '' })
+              }}
+            >
               {t('tasks.clearFilter')}
             </Button>
           )}
