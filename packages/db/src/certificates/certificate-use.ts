@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
-/** Messages sent within this many seconds after a save may have been sent with the credentials before it: workers learn of it by a cache. */
+/** Messages sent within this number of seconds after a save may have been sent with the credentials before it: workers learn of it by a cache. */
 const UNSURE_SECONDS = 20
 
 /**

@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts'
 import { run } from '../store/statement.ts'
 
 /** What was sent through a channel, by the time of sending. Gathered by workers, so some seconds may be missing after one has died. */
-export type SentFigures = RecentAttempts & {
+export type ChannelFigures = RecentAttempts & {
   /** Devices per second over the last 30 seconds. */
   rate: number
   sent: { minute: number; tenMinutes: number }
@@ -20,7 +20,7 @@ export type FigureReader = <Row extends unknown[]>(
 ) => Promise<Row[]>
 
 export type RecentFigures = {
-  channels: Map<Channel, SentFigures>
+  channels: Map<Channel, ChannelFigures>
   /** By certificate. */
   attempts: Map<number, RecentAttempts>
 }
@@ -106,7 +106,7 @@ export async function readFigures(read: FigureReader, isOfAll: boolean): Promise
   }
 }
 
-function figuresOf(row: FigureRow): SentFigures {
+function figuresOf(row: FigureRow): ChannelFigures {
   const [
     ,
     rated,

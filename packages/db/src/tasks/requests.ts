@@ -13,8 +13,9 @@ const hasBefore = `(SELECT to_regclass('task_before') IS NOT NULL OR to_regclass
  * Steps that store the request ids of `input` (id, app_id, request_id) that are new; the last, fresh_request, has the task_id of those.
  * An id is new if no period has it: those that are closed are searched, in an open one the insert finds it. It is added to the open
  * period; if there are two, first to the older and then to the newer, so that a call that knows only one of them meets this one there:
- * two calls with the same id insert the same key, and the second waits for the first. An id that was added to the older one only, because the newer had it, points to a task that does not exist; look-ups
- * prefer the newer. Sorted, so that two commits with several ids in common wait for each other instead of deadlocking.
+ * two calls with the same id insert the same key, and the second waits for the first. An id that was added to the older one only,
+ * because the newer had it, points to a task that does not exist; look-ups prefer the newer. Sorted, so that two commits with several
+ * ids in common wait for each other instead of deadlocking.
  */
 export function requestSteps(input: string): string {
   return `${periods}, asked AS MATERIALIZED (
