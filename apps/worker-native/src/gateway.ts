@@ -45,7 +45,7 @@ export function nativeGateway(options: GatewayOptions = {}): Service {
 }
 
 async function startGateway(context: Context, options: GatewayOptions): Promise<Running> {
-  const { settings, db, queues, certificates, log } = context
+  const { settings, db, queues, certificates, log, activity } = context
   const { ackSeconds } = settings
   let draining = false
   let errorLogged = false
@@ -59,6 +59,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   const lease = await joinGateways({
     db,
     nodeId: settings.nodeId,
+    isEmpty: () => connections.count() === 0,
     onPostgresError,
     onRenewed() {
       errorLogged = false
@@ -80,7 +81,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   const acknowledgements = recordAcknowledgements({
     db,
     unrecorded,
-    onReceived: (count) => metrics.received(count),
+    onReceived(count) {
+      metrics.received(count)
+      activity?.note()
+    },
     onPostgresError,
     ending: ending.signal,
   })
@@ -95,7 +99,10 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   })
   const connections = createConnections({
     presence,
-    onWelcome: ({ deviceId }) => reconciler.welcome(deviceId),
+    onWelcome({ deviceId }) {
+      lease.shorten()
+      reconciler.welcome(deviceId)
+    },
     onHere: ({ deviceId }) => reconciler.welcome(deviceId),
     onAcknowledged(session, written, others) {
       const { appId, deviceId } = session
@@ -157,6 +164,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     onSent(appId, count) {
       answers.settled({ appId, channel: 'native', certificateId: null }, { sent: count, failed: 0 })
       metrics.sent(count)
+      activity?.note()
     },
   })
   const reconciler = startReconciler({
@@ -172,10 +180,8 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
   })
 
   const work = (): QueueWorker =>
-    queues.work(
-      nativeQueue(lease.node()),
-      { concurrency: CONCURRENT_JOBS, onDead: context.die },
-      delivery.run,
+    queues.work(nativeQueue(lease.node()), { concurrency: CONCURRENT_JOBS, onDead: context.die }, (job) =>
+      delivery.run(job).finally(activity?.note),
     )
   let worker = work()
 

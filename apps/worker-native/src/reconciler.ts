@@ -22,6 +22,8 @@ export type Reconciler = {
 const SECOND_DELIVERY_MS = 1_000
 /** How often the gateway asks what it has to look at. */
 const NEWS_MS = 1_000
+/** While no device is connected there is nothing to look at. */
+const EMPTY_NEWS_MS = 30_000
 /** How often all connected devices are looked at without news. */
 const SWEEP_MS = 30_000
 /** Between two steps of a sweep: with many connections a sweep takes longer, and costs no more statements per second. */
@@ -115,7 +117,7 @@ export function startReconciler(deps: {
   async function askNews(): Promise<void> {
     const now = performance.now()
     if (now < newsAt) return
-    newsAt = now + NEWS_MS
+    newsAt = now + (sessions.size > 0 ? NEWS_MS : EMPTY_NEWS_MS)
     const wasBlind = isBlind
     // Until the answer is here: rows that were taken and whose answer is lost are lost.
     isBlind = true
@@ -200,6 +202,7 @@ export function startReconciler(deps: {
       wakeUp()
     },
     welcome(deviceId) {
+      newsAt = Math.min(newsAt, performance.now() + NEWS_MS)
       woken.add(deviceId)
       deliverAgain(deviceId)
       wakeUp()

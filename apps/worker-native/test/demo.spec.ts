@@ -21,6 +21,7 @@ describeWith('chromium')('the demo page in a browser', () => {
     const device = await harness.addDevice(app)
     const gateway = await harness.startGateway()
     const page = await browser.newPage()
+    page.setDefaultTimeout(60_000)
     const problems: string[] = []
     page.on('pageerror', (error) => problems.push(error.message))
     page.on('console', (line) => line.type() === 'error' && problems.push(line.text()))
@@ -50,6 +51,7 @@ describeWith('chromium')('the demo page in a browser', () => {
     const device = await harness.addDevice(app)
     const gateway = await harness.startGateway()
     const page = await browser.newPage()
+    page.setDefaultTimeout(60_000)
     await page.goto(`http://127.0.0.1:${gateway.port}/native/demo?push_token=${device.pushToken}`)
     await online(page)
     const show = async (fields: Partial<typeof plainMessage>) => {

@@ -37,18 +37,24 @@ export async function openHarness(env: Record<string, string> = {}) {
     HERALD_MASTER_KEY: randomBytes(32).toString('hex'),
     HERALD_METRICS_PORT: '0',
     HERALD_LOG_LEVEL: 'error',
-    HERALD_ACK_SECONDS: '2',
+    // Never reached: `endWait` ends the wait for an acknowledgement.
+    HERALD_ACK_SECONDS: '3600',
     ...env,
   }
-  const open = (extra: Record<string, string> = {}): Promise<OpenContext> =>
-    openContext({
+  const open = async (extra: Record<string, string> = {}): Promise<OpenContext> => {
+    const opened = await openContext({
       settings: readSettings({ ...environment, ...extra }).settings,
       log: createLogger({ name: 'harness', level: 'error' }),
       registry: createRegistry('harness'),
       certificateAdapters: adapters,
     })
+    // Five seconds are too few for a process that gets no CPU for seconds.
+    opened.db.pool.options.connectionTimeoutMillis = 120_000
+    return opened
+  }
   const context = await open()
   const { db, sealer } = context
+  await keepLeases(db)
   const acceptor = createAcceptor({ ...context, onQueueFailure: () => {} })
   const closings: (() => Promise<unknown>)[] = []
 
@@ -161,6 +167,11 @@ export async function openHarness(env: Record<string, string> = {}) {
         throw new Error(`${error.message} They are ${JSON.stringify(seen)}.`)
       })
     },
+    /** The devices that have not acknowledged this task are late. */
+    endWait: (taskId: number) =>
+      db.pool.query('UPDATE inbox SET fallback_at = now() WHERE task_id = $1 AND fallback_at IS NOT NULL', [
+        taskId,
+      ]),
     isOnline: async ({ id }: TestDevice) =>
       (
         await db.pool.query(
@@ -186,6 +197,16 @@ export async function openHarness(env: Record<string, string> = {}) {
 }
 
 export type Harness = Awaited<ReturnType<typeof openHarness>>
+
+/** Leases of gateways last ten minutes longer: a spec process that gets no CPU for ten seconds is not a dead gateway. */
+function keepLeases({ pool }: OpenContext['db']): Promise<unknown> {
+  return pool.query(
+    `CREATE FUNCTION keep_lease() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN NEW.lease_until := NEW.lease_until + interval '10 minutes'; RETURN NEW; END $$;
+     CREATE TRIGGER keep_lease BEFORE INSERT OR UPDATE ON gateway_node FOR EACH ROW
+       WHEN (NEW.lease_until > now()) EXECUTE FUNCTION keep_lease()`,
+  )
+}
 
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

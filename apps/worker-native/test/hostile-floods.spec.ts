@@ -136,14 +136,16 @@ describe('a gateway that is flooded', () => {
     const first = await connect(gateway.url, returning)
     await until(() => harness.isOnline(returning))
     const late = await harness.notify(app, [returning], { ttl: 0 })
-    await first.gets(late, 30)
+    await first.gets(late)
     await harness.becomes(late, { native: { target: 1, sent: 1 } })
     first.cut()
     const second = await connect(gateway.url, returning)
     const heardBefore = await metric('herald_native_acknowledged_total')
     // Nothing can be written to Postgres until the flood has ended.
     const locker = await harness.db.pool.connect()
-    await locker.query('BEGIN; LOCK TABLE receipt IN ACCESS EXCLUSIVE MODE')
+    await locker.query(
+      'BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE receipt IN ACCESS EXCLUSIVE MODE',
+    )
     for (const [n, flooder] of flooders.entries())
       for (let k = 0; k < 2; k++)
         flooder.ack(...Array.from({ length: 1000 }, (_, i) => 1e12 + n * 2000 + k * 1000 + i))

@@ -70,9 +70,9 @@ describe('a gateway', () => {
     }
     await until(() => ended === CONNECTIONS, { seconds: 60, what: 'the end of every hostile connection' })
     const task = await harness.notify(app, [device])
-    await honest.gets(task, 30)
+    await honest.gets(task)
     honest.ack(task)
-    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } }, 30)
+    await harness.becomes(task, { native: { target: 1, sent: 1, received: 1 } })
     expect(honest.isClosed()).toBe(false)
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
     honest.cut()
@@ -85,7 +85,7 @@ describe('a gateway', () => {
     connections[4]!.send({ op: 'hello', push_token: 'a\u0000b' })
     for (const [i, other] of others.entries())
       connections[i]!.send({ op: 'hello', push_token: other.pushToken })
-    expect(await connections[4]!.closed(30)).toMatchObject({ code: 4401 })
+    expect(await connections[4]!.closed()).toMatchObject({ code: 4401 })
     for (const connection of connections.slice(0, 4)) {
       await until(() => connection.frames.length > 0 || connection.isClosed(), { seconds: 60 })
       expect(connection.frames[0]).toMatchObject({ op: 'welcome' })
@@ -96,6 +96,6 @@ describe('a gateway', () => {
   it('refuses a message that is larger than any of the protocol', async () => {
     const connection = await dial(gateway.url)
     connection.send(`{"op":"hello","push_token":"${'x'.repeat(40_000)}"}`)
-    expect((await connection.closed(30)).code).toBe(1009)
+    expect((await connection.closed()).code).toBe(1009)
   })
 })

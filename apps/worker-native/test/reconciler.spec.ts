@@ -24,8 +24,14 @@ afterAll(async () => {
 
 const realNow = performance.now.bind(performance)
 let skipped = 0
+let stoppedAt: number | undefined
+/** From now on only `skipped` changes the time, so that a pause of the machine causes no round. */
+const stopClock = () => {
+  stoppedAt = realNow()
+}
 beforeEach(() => {
-  jest.spyOn(performance, 'now').mockImplementation(() => realNow() + skipped)
+  stoppedAt = undefined
+  jest.spyOn(performance, 'now').mockImplementation(() => (stoppedAt ?? realNow()) + skipped)
 })
 const open: Reconciler[] = []
 afterEach(async () => {
@@ -78,7 +84,7 @@ async function gateway(node: string, connected: { token: string }[]) {
   open.push(reconciler)
   await until(() => did.drained.length >= sessions.size, { what: 'the first look at all' })
   did.drained.length = 0
-  return { did, state, sessions }
+  return { did, state, sessions, add, reconciler }
 }
 
 /** Statements of the reconciler by name. */
@@ -116,10 +122,11 @@ const newTask = async () =>
 describe('a gateway with idle connections', () => {
   it.each([10, 6000])('asks once per round, also with %i of them', async (count) => {
     await gateway(`idle-${count}`, await devices(count))
+    stopClock()
     const counted = statements()
     for (let round = 1; round <= 5; round++) {
-      await until(() => counted()['take-news'] === round, { what: 'the next round' })
       skipped += 1000
+      await until(() => counted()['take-news'] === round, { what: 'the next round' })
     }
     expect(counted()).toMatchObject({
       'wrong-presence': 0,
@@ -129,8 +136,28 @@ describe('a gateway with idle connections', () => {
     })
   })
 
+  it('does not ask while there are none, and asks within a second when there is one', async () => {
+    const counted = statements()
+    const { sessions, add, reconciler, did } = await gateway('empty', [])
+    await until(() => counted()['take-news'] === 1, { what: 'the first question' })
+    stopClock()
+    const [device] = await devices(1)
+    const [connected] = await connectDevices(db, 'empty', [device!.token])
+    // The pauses of the reconciler are real: it was asleep for less than the skipped time.
+    skipped += 5_000
+    expect(sessions.size).toBe(0)
+    expect(counted()['take-news']).toBe(1)
+    add(connected!)
+    reconciler.welcome(device!.id)
+    await until(() => did.drained.includes(device!.id))
+    expect(counted()['take-news']).toBe(1)
+    skipped += 1_000
+    await until(() => counted()['take-news']! > 1, { what: 'the next question' })
+  })
+
   it('looks at all of them slowly: at most one step of 2000 per second', async () => {
     const { did } = await gateway('sweep', await devices(6000))
+    stopClock()
     const counted = statements()
     skipped += 30_000
     await until(() => did.drained.length === 2000, { what: 'the first step' })

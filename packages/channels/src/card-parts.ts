@@ -36,7 +36,10 @@ export const regionField = {
   kind: 'choice',
   choices: regions,
   choiceTexts: { cn: { en: 'Mainland China', zh: '中国大陆' }, intl: { en: 'other countries', zh: '海外' } },
-  about: '`cn` (default) or `intl`: region of the record; each region has its own',
+  about: {
+    en: '`cn` (default) or `intl`: region of the record; each region has its own',
+    zh: '`cn`（默认）或 `intl`：该配置所属的地区，每个地区各有一份',
+  },
   optional: true,
 } as const satisfies CredentialField
 
@@ -49,14 +52,22 @@ export const targetUserTypeField = {
     0: { en: 'ordinary messages (default)', zh: '正式消息（默认）' },
     1: { en: 'test messages', zh: '测试消息' },
   },
-  about: '`1` marks messages as test messages',
+  about: { en: '`1` marks messages as test messages', zh: '`1` 表示测试消息' },
   optional: true,
 } as const satisfies CredentialField
 
 /** The fields of `android` and of every vendor object that has `android: true`. */
 export const androidFields = {
-  sound: { type: 'text', label: { en: 'Sound', zh: '提示音' }, about: 'Alert sound.' },
-  channel_id: { type: 'text', label: label.notificationChannel, about: 'Notification bar channel.' },
+  sound: {
+    type: 'text',
+    label: { en: 'Sound', zh: '提示音' },
+    about: { en: 'Alert sound.', zh: '提示音。' },
+  },
+  channel_id: {
+    type: 'text',
+    label: label.notificationChannel,
+    about: { en: 'Notification bar channel.', zh: '通知渠道。' },
+  },
   click_action: {
     type: 'choice',
     choices: ['intent', 'open_app', 'url'],
@@ -66,27 +77,33 @@ export const androidFields = {
       url: { en: 'open a web page or deep link', zh: '打开网页或深层链接' },
     },
     label: { en: 'Click action', zh: '点击动作' },
-    about:
-      'Action on click: `intent` opens a page of the app, `url` a web page or deep link, `open_app` the app (default open_app).',
+    about: {
+      en: 'Action on click: `intent` opens a page of the app, `url` a web page or deep link, `open_app` the app (default open_app).',
+      zh: '点击动作：`intent` 打开应用内页面，`url` 打开网页或深层链接，`open_app` 打开应用（默认 open_app）。',
+    },
   },
   intent: {
     type: 'text',
     maxLength: 4096,
     label: { en: 'Page to open (intent)', zh: '打开的页面（intent）' },
-    about:
-      'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent. Some vendors open it only by its `action=`.',
+    about: {
+      en: 'Page to open, for example `intent:#Intent;component=package/activity;S.key=value;end`; required if click_action is intent. Some vendors open it only by its `action=`.',
+      zh: '要打开的页面，例如 `intent:#Intent;component=package/activity;S.key=value;end`；click_action 为 intent 时必填。部分厂商只按其中的 `action=` 打开。',
+    },
   },
   url: {
     type: 'text',
     maxLength: 2048,
     label: { en: 'Web page or deep link (URL)', zh: '网页或深层链接（URL）' },
-    about:
-      'Address to open: an https address, or a deep link with the scheme of the app; required if click_action is url, refused otherwise.',
+    about: {
+      en: 'Address to open: an https address, or a deep link with the scheme of the app; required if click_action is url, refused otherwise.',
+      zh: '要打开的地址：https 网址，或使用应用 scheme 的深层链接；click_action 为 url 时必填，否则不能填写。',
+    },
   },
 } as const satisfies Record<string, MessageField>
 
 export const badgeClassField = {
   type: 'text',
   label: label.badgeClass,
-  about: 'Activity class of the launcher icon.',
+  about: { en: 'Activity class of the launcher icon.', zh: '桌面图标对应的 Activity 类名。' },
 } as const satisfies MessageField

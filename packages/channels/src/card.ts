@@ -85,14 +85,14 @@ export type ReasonKinds = Readonly<Partial<Record<ReasonKind, readonly string[]>
 /** By the English sentence; `{1}` and so on stand for parts that differ. */
 export type NoteTexts = Readonly<Record<string, string>>
 
-/** In the languages of the console. */
+/** In the languages of the console and of the vendor's pages. */
 export type Text = { readonly en: string; readonly zh: string }
 
 export type Address = {
   /** Name of the setting that replaces it. */
   readonly setting: string
-  /** What is called there, after "Base URL of". */
-  readonly about: string
+  /** What is called there; the English text follows "Base URL of". */
+  readonly about: Text
   readonly url: string
   /** Of another region: absent in installations that do not serve it. */
   readonly region?: true
@@ -117,8 +117,8 @@ export type CredentialField = {
   readonly kind: 'text' | 'file' | 'flag' | 'list' | 'choice'
   /** Flag of the command line; keys of `extra` have none (`--extra` takes JSON). */
   readonly flag?: string
-  /** Meaning and where to find it: help of the flag and row of the vendor's page. */
-  readonly about: string
+  /** Meaning and where to find it; the English text is the help of the flag. */
+  readonly about: Text
   readonly secret?: true
   readonly optional?: true
   readonly choices?: readonly (string | number)[]
@@ -128,17 +128,20 @@ export type CredentialField = {
   /** For `file`: what a file picker offers, and how the content travels. PEM is text in either case. */
   readonly file?: { readonly accept: string; readonly as: 'text' | 'base64' }
   /** A second flag for the same field. */
-  readonly alias?: { readonly flag: string; readonly about: string; readonly as: 'text' | 'base64' }
+  readonly alias?: { readonly flag: string; readonly about: Text; readonly as: 'text' | 'base64' }
 }
 
 /** What each choice means. A choice without a text is taken but not offered: another spelling, or one that is refused for another reason. */
 export type ChoiceTexts = Readonly<Record<string, Text>>
 
-/** `category`: capitals and underscores, because vendors add categories from time to time. */
+/**
+ * `category`: capitals and underscores, because vendors add categories from time to time. The English text of its `about` ends the sentence
+ * that refuses another value.
+ */
 export type ClassField =
   | { readonly type: 'id' }
   | { readonly type: 'choice'; readonly choices: readonly (string | number)[] }
-  | { readonly type: 'category'; readonly maxLength: number; readonly about: string }
+  | { readonly type: 'category'; readonly maxLength: number; readonly about: Text }
 
 export type MessageObject = {
   /** Name of the object in a message. */
@@ -181,13 +184,13 @@ export type SharedField =
  * `yes`: the vendor applies it. `app`: the app gets it in its data and applies it. `certificate`: only with a setting of the
  * certificate. `no`: it is not sent. A remark is the part of a sentence that follows, such as "https addresses only".
  */
-export type Carrying = CarryingWord | { readonly is: CarryingWord; readonly remark: string }
+export type Carrying = CarryingWord | { readonly is: CarryingWord; readonly remark: Text }
 export type CarryingWord = 'yes' | 'app' | 'certificate' | 'no'
 
 export type MessageField = {
   readonly label: Text
-  /** Description in the API reference. */
-  readonly about?: string
+  /** Description in the vendor's pages; the English text is also that of the API reference. */
+  readonly about?: Text
   /** Of a field of a `record`: the record is refused without it. */
   readonly required?: true
 } & (

@@ -47,7 +47,7 @@ const cardNamed = (channel: VendorChannel): Card => cards.find(({ name }) => nam
 /** The keys of `extra` that remarks of a card name. */
 function optionIn(card: Card, field: SharedField): string {
   const carrying = card.carries[field]
-  const [, key] = /`extra\.(\w+)`/.exec(typeof carrying === 'string' ? '' : carrying.remark) ?? []
+  const [, key] = /`extra\.(\w+)`/.exec(typeof carrying === 'string' ? '' : carrying.remark.en) ?? []
   if (!key) throw new Error(`The remark of ${field} on the card of ${card.name} names no key of extra.`)
   return key
 }
@@ -105,6 +105,28 @@ describe.each(vendors)('the card of %s', (channel, certificate) => {
     const option = optionIn(card, 'cmd')
     expect(canCarry(settingsWith({ [option]: false }))).toBe(false)
     expect(canCarry(settingsWith({ [option]: true }))).toBe(true)
+  })
+
+  it('cuts nothing of a command: it is sent whole or not at all', () => {
+    const word = carryingWord(card, 'cmd')
+    if (word === 'no') return
+    const settings = settingsWith(word === 'certificate' ? { [optionIn(card, 'cmd')]: true } : {})
+    const parts = (length: number) => ({
+      title: 'T'.repeat(length),
+      body: 'B'.repeat(length),
+      attachmentUrl: `https://cdn.example.com/${'p'.repeat(length)}.png`,
+    })
+    const isSent = (length: number) => {
+      const made = payload({ type: 'cmd', ...parts(length), ext: '{"order":7}' }, settings)
+      if (isUnsupported(made)) return false
+      const versions = (adapter.versionsOf?.(made) ?? [made]).filter((version) => !isUnsupported(version))
+      for (const text of versions.map((version) => JSON.stringify(version)))
+        for (const part of Object.values(parts(length))) expect(text).toContain(part)
+      return true
+    }
+    expect(isSent(100)).toBe(true)
+    for (let length = 200; length < 5000; length += 100) isSent(length)
+    expect(isSent(5000)).toBe(false)
   })
 
   it('has no field in its object that changes nothing', () => {

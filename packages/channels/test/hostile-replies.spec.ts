@@ -245,7 +245,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
     let thrown: unknown
     try {
       await transport.send(payload, recipients, {
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(120_000),
         report(index, outcome) {
           reports[index]!++
           outcomes.push(outcome)
@@ -279,7 +279,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
         reply = next
         check(`${minted ? 'send' : 'login'} ${name}`, await send(transport))
         if (minted) continue
-        const checked = await transport.check(AbortSignal.timeout(20_000)).catch((error: Error) => error)
+        const checked = await transport.check(AbortSignal.timeout(120_000)).catch((error: Error) => error)
         expect(checked).toBeDefined()
         // A login that succeeds by chance would be stored.
         await transport.close()
@@ -306,7 +306,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
 
   if (!vendor.http2)
     it('it does not read replies that are larger than any of the vendor’s', async () => {
-      const transport = open({ minted: true })
+      const transport = open({ minted: true, timeoutMs: 120_000 })
       const body = Buffer.concat([Buffer.from(vendor.bodies[0]!), Buffer.alloc(5_000_000, ' ')])
       reply = { status: 200, body }
       const { outcomes } = await send(transport)

@@ -7,7 +7,7 @@ import {
   maxWindow,
   putFrameHeader,
 } from './frames.ts'
-import { type CompiledBlock, HpackEncoder } from './hpack/encoder.ts'
+import { type CompiledBlock, type Field, HpackEncoder } from './hpack/encoder.ts'
 import { entryOverhead } from './hpack/static-table.ts'
 import { Outbox } from './outbox.ts'
 import { initialPeerSettings, type PeerSettings } from './peer-settings.ts'
@@ -28,6 +28,17 @@ const maxPendingBytes = 262_144
 
 const noBytes = Buffer.alloc(0)
 const noValues: readonly (string | undefined)[] = []
+
+function areSame(some: readonly Field[], others: readonly Field[]): boolean {
+  if (some === others) return true
+  if (some.length !== others.length) return false
+  for (let at = 0; at < some.length; at++) {
+    const one = some[at]!
+    const other = others[at]!
+    if (one.value !== other.value || one.name !== other.name) return false
+  }
+  return true
+}
 
 function valuesOf(varying: readonly VaryingField[], index: number): (string | undefined)[] {
   return varying.map(({ name, textOf }) => {
@@ -54,7 +65,9 @@ export class Sender {
   window = defaultWindow
   private readonly encoder = new HpackEncoder()
   private compiled: CompiledBlock | undefined
-  private compiledShape: RequestShape | undefined
+  /** The fields that were compiled. The shape itself would keep the caller's last message in memory while the connection is idle. */
+  private compiledPseudo: RequestShape['pseudo'] = []
+  private compiledOrdinary: RequestShape['ordinary'] = []
   private readonly delayed = new Set<Stream>()
 
   /** Whether a new request could send at least the first bytes of its body. */
@@ -186,16 +199,19 @@ export class Sender {
 
   private compile(shape: RequestShape): CompiledBlock {
     const known = this.compiled
+    // With one request per multicast, as in pushes of many applications, encoding would cost as much as encrypting.
     if (
       known !== undefined &&
-      this.compiledShape === shape &&
       !known.once &&
-      known.version === this.encoder.version
+      known.version === this.encoder.version &&
+      areSame(this.compiledPseudo, shape.pseudo) &&
+      areSame(this.compiledOrdinary, shape.ordinary)
     ) {
       return known
     }
     this.compiled = this.encoder.compile(shape.pseudo, shape.ordinary)
-    this.compiledShape = shape
+    this.compiledPseudo = shape.pseudo
+    this.compiledOrdinary = shape.ordinary
     return this.compiled
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import {
   ErrorCode,
   Flag,
@@ -12,6 +12,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../src/frames.ts'
+import { HpackEncoder } from '../src/hpack/encoder.ts'
 import { endsStream, headerOf } from './support/frame-log.ts'
 import { answer, block, dataFrame, headersFrame } from './support/reply-frames.ts'
 import { TestConnection, warmConnection } from './support/test-connection.ts'
@@ -56,6 +57,36 @@ describe('opening', () => {
 })
 
 describe('requests', () => {
+  it('of several multicasts with the same headers are encoded once, and again when a header changes', () => {
+    const bench = warmConnection()
+    const compile = jest.spyOn(HpackEncoder.prototype, 'compile')
+    const headersOf = (token: string) => ({ authorization: `bearer ${token}`, 'x-topic': 'com.example.app' })
+    const sent: unknown[] = []
+    try {
+      for (const token of ['one', 'one', 'one', 'two', 'two', 'two', 'one']) {
+        bench.send(bench.multicast({ headers: headersOf(token) }).multicast)
+        sent.push([token, compile.mock.calls.length])
+      }
+    } finally {
+      compile.mockRestore()
+    }
+    // The first block of a header adds it to the server's table, the second has its index.
+    expect(sent).toEqual([
+      ['one', 1],
+      ['one', 2],
+      ['one', 2],
+      ['two', 3],
+      ['two', 4],
+      ['two', 4],
+      ['one', 5],
+    ])
+    const seen = bench.log.take().filter(({ type }) => type === FrameType.headers)
+    expect(seen.map((frame) => headerOf(frame, 'authorization'))).toEqual(
+      ['one', 'one', 'one', 'two', 'two', 'two', 'one'].map((token) => `bearer ${token}`),
+    )
+    expect(new Set(seen.map((frame) => headerOf(frame, 'x-topic')))).toEqual(new Set(['com.example.app']))
+  })
+
   it('contain the shared headers, their own path and their own part of the body, the first as well as later ones', () => {
     const bench = warmConnection()
     const { multicast } = bench.multicast({

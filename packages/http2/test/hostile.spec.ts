@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import {
   ErrorCode,
   Flag,
@@ -14,17 +14,26 @@ import {
 import { begin, makePools, multicast } from './support/pools.ts'
 import { type RawConnection, type RawScript, startRawServer } from './support/raw-server.ts'
 import { answer, dataFrame, headersFrame } from './support/reply-frames.ts'
+import { clockOfTurns } from './support/stopped-clock.ts'
 import { until } from './support/until.ts'
 
 const pools = makePools()
-afterEach(() => pools.closeAll())
+let clock: ReturnType<typeof clockOfTurns>
+beforeEach(() => {
+  clock = clockOfTurns()
+})
+afterEach(async () => {
+  await pools.closeAll()
+  clock.stop()
+  jest.restoreAllMocks()
+})
 
 async function against(script: RawScript) {
   const server = pools.keep(await startRawServer(script))
   return { server, pool: pools.pool({ origin: server.origin, maxConnections: 1, random: () => 1 }) }
 }
 
-// Long enough for replies on a busy machine.
+// By the clock of turns: long enough for every reply.
 const limits = { timeoutMs: 800, deadlineMs: 3_000 }
 
 /** Replies to the first request of a connection, so that the client sends the next ones concurrently. */
@@ -209,7 +218,7 @@ describe('a hostile server', () => {
         connection.send(broken ? Buffer.alloc(500, 0xaa) : answer(stream))
       },
     })
-    const recorder = await multicast(pool, { count: 2_000, deadlineMs: 10_000 })
+    const recorder = await multicast(pool, { count: 2_000 })
     // Requests in flight when the first connection broke stay unknown.
     const { 200: answered = 0, 'unknown:closed': unknown = 0 } = recorder.tally()
     expect([answered + unknown, unknown > 0 && unknown <= 1_000]).toEqual([2_000, true])
@@ -270,9 +279,9 @@ describe('a hostile server', () => {
         if (connection.number > 0) connection.send(answer(stream))
       },
     })
-    const first = await multicast(pool, { count: 30, timeoutMs: 1_200, deadlineMs: 20_000 })
+    const first = await multicast(pool, { count: 30, timeoutMs: 1_200 })
     expect(first.tally()).toEqual({ 'unknown:timeout': 30 })
-    const second = await multicast(pool, { count: 30, deadlineMs: 20_000 })
+    const second = await multicast(pool, { count: 30 })
     expect(second.tally()).toEqual({ 200: 30 })
     expect(server.connections).toHaveLength(2)
   })

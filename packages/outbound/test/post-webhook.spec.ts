@@ -24,6 +24,8 @@ describe('a request to a webhook', () => {
       requests++
       answer(request, response)
     })
+    // Node closes an idle connection after five seconds, which may pass between two requests.
+    server.keepAliveTimeout = 600_000
     server.on('connection', (socket) => {
       sockets.add(socket)
       called.push(socket.localAddress)
@@ -38,7 +40,7 @@ describe('a request to a webhook', () => {
     await new Promise((resolve) => server.close(resolve))
   })
   const open = (options: Parameters<typeof createWebhookPoster>[0]) => {
-    poster = createWebhookPoster(options)
+    poster = createWebhookPoster({ limitMs: 120_000, ...options })
     return (body = 'x') =>
       poster!.post({
         url: `http://hooks.example.com:${port}/`,

@@ -357,7 +357,8 @@ describe('Meizu’s receipts', () => {
 
   it('go to the registered URL as a form, several messages together', async () => {
     const { posts, url } = await listen()
-    await start({ receiptDelayMs: 200 })
+    // So long that both pushes come before it ends; `receiptsPosted` does not wait for it.
+    await start({ receiptDelayMs: 600_000 })
     simulator.registerReceipts({ appId: 100999, url, accessToken: 's3cr3t' })
     simulator.kill([b])
     const first = await push(withCallback(url), [a, b])

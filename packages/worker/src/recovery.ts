@@ -37,6 +37,8 @@ export type RecoveryDeps = {
   silence: SilenceCounter
   warnings: SilenceWarnings
   answers: Pick<Answers, 'flush'>
+  /** For specs, in which the other processes write their answers during this wait (default sleep). */
+  wait?: (ms: number) => Promise<void>
   log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
   metrics?: WorkerMetrics
 }
@@ -176,7 +178,7 @@ export async function noteAnswers(
   if (!isProbe) {
     if (!mustOpen) return
     // Other processes may have got answers that they have not written yet. After an answer to this process nothing would close the breaker.
-    await sleep(ANSWERS_WRITTEN_MS * 1.5)
+    await (deps.wait ?? sleep)(ANSWERS_WRITTEN_MS * 1.5)
     if (deps.silence.wasAnswered(id, address, await count())) return
   }
   const { reason } = evidence.outcome

@@ -1,9 +1,11 @@
+import { getHeapStatistics } from 'node:v8'
 import type { ChannelAdapter } from '@herald/channels'
 import { leaveReleased, putBackReleased } from '@herald/db/tasks'
 import { publicName } from '@herald/domain'
 import { DRAIN_MS, runProgram, type Service, transportDeps } from '@herald/program'
 import { pushQueue } from '@herald/queue'
 import { createAnswers } from './answers.ts'
+import { heapNeedMb } from './heap-need.ts'
 import { createMetrics } from './metrics.ts'
 import { createRunner, PUT_BACK_SECONDS } from './runner.ts'
 import { createSilenceWarnings } from './silence-warnings.ts'
@@ -22,6 +24,12 @@ export function channelWorker(adapter: ChannelAdapter): Service {
     start(context) {
       const { settings, db, queues, certificates, die } = context
       const log = context.log.child({ channel: publicName(adapter.name) })
+      const heap = { limitMb: heapLimitMb(), neededMb: heapNeedMb(settings.workerTransports) }
+      if (heap.limitMb < heap.neededMb)
+        log.warn(
+          heap,
+          `connections of HERALD_WORKER_TRANSPORTS=${settings.workerTransports} certificates need a larger heap: with all of them open the process would spend most of its time on garbage collection; raise --max-old-space-size or the memory of the container`,
+        )
       const transports = createTransports(
         (certificateId) => transportDeps(context, certificateId),
         (error) => log.warn({ err: error }, 'a transport did not close cleanly'),
@@ -59,7 +67,9 @@ export function channelWorker(adapter: ChannelAdapter): Service {
               lane,
               certificateIds: job.certificateIds,
               work: (certificateIds, progress) =>
-                metrics.timed(adapter.name, () => run({ ...job, certificateIds }, progress)),
+                metrics
+                  .timed(adapter.name, () => run({ ...job, certificateIds }, progress))
+                  .finally(context.activity?.note),
               putBack: (certificateIds) =>
                 job.bundle === undefined
                   ? putBackReleased(db, { ...job, certificateIds }, PUT_BACK_SECONDS)
@@ -81,6 +91,8 @@ export function channelWorker(adapter: ChannelAdapter): Service {
     },
   }
 }
+
+const heapLimitMb = () => Math.floor(getHeapStatistics().heap_size_limit / 1024 / 1024)
 
 /** The `main` of a worker app. */
 export function runChannelWorker(adapter: ChannelAdapter): Promise<void> {

@@ -39,6 +39,7 @@ export type RunnerDeps = SettleDeps & {
   /** For specs that cannot wait as long as the usual ones. */
   pauses?: RecoveryPauses
   warnings?: SilenceWarnings
+  wait?: RecoveryDeps['wait']
   log: RecoveryDeps['log']
   /** Set for each job. */
   onProgress?: Progress

@@ -33,7 +33,7 @@ const closers: (() => Promise<void>)[] = []
 
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 8 })
+  db = openDatabase(database.url, { max: 8, waitMs: 60_000 })
   await ensurePartitions(db)
   const made = await createApplication(db, { name: 'activities', packageName: '' })
   if (made === 'taken') throw new Error('taken')

@@ -9,7 +9,7 @@ import { type Outcome, PATIENCE_SECONDS, type RecoveryPauses } from '@herald/dom
 import { createCertificateCache } from '@herald/plan'
 import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { createAnswers } from '../src/answers.ts'
+import { ANSWERS_WRITTEN_MS, createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
@@ -18,7 +18,7 @@ let db: Database
 const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 8 })
+  db = openDatabase(database.url, { max: 8, waitMs: 60_000 })
   await ensurePartitions(db)
 })
 afterAll(async () => {
@@ -81,7 +81,14 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
     },
   }
   /** A worker process: it has its own cache, connections and counters. */
-  const worker = (warn: (fields: object, message: string) => void = () => {}) => {
+  const worker = ({
+    warn = () => {},
+    wait,
+  }: {
+    warn?: (fields: object, message: string) => void
+    wait?: (ms: number) => Promise<void>
+  } = {}) => {
+    const answers = createAnswers(db, () => {})
     const certificates = createCertificateCache({
       db,
       sealer,
@@ -89,7 +96,8 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
     })
     const run = createRunner({
       db,
-      answers: createAnswers(db, () => {}),
+      answers,
+      wait,
       certificates,
       transports: createTransports(
         () => ({}) as never,
@@ -103,6 +111,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       log: { info: () => {}, warn, error: () => {} },
     })
     return {
+      answers,
       /** With certificates as they are now, unless `cached`: another process would see a change within a second. */
       run(batch: { taskId: number; id: number } | { taskId: number; id: number }[], { cached = false } = {}) {
         if (!cached) certificates.forget(appId)
@@ -278,6 +287,7 @@ describe('a certificate whose requests are refused', () => {
     const a = await tenant({ outcome: refused, check: () => answer.promise })
     const running = [a.worker().run(await a.batch()), a.worker().run(await a.batch())]
     await Promise.race(running)
+    await until(() => a.seen.checks === 1, { what: 'the check' })
     expect(a.seen).toMatchObject({ sends: 2, checks: 1 })
     answer.resolve({ ok: false, problem: 'revoked', temporary: false })
     await Promise.all(running)
@@ -310,7 +320,7 @@ describe('a vendor that does not answer', () => {
   it('is one warning in the log, with the tasks, however many of its jobs fail', async () => {
     const a = await tenant({ outcome: silent })
     const lines: object[] = []
-    const worker = a.worker((fields) => void lines.push(fields))
+    const worker = a.worker({ warn: (fields) => void lines.push(fields) })
     const first = await a.batch()
     await worker.run(first)
     for (let job = 0; job < 4; job++) await worker.run(await a.batch())
@@ -322,8 +332,14 @@ describe('a vendor that does not answer', () => {
   it('opens no breaker while it answers another worker: the silent one has lost its network', async () => {
     const vendor: Vendor = {}
     const a = await tenant(vendor)
-    const cutOff = a.worker()
     const healthy = a.worker()
+    const cutOff = a.worker({
+      // By then every other process has written its answers, if it does so in time.
+      async wait(ms) {
+        expect(ms).toBeGreaterThan(ANSWERS_WRITTEN_MS)
+        await healthy.answers.flush()
+      },
+    })
     for (let round = 0; round < 4; round++) {
       vendor.outcome = silent
       await cutOff.run(await a.batch())

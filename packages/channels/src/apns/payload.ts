@@ -44,7 +44,7 @@ function mapMessage(task: Task, settings?: Auth): ApnsPayload | Unsupported {
   const body = bodyParts(task, pushType)
   if (!body)
     return {
-      unsupported: `the payload exceeds APNs' limit of ${maxBytes} bytes even with its texts cut`,
+      unsupported: `the payload exceeds APNs' limit of ${maxBytes} bytes`,
       // Of types that show nothing, ext is the content.
       ...((pushType === 'alert' || pushType === 'liveactivity') && { tooLarge: true as const }),
     }
@@ -123,7 +123,7 @@ type Halves = Pick<ApnsPayload, 'beforeBadge' | 'afterBadge'>
 
 const opening = '{"aps":{'
 
-/** Leaves out the attachment's URL first, then cuts the body, the subtitle and the title. */
+/** Leaves out the attachment's URL first, then cuts the body, the subtitle and the title. Nothing of a command is cut: all of it is data. */
 function fitHalves(task: Task, pushType: PushType): Halves | undefined {
   const { maxBytes } = pushTypeRules[pushType]
   const texts = iosTexts(task.message, task.applicationName, pushType === 'alert')
@@ -131,6 +131,7 @@ function fitHalves(task: Task, pushType: PushType): Halves | undefined {
   // Usually all of it fits, and nothing has to be written a second time. A UTF-16 unit has at most three bytes.
   if (whole.length * 3 + badgeBytes <= maxBytes || Buffer.byteLength(whole) + badgeBytes <= maxBytes)
     return halvesOf(whole)
+  if (task.message.type === 'cmd') return undefined
   const size = (candidate: IosTexts) =>
     Buffer.byteLength(writeNotification(task, pushType, candidate, false)) + badgeBytes
   const fitted = fitTexts(texts, cutOrder, size, maxBytes)

@@ -14,6 +14,8 @@ export type ProviderToken = {
   /** As stored in the session. */
   value: string
   jwt: string
+  /** The header. One text for all requests: a new one for each would be compared and copied by the HTTP/2 client. */
+  authorization: string
   /** Unix ms. */
   issuedAt: number
   /** It replaced a token that was refused although younger than 20 minutes. */
@@ -51,7 +53,7 @@ export function parseProviderToken(value: string): ProviderToken {
   const early = value.endsWith(earlyMark)
   const jwt = early ? value.slice(0, -earlyMark.length) : value
   const claims = JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()) as { iat: number }
-  return { value, jwt, issuedAt: claims.iat * 1000, early }
+  return { value, jwt, authorization: `bearer ${jwt}`, issuedAt: claims.iat * 1000, early }
 }
 
 /**

@@ -202,7 +202,7 @@ function requestOf(
   token: ProviderToken | undefined,
 ): Pick<Parameters<VendorPool['multicast']>[0], 'headers' | 'varying' | 'body'> {
   const common = {
-    ...(token ? { authorization: `bearer ${token.jwt}` } : {}),
+    ...(token ? { authorization: token.authorization } : {}),
     'apns-topic': topicOf(topic, pushType),
     'apns-push-type': pushType,
     'apns-priority': priority,

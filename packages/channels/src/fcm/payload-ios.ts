@@ -34,11 +34,14 @@ function mapIosMessage(task: Task, _settings: undefined): IosMessage | Unsupport
   if (isAlert && !texts.title && !texts.body && !texts.subtitle && !hasKey)
     return { unsupported: 'FCM needs a title or a body' }
   const write = (candidate: IosTexts, attached: boolean) => writeIos(task, candidate, isAlert, attached)
-  const attached = sizeOf(write(texts, true)) <= maxBytes
-  const fitted = fitTexts(texts, cutOrder, (candidate) => sizeOf(write(candidate, attached)), maxBytes)
+  // All of a command is data, of which nothing is cut.
+  const isCommand = message.type === 'cmd'
+  const attached = isCommand || sizeOf(write(texts, true)) <= maxBytes
+  const size = (candidate: IosTexts) => sizeOf(write(candidate, attached))
+  const fitted = fitTexts(texts, isCommand ? [] : cutOrder, size, maxBytes)
   if (!fitted)
     return {
-      unsupported: `the message for iPhones exceeds the limit of ${maxBytes} bytes even with its texts cut`,
+      unsupported: `the message for iPhones exceeds the limit of ${maxBytes} bytes`,
       ...(isAlert && { tooLarge: true as const }),
     }
   return write(fitted, attached)

@@ -50,15 +50,16 @@ const maxBytes = 4000
 export const mapPayload = leavingOutExt(mapMessage)
 
 function mapMessage(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
+  // All of a command is data, of which nothing is cut.
+  const isCommand = task.message.type === 'cmd'
   const texts = textsOf(task)
-  if (task.message.type !== 'cmd' && !texts.title && !texts.body)
-    return { unsupported: 'FCM needs a title or a body' }
-  const shown = withFittingPicture(task, settings, texts)
+  if (!isCommand && !texts.title && !texts.body) return { unsupported: 'FCM needs a title or a body' }
+  const shown = isCommand ? task : withFittingPicture(task, settings, texts)
   const size = (candidate: Texts) => sizeOf(writeMessage(shown, settings, candidate))
-  const fitted = fitTexts(texts, ['body', 'title'], size, maxBytes)
+  const fitted = fitTexts(texts, isCommand ? [] : ['body', 'title'], size, maxBytes)
   if (!fitted)
     return {
-      unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes even with its texts cut`,
+      unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes`,
       tooLarge: true,
     }
   return {

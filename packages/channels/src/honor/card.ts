@@ -10,32 +10,48 @@ export const card = {
   inUps: true,
   defaultPlatform: 'android',
   addresses: {
-    honor: { setting: 'HERALD_HONOR_URL', about: 'Honor', url: 'https://push-api.cloud.honor.com' },
+    honor: {
+      setting: 'HERALD_HONOR_URL',
+      about: { en: 'Honor', zh: '荣耀' },
+      url: 'https://push-api.cloud.honor.com',
+    },
     honorAuth: {
       setting: 'HERALD_HONOR_AUTH_URL',
-      about: 'Honor’s token exchange',
+      about: { en: 'Honor’s token exchange', zh: '荣耀的令牌接口' },
       url: 'https://iam.developer.honor.com',
     },
   },
   credentials: [
     {
       fields: [
-        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'app id' },
-        { to: 'app_key', label: label.clientId, kind: 'text', flag: 'client-id', about: 'client id' },
+        {
+          to: 'app_id',
+          label: label.appId,
+          kind: 'text',
+          flag: 'app-id',
+          about: { en: 'app id', zh: 'App ID' },
+        },
+        {
+          to: 'app_key',
+          label: label.clientId,
+          kind: 'text',
+          flag: 'client-id',
+          about: { en: 'client id', zh: 'Client ID' },
+        },
         {
           to: 'app_secret',
           label: label.clientSecret,
           kind: 'text',
           secret: true,
           flag: 'client-secret',
-          about: 'client secret',
+          about: { en: 'client secret', zh: 'Client Secret' },
         },
         {
           to: 'extra.badge_class',
           label: label.badgeClass,
           kind: 'text',
           optional: true,
-          about: 'entry activity of the app, for badges',
+          about: { en: 'entry activity of the app, for badges', zh: '应用的入口 Activity，用于角标' },
         },
         targetUserTypeField,
       ],
@@ -59,8 +75,11 @@ export const card = {
   carries: {
     cmd: 'yes',
     big_text: 'yes',
-    attachment_url: { is: 'yes', remark: 'https addresses, service messages' },
-    badge: { is: 'yes', remark: 'with a badge class' },
+    attachment_url: {
+      is: 'yes',
+      remark: { en: 'https addresses, service messages', zh: '仅限 https 地址和服务类消息' },
+    },
+    badge: { is: 'yes', remark: { en: 'with a badge class', zh: '须有角标入口类' } },
     sound: 'no',
     channel_id: 'no',
     intent: 'yes',

@@ -45,7 +45,7 @@ const ttlBounds = { min: 1, max: 15 * 86_400 }
 
 const noText: Unsupported = { unsupported: 'Honor needs a title or a body' }
 const tooLarge: Unsupported = {
-  unsupported: `the message exceeds Honor's limit of ${maxBytes} bytes even with its texts cut`,
+  unsupported: `the message exceeds Honor's limit of ${maxBytes} bytes`,
   tooLarge: true,
 }
 

@@ -9,7 +9,7 @@ export const ttlBounds = { min: 1, max: 15 * 86_400 }
 
 export const noText: Unsupported = { unsupported: 'Huawei needs a title or a body' }
 export const tooLarge: Unsupported = {
-  unsupported: `the message exceeds Huawei's limit of ${maxBytes} bytes even with its texts cut`,
+  unsupported: `the message exceeds Huawei's limit of ${maxBytes} bytes`,
   tooLarge: true,
 }
 

@@ -12,10 +12,14 @@ export const card = {
   defaultPlatform: 'android',
   regions,
   addresses: {
-    meizu: { setting: 'HERALD_MEIZU_URL', about: 'Meizu', url: 'https://server-api-push.meizu.com' },
+    meizu: {
+      setting: 'HERALD_MEIZU_URL',
+      about: { en: 'Meizu', zh: '魅族' },
+      url: 'https://server-api-push.meizu.com',
+    },
     meizuIntl: {
       setting: 'HERALD_MEIZU_INTL_URL',
-      about: 'Meizu (overseas)',
+      about: { en: 'Meizu (overseas)', zh: '魅族（海外）' },
       url: 'https://server-api-push.in.meizu.com',
       region: true,
     },
@@ -23,14 +27,23 @@ export const card = {
   credentials: [
     {
       fields: [
-        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'App ID' },
+        {
+          to: 'app_id',
+          label: label.appId,
+          kind: 'text',
+          flag: 'app-id',
+          about: { en: 'App ID', zh: 'App ID' },
+        },
         {
           to: 'app_key',
           label: label.appKey,
           kind: 'text',
           optional: true,
           flag: 'app-key',
-          about: 'App Key; used by the app’s SDK, not by the server',
+          about: {
+            en: 'App Key; used by the app’s SDK, not by the server',
+            zh: 'App Key；供应用的 SDK 使用，服务端不用',
+          },
         },
         {
           to: 'app_secret',
@@ -38,15 +51,17 @@ export const card = {
           kind: 'text',
           secret: true,
           flag: 'app-secret',
-          about: 'App Secret',
+          about: { en: 'App Secret', zh: 'App Secret' },
         },
         {
           to: 'extra.receipt_registered',
           label: { en: 'Receipt URL registered with the vendor', zh: '已在厂商后台登记回执地址' },
           kind: 'flag',
           optional: true,
-          about:
-            'the callback address is entered in the console; without that Meizu refuses a push that names it',
+          about: {
+            en: 'the callback address is entered in the console; without that Meizu refuses a push that names it',
+            zh: '回执地址已在魅族推送平台登记；未登记时，魅族拒绝带该地址的推送',
+          },
         },
         {
           to: 'extra.receipt_token',
@@ -54,21 +69,27 @@ export const card = {
           kind: 'text',
           secret: true,
           optional: true,
-          about: 'what Meizu sends along with receipts, as set in the console',
+          about: {
+            en: 'what Meizu sends along with receipts, as set in the console',
+            zh: '魅族随回执一并发送的令牌，与推送平台上填写的一致',
+          },
         },
         {
           to: 'extra.vip',
           label: { en: 'VIP permission', zh: 'VIP 权限' },
           kind: 'flag',
           optional: true,
-          about: 'big pictures are for VIP applications',
+          about: { en: 'big pictures are for VIP applications', zh: '大图仅供 VIP 应用使用' },
         },
         {
           to: 'extra.pass_through',
           label: label.passThrough,
           kind: 'flag',
           optional: true,
-          about: 'pass-through is retired and open to old contracts only',
+          about: {
+            en: 'pass-through is retired and open to old contracts only',
+            zh: '透传已下线，仅旧合同可用',
+          },
         },
         regionField,
       ],
@@ -88,16 +109,16 @@ export const card = {
           1: { en: 'private message', zh: '私信消息' },
         },
         label: { en: 'Message type', zh: '消息类型' },
-        about: '0 = public message, 1 = private message.',
+        about: { en: '0 = public message, 1 = private message.', zh: '0 = 公信消息，1 = 私信消息。' },
       },
     },
   },
   carries: {
-    cmd: { is: 'certificate', remark: '`extra.pass_through`' },
+    cmd: { is: 'certificate', remark: { en: '`extra.pass_through`', zh: '`extra.pass_through`' } },
     big_text: 'yes',
-    attachment_url: { is: 'certificate', remark: '`extra.vip`' },
+    attachment_url: { is: 'certificate', remark: { en: '`extra.vip`', zh: '`extra.vip`' } },
     badge: 'no',
-    sound: { is: 'yes', remark: 'on or off' },
+    sound: { is: 'yes', remark: { en: 'on or off', zh: '只能开启或关闭' } },
     channel_id: 'no',
     intent: 'yes',
     url: 'yes',

@@ -12,10 +12,14 @@ export const card = {
   regions,
   credentialOfAllRegions: true,
   addresses: {
-    oppo: { setting: 'HERALD_OPPO_URL', about: 'OPPO', url: 'https://api-push-cn.heytapmobi.com' },
+    oppo: {
+      setting: 'HERALD_OPPO_URL',
+      about: { en: 'OPPO', zh: 'OPPO' },
+      url: 'https://api-push-cn.heytapmobi.com',
+    },
     oppoIntl: {
       setting: 'HERALD_OPPO_INTL_URL',
-      about: 'OPPO (overseas)',
+      about: { en: 'OPPO (overseas)', zh: 'OPPO（海外）' },
       url: 'https://api-intl.push.oppomobile.com',
       region: true,
     },
@@ -29,16 +33,25 @@ export const card = {
           kind: 'text',
           optional: true,
           flag: 'app-id',
-          about: 'App ID; used by the app’s SDK, not by the server',
+          about: {
+            en: 'App ID; used by the app’s SDK, not by the server',
+            zh: 'App ID；供应用的 SDK 使用，服务端不用',
+          },
         },
-        { to: 'app_key', label: label.appKey, kind: 'text', flag: 'app-key', about: 'App Key' },
+        {
+          to: 'app_key',
+          label: label.appKey,
+          kind: 'text',
+          flag: 'app-key',
+          about: { en: 'App Key', zh: 'App Key' },
+        },
         {
           to: 'app_secret',
           label: { en: 'Master secret', zh: '主密钥（Master secret）' },
           kind: 'text',
           secret: true,
           flag: 'master-secret',
-          about: 'Master Secret, which never ships in an app',
+          about: { en: 'Master Secret, which never ships in an app', zh: 'Master Secret，不能放进应用' },
         },
         {
           to: 'extra.client_app_secret',
@@ -46,28 +59,40 @@ export const card = {
           kind: 'text',
           secret: true,
           optional: true,
-          about: 'the App Secret of the SDK, to detect that it was saved as the Master Secret',
+          about: {
+            en: 'the App Secret of the SDK, to detect that it was saved as the Master Secret',
+            zh: 'SDK 的 App Secret，用于发现它被误填为 Master Secret',
+          },
         },
         {
           to: 'extra.channel_id',
           label: label.notificationChannel,
           kind: 'text',
           optional: true,
-          about: 'channel of messages whose class names none',
+          about: {
+            en: 'channel of messages whose class names none',
+            zh: '消息类别未指定渠道时使用的通知渠道',
+          },
         },
         {
           to: 'extra.picture_url',
           label: { en: 'Picture by URL', zh: '通过 URL 发送图片' },
           kind: 'flag',
           optional: true,
-          about: 'the paid add-on that lets a request name the address of a picture',
+          about: {
+            en: 'the paid add-on that lets a request name the address of a picture',
+            zh: '付费服务：请求中可以填写图片的 URL',
+          },
         },
         {
           to: 'extra.badge',
           label: { en: 'Badge permission', zh: '角标权限' },
           kind: 'flag',
           optional: true,
-          about: 'OPPO permits badges for the application: messages that name no badge add one',
+          about: {
+            en: 'OPPO permits badges for the application: messages that name no badge add one',
+            zh: 'OPPO 已为应用开通角标：未指定角标的消息加 1',
+          },
         },
         {
           to: 'extra.content_limit',
@@ -79,7 +104,10 @@ export const card = {
             200: { en: 'characters, in older contracts', zh: '个字符，仅限旧合同' },
           },
           optional: true,
-          about: 'characters of a standard notice: 50 (default), 200 in older contracts',
+          about: {
+            en: 'characters of a standard notice: 50 (default), 200 in older contracts',
+            zh: '标准通知的正文字数：50（默认），旧合同为 200',
+          },
         },
         regionField,
       ],
@@ -91,7 +119,10 @@ export const card = {
     category: {
       type: 'category',
       maxLength: 32,
-      about: 'an OPPO category in capitals, such as IM, ORDER or MARKETING',
+      about: {
+        en: 'an OPPO category in capitals, such as IM, ORDER or MARKETING',
+        zh: 'OPPO 的消息类别，大写，如 IM、ORDER 或 MARKETING',
+      },
     },
     notify_level: { type: 'choice', choices: [1, 2, 16] },
     channel_id: { type: 'id' },
@@ -132,8 +163,11 @@ export const card = {
   carries: {
     cmd: 'no',
     big_text: 'yes',
-    attachment_url: { is: 'certificate', remark: '`extra.picture_url`' },
-    badge: { is: 'yes', remark: 'if the message sets it, with a permission' },
+    attachment_url: { is: 'certificate', remark: { en: '`extra.picture_url`', zh: '`extra.picture_url`' } },
+    badge: {
+      is: 'yes',
+      remark: { en: 'if the message sets it, with a permission', zh: '消息指定时发送，需授权' },
+    },
     sound: 'no',
     channel_id: 'yes',
     intent: 'yes',

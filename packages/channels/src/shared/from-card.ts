@@ -63,7 +63,7 @@ function readerOf(kind: CredentialField['kind'], choices: readonly (string | num
 
 function classReaderOf(field: ClassField): Reader<string | number> {
   if (field.type === 'choice') return oneOf(...field.choices)
-  return field.type === 'id' ? idText : categoryWord(field.maxLength, field.about)
+  return field.type === 'id' ? idText : categoryWord(field.maxLength, field.about.en)
 }
 
 /** The documented limits; `extra.limits` takes precedence. `isMarketing`: the vendor counts the message per device and day. */

@@ -10,7 +10,11 @@ export const card = {
   inUps: true,
   defaultPlatform: 'android',
   addresses: {
-    xiaomi: { setting: 'HERALD_XIAOMI_URL', about: 'Xiaomi', url: 'https://api.xmpush.xiaomi.com' },
+    xiaomi: {
+      setting: 'HERALD_XIAOMI_URL',
+      about: { en: 'Xiaomi', zh: '小米' },
+      url: 'https://api.xmpush.xiaomi.com',
+    },
   },
   credentials: [
     {
@@ -21,7 +25,10 @@ export const card = {
           kind: 'text',
           optional: true,
           flag: 'app-id',
-          about: 'App ID; used by the app’s SDK, not by the server',
+          about: {
+            en: 'App ID; used by the app’s SDK, not by the server',
+            zh: 'App ID；供应用的 SDK 使用，服务端不用',
+          },
         },
         {
           to: 'app_key',
@@ -29,7 +36,7 @@ export const card = {
           kind: 'text',
           optional: true,
           flag: 'app-key',
-          about: 'App Key, also for the SDK',
+          about: { en: 'App Key, also for the SDK', zh: 'App Key，同样供 SDK 使用' },
         },
         {
           to: 'app_secret',
@@ -37,7 +44,10 @@ export const card = {
           kind: 'text',
           secret: true,
           flag: 'app-secret',
-          about: 'App Secret, under application info in the developer console',
+          about: {
+            en: 'App Secret, under application info in the developer console',
+            zh: 'App Secret，见小米开放平台的应用信息',
+          },
         },
         {
           to: 'extra.package_name',
@@ -45,28 +55,34 @@ export const card = {
           kind: 'text',
           optional: true,
           proposes: 'package_name',
-          about: 'the package name registered in the console; by default that of the application',
+          about: {
+            en: 'the package name registered in the console; by default that of the application',
+            zh: '在小米开放平台登记的包名；默认为本应用的包名',
+          },
         },
         {
           to: 'extra.channel_id',
           label: label.notificationChannel,
           kind: 'text',
           optional: true,
-          about: 'channel of messages whose class names none',
+          about: {
+            en: 'channel of messages whose class names none',
+            zh: '消息类别未指定渠道时使用的通知渠道',
+          },
         },
         {
           to: 'extra.big_text',
           label: { en: 'Long text', zh: '长文本' },
           kind: 'flag',
           optional: true,
-          about: 'the application may send long texts',
+          about: { en: 'the application may send long texts', zh: '应用可以发送长文本' },
         },
         {
           to: 'extra.pass_through',
           label: label.passThrough,
           kind: 'flag',
           optional: true,
-          about: 'the application may send pass-through messages',
+          about: { en: 'the application may send pass-through messages', zh: '应用可以发送透传消息' },
         },
       ],
       example: `--app-id 2882 --app-key 5801 --app-secret-file secret.txt --extra '{"package_name":"com.example.shop"}'`,
@@ -85,11 +101,11 @@ export const card = {
     },
   },
   carries: {
-    cmd: { is: 'certificate', remark: '`extra.pass_through`' },
-    big_text: { is: 'certificate', remark: '`extra.big_text`' },
+    cmd: { is: 'certificate', remark: { en: '`extra.pass_through`', zh: '`extra.pass_through`' } },
+    big_text: { is: 'certificate', remark: { en: '`extra.big_text`', zh: '`extra.big_text`' } },
     attachment_url: 'app',
     badge: 'no',
-    sound: { is: 'yes', remark: 'before Android 8' },
+    sound: { is: 'yes', remark: { en: 'before Android 8', zh: '仅限 Android 8 之前的版本' } },
     channel_id: 'yes',
     intent: 'yes',
     url: 'yes',

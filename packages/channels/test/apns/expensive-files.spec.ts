@@ -1,6 +1,7 @@
-import * as crypto from 'node:crypto'
+import nodeCrypto, { type PrivateKeyInput, type ScryptOptions } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { explicitTag, octetString, oid, sequence, unsigned, writeDer } from '@herald/simulators/der'
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 
 /** Iterations of all key derivations since the start of a test. */
 let iterations = 0
@@ -9,9 +10,10 @@ function count(more: number): void {
   if (iterations > 300_000) throw new Error('too many iterations')
 }
 
+const crypto = { ...nodeCrypto }
+
 // Counted instead of timed. Code that hands the passphrase to OpenSSL cannot be counted, so it fails.
-jest.unstable_mockModule('node:crypto', () => ({
-  ...crypto,
+Object.assign(nodeCrypto, {
   createHash: (name: string) => {
     count(1)
     return crypto.createHash(name)
@@ -24,15 +26,16 @@ jest.unstable_mockModule('node:crypto', () => ({
     count(args[2])
     return crypto.pbkdf2Sync(...args)
   },
-  scryptSync: (password: string, salt: Buffer, length: number, options: crypto.ScryptOptions) => {
+  scryptSync: (password: string, salt: Buffer, length: number, options: ScryptOptions) => {
     count(options.cost! * options.blockSize! * options.parallelization!)
     return crypto.scryptSync(password, salt, length, options)
   },
-  createPrivateKey: (source: crypto.PrivateKeyInput) => {
+  createPrivateKey: (source: PrivateKeyInput) => {
     if (source.passphrase !== undefined) throw new Error('OpenSSL got the passphrase')
     return crypto.createPrivateKey(source)
   },
-}))
+})
+syncBuiltinESMExports()
 
 const { adapters } = await import('../../src/all.ts')
 const { CertificateProblem } = await import('../../src/channel.ts')

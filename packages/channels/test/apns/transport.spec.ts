@@ -35,7 +35,7 @@ describe('the APNs transport', () => {
     jest.restoreAllMocks()
   })
 
-  /** The pool opens one more connection if requests wait 500 ms after the last one was opened, as on a slow machine. */
+  /** The pool opens one more connection if requests wait 500 ms after the last one was opened, and sends all after a second without a reply. */
   const stopClock = () => jest.spyOn(performance, 'now').mockReturnValue(performance.now())
 
   async function startSimulator(options: ApnsSimulatorOptions = {}): Promise<ApnsSimulator> {
@@ -366,6 +366,7 @@ describe('the APNs transport', () => {
   })
 
   it('sends one request when Apple wants no more new tokens', async () => {
+    stopClock()
     const simulator = await startSimulator()
     const reply = { status: 429, body: { reason: 'TooManyProviderTokenUpdates' } }
     simulator.setFaults({ reply })
@@ -389,6 +390,7 @@ describe('the APNs transport', () => {
   })
 
   it('holds a refused topic and sends to the others', async () => {
+    stopClock()
     const keys = [{ keyId, teamId, key: p8, topics: [bundleId] }]
     const simulator = await startSimulator({ keys })
     const extra = { bundle_ids: ['com.example.Wrong'] }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { createAuthority } from '@herald/simulators/authority'
+import { freePort } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { codeIn, connectionProblem } from '../../src/shared/connection-problem.ts'
 import { openVendorPool } from '../../src/shared/vendor-pool.ts'
@@ -84,10 +85,7 @@ describe('a pool that gets no connection says why', () => {
   })
 
   it('when nothing listens', async () => {
-    const server = createServer()
-    const port = await listen(server)
-    await new Promise<void>((resolve) => server.close(() => resolve()))
-    expect(await failureAt(`https://127.0.0.1:${port}`)).toBe(
+    expect(await failureAt(`https://127.0.0.1:${await freePort()}`)).toBe(
       'the server refused the connection (ECONNREFUSED)',
     )
   })

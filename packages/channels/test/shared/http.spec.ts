@@ -13,6 +13,8 @@ afterEach(async () => {
 })
 
 async function listen(server: Server): Promise<number> {
+  // Node closes an idle connection after five seconds, which may pass between two calls.
+  server.keepAliveTimeout = 600_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closing.push(() => {
     server.closeAllConnections()
@@ -104,7 +106,7 @@ describe('the HTTP client of the vendor channels', () => {
 
   it('closes while a call is in flight', async () => {
     const url = await serve(() => {})
-    const client = openHttpClient({ timeoutMs: 30_000 })
+    const client = openHttpClient({ timeoutMs: 600_000 })
     const call = failureOf(client.call({ url }))
     await new Promise((resolve) => setTimeout(resolve, 20))
     await client.close()

@@ -1,7 +1,9 @@
-import { type Entry, entryOverhead } from './static-table.ts'
+import type { Entry } from './static-table.ts'
 
 /** Default of SETTINGS_HEADER_TABLE_SIZE; neither our encoder nor our decoder uses more. */
 export const defaultTableSize = 4096
+
+const firstSlots = 8
 
 /** The dynamic table of RFC 7541 section 2.3.2: newest entry first, the oldest are evicted. */
 export class DynamicTable {
@@ -10,20 +12,17 @@ export class DynamicTable {
   count = 0
   size = 0
   maxSize: number
-  private readonly ring: (Entry | undefined)[]
-  private readonly mask: number
+  /** Its length is a power of two. It starts small: most connections of thousands use few entries. */
+  private ring: (Entry | undefined)[] = new Array<Entry | undefined>(firstSlots).fill(undefined)
   private newest = 0
 
   constructor(capacity: number) {
     this.maxSize = capacity
-    const slots = 2 ** Math.ceil(Math.log2(Math.floor(capacity / entryOverhead) + 1))
-    this.ring = new Array<Entry | undefined>(slots).fill(undefined)
-    this.mask = slots - 1
   }
 
   /** 0 is the newest. */
   get(at: number): Entry | undefined {
-    return at < this.count ? this.ring[(this.newest - at) & this.mask] : undefined
+    return at < this.count ? this.ring[(this.newest - at) & (this.ring.length - 1)] : undefined
   }
 
   /** An entry larger than the table empties it and is not kept (RFC 7541 section 4.4). */
@@ -31,13 +30,13 @@ export class DynamicTable {
     this.version += 1
     this.evictDownTo(this.maxSize - entry.size)
     if (entry.size > this.maxSize) return
-    this.newest = (this.newest + 1) & this.mask
+    if (this.count === this.ring.length) this.grow()
+    this.newest = (this.newest + 1) & (this.ring.length - 1)
     this.ring[this.newest] = entry
     this.count += 1
     this.size += entry.size
   }
 
-  /** `maxSize` must not exceed the capacity given to the constructor. */
   resize(maxSize: number): void {
     this.version += 1
     this.maxSize = maxSize
@@ -58,9 +57,15 @@ export class DynamicTable {
     return -1
   }
 
+  private grow(): void {
+    const entries = Array.from({ length: this.count }, (_, at) => this.get(this.count - 1 - at))
+    this.ring = [...entries, ...new Array<undefined>(this.ring.length).fill(undefined)]
+    this.newest = this.count - 1
+  }
+
   private evictDownTo(room: number): void {
     while (this.count > 0 && this.size > room) {
-      const oldest = (this.newest - this.count + 1) & this.mask
+      const oldest = (this.newest - this.count + 1) & (this.ring.length - 1)
       this.size -= this.ring[oldest]!.size
       this.ring[oldest] = undefined
       this.count -= 1

@@ -83,15 +83,20 @@ export const staticEntries: readonly Entry[] = rows.split('\n').map((row) => {
 
 export const staticCount = staticEntries.length
 
-const byName = new Map<string, number>()
-const byField = new Map<string, number>()
-staticEntries.forEach((entry, at) => {
-  if (!byName.has(entry.name)) byName.set(entry.name, at + 1)
-  byField.set(`${entry.name}\0${entry.value}`, at + 1)
+/** The entries of a name, with their indexes. At most seven. */
+const byName = new Map<string, { index: number; value: string }[]>()
+staticEntries.forEach(({ name, value }, at) => {
+  const known = byName.get(name)
+  if (known) known.push({ index: at + 1, value })
+  else byName.set(name, [{ index: at + 1, value }])
 })
 
 /** Index of the first static entry with this name, or 0. */
-export const findStaticName = (name: string): number => byName.get(name) ?? 0
+export const findStaticName = (name: string): number => byName.get(name)?.[0]?.index ?? 0
 
-/** Index of the static entry with this name and value, or 0. */
-export const findStaticField = (name: string, value: string): number => byField.get(`${name}\0${value}`) ?? 0
+/** Index of the static entry with this name and value, or 0. It compares: a map by both would join and hash a provider token each time. */
+export function findStaticField(name: string, value: string): number {
+  const entries = byName.get(name)
+  if (entries !== undefined) for (const entry of entries) if (entry.value === value) return entry.index
+  return 0
+}

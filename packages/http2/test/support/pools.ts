@@ -22,6 +22,9 @@ export function makePools() {
   }
 }
 
+/** No request of a spec reaches them, unless the spec sets its own: the machine may stand still for seconds. */
+const limits = { timeoutMs: 120_000, deadlineMs: 200_000 }
+
 /** Sends to `count` recipients below /to/ and waits for all reports. */
 export async function multicast(
   pool: Pool,
@@ -42,6 +45,7 @@ export function begin(
     path: (index) => `/to/${index}`,
     body: { before: '{"to":', slot: String, after: '}' },
     ...recorder.callbacks,
+    ...limits,
     ...request,
   })
   return { recorder, done }
