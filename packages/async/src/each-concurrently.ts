@@ -21,6 +21,8 @@ export async function eachConcurrently<Item>(
       }
     }
   }
-  const ended = await Promise.allSettled(Array.from({ length: width }, worker))
+  // Most lists are shorter than `width`; a worker without an item costs as much as some of the items do.
+  const workers = Array.isArray(items) ? Math.min(width, items.length) : width
+  const ended = await Promise.allSettled(Array.from({ length: workers }, worker))
   for (const result of ended) if (result.status === 'rejected') throw result.reason
 }

@@ -45,6 +45,17 @@ describe('eachConcurrently', () => {
     expect({ peak, started }).toEqual({ peak: 3, started: [1, 2, 3, 4, 5, 6, 7] })
   })
 
+  it('makes no more promises than there are items', async () => {
+    const allSettled = jest.spyOn(Promise, 'allSettled')
+    try {
+      await eachConcurrently([1, 2], 32, async () => {})
+      await eachConcurrently([], 32, async () => {})
+      expect(allSettled.mock.calls.map(([workers]) => [...workers].length)).toEqual([2, 0])
+    } finally {
+      allSettled.mockRestore()
+    }
+  })
+
   it('throws the first error after the calls in progress have ended and starts nothing more', async () => {
     const started: number[] = []
     const ended: number[] = []

@@ -72,7 +72,7 @@ export type CertificateView = CertificateRecord & {
   /** Failed probes since it was closed. */
   probes: number
   /** Set while the vendor does not answer. */
-  breaker: { since: number; retry_at: number; reason: string } | null
+  breaker: { since: number; retry_at: number; code: string; reason: string } | null
   /** Parts that the vendor refuses or whose quota is used up; all other messages are sent. */
   holds: CertificateHold[]
   /** Why the last check failed. */
@@ -91,6 +91,7 @@ export type CertificateHold = {
   /** The part, such as `class service` or `quota marketing`. */
   scope: string
   kind: 'rejected' | 'quota'
+  code: string
   reason: string
   since: number
   until: number

@@ -286,7 +286,7 @@ describe('a device', () => {
 })
 
 async function waitFor(condition: () => boolean): Promise<void> {
-  for (const end = Date.now() + 8000; !condition(); ) {
+  for (const end = Date.now() + 60_000; !condition(); ) {
     if (Date.now() > end) throw new Error(`waited in vain for ${condition}`)
     await sleep(5)
   }
@@ -303,7 +303,7 @@ async function startFakeGateway() {
   server.on('connection', (socket) => waiting.push(holdConnection(socket)))
   return {
     url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/native`,
-    async next(ms = 8000): Promise<FakeConnection> {
+    async next(ms = 60_000): Promise<FakeConnection> {
       for (const end = Date.now() + ms; ; ) {
         const connection = waiting.shift()
         if (connection) return connection

@@ -8,13 +8,34 @@ type Query = (statement: unknown, values?: unknown[]) => Promise<{ rows: unknown
 /** Postgres empties a session's catalog caches when other databases of the server change many tables; reading them again costs blocks too. */
 const READINGS = 3
 
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number; Plans?: Plan[] }
+const blocksOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+const blocksOfScans = (plan: Plan): number =>
+  plan.Plans ? plan.Plans.reduce((sum, part) => sum + blocksOfScans(part), 0) : blocksOf(plan)
+
+const explainSql = 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)'
+
+type Simple = number | readonly string[]
+const literal = (value: Simple) => (typeof value === 'number' ? value : `'{${value}}'`)
+
+async function explainPrepared(query: Query, text: string, values: readonly Simple[]) {
+  await query(`PREPARE explained AS ${text}`)
+  const result = await query(
+    `${explainSql} EXECUTE explained${values.length > 0 ? ` (${values.map(literal)})` : ''}`,
+  )
+  await query('DEALLOCATE explained')
+  return result
+}
+
 /**
  * Runs `work` and returns how many blocks (8 kB) Postgres read or found in memory for each of its statements: a measure of what they
- * cost that does not depend on the machine. Each statement first runs several times under EXPLAIN, undone afterwards; the least counts.
+ * cost that does not depend on the machine. Each statement first runs several times under EXPLAIN, undone afterwards; the least counts. With
+ * `prepared` it has the plan of a prepared statement, which does not depend on the values; they are numbers or lists of words then.
  */
 export async function blocksRead(
   db: Database,
   work: (db: Database) => Promise<unknown>,
+  { prepared = false } = {},
 ): Promise<Record<string, number>> {
   const blocks: Record<string, number> = {}
   async function explain(query: Query, { name, text, values }: Statement, begin: string, undo: string) {
@@ -22,11 +43,12 @@ export async function blocksRead(
     for (let reading = 0; reading < READINGS; reading++) {
       await query(begin)
       try {
-        const { rows } = await query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values)
-        const { Plan: plan } = (rows[0] as { 'QUERY PLAN': [{ Plan: Record<string, number> }] })[
-          'QUERY PLAN'
-        ][0]
-        readings.push(plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!)
+        const { rows } = prepared
+          ? await explainPrepared(query, text, values as Simple[])
+          : await query(`${explainSql} ${text}`, values)
+        const { Plan: plan } = (rows[0] as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'][0]
+        // Steps that write and that no other step reads are run at the end, and are not part of the root.
+        readings.push(Math.max(blocksOf(plan), blocksOfScans(plan)))
       } finally {
         await query(undo)
       }

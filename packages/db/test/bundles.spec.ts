@@ -14,15 +14,18 @@ import {
   cancelTask,
   claimBatches,
   claimBundles,
+  countWaitingBundles,
   endLateBundles,
   endLostBundles,
   finishTasks,
+  lanesWithUnclaimed,
   leaseTime,
   leaveReleased,
   listTasks,
   mayBundle,
   pauseTask,
   recordReceipts,
+  releaseBundles,
   renewBundles,
   settleBatches,
   settleBundles,
@@ -48,7 +51,9 @@ beforeEach(() => db.pool.query(`UPDATE bundle SET released_at = now()`))
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 let device = 1000
-const single = (options: { application?: string; requestId?: string; ttl?: number } = {}): TaskToAccept => {
+const single = (
+  options: { application?: string; requestId?: string; ttl?: number; lane?: 'normal' } = {},
+): TaskToAccept => {
   const application = options.application ?? appId
   return {
     task: {
@@ -59,6 +64,7 @@ const single = (options: { application?: string; requestId?: string; ttl?: numbe
       sequence: [],
       message: sampleMessage(),
       ttl: options.ttl ?? 100,
+      lane: options.lane,
     },
     plan: {
       batches: [
@@ -321,6 +327,138 @@ describe('bundles', () => {
     await db.pool.query(`UPDATE upgrade_window SET until = now() WHERE name = 'no-bundles'`)
     expect(await mayBundle(fresh())).toBe(true)
     expect(await since()).toBe('20261119000000_bundles')
+  })
+})
+
+describe('pushes for which the queue is too long', () => {
+  /** As many pushes of one commit, and the bundles in which they wait. */
+  async function acceptWaiting(count: number, options: Parameters<typeof single>[0] = {}) {
+    const entries = Array.from({ length: count }, () => ({
+      ...single(options),
+      mayRelease: () => false,
+      mayWaitInBundle: () => true,
+    }))
+    const accepted = await acceptTasks(db, entries)
+    expect(accepted.flatMap(({ released }) => released)).toEqual([])
+    const tasks = accepted.map(({ taskId }) => taskId)
+    const { rows } = await db.pool.query<{ id: number; size: number }>(
+      `SELECT DISTINCT b.task_id AS id, b.size FROM task t JOIN bundle b ON b.task_id = t.bundle
+       WHERE t.id = ANY($1) AND t.state = 'bundled' ORDER BY 1`,
+      [tasks],
+    )
+    return { tasks, bundles: rows.map(({ id }) => id), sizes: rows.map(({ size }) => size) }
+  }
+  /** Of this describe block: what other specs left in flight must not count. */
+  const settleAll = () =>
+    db.pool.query(
+      `UPDATE bundle SET state = 'settled', lease_until = NULL, status = replace(status, '.', 's') WHERE state <> 'settled'`,
+    )
+  beforeEach(settleAll)
+  const release = async (pushes: number) =>
+    (await releaseBundles(db, { batches: pushes })).released.map(({ taskId }) => taskId)
+
+  it('wait for the feeder in bundles of their certificate, without a job', async () => {
+    const { tasks, bundles, sizes } = await acceptWaiting(70)
+    expect(sizes).toEqual([64, 6])
+    expect(await countWaitingBundles(db)).toBe(2)
+    for (const taskId of tasks.slice(0, 2)) {
+      expect(await batchesOf(taskId)).toEqual([])
+      expect(await stateOf(taskId)).toMatchObject({ state: 'sending', pending: 1, target: 1, sent: 0 })
+    }
+    // The sweep does not take them for bundles whose job was lost.
+    await db.pool.query(
+      `UPDATE bundle SET released_at = now() - interval '2 hours' WHERE task_id = ANY($1)`,
+      [bundles],
+    )
+    expect(await lanesWithUnclaimed(db, 3600)).toEqual([])
+    expect(
+      await takeUnclaimedBundles(db, { channel: 'fcm', lane: 'high' }, Date.now() + 3_600_000, 1000),
+    ).toEqual([])
+    expect((await releaseBundles(db, { batches: 400 })).released).toEqual([
+      expect.objectContaining({
+        taskId: bundles[0],
+        channel: 'fcm',
+        size: 64,
+        certificateIds: [certificateId],
+      }),
+      expect.objectContaining({ taskId: bundles[1], size: 6 }),
+    ])
+    expect(await countWaitingBundles(db)).toBe(0)
+    expect(await releaseBundles(db, { batches: 400 })).toEqual({ released: [], more: false, certificates: 0 })
+    // From now on a job that is lost is added again.
+    const lost = await takeUnclaimedBundles(db, { channel: 'fcm', lane: 'high' }, Date.now() + 3_600_000, 10)
+    expect(lost.map(({ taskId }) => taskId).sort()).toEqual(bundles)
+    expect(await claimBundles(db.pool, 'fcm', bundles, lease('a'))).toHaveLength(70)
+  })
+
+  it('wait in batches if they are few, or if too many bundles wait', async () => {
+    const { tasks, bundles } = await acceptWaiting(8)
+    expect(bundles).toEqual([])
+    expect(await batchesOf(tasks[0]!)).toEqual([expect.objectContaining({ state: 'ready' })])
+    const full = Array.from({ length: 20 }, () => ({
+      ...single(),
+      mayRelease: () => false,
+      mayWaitInBundle: () => false,
+    }))
+    const [first] = await acceptTasks(db, full)
+    expect(await batchesOf(first!.taskId)).toEqual([expect.objectContaining({ state: 'ready' })])
+  })
+
+  it('are in other bundles than those of the same commit that may be released', async () => {
+    const entries = Array.from({ length: 20 }, (_, i) => ({
+      ...single(),
+      mayRelease: () => i % 2 === 0,
+      mayWaitInBundle: () => true,
+    }))
+    const released = (await acceptTasks(db, entries)).flatMap((task) => task.released)
+    expect(released.map(({ size }) => size)).toEqual([10])
+    expect(await countWaitingBundles(db)).toBe(1)
+  })
+
+  it('are released up to a window of each certificate, one of each in turn', async () => {
+    const first = await acceptWaiting(64 * 5)
+    const second = await acceptWaiting(64 * 2, { application: other })
+    const [a, b, c, d] = first.bundles
+    expect(await release(100)).toEqual([a, second.bundles[0], b, second.bundles[1]])
+    // 128 of each are in flight.
+    expect(await releaseBundles(db, { batches: 128 })).toEqual({ released: [], more: true, certificates: 1 })
+    expect(await release(129)).toEqual([c])
+    await claimBundles(db.pool, 'fcm', [a!], lease('a'))
+    expect(await release(192)).toEqual([])
+    await settlePlain(a!, 'a', 's'.repeat(64))
+    expect(await release(192)).toEqual([d])
+  })
+
+  it('are released four of the high lane for one of the normal lane', async () => {
+    const normal = await acceptWaiting(64 * 2, { lane: 'normal' })
+    const high = await acceptWaiting(64 * 6)
+    const [n1] = normal.bundles
+    const [h1, h2, h3, h4, h5] = high.bundles
+    expect(await release(64 * 5)).toEqual([h1, h2, h3, expect.anything(), expect.anything()])
+    expect(await release(64 * 6)).toEqual([h5])
+    for (const id of [n1, h4])
+      expect((await db.pool.query('SELECT lease_until FROM bundle WHERE task_id = $1', [id])).rows).toEqual([
+        { lease_until: null },
+      ])
+  })
+
+  it('are released by one of two feeders', async () => {
+    const { bundles } = await acceptWaiting(64 * 3)
+    const both = await Promise.all([release(400), release(400)])
+    expect(both.flat().sort()).toEqual(bundles)
+  })
+
+  it('can be paused, cancelled and expire while they wait', async () => {
+    const { tasks, bundles } = await acceptWaiting(10)
+    await pauseTask(db, { appId }, tasks[0]!)
+    expect(await batchesOf(tasks[0]!)).toHaveLength(1)
+    await cancelTask(db, { appId }, tasks[1]!)
+    expect(await batchesOf(tasks[1]!)).toHaveLength(1)
+    expect(await rowOf(bundles[0]!)).toMatchObject({ state: 'released', status: 'mm........' })
+    await db.pool.query('UPDATE bundle SET deadline = now() WHERE task_id = $1', [bundles[0]])
+    expect(await endLateBundles(db)).toBe(8)
+    expect(await countWaitingBundles(db)).toBe(0)
+    expect(await batchesOf(tasks[2]!)).toEqual([expect.objectContaining({ state: 'ready' })])
   })
 })
 

@@ -130,7 +130,7 @@ describe('changes of applications', () => {
   })
 
   it('cost one statement per second for all applications, and none if nobody asks', async () => {
-    const second = openDatabase(db.url, { max: 2 })
+    const second = openDatabase(db.url, { max: 2, waitMs: 60_000 })
     try {
       const query = jest.spyOn(second.pool, 'query')
       const changes = changesOf(second)

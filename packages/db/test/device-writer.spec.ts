@@ -77,3 +77,113 @@ describe('writing devices', () => {
     expect(await versions()).toBe(before)
   })
 })
+
+describe('inserting devices', () => {
+  const tokens = createPushTokens(Buffer.alloc(32))
+  const odd = 'a\\b"\'{},\\N \u{1f600} \\. 设备'
+  const changes = (): DeviceChange[] => [
+    { guid: `second ${odd}`, platform: 'ios', bindings: [] },
+    {
+      guid: `first ${odd}`,
+      alias: odd,
+      locale: 'zh-CN',
+      timezone: 'Asia/Shanghai',
+      appVersion: odd,
+      attributes: JSON.stringify({ plan: odd, age: 7 }),
+      enabled: false,
+      tags: ['all', odd, 'all'],
+      bindings: [
+        { channel: 'apns', token: 'ab'.repeat(32), environment: 0, bundleId: 'com.example' },
+        { channel: 'huawei', token: odd, environment: 1, region: 'intl' },
+        { channel: 'xiaomi', token: null, environment: 1 },
+      ],
+    },
+    { guid: 'third', alias: '', addTags: ['kept'], removeTags: ['all'], bindings: null },
+  ]
+
+  async function stored(appId: string) {
+    const { rows } = await db.pool.query(
+      `SELECT d.guid, d.platform, d.alias, d.locale, d.timezone, d.app_version, d.attributes, d.enabled, d.user_id,
+         d.push_token, length(d.push_token_hash) AS hash,
+         ARRAY(SELECT name FROM device_tag t JOIN tag ON tag.id = t.tag_id WHERE t.device_id = d.id ORDER BY name) AS tags,
+         ARRAY(SELECT jsonb_build_array(channel, app_id = d.app_id, token, environment, bundle_id, region) FROM binding b
+           WHERE b.device_id = d.id ORDER BY channel) AS bindings
+       FROM device d WHERE app_id = $1 ORDER BY guid COLLATE "C"`,
+      [appId],
+    )
+    return rows
+  }
+
+  const never = () => {
+    throw new Error('the changes were read again')
+  }
+
+  it('stores what writing them stores', async () => {
+    await openDeviceWriter(db, tokens, 'written').write(changes())
+    const results = await openDeviceWriter(db, tokens, 'inserted', { expectNew: true }).insert(
+      changes(),
+      never,
+    )
+    expect(results).toEqual(changes().map(() => ({ outcome: 'created', pushToken: '' })))
+    const rows = await stored('inserted')
+    expect(rows).toHaveLength(3)
+    expect(rows).toEqual(await stored('written'))
+    const { rows: devices } = await db.pool.query(`SELECT * FROM device WHERE app_id = 'inserted'`)
+    for (const device of devices) expect(tokens.tokenOf(device)).toMatch(/^[\w-]{30}$/)
+  })
+
+  it('writes the changes again if a device or a token is known', async () => {
+    const open = () => openDeviceWriter(db, tokens, 'known', { expectNew: true })
+    const { insert } = open()
+    const of = (guid: string, token: string): DeviceChange => ({
+      guid,
+      bindings: [{ channel: 'huawei', token, environment: 1 }],
+    })
+    await insert([of('a', 'token-a')], never)
+    const outcomes = async (given: DeviceChange[], into = open()) =>
+      (await into.insert(given, () => given)).map((result) => 'outcome' in result && result.outcome)
+    expect(await outcomes([of('b', 'token-b'), of('a', 'token-a')])).toEqual(['created', 'unchanged'])
+    expect(await outcomes([of('c', 'token-a'), of('d', 'token-d')])).toEqual(['created', 'created'])
+    // The second of two changes of a device or with one token is written later.
+    expect(await outcomes([of('e', 'one'), of('f', 'one'), of('e', 'two')])).toEqual([
+      'created',
+      'created',
+      'updated',
+    ])
+    const bound = (await stored('known')).map(({ guid, bindings }) => [
+      guid,
+      bindings.map((binding: string[]) => binding[2]),
+    ])
+    expect(bound).toEqual([
+      ['a', []],
+      ['b', ['token-b']],
+      ['c', ['token-a']],
+      ['d', ['token-d']],
+      ['e', ['two']],
+      ['f', ['one']],
+    ])
+  })
+
+  it('refuses unknown users, and inserts devices of known ones', async () => {
+    const { insert } = openDeviceWriter(db, tokens, 'users', { expectNew: true })
+    const given: DeviceChange[] = [{ guid: 'a', userId: '12345' }, { guid: 'b', userId: null }, { guid: 'c' }]
+    const results = await insert(given, () => given)
+    expect(results[0]).toEqual({ refused: 'unknown user' })
+    expect(results.slice(1).every((result) => 'outcome' in result)).toBe(true)
+    expect((await stored('users')).map(({ guid }) => guid)).toEqual(['b', 'c'])
+  })
+
+  it('stores tokens in clear text too while programs of the release before may run', async () => {
+    const { insert } = openDeviceWriter(db, tokens, 'clear', { expectNew: true })
+    await insert([{ guid: 'before' }], never)
+    await db.pool.query(
+      `INSERT INTO upgrade_window (name, until) VALUES ('clear-tokens', now() + interval '1 hour')
+       ON CONFLICT (name) DO UPDATE SET until = EXCLUDED.until`,
+    )
+    const given = [{ guid: 'during' }]
+    await insert(given, () => given)
+    await db.pool.query('DELETE FROM upgrade_window')
+    const rows = await stored('clear')
+    expect(rows.map(({ push_token }) => typeof push_token)).toEqual(['object', 'string'])
+  })
+})

@@ -35,7 +35,7 @@ const by = { actor: 'spec' }
 
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url)
+  db = openDatabase(database.url, { waitMs: 60_000 })
   await ensurePartitions(db)
 })
 beforeEach(async () => {
@@ -169,6 +169,35 @@ describe('the stream of events', () => {
     expect(positionAfter('nonsense')).toBeUndefined()
     expect(positionAfter('1-')).toBeUndefined()
   })
+
+  it('names devices as they are, and persons only for what happened since they have the device', async () => {
+    const userId = '9007199254740993'
+    const odd = 'a"\\b 设备 \u{1f600}'
+    await db.pool.query(
+      `INSERT INTO app_user (id, app_id, username, password_hash) VALUES ($1, $2, $3, '')`,
+      [userId, appId, odd],
+    )
+    const { rows } = await db.pool.query<{ id: number }>(
+      `INSERT INTO device (app_id, guid, push_token_hash, user_id, alias, moved_at)
+       VALUES ($1, $2, push_token_hash($1), $3, $4, '2026-01-02T00:00:00.5Z') RETURNING id`,
+      [appId, odd, userId, odd],
+    )
+    // The first row of the stream is not about the first time.
+    for (const at of ['2026-01-02T00:00:00.501Z', '2026-01-02T00:00:00.499Z'])
+      await db.pool.query(
+        `INSERT INTO outbox (app_id, kind, at, devices) VALUES ($1, 'device.sent', $2, ARRAY[$3::bigint, 999999999])`,
+        [appId, at, rows[0]!.id],
+      )
+    await moveOutbox(db)
+    const { list } = await listEntries(db, appId, { event: 0, part: 0 }, 10)
+    const said = JSON.stringify(odd)
+    expect(list.map((text) => text.replace(/^.*"at":\d+/, ''))).toEqual([
+      `,"device_guid":${said},"user_id":${userId},"username":${said},"alias":${said}}`,
+      '}',
+      `,"device_guid":${said}}`,
+      '}',
+    ])
+  })
 })
 
 describe('webhooks', () => {
@@ -176,11 +205,21 @@ describe('webhooks', () => {
     await addWebhook({ name: 'clicks', events: ['device.clicked'] })
     await addWebhook({ name: 'spring', campaign: 'spring' })
     const sends = await addWebhook({ name: 'sends', events: ['device.sent', 'device.failed'] })
-    expect(await lookForCourier(db)).toEqual({ outbox: false, healthy: false, failing: false })
+    expect(await lookForCourier(db)).toEqual({
+      outbox: false,
+      healthy: false,
+      failing: false,
+      waiting: false,
+    })
     await write(2)
     expect(await lookForCourier(db)).toMatchObject({ outbox: true })
     await moveOutbox(db)
-    expect(await lookForCourier(db)).toEqual({ outbox: false, healthy: true, failing: false })
+    expect(await lookForCourier(db)).toEqual({
+      outbox: false,
+      healthy: true,
+      failing: false,
+      waiting: true,
+    })
     expect((await claim('a')).map(({ webhookId }) => webhookId)).toEqual([sends])
   })
 
@@ -247,7 +286,7 @@ describe('webhooks', () => {
     await moveOutbox(db)
     const [work] = await claim('a')
     await noteFailure(db, work!, { status: 500, error: 'status 500', pauseSeconds: 60 })
-    expect(await lookForCourier(db)).toMatchObject({ healthy: false, failing: false })
+    expect(await lookForCourier(db)).toMatchObject({ healthy: false, failing: false, waiting: true })
     expect(await courierFigures(db)).toMatchObject({ active: 0, failing: 1, rested: 0, outboxAge: 0 })
     await db.pool.query('UPDATE webhook SET next_at = now() WHERE id = $1', [id])
     expect(await lookForCourier(db)).toMatchObject({ healthy: false, failing: true })

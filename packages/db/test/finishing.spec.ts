@@ -11,6 +11,7 @@ import {
   waitingInbox,
 } from '../src/native/index.ts'
 import { findImbalances, readBacklog, readOverview, readSettledTotal } from '../src/readings/index.ts'
+import { openDays } from '../src/store/days.ts'
 import { inTransaction } from '../src/store/statement.ts'
 import {
   beginTasks,
@@ -183,7 +184,7 @@ describe('a task is finished', () => {
     await sendFromInbox(db, (await waitingInbox(db, devices.slice(2))).waiting, 10, (locked) => locked)
     await finishAll()
     expect(await states()).toEqual(['sending', 'sending', 'sending', 'sending'])
-    await clearInboxesOf(db.pool, [devices[0]])
+    await clearInboxesOf(db.pool, await openDays(db), [devices[0]])
     for (let n = 0; n < 100; n++) await acceptPlan(db, app, { inbox: [devices[1]] }, { strategy: 'combined' })
     await trimInboxes(db, [devices[1]])
     await recordReceipts(db, [{ appId: app, taskId: tasks[2]!, deviceId: devices[2], event: 'clicked' }])

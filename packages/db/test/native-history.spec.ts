@@ -10,6 +10,7 @@ import {
 } from '../src/ledger/inbox-clearing.ts'
 import { acknowledge, fallBackDue, sendFromInbox, settleNative, waitingInbox } from '../src/native/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
+import { openDays } from '../src/store/days.ts'
 import {
   addRecall,
   beginRecall,
@@ -119,7 +120,7 @@ describe('messages that leave inboxes without a receipt', () => {
     await cancelInbox(db, 100)
     for (let n = 0; n < inboxSize; n++) await inboxTask([b])
     await trimInboxes(db, [b])
-    await clearInboxesOf(db.pool, [c])
+    await clearInboxesOf(db.pool, await openDays(db), [c])
     expect(await recordsOf(cancelled)).toMatchObject([{ status: 'c', whys: [{ f: 'cancelled', p: [0] }] }])
     expect(await recordsOf(full)).toMatchObject([{ status: 'x', whys: [{ c: 'herald.inbox_full' }] }])
     expect(await recordsOf(removed)).toMatchObject([{ status: 'x', whys: [{ c: 'herald.inbox_cleared' }] }])

@@ -1,5 +1,8 @@
 import { acceptPlan } from '@herald/testkit'
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { courierFigures } from '../src/events/index.ts'
+import { readStats, sumStats } from '../src/history/index.ts'
+import { clearInboxesOf } from '../src/ledger/inbox-clearing.ts'
 import {
   acknowledge,
   fallBackDue,
@@ -9,8 +12,8 @@ import {
   waitingInbox,
 } from '../src/native/index.ts'
 import { readBacklog } from '../src/readings/index.ts'
-import { batchDays, daysBetween, daysFrom, daysOf, openDays, textWithin } from '../src/store/days.ts'
-import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { byDays, daysBetween, daysFrom, daysOf, openDays, textWithin } from '../src/store/days.ts'
+import { type Database, ensurePartitions } from '../src/store/index.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
 import {
   alignPausedBatches,
@@ -38,6 +41,7 @@ import {
   taskFailures,
   tasksById,
 } from '../src/tasks/index.ts'
+import { type Locks, locksTaken } from './locks-taken.ts'
 import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
@@ -74,36 +78,18 @@ describe('days of task ids', () => {
     expect(daysBetween(day(3), day(9)).name).toBe('3-9+')
   })
 
+  it('are few in each of the lists into which tasks are divided', () => {
+    const ids = Array.from({ length: 40 }, (_, i) => day(3 * (i % 20)) + i)
+    const lists = byDays(ids)
+    expect(lists.flat()).toEqual(ids.toSorted((a, b) => a - b))
+    expect(lists.map((list) => text(list).split(' OR ').length)).toEqual([8, 8, 4])
+    expect(byDays([])).toEqual([])
+  })
+
   it('become one range if there are many, and take any number', () => {
     const many = Array.from({ length: 20 }, (_, i) => day(2 * i))
     expect(text(many)).toBe(`b.task_id >= 0 AND b.task_id < ${day(39)}`)
     expect(() => text([-1, 2 ** 63])).not.toThrow()
-  })
-})
-
-describe('the days of a search', () => {
-  const db = useDatabase()
-  /** A pool that has not looked at the open work yet. */
-  async function lastDays(): Promise<(number | undefined)[]> {
-    const fresh = openDatabase(db.url, { max: 1 })
-    const found = [await openDays(fresh), await batchDays(fresh)]
-    await fresh.close()
-    return found.map(({ name }) => Number(/-(\d+)\+$/.exec(name!)?.[1]))
-  }
-
-  it('end with the present one, and include a task that was added before the clock was set back', async () => {
-    const { rows } = await db.pool.query<{ soon: number }>(
-      `SELECT next_task_id() + 3600000::bigint * 4096 AS soon`,
-    )
-    const today = Math.floor(rows[0]!.soon / IDS_PER_DAY)
-    expect(await lastDays()).toEqual([today, today])
-    const appId = await addApplication(db)
-    await db.pool.query(
-      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl)
-       VALUES ($1, $2, 'sending', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100)`,
-      [(today + 3) * IDS_PER_DAY + 5, appId],
-    )
-    expect(await lastDays()).toEqual([today + 3, today + 3])
   })
 })
 
@@ -122,60 +108,6 @@ describe('a database with partitions for many days', () => {
     )
     device = Number(rows[0].id)
   })
-
-  /** Runs `work` in transactions that are undone, and returns how many tables its statements lock, by statement. */
-  async function locked(work: (db: Database) => Promise<unknown>): Promise<Record<string, number>> {
-    const counts: Record<string, number> = {}
-    const measure = async (statement: { name?: string; text: string }) => {
-      // Opens every day, once per minute.
-      if (statement.name === 'open-work') return db.pool.query(statement)
-      const client = await db.pool.connect()
-      try {
-        await client.query('BEGIN')
-        const result = await client.query(statement as never)
-        const { rows } = await client.query(
-          `SELECT count(DISTINCT l.relation)::int AS n FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-           WHERE l.pid = pg_backend_pid() AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace`,
-        )
-        await client.query('COMMIT')
-        counts[String(statement.name).split('@')[0]!] = rows[0].n
-        return result
-      } catch (error) {
-        await client.query('ROLLBACK')
-        throw error
-      } finally {
-        client.release()
-      }
-    }
-    const pool = new Proxy(db.pool, {
-      get(target, key) {
-        if (key === 'query') return measure
-        if (key !== 'connect') return Reflect.get(target, key)
-        return async () => {
-          const client = await target.connect()
-          const query = async (statement: string | { name?: string; text: string }) => {
-            const result = await client.query(statement as never)
-            if (typeof statement === 'string') return result
-            const { rows } = await client.query(
-              `SELECT count(DISTINCT l.relation)::int AS n FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-               WHERE l.pid = pg_backend_pid() AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace`,
-            )
-            counts[String(statement.name).split('@')[0]!] = rows[0].n
-            return result
-          }
-          return new Proxy(client, {
-            get: (of, name) => {
-              if (name === 'query') return query
-              const value = Reflect.get(of, name)
-              return typeof value === 'function' ? value.bind(of) : value
-            },
-          })
-        }
-      },
-    })
-    await work({ ...db, pool })
-    return counts
-  }
 
   /** Every statement that runs per push, per round of a planner or per receipt. */
   async function pipeline(measured: Database): Promise<void> {
@@ -265,11 +197,30 @@ describe('a database with partitions for many days', () => {
     await settleNative(measured.pool, [{ ...written!, ...outcome }])
     await settleOrphans(measured, 10, async () => [])
     await fallBackDue(measured, 10, async () => undefined)
+    // Of devices, statistics and the courier.
+    await clearInboxesOf(measured.pool, await openDays(measured), [device])
+    await db.pool.query('UPDATE stat_head SET noted = $1, summed = $1', [
+      firstTaskIdAt(Date.now() - 3_700_000),
+    ])
+    await sumStats(measured)
+    const today = Math.floor(Date.now() / DAY) * DAY
+    await readStats(measured, { appId }, { from: today, to: today + DAY, length: DAY })
+    await courierFigures(measured)
+  }
+
+  async function pipelineLocks(): Promise<Record<string, Locks>> {
+    const locks = Object.entries(await locksTaken(db, pipeline))
+    return Object.fromEntries(
+      locks.map(([key, taken]) => [
+        key.startsWith('SELECT EXISTS (SELECT # FROM task') ? 'firstLook' : key,
+        taken,
+      ]),
+    )
   }
 
   it('locks as many tables per statement as one with partitions for nine', async () => {
     await pipeline(db)
-    const few = await locked(pipeline)
+    const { firstLook: _, ...few } = await pipelineLocks()
     expect(Object.keys(few).length).toBeGreaterThan(30)
     for (let ago = 9; ago < MANY; ago += 9) await ensurePartitions(db, Date.now() - ago * DAY)
     const { rows } = await db.pool.query(
@@ -277,7 +228,10 @@ describe('a database with partitions for many days', () => {
       [tables],
     )
     for (const { name, n } of rows) expect([name, n >= MANY]).toEqual([name, true])
-    expect(await locked(pipeline)).toEqual(few)
+    const { firstLook, ...many } = await pipelineLocks()
+    expect(many).toEqual(few)
+    // Of a process: at the oldest open work, some days at a time.
+    expect(firstLook!.days).toBe(16)
     // Also when every statement is planned for its call.
     const { rows: plans } = await db.pool.query<{ 'QUERY PLAN': string }>(
       textWithin(

@@ -8,7 +8,7 @@ import { settlementOf } from './settlement-of.ts'
 // ends it.
 const [url = ''] = process.argv.slice(2)
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const db = openDatabase(url, { max: 6 })
+const db = openDatabase(url, { max: 6, waitMs: 60_000 })
 await ensurePartitions(db)
 const queues = await openQueues({ url, log: { warn() {}, error() {} }, limitMs: 1_000 })
 const queue = pushQueue('fcm')

@@ -14,7 +14,7 @@ export function useDatabase({ max = 5, partitions = true } = {}): Database {
   let database: TestDatabase
   beforeAll(async () => {
     database = await testDatabase()
-    Object.assign(db, openDatabase(database.url, { max }))
+    Object.assign(db, openDatabase(database.url, { max, waitMs: 60_000 }))
     if (partitions) await retrying(() => ensurePartitions(db))
   })
   afterAll(async () => {

@@ -1,5 +1,5 @@
 import type { Plan } from '@herald/domain'
-import { acceptPlan, sampleMessage } from '@herald/testkit'
+import { acceptPlan, sampleMessage, until } from '@herald/testkit'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { readStats, type StatCounts, sumStats } from '../src/history/index.ts'
 import {
@@ -24,9 +24,16 @@ beforeEach(async () => {
 
 /** Tasks are summed after an hour: those of before this moment are, and later ones are not. */
 const later = () => Date.now() + 3_600_000
-/** Until nothing is left to sum: the first call may have to wait for transactions of other programs. */
+/** Until nothing is left to sum: transactions of other programs of the server may have to end first. */
 async function sumAll(): Promise<void> {
-  for (let quiet = 0; quiet < 3; ) quiet = (await sumStats(db, later())) ? 0 : quiet + 1
+  await until(
+    async () => {
+      while (await sumStats(db, later()));
+      const { noted, summed } = await head()
+      return summed! >= noted!
+    },
+    { seconds: 180 },
+  )
 }
 const head = async () =>
   (await db.pool.query('SELECT noted, summed FROM stat_head')).rows[0] as Record<string, number>

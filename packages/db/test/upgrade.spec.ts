@@ -12,7 +12,9 @@ import {
   openPushTokens,
   replacePushToken,
 } from '../src/devices/index.ts'
+import { isBeforeOldestTask } from '../src/history/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
+import { dayOfId, openDays } from '../src/store/days.ts'
 import {
   createSealer,
   type Database,
@@ -48,7 +50,7 @@ let db: Database
 let folder: string
 beforeEach(async () => {
   database = await testDatabase({ migrated: false })
-  db = openDatabase(database.url)
+  db = openDatabase(database.url, { waitMs: 60_000 })
   folder = mkdtempSync(join(tmpdir(), 'herald-upgrade-'))
   cpSync(join(prisma, 'schema.prisma'), join(folder, 'schema.prisma'))
 })
@@ -329,6 +331,40 @@ describe('tables that get partitions', () => {
     await client.query('COMMIT')
     client.release()
     expect(await ours).toMatchObject({ taskId: late, fresh: false })
+  })
+
+  it('are searched from the oldest open task on, in one table and in one partition', async () => {
+    await migrateTo(before)
+    await fillAsFirstRelease()
+    await migrate(database.url)
+    await db.pool.query(
+      `UPDATE task SET state = 'finished'; UPDATE batch SET state = 'settled'; DELETE FROM slice; DELETE FROM inbox`,
+    )
+    const open = [20, 12].map((days) => firstTaskIdAt(Date.now() - days * DAY))
+    for (const id of open)
+      await db.pool.query(
+        `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl)
+         VALUES ($1, 'old', 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'high', 60)`,
+        [id],
+      )
+    for (let ago = 0; ago <= 36; ago += 9) await ensurePartitions(db, Date.now() - ago * DAY)
+    const firstDay = async () => {
+      const fresh = openDatabase(database.url, { max: 1, waitMs: 60_000 })
+      const { name } = await openDays(fresh)
+      await fresh.close()
+      return Number(name!.split('-')[0])
+    }
+    expect(await kinds()).toEqual(whole)
+    expect(await firstDay()).toBe(dayOfId(open[0]!))
+    await db.pool.query('UPDATE upgrade_window SET until = now()')
+    await partitionUpgraded(db)
+    expect(await kinds()).toEqual(divided)
+    expect(await firstDay()).toBe(dayOfId(open[0]!))
+    await db.pool.query(`UPDATE task SET state = 'finished' WHERE id = $1`, [open[0]])
+    expect(await firstDay()).toBe(dayOfId(open[1]!))
+    const { rows } = await db.pool.query('SELECT min(id) AS id FROM task')
+    expect(await isBeforeOldestTask(db, rows[0].id - 1)).toBe(true)
+    expect(await isBeforeOldestTask(db, rows[0].id)).toBe(false)
   })
 
   it('keep all rows, indexes, triggers and rights when the time of the release before is over', async () => {

@@ -9,12 +9,13 @@ export type ShownHealth = {
   check_error_at: number | null
 }
 
-export type ShownBreaker = { since: number; retry_at: number; reason: string }
+export type ShownBreaker = { since: number; retry_at: number; code: string; reason: string }
 
 export type ShownHold = {
   /** `class service`, `topic com.example.app`, `quota marketing`; `without receipts`: messages are sent without them. */
   scope: string
   kind: 'rejected' | 'quota'
+  code: string
   /** The vendor's words. */
   reason: string
   since: number

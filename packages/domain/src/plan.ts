@@ -43,9 +43,27 @@ export type DeviceGroup = Omit<PlanDevice, 'id'> & {
  * of id. A batch has at most `speed` recipients, so that the pace can be kept second by second.
  */
 export function planDevices(devices: Iterable<PlanDevice>, rules: RouteRules, speed?: number): Plan {
+  if (Array.isArray(devices) && devices.length === 1) return planOne(devices[0], rules)
   const planning = beginPlan(rules, speed)
   for (const device of devices) planning.add(device, [device.id])
   return planning.end()
+}
+
+/** Most tasks have one device: nothing has to be grouped, sorted or cut. */
+function planOne(device: PlanDevice, rules: RouteRules): Plan {
+  const plan: Plan = { batches: [], inbox: [], unreachable: 0 }
+  const decision = routeOf(device, rules)
+  if (decision.to === 'inbox') plan.inbox.push(device.id)
+  else if (decision.to === 'unreachable') plan.unreachable = 1
+  else {
+    plan.batches.push({
+      ...groupOf(decision, device),
+      recipients: [device.id],
+      tried: [...rules.tried],
+    })
+    if (device.away && mayCopy(decision, rules)) plan.copies = [device.id]
+  }
+  return plan
 }
 
 /** The same for groups of devices, each of which is routed once. */
@@ -139,10 +157,12 @@ function groupOf(
 }
 
 /** Number of devices per channel; the inbox counts as the native channel. */
-export function targetsOf(plan: Plan): Map<Channel, number> {
+export function targetsOf(...plans: readonly Plan[]): Map<Channel, number> {
   const targets = new Map<Channel, number>()
   const add = (channel: Channel, count: number) => targets.set(channel, (targets.get(channel) ?? 0) + count)
-  for (const batch of plan.batches) add(batch.channel, batch.recipients.length)
-  if (plan.inbox.length > 0) add('native', plan.inbox.length)
+  for (const { batches, inbox } of plans) {
+    for (const batch of batches) add(batch.channel, batch.recipients.length)
+    if (inbox.length > 0) add('native', inbox.length)
+  }
   return targets
 }

@@ -6,6 +6,7 @@ const healthy = { breaker: null, holds: [], check_error: null, check_error_at: n
 const hold = (change: Partial<ShownHold>): ShownHold => ({
   scope: 'class service',
   kind: 'rejected',
+  code: 'oppo.67',
   reason: '67 category error',
   since: at,
   until: at + 600,
@@ -42,7 +43,7 @@ describe('the warnings of a certificate', () => {
   })
 
   it('begin with a silent vendor and end with a failed check', () => {
-    const breaker = { since: at, retry_at: at + 60, reason: 'HTTP 503.' }
+    const breaker = { since: at, retry_at: at + 60, code: 'vivo.http_503', reason: 'HTTP 503.' }
     expect(
       healthWarnings('vivo', { breaker, holds: [], check_error: 'no reply', check_error_at: at }),
     ).toEqual([

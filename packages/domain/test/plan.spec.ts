@@ -65,6 +65,22 @@ describe('planDevices', () => {
     ])
   })
 
+  it('plans one device as a group of one', () => {
+    const states: Partial<PlanDevice>[] = [{}, { node: 'n1' }, { away: true }]
+    const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
+    for (const channel of ['xiaomi', 'fcm', 'apns', undefined] as const)
+      for (const state of states)
+        for (const strategy of strategies)
+          for (const mayStore of [true, false])
+            for (const tried of [new Set<'native'>(), new Set(['native' as const])]) {
+              const { id, ...rest } = device(5, channel, state)
+              const wanted: RouteRules = { ...rules, strategy, mayStore, tried }
+              expect(planDevices([{ id, ...rest }], wanted)).toEqual(
+                planGroups([{ ...rest, ids: [id] }], wanted),
+              )
+            }
+  })
+
   it('routes every device exactly once, for any mixture', () => {
     const channel = fc.constantFrom('xiaomi' as const, 'fcm' as const, 'apns' as const, undefined)
     fc.assert(

@@ -129,26 +129,27 @@ describe('startPostgres', () => {
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   })
 
-  it('repairs an interrupted first start, whose initdb is still running', async () => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
-      stdio: 'ignore',
-    })
+  /** A process that was killed during its first start; its initdb is still running. */
+  async function interruptFirstStart(): Promise<void> {
+    const program = join(import.meta.dirname, 'run-server.ts')
+    const child = spawn(process.execPath, [program, dir, 'endless-initdb'], { stdio: 'ignore' })
     const unfinished = () =>
       existsSync(dir) ? readdirSync(dir).filter((name) => name.startsWith('data.new')) : []
-    while (!unfinished().some((name) => processesIn(join(dir, name)).length > 0)) await sleep(2)
+    while (!unfinished().some((name) => existsSync(join(dir, name, 'base')))) await sleep(2)
     await killed(child)
     expect(existsSync(join(dir, 'data'))).toBe(false)
+    expect(unfinished().flatMap((name) => processesIn(join(dir, name)))).not.toEqual([])
+  }
+
+  it('repairs an interrupted first start, whose initdb is still running', async () => {
+    await interruptFirstStart()
     const { url } = await start()
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
     expect(readdirSync(dir).sort()).toEqual(['data', 'password', 'postgres.log'])
   })
 
   it('removes an interrupted first start without starting, too', async () => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'run-server.ts'), dir], {
-      stdio: 'ignore',
-    })
-    while (!(existsSync(dir) && readdirSync(dir).some((name) => name.startsWith('data.new')))) await sleep(2)
-    await killed(child)
+    await interruptFirstStart()
     await stopLeftBehind(dir)
     expect(readdirSync(dir)).toEqual(['password'])
   })

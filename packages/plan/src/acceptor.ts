@@ -12,6 +12,7 @@ import {
 } from '@herald/db/tasks'
 import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
+import { createBundleRoom } from './bundle-room.ts'
 import type { ApplicationCertificates, CertificateCache } from './certificate-cache.ts'
 import { enqueue, queueOf } from './jobs.ts'
 import { createBacklogCheck } from './queue-backlog.ts'
@@ -64,11 +65,12 @@ export function createAcceptor(deps: {
   certificates: CertificateCache
   /** `tasks` are the tasks whose jobs could not be added to the queue. */
   onQueueFailure(error: unknown, tasks: number[]): void
-  /** Called with the committed plan of a small audience. */
-  onPlanned?(plan: Plan): void
+  /** Called with the plans of the small audiences of a commit. */
+  onPlanned?(plans: readonly Plan[]): void
 }): Acceptor {
   const isBacklogged = createBacklogCheck(deps.queues)
   const isBusy = createBusyCheck()
+  const mayWait = createBundleRoom(deps.db)
   const waiting = createFairQueue<Waiting>(MAX_WAITING)
   const running = new Set<Promise<void>>()
   const adding = new Set<Promise<void>>()
@@ -136,8 +138,7 @@ export function createAcceptor(deps: {
   async function commit(tasks: NewTask[]): Promise<AcceptedTask[]> {
     const planned = await planSmall(tasks, await mayBundle(deps.db))
     const accepted = await acceptTasks(deps.db, planned)
-    if (deps.onPlanned)
-      for (const [i, { plan }] of planned.entries()) if (plan && accepted[i]!.fresh) deps.onPlanned(plan)
+    deps.onPlanned?.(planned.flatMap(({ plan }, i) => (plan && accepted[i]!.fresh ? [plan] : [])))
     return accepted
   }
 
@@ -172,11 +173,12 @@ export function createAcceptor(deps: {
     const closed = closedCertificates(devices, rules)
     const lane = task.lane ?? 'high'
     const busy = isBusy(task.appId)
+    const sends = (batch: Plan['batches'][number]) => !closed?.has(batch.certificateId ?? -1)
     return {
       task,
       plan,
-      mayRelease: (batch) =>
-        !closed.has(batch.certificateId ?? -1) && !isBacklogged(queueOf({ ...batch, lane }), busy),
+      mayRelease: (batch) => sends(batch) && !isBacklogged(queueOf({ ...batch, lane }), busy),
+      mayWaitInBundle: (batch) => sends(batch) && mayWait(),
     }
   }
 
@@ -213,16 +215,18 @@ function createBusyCheck(): (appId: string) => boolean {
   }
 }
 
+/** Undefined if all certificates send, as nearly always. */
 function closedCertificates(
   devices: Parameters<typeof planDevices>[0],
   rules: ReturnType<typeof rulesFor>,
-): Set<number> {
-  const closed = new Set<number>()
+): Set<number> | undefined {
+  let closed: Set<number> | undefined
   for (const { bindings } of devices) {
     for (const { channel, environment, region } of bindings) {
       const status = rules.statusOf(channel, environment, region)
-      if ((status.unavailable || status.resting) && status.certificateId !== undefined)
-        closed.add(status.certificateId)
+      if (!(status.unavailable || status.resting) || status.certificateId === undefined) continue
+      closed ??= new Set()
+      closed.add(status.certificateId)
     }
   }
   return closed

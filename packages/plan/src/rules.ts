@@ -25,25 +25,27 @@ export type RoutedTask = {
   ttl: number
 }
 
+const noChannels: ReadonlySet<Channel> = new Set()
+
 /** Returns the routing rules of a task. Whether a certificate can carry the message is computed once per certificate. */
 export function rulesFor(
   task: RoutedTask,
   certificates: ApplicationCertificates,
   tried: readonly Channel[] = [],
 ): RouteRules {
-  const statuses = new Map<string, ChannelStatus>()
+  // A list, because most tasks ask for one.
+  const known: { channel: VendorChannel; environment: number; region?: string; status: ChannelStatus }[] = []
   return {
     strategy: task.strategy,
     sequence: task.sequence,
-    tried: new Set(tried),
+    tried: tried.length === 0 ? noChannels : new Set(tried),
     mayStore: task.ttl > 0,
     statusOf(channel, environment, region) {
-      const key = `${channel}:${environment}:${region ?? ''}`
-      let status = statuses.get(key)
-      if (!status) {
-        status = channelStatus(task, channel, certificates, environment, region)
-        statuses.set(key, status)
-      }
+      for (const one of known)
+        if (one.channel === channel && one.environment === environment && one.region === region)
+          return one.status
+      const status = channelStatus(task, channel, certificates, environment, region)
+      known.push({ channel, environment, region, status })
       return status
     },
   }

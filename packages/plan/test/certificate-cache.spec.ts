@@ -18,7 +18,7 @@ let db: Database
 let application: string
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 3 })
+  db = openDatabase(database.url, { max: 3, waitMs: 60_000 })
   const made = await createApplication(db, { name: 'cached', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   application = made.appId

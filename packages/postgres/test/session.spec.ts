@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
 import { SessionPool, sessionLimits } from '../src/index.ts'
 
@@ -85,24 +85,23 @@ async function startRefusing(target: URL): Promise<{ server: Server; port: numbe
   return { server, port: (server.address() as { port: number }).port }
 }
 
+/** The module under another address, so without its state: a refusal is remembered for the process. */
+const freshSession = (name: string): Promise<typeof import('../src/session.ts')> =>
+  import(`../src/session.ts?${name}`)
+
 it('does without the limit that a server refuses', async () => {
   const { server, port } = await startRefusing(new URL(database.url))
   const address = Object.assign(new URL(database.url), { port: String(port) }).href
   try {
-    // Fresh modules: the refusal is remembered for the process.
-    await jest.isolateModulesAsync(async () => {
-      const session = await import('../src/session.ts')
-      const pool = new session.SessionPool({ connectionString: address })
-      expect(await show(pool, 'statement_timeout')).toBe('65s')
-      expect(await show(pool, 'client_connection_check_interval')).toBe('0')
-      await pool.end()
-    })
-    await jest.isolateModulesAsync(async () => {
-      const session = await import('../src/session.ts')
-      const client = await session.connectSession({ connectionString: address })
-      expect((await client.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '65s' }])
-      await client.end()
-    })
+    const first = await freshSession('first')
+    const pool = new first.SessionPool({ connectionString: address })
+    expect(await show(pool, 'statement_timeout')).toBe('65s')
+    expect(await show(pool, 'client_connection_check_interval')).toBe('0')
+    await pool.end()
+    const second = await freshSession('second')
+    const client = await second.connectSession({ connectionString: address })
+    expect((await client.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '65s' }])
+    await client.end()
   } finally {
     await new Promise((resolve) => server.close(resolve))
   }

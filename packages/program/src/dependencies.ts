@@ -12,7 +12,8 @@ export type Dependencies = {
 }
 
 const LIMIT_MS = 2_000
-const CHECK_MS = 5_000
+/** For metrics, which are read as rarely. Readiness is checked when it is asked for. */
+const CHECK_MS = 15_000
 /** Load balancers probe often; all probes within this time share one check. */
 const MAX_AGE_MS = 1_000
 

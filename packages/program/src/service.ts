@@ -17,7 +17,7 @@ export type Context = {
   sealer: Sealer
   certificates: CertificateCache
   dependencies: Dependencies
-  /** Set where the API and the planner share the process: the API notes every call that may have changed something. */
+  /** Set where all services share the process: each notes what it may have changed, and what others may have to do. */
   activity?: Activity
   /** For specs that cannot wait as long as the usual ones. */
   pauses?: RecoveryPauses

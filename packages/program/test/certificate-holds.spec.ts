@@ -18,7 +18,7 @@ describe('the holds of a certificate', () => {
   let id: number
   beforeAll(async () => {
     database = await testDatabase()
-    db = openDatabase(database.url, { max: 3 })
+    db = openDatabase(database.url, { max: 3, waitMs: 60_000 })
   })
   afterAll(async () => {
     await db.close()

@@ -7,12 +7,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A program with one service, in which a timer of exactly 30 s, the limit of the drain, ends after 0.3 s. */
-function program(service: string) {
+/** A program with one service, in which a timer of exactly 30 s, the limit of the drain, ends after `drainMs`. */
+function program(service: string, drainMs = 120_000) {
   const source = `
     const real = globalThis.setTimeout
     const { runProgram } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
-    globalThis.setTimeout = (work, ms, ...rest) => real(work, ms === 30_000 ? 300 : ms, ...rest)
+    globalThis.setTimeout = (work, ms, ...rest) => real(work, ms === 30_000 ? ${drainMs} : ms, ...rest)
     await runProgram({ name: 'spec', needs: [], ${service} })`
   return startProcess(process.execPath, ['--input-type=module', '-e', source], {
     env: {
@@ -33,7 +33,7 @@ describe('a program', () => {
   })
 
   it('exits with 1 when it does not end within thirty seconds', async () => {
-    const spec = program(`start: () => ({ stop: () => new Promise(() => {}) })`)
+    const spec = program(`start: () => ({ stop: () => new Promise(() => {}) })`, 300)
     await spec.prints(/spec is running/)
     expect(await spec.stop('SIGTERM')).toEqual({ code: 1, signal: null })
     expect(spec.output()).toContain('spec did not drain within 30 s')

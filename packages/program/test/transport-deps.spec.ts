@@ -23,7 +23,7 @@ let db: Database
 let simulator: ApnsSimulator
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
+  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
   simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key: p8 }], tokenUpdateGrace: 0 })
 })
 afterAll(async () => {

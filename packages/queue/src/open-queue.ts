@@ -57,7 +57,7 @@ export async function openQueues(options: {
   const backend =
     address.kind === 'redis'
       ? await (await import('./redis-backend.ts')).openRedis(address, log, limitMs)
-      : await (await import('./postgres-backend.ts')).openPostgres(address.url, log)
+      : await (await import('./postgres-backend.ts')).openPostgres(address.url, log, limitMs)
   const handles = createQueueHandles({
     open: openHandle,
     close: ({ queue }) => void queue.close().catch(() => {}),

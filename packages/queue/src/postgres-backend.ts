@@ -30,8 +30,13 @@ import { type QueueLog, throttleLog } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
 import { createSharedListener } from './shared-listener.ts'
 
-/** NOTIFY wakes a worker; this is the delay when a notification is lost. Each round costs four queries, for each of 17 queues. */
-const blockSeconds = 20
+/** NOTIFY wakes a worker; this is the delay when a notification is lost. One statement looks for the workers of all queues. */
+const LOOK_MS = 20_000
+/** A worker that looks by itself needs four queries, for each of 17 queues. */
+const blockSeconds = 600
+
+/** BullMQ announces the jobs of all queues on it, each with the name of its queue. */
+const NOTIFY_CHANNEL = 'bullmq_jobs'
 
 /** Watchdogs judge by a minute. */
 const OBSERVED_MS = 1_000
@@ -41,27 +46,38 @@ const openWithinMs = 10_000
 const retryMs = { firstMs: 250, maxMs: 250 }
 
 /** Migrates BullMQ's schema and opens the pool of this process. */
-export async function openPostgres(url: string, log: QueueLog): Promise<Backend> {
+export async function openPostgres(url: string, log: QueueLog, limitMs: number): Promise<Backend> {
   try {
     await retryWithBackoff(() => migrate(url), { ...retryMs, isTransient, forMs: openWithinMs })
   } catch (error) {
     throw asUnavailable(error, 'the queue in Postgres cannot be opened')
   }
-  const pool = openPool(url)
+  const pool = openPool(url, Math.max(QUERY_MS, limitMs))
   const warn = throttleLog(log.warn.bind(log))
   pool.on('error', (error) => warn({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
     const backend = slowDownOnError(createPostgresBackend(...args))
+    const recover = backend.moveStalledJobsToWait.bind(backend)
+    // Without active jobs none is stalled. Every worker would ask twice per minute.
+    backend.moveStalledJobsToWait = async () => ((await observe(args[0])).active > 0 ? recover() : [])
     // After an error BullMQ would rely on NOTIFY alone for an hour.
     return Object.defineProperty(backend, 'maximumBlockTimeout', { value: blockSeconds })
   }
   const closed = new AbortController()
-  const listen = createSharedListener(() => pool.connect())
   let workers = 0
   const counted = shareReads({ read: () => countJobs(pool), maxAgeMs: () => 0 })
   // Every worker observes its queue.
   const observed = shareReads({ read: () => countJobs(pool), maxAgeMs: OBSERVED_MS })
+  const observe = async (name: string) => (await observed.get('')).get(name) ?? noJobs
+  const listen = createSharedListener(() => pool.connect(), {
+    everyMs: LOOK_MS,
+    channel: NOTIFY_CHANNEL,
+    payloads: async () =>
+      [...(await observed.get(''))].flatMap(([name, { waiting, paused }]) =>
+        waiting > 0 && !paused ? [name] : [],
+      ),
+  })
 
   return {
     kind: 'postgres',
@@ -75,7 +91,7 @@ export async function openPostgres(url: string, log: QueueLog): Promise<Backend>
       return queue as unknown as BullQueue
     },
     counts: async (queue, isApproximate) =>
-      (await (isApproximate ? observed : counted).get('')).get(queue.name) ?? noJobs,
+      isApproximate ? observe(queue.name) : ((await counted.get('')).get(queue.name) ?? noJobs),
     oldestWaiting: async ({ name }) => {
       // BullMQ reads ranges from the newest job.
       const { rows } = await pool.query<{ oldest: string | null }>(
@@ -146,7 +162,10 @@ async function countJobs(pool: pg.Pool): Promise<Map<string, QueueCounts>> {
 
 type Paused = { queue: string; paused: boolean }
 
-function openPool(url: string): pg.Pool {
+/** A query that takes longer is repeated, unless its caller waits longer. */
+const QUERY_MS = 5_000
+
+function openPool(url: string, queryMs: number): pg.Pool {
   return new SessionPool({
     connectionString: url,
     settings: {
@@ -156,9 +175,9 @@ function openPool(url: string): pg.Pool {
     },
     application_name: 'herald-queue',
     max: queryConnections,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: queryMs,
     // Detects a half-open connection; the query is repeated on another.
-    query_timeout: 5_000,
+    query_timeout: queryMs,
     idleTimeoutMillis: 30_000,
   })
 }

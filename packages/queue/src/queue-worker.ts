@@ -44,6 +44,7 @@ export function startWorker(deps: {
 
   async function handle(job: Job): Promise<void> {
     taken += 1
+    removal.taken()
     const handled = run(job)
     inFlight.add(handled)
     try {
@@ -66,6 +67,7 @@ export function startWorker(deps: {
     }
   }
 
+  const removal = backend.kind === 'postgres' ? removeOldAfterWork(queue, log) : noRemoval
   const worker = backend.openWorker(name, { concurrency }, handle)
 
   const stopWatching = watch({
@@ -79,11 +81,9 @@ export function startWorker(deps: {
     },
   })
 
-  const stopRemoving = backend.kind === 'postgres' ? removeOldWhileWorking(queue, () => taken, log) : () => {}
-
   async function drain(): Promise<void> {
     stopWatching()
-    stopRemoving()
+    removal.stop()
     let closed = false
     const closing = worker.close().catch(() => {})
     void closing.then(() => {
@@ -106,24 +106,43 @@ export function startWorker(deps: {
   return { inFlight: () => inFlight.size, drain: startDrain }
 }
 
-/** Costs nothing while no jobs arrive. */
-function removeOldWhileWorking(queue: BullQueue, taken: () => number, log: QueueLog): () => void {
+type Removal = { taken(): void; stop(): void }
+const noRemoval: Removal = { taken() {}, stop() {} }
+
+/** Removes a while after a job was taken, so that nothing runs while no jobs arrive. */
+function removeOldAfterWork(queue: BullQueue, log: QueueLog): Removal {
   const warn = throttleLog(log.warn.bind(log), 60_000)
-  let removedUpTo = -1
-  let removing = false
-  const timer = setInterval(async () => {
-    if (removing || removedUpTo === taken()) return
-    removing = true
-    const upTo = taken()
+  /** Set while a removal is scheduled or runs. */
+  let timer: NodeJS.Timeout | undefined
+  let again = false
+  let stopped = false
+
+  function schedule(): void {
+    if (!stopped) timer ??= setTimeout(remove, removeEveryMs)
+  }
+
+  async function remove(): Promise<void> {
+    again = false
     try {
       await removeOldFinished(queue)
-      removedUpTo = upTo
     } catch (error) {
+      again = true
       warn({ queue: queue.name, reason: reasonOf(error) }, 'old finished jobs could not be removed')
     }
-    removing = false
-  }, removeEveryMs)
-  return () => clearInterval(timer)
+    timer = undefined
+    if (again) schedule()
+  }
+
+  return {
+    taken() {
+      again = true
+      schedule()
+    },
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
 }
 
 /**

@@ -3,7 +3,15 @@ import type { PgPoolClient } from 'bullmq'
 import type pg from 'pg'
 
 /** `idle` resolves when the last statement has ended. */
-type Connection = { client: pg.PoolClient; users: Set<Listener>; idle: Promise<unknown> }
+type Connection = {
+  client: pg.PoolClient
+  users: Set<Listener>
+  idle: Promise<unknown>
+  looking: NodeJS.Timeout
+}
+
+/** How lost notifications are replaced: every `everyMs` those with the `payloads` that are found. */
+type Look = { everyMs: number; channel: string; payloads(): Promise<readonly string[]> }
 
 /** One worker's view of the connection. BullMQ listens to `notification` and `error`, and releases it once. */
 class Listener extends EventEmitter {
@@ -41,15 +49,29 @@ class Listener extends EventEmitter {
  * Lends one connection for LISTEN to all workers of the process. Every job is announced on one channel for all queues: with a
  * connection per worker, each of the 17 of the standalone would wake a server process and this one for every job.
  */
-export function createSharedListener(connect: () => Promise<pg.PoolClient>): () => Promise<PgPoolClient> {
+export function createSharedListener(
+  connect: () => Promise<pg.PoolClient>,
+  look: Look,
+): () => Promise<PgPoolClient> {
   let current: Promise<Connection> | undefined
 
   function open(): Promise<Connection> {
     const opening = connect().then((client) => {
-      const connection: Connection = { client, users: new Set(), idle: Promise.resolve() }
-      client.on('notification', (message) => {
-        for (const user of connection.users) user.emit('notification', message)
-      })
+      const users = new Set<Listener>()
+      const tell = (message: { channel: string; payload?: string }) => {
+        for (const user of users) user.emit('notification', message)
+      }
+      const looking = setInterval(() => {
+        look.payloads().then(
+          (payloads) => {
+            for (const payload of payloads) tell({ channel: look.channel, payload })
+          },
+          // The next look comes soon, and watchdogs notice a server that is down.
+          () => {},
+        )
+      }, look.everyMs).unref()
+      const connection: Connection = { client, users, idle: Promise.resolve(), looking }
+      client.on('notification', tell)
       client.on('error', (error) => end(connection, opening, error))
       return connection
     })
@@ -64,7 +86,8 @@ export function createSharedListener(connect: () => Promise<pg.PoolClient>): () 
   /** Closes the connection; its state must not reach the next user of the pool. With an error its users ask for another. */
   function end(connection: Connection, opening: Promise<Connection>, error?: Error): void {
     forget(opening)
-    const { client, users } = connection
+    const { client, users, looking } = connection
+    clearInterval(looking)
     client.removeAllListeners('notification').removeAllListeners('error')
     // A second error of a broken connection would be uncaught.
     client.on('error', () => {})

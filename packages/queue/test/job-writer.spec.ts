@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { QueueUnavailable } from '../src/errors.ts'
 import { createJobWriter } from '../src/job-writer.ts'
 
@@ -15,11 +15,18 @@ describe('the job writer', () => {
   })
 
   it('gives up a store that hangs, and refuses at once what would wait behind it', async () => {
-    const add = createJobWriter({ ...options, store: () => new Promise(() => {}) })
-    const hung = [expect(add(0)).rejects.toEqual(unavailable('the queue did not answer within 100 ms'))]
-    await new Promise(setImmediate)
-    for (let job = 1; job <= 6; job++) hung.push(expect(add(job)).rejects.toThrow(QueueUnavailable))
-    await expect(add(7)).rejects.toEqual(unavailable('the queue is behind: 6 jobs wait to be stored'))
-    await Promise.all(hung)
+    // So that the first store does not end before the last job is added.
+    jest.useFakeTimers()
+    try {
+      const add = createJobWriter({ ...options, store: () => new Promise(() => {}) })
+      const hung = [expect(add(0)).rejects.toEqual(unavailable('the queue did not answer within 100 ms'))]
+      await jest.advanceTimersByTimeAsync(1)
+      for (let job = 1; job <= 6; job++) hung.push(expect(add(job)).rejects.toThrow(QueueUnavailable))
+      await expect(add(7)).rejects.toEqual(unavailable('the queue is behind: 6 jobs wait to be stored'))
+      await jest.advanceTimersByTimeAsync(1_000)
+      await Promise.all(hung)
+    } finally {
+      jest.useRealTimers()
+    }
   })
 })

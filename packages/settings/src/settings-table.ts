@@ -226,7 +226,7 @@ export const settingsTable = {
   ),
   vendorClient: oneOf(
     'HERALD_VENDOR_CLIENT',
-    `HTTP client for ${listed(withLibrary.map(({ title }) => title.en))}: \`own\`, or \`reference\` for the libraries ${listed(withLibrary.map((card) => `\`${card.referenceLibrary}\``))}.`,
+    `HTTP client for ${listed(withLibrary.map(({ title }) => title.en))}: \`own\`, or \`reference\` for the libraries ${listed(withLibrary.map((card) => `\`${card.referenceLibrary}\``))}, which the Docker image does not contain.`,
     'own',
     ['own', 'reference'],
   ),
@@ -250,7 +250,7 @@ export type VendorUrls = Readonly<Record<AddressName, string>>
 const vendorUrls = cards.flatMap(({ addresses }: Card) =>
   Object.entries(addresses).map(([name, { setting, about, url }]) => [
     name,
-    address(setting, `Base URL of ${about}.`, web, { fallback: url }),
+    address(setting, `Base URL of ${about.en}.`, web, { fallback: url }),
   ]),
 )
 /** Base URLs of the vendors, to be changed for another region, a proxy or a simulator. */

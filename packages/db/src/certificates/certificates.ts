@@ -265,6 +265,21 @@ export async function removeCertificate(
   })
 }
 
+/** Returns the certificates that a callback address may belong to; the caller compares the SHA-256 of the key. */
+export async function callbackKeys(
+  db: Database,
+  appId: string,
+  channel: VendorChannel,
+): Promise<{ certificateId: number; keyHash: Buffer }[]> {
+  const { rows } = await db.pool.query<{ certificateId: number; keyHash: Buffer }>({
+    name: 'callback-keys',
+    text: `SELECT id AS "certificateId", COALESCE(callback_key_hash, sha256(callback_key::bytea)) AS "keyHash"
+      FROM certificate WHERE app_id = $1 AND channel = $2`,
+    values: [appId, channel],
+  })
+  return rows
+}
+
 /** Replaces callback keys in clear text, of the release before, by a hash and a sealed copy; returns how many. */
 export async function hideCallbackKeys(db: Database, sealer: Sealer): Promise<number> {
   const rows = await db.prisma.certificate.findMany({ where: { callbackKey: { not: null } } })

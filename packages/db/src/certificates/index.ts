@@ -25,6 +25,7 @@ export {
 export { certificateUse, noteCheckedCertificate } from './certificate-use.ts'
 export {
   type CertificatePlace,
+  callbackKeys,
   certificateAt,
   certificateOwner,
   certificatesOf,

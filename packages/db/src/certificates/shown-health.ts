@@ -16,12 +16,14 @@ export function shownHealth(health: Health, now: number): ShownHealth {
       ? {
           since: seconds(breaker.openedAt),
           retry_at: seconds(breaker.retryAt),
+          code: breaker.code,
           reason: describeReason(breaker),
         }
       : null,
     holds: holds.map((hold) => ({
       scope: hold.scope,
       kind: hold.kind,
+      code: hold.code,
       reason: describeReason(hold),
       since: seconds(hold.firstAt),
       until: seconds(hold.until),

@@ -70,7 +70,7 @@ export type ChangedFields = {
 
 /** Makes few objects: those of a batch live until it is written, and copying them is most of what an import costs the collector. */
 function newDevice(change: DeviceChange): ChangedFields {
-  const platform = platformOf(change, null)
+  const platform = platformOfNew(change)
   return {
     fields: platform === change.platform ? change : { ...change, platform },
     isChanged: true,
@@ -105,6 +105,8 @@ export function applyChange(change: DeviceChange, known?: DeviceFields): Changed
     disabled: known.enabled && !fields.enabled,
   }
 }
+
+export const platformOfNew = (change: DeviceChange) => platformOf(change, null)
 
 /** As a bind does: a channel for one platform decides, otherwise the known one stays, otherwise the channel's usual one. */
 function platformOf({ platform, bindings }: DeviceChange, known: string | null): string | null {

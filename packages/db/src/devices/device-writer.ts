@@ -1,8 +1,10 @@
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
+import { type Days, daysOf, openDays } from '../store/days.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { indexesOnly, inTransaction, keyIs, type Runner } from '../store/statement.ts'
 import { column, joined, runColumns, separator } from '../store/text-columns.ts'
+import { createTextStore } from '../store/text-store.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
 import { clearActivitiesOf } from './activities.ts'
 import { writeBindings } from './binding-writer.ts'
@@ -15,6 +17,7 @@ import {
   tagsAfter,
 } from './device-changes.ts'
 import { clearOwnerData } from './devices.ts'
+import { drawDeviceIds, insertNew, type NewRows, rowsOfNew } from './new-devices.ts'
 import { type NewToken, type PushTokens, replaceTokens, type TokenRow } from './push-tokens.ts'
 import { createTagCache, type TagNumber } from './tag-cache.ts'
 import { tagsPerDevice } from './tags.ts'
@@ -36,6 +39,12 @@ export type DeviceWriter = {
    * written changes nothing.
    */
   write(changes: readonly DeviceChange[]): Promise<DeviceResult[]>
+  /**
+   * Like `write`, for many devices that are probably new: their rows are copied into the tables, and the objects in `changes` are not
+   * kept while Postgres works, so that the collector need not copy them. If a device or vendor token is known after all, `again` is
+   * called for the same changes. Results have no push tokens.
+   */
+  insert(changes: readonly DeviceChange[], again: () => readonly DeviceChange[]): Promise<DeviceResult[]>
 }
 
 export type WriterOptions = {
@@ -56,17 +65,21 @@ export function openDeviceWriter(
   { showTokens = false, expectNew = false }: WriterOptions = {},
 ): DeviceWriter {
   let lookUp = !expectNew
-  const numberTags = createTagCache(db, appId)
+  const tags = createTagCache(db, appId)
+  let spareIds: number[] = []
+  const store = createTextStore()
 
   async function writeRound(changes: DeviceChange[]): Promise<DeviceResult[]> {
-    const tagNumber = await numberTags(changes)
+    const tagNumber = await tags.number(changes)
     for (let attempt = 0; ; attempt++) {
       try {
         const lookedUp = lookUp
+        // New devices have no inbox.
+        const days = lookedUp ? await openDays(db) : daysOf([])
         const results = await retrying(() =>
           inTransaction(
             db,
-            (runner) => writeOnce({ runner, tokens, appId, tagNumber, showTokens }, changes, lookedUp),
+            (runner) => writeOnce({ runner, days, tokens, appId, tagNumber, showTokens }, changes, lookedUp),
             indexesOnly,
           ),
         )
@@ -80,26 +93,82 @@ export function openDeviceWriter(
     }
   }
 
-  return {
-    async write(changes) {
-      const results: DeviceResult[] = new Array(changes.length)
-      const known = await knownUsers(db, appId, changes)
-      const good: number[] = []
-      changes.forEach(({ userId }, index) => {
-        if (userId === undefined || userId === null || known.has(userId)) good.push(index)
-        else results[index] = { refused: 'unknown user' }
+  async function write(changes: readonly DeviceChange[]): Promise<DeviceResult[]> {
+    const results: DeviceResult[] = new Array(changes.length)
+    const known = await knownUsers(db, appId, changes)
+    const good: number[] = []
+    changes.forEach(({ userId }, index) => {
+      if (userId === undefined || userId === null || known.has(userId)) good.push(index)
+      else results[index] = { refused: 'unknown user' }
+    })
+    for (const round of inRounds(good.map((index) => changes[index]!))) {
+      const indexes = round.map((nth) => good[nth]!)
+      const written = await writeRound(indexes.map((index) => changes[index]!))
+      written.forEach((result, nth) => {
+        results[indexes[nth]!] = result
       })
-      for (const round of inRounds(good.map((index) => changes[index]!))) {
-        const indexes = round.map((nth) => good[nth]!)
-        const written = await writeRound(indexes.map((index) => changes[index]!))
-        written.forEach((result, nth) => {
-          results[indexes[nth]!] = result
-        })
-      }
-      return results
+    }
+    return results
+  }
+
+  /** Draws ids ahead for a call with as many devices. */
+  async function drawIds(count: number): Promise<boolean> {
+    const ids = await drawDeviceIds(db, count)
+    if (ids) spareIds.push(...ids)
+    return ids !== undefined
+  }
+
+  function rowsOf(changes: readonly DeviceChange[], tagNumber: TagNumber): NewRows | undefined {
+    // Of two draws at the same time neither has all ids before those of the other.
+    const ids = spareIds.slice(0, changes.length).sort((a, b) => a - b)
+    spareIds = spareIds.slice(changes.length)
+    return rowsOfNew(changes, ids, { tokens, appId, tagNumber, store })
+  }
+
+  /** With looks at the database, between which others may call. */
+  async function prepare(changes: readonly DeviceChange[]): Promise<NewRows | undefined> {
+    const users = await knownUsers(db, appId, changes)
+    if (changes.some(({ userId }) => typeof userId === 'string' && !users.has(userId))) return undefined
+    const tagNumber = await tags.number(changes)
+    while (spareIds.length < changes.length) if (!(await drawIds(changes.length))) return undefined
+    return rowsOf(changes, tagNumber)
+  }
+
+  async function insertOr(
+    rows: NewRows | undefined,
+    again: () => readonly DeviceChange[],
+  ): Promise<DeviceResult[]> {
+    if (!rows) return write(again())
+    // Repeated after a lost reply it fails with 23505, if it was committed.
+    try {
+      await retrying(() => insertNew(db, rows))
+      // Not after an error: a connection may still be sending them.
+      for (const text of [rows.devices, rows.bindings, rows.tags]) text.release()
+    } catch (error) {
+      if (codeOf(error) !== '23505') throw error
+      lookUp = true
+      return write(again())
+    }
+    if (spareIds.length < rows.count && rows.count >= MANY) await drawIds(rows.count)
+    return new Array(rows.count).fill(created)
+  }
+
+  return {
+    write,
+    // Not async: such a function would keep `changes`.
+    insert(changes, again) {
+      if (lookUp || inRounds(changes).length > 1) return write(changes)
+      const tagNumber = tags.numberIfKnown(changes)
+      if (!tagNumber || spareIds.length < changes.length || changes.some(({ userId }) => userId))
+        return prepare(changes).then((rows) => insertOr(rows, again))
+      return insertOr(rowsOf(changes, tagNumber), again)
     },
   }
 }
+
+const created: WrittenDevice = { outcome: 'created', pushToken: '' }
+/** With fewer devices, another call is not expected. */
+const MANY = 500
 
 async function knownUsers(
   db: Database,
@@ -118,6 +187,8 @@ async function knownUsers(
 
 type Writing = {
   runner: Runner
+  /** Of the messages in inboxes. */
+  days: Days
   tokens: PushTokens
   appId: string
   tagNumber: TagNumber
@@ -344,9 +415,9 @@ const disabledColumn = (lines: Line[]) =>
   joined(lines, ({ changed }) => (changed.fields.enabled === false ? 'd' : undefined))
 
 /** Returns the push tokens that were replaced, by device. */
-async function updateDevices({ runner, tokens }: Writing, old: Line[]): Promise<Map<number, string>> {
+async function updateDevices({ runner, days, tokens }: Writing, old: Line[]): Promise<Map<number, string>> {
   const disowned = old.filter(({ changed }) => changed.ownerChanged)
-  await clearOwnerData(runner, idsOf(disowned))
+  await clearOwnerData(runner, days, idsOf(disowned))
   const replaced = await replaceTokens(
     runner,
     tokens,
@@ -355,7 +426,7 @@ async function updateDevices({ runner, tokens }: Writing, old: Line[]): Promise<
   const unwanted = old.filter(
     ({ changed }) => !changed.ownerChanged && (changed.personChanged || changed.disabled),
   )
-  if (unwanted.length > 0) await clearInboxesOf(runner, idsOf(unwanted))
+  if (unwanted.length > 0) await clearInboxesOf(runner, days, idsOf(unwanted))
   const handedOver = unwanted.filter(({ changed }) => changed.personChanged)
   if (handedOver.length > 0) await clearActivitiesOf(runner, idsOf(handedOver))
   const changed = old.filter((line) => line.changed.isChanged)

@@ -10,6 +10,7 @@ import {
 import { addAudit, type By } from '../ledger/audit-rows.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
+import { type Days, openDays } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
@@ -48,11 +49,12 @@ export async function claimDevice(
   claim: { appId: string; guid: string; userId: bigint },
 ): Promise<{ deviceId: number; pushToken: string }> {
   const { appId, guid, userId } = claim
+  const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
       for (;;) {
         const known = await lockDevice(runner, appId, guid)
-        if (known) return moveDevice(runner, tokens, known, userId)
+        if (known) return moveDevice(runner, days, tokens, known, userId)
         const created = await createDevice(runner, tokens, claim)
         if (created) return { deviceId: created.id, pushToken: created.pushToken }
       }
@@ -60,14 +62,14 @@ export async function claimDevice(
   )
 }
 
-async function moveDevice(runner: Runner, tokens: PushTokens, device: Found, userId: bigint) {
+async function moveDevice(runner: Runner, days: Days, tokens: PushTokens, device: Found, userId: bigint) {
   const result = { deviceId: device.id, pushToken: await currentToken(runner, tokens, device) }
   if (device.user_id === String(userId)) {
     if (device.isSeenLongAgo) await touch(runner, device.id)
     return result
   }
   if (device.user_id !== null) {
-    await clearOwnerData(runner, [device.id])
+    await clearOwnerData(runner, days, [device.id])
     result.pushToken = (await replaceTokens(runner, tokens, [device]))[0]!
   }
   // By the wall clock, as late as possible: messages planned until now were for the former owner.
@@ -254,6 +256,7 @@ export async function setBadge(db: Database, appId: string, deviceId: number, ba
 
 /** Returns whether the device existed. Late receipts still find it by its retired vendor tokens. */
 export async function removeDevice(db: Database, appId: string, deviceId: number, by?: By): Promise<boolean> {
+  const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
       const { rows } = await runner.query<{ guid: string }>(
@@ -263,7 +266,7 @@ export async function removeDevice(db: Database, appId: string, deviceId: number
       const removed = rows[0]
       if (!removed) return false
       await retireAllBindings(runner, appId, deviceId)
-      await clearOwnerData(runner, [deviceId])
+      await clearOwnerData(runner, days, [deviceId])
       // Its gateway notices and closes the connection.
       await runner.query('DELETE FROM presence WHERE device_id = $1', [deviceId])
       if (by) await addAudit(runner, deviceEntry(appId, by, 'device.remove', removed.guid))
@@ -279,6 +282,7 @@ function deviceEntry(appId: string, by: By, action: AuditAction, guid: string) {
 /** Removes a deleted user from its devices, whose push tokens end. They are locked in the order of their ids, as everywhere. */
 export async function disownDevicesOf(
   runner: Runner,
+  days: Days,
   tokens: PushTokens,
   appId: string,
   userId: bigint,
@@ -289,21 +293,21 @@ export async function disownDevicesOf(
   )
   await replaceTokens(runner, tokens, rows)
   const ids = rows.map((row) => row.id)
-  await clearOwnerData(runner, ids)
+  await clearOwnerData(runner, days, ids)
   await runner.query(
     'UPDATE device SET user_id = NULL, alias = NULL, moved_at = clock_timestamp() WHERE id = ANY($1)',
     [ids],
   )
 }
 
-/** Clears what belongs to the owner of a device and not to the installation. */
-export async function clearOwnerData(runner: Runner, deviceIds: number[]): Promise<void> {
+/** Clears what belongs to the owner of a device and not to the installation. `days` as in `clearInboxesOf`. */
+export async function clearOwnerData(runner: Runner, days: Days, deviceIds: number[]): Promise<void> {
   if (deviceIds.length === 0) return
   await runner.query('UPDATE device SET alias = NULL WHERE id = ANY($1) AND alias IS NOT NULL', [deviceIds])
   await runner.query('DELETE FROM device_tag WHERE device_id = ANY($1)', [deviceIds])
   await runner.query('SELECT clear_badges($1)', [deviceIds])
   await clearActivitiesOf(runner, deviceIds)
-  await clearInboxesOf(runner, deviceIds)
+  await clearInboxesOf(runner, days, deviceIds)
 }
 
 export type DeviceFilter = {

@@ -1,5 +1,7 @@
 import type { Database } from '../store/database.ts'
+import { dayOfId, daysFrom, daysWithin, inDays, runWithin, WINDOW_DAYS } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
+import { firstTaskIdAt, IDS_PER_DAY, readExtent } from '../store/partitions.ts'
 import { run } from '../store/statement.ts'
 import { ERASED, firstTaskOf, type PersonTraces } from './task-traces.ts'
 
@@ -17,12 +19,17 @@ export async function eraseFromEvents(
   if (vendorTokens.length === 0) return
   const values = [appId, vendorTokens]
   await retrying(() => run(db.pool, 'erase-outbox', eraseOutboxSql, values))
-  for (let last = firstTaskOf(since); ; ) {
+  const { now, first } = await readExtent(db.pool)
+  for (let from = Math.max(first, Math.floor(firstTaskOf(since))); ; ) {
+    const day = dayOfId(from)
+    const isLast = day + WINDOW_DAYS > dayOfId(firstTaskIdAt(now))
+    const days = isLast ? daysFrom(from) : daysWithin(day, day + WINDOW_DAYS)
     const [row] = await retrying(() =>
-      run<[last: number | null]>(db.pool, 'erase-events', eraseEventsSql, [...values, Math.floor(last)]),
+      runWithin<[last: number | null]>(db.pool, days, 'erase-events', eraseEventsSql, [...values, from]),
     )
-    if (row![0] === null) return
-    last = row![0]
+    const last = row![0]
+    if (last === null && isLast) return
+    from = last === null ? (day + WINDOW_DAYS) * IDS_PER_DAY : last + 1
   }
 }
 
@@ -33,8 +40,8 @@ const eraseOutboxSql = `UPDATE outbox o SET text = '${ERASED}' WHERE o.app_id = 
 
 const eraseEventsSql = `
 WITH page AS MATERIALIZED (
-  SELECT id, text FROM event WHERE app_id = $1 AND id > $3 ORDER BY id LIMIT ${PAGE}
+  SELECT id, text FROM event WHERE app_id = $1 AND id >= $3 AND ${inDays('id')} ORDER BY id LIMIT ${PAGE}
 ), changed AS (
-  UPDATE event e SET text = '${ERASED}' FROM page p WHERE e.id = p.id AND ${quotes('p.text')}
+  UPDATE event e SET text = '${ERASED}' FROM page p WHERE e.id = p.id AND ${inDays('e.id')} AND ${quotes('p.text')}
 )
 SELECT max(id) FROM page`

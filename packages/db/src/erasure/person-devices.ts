@@ -2,6 +2,7 @@ import { clearOwnerData } from '../devices/devices.ts'
 import { type TokenRow, tokenColumns, tokenKeySql } from '../devices/push-tokens.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
+import { type Days, openDays } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import type { Person } from './person.ts'
@@ -66,7 +67,8 @@ export function firstCreated(devices: readonly Pick<ErasedDevice, 'createdAt'>[]
 export async function clearInboxes(db: Database, devices: readonly ErasedDevice[]): Promise<void> {
   for (let at = 0; at < devices.length; at += CHUNK) {
     const ids = devices.slice(at, at + CHUNK).map(({ id }) => id)
-    await retrying(() => clearInboxesOf(db.pool, ids))
+    const days = await openDays(db)
+    await retrying(() => clearInboxesOf(db.pool, days, ids))
   }
 }
 
@@ -74,12 +76,14 @@ export async function clearInboxes(db: Database, devices: readonly ErasedDevice[
 export async function eraseDevices(db: Database, appId: string, person: Person): Promise<ErasedDevice[]> {
   const erased: ErasedDevice[] = []
   for (;;) {
+    const days = await openDays(db)
     const chunk = await retrying(() =>
       inTransaction(db, async (runner) => {
         const devices = await readDevices(runner, appId, person, { after: 0, limit: CHUNK, lock: true })
         if (devices.length > 0)
           await eraseLocked(
             runner,
+            days,
             devices.map(({ id }) => id),
           )
         return devices
@@ -90,7 +94,7 @@ export async function eraseDevices(db: Database, appId: string, person: Person):
   }
 }
 
-async function eraseLocked(runner: Runner, ids: number[]): Promise<void> {
+async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<void> {
   await runner.query('DELETE FROM device WHERE id = ANY($1)', [ids])
   // In the order in which settles lock bindings.
   await runner.query(
@@ -100,7 +104,7 @@ async function eraseLocked(runner: Runner, ids: number[]): Promise<void> {
     [ids],
   )
   await runner.query('DELETE FROM retired_token WHERE device_id = ANY($1)', [ids])
-  await clearOwnerData(runner, ids)
+  await clearOwnerData(runner, days, ids)
   // Their gateways notice and close the connections.
   await runner.query('DELETE FROM presence WHERE device_id = ANY($1)', [ids])
   await runner.query(

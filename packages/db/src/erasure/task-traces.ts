@@ -1,7 +1,9 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
+import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
+import { byDays, dayOfId, daysOf, firstOpenId, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
-import { firstTaskIdAt } from '../store/partitions.ts'
+import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 
 /** What names a person in the tasks of an application. */
@@ -25,37 +27,58 @@ export type TaskSelection = { upTo: number } | { after: number; orOpen: true }
 /** Tasks per statement, and the number of look-ups (tasks times devices) it may cost. */
 const MAX_TASKS = 2000
 const MAX_LOOKUPS = 20_000
+/** Days of the tasks of a statement: it locks every table and index of them, 40 per day. */
+const MAX_DAYS = 8
 
 /** What is shown instead of erased text. */
 export const ERASED = '[erased]'
 
 export async function newestTask(db: Database, appId: string): Promise<number> {
-  const { rows } = await db.pool.query<{ id: number | null }>(
-    'SELECT max(id) AS id FROM task WHERE app_id = $1',
-    [appId],
-  )
-  return rows[0]!.id ?? 0
+  const oldest = await oldestTaskId(db)
+  let upto = firstTaskIdAt(Date.now())
+  let isNewest = true
+  for (const days of windowsBack()) {
+    const from = (dayOfId(upto) - days) * IDS_PER_DAY
+    const { rows } = await db.pool.query<{ id: number }>(
+      `SELECT id FROM task WHERE app_id = $1 AND id >= ${from}${isNewest ? '' : ` AND id < ${upto}`} ORDER BY id DESC LIMIT 1`,
+      [appId],
+    )
+    if (rows[0]) return rows[0].id
+    if (from <= oldest) break
+    upto = from
+    isNewest = false
+  }
+  return 0
 }
 
-/** Yields the ids of tasks in ascending order, as many as one statement should work on. */
+/** Yields the ids of tasks in ascending order, as many as one statement should work on, of at most MAX_DAYS days. */
 export async function* tasksAfter(
   db: Database,
   { appId, deviceIds }: PersonTraces,
   selection: TaskSelection,
 ): AsyncGenerator<number[]> {
   const limit = Math.max(1, Math.min(MAX_TASKS, Math.floor(MAX_LOOKUPS / Math.max(1, deviceIds.length))))
-  const [condition, bound] =
+  const [condition, first, end] =
     'upTo' in selection
-      ? ['id <= $3', selection.upTo]
-      : [`(id > $3 OR state IN ('accepted', 'planning', 'sending'))`, selection.after]
-  for (let last = 0; ; ) {
+      ? ['true', await oldestTaskId(db), selection.upTo + 1]
+      : [
+          `(id > ${selection.after} OR state IN ('accepted', 'planning', 'sending'))`,
+          Math.min(selection.after, await firstOpenId(db)),
+          Number.POSITIVE_INFINITY,
+        ]
+  const now = firstTaskIdAt(Date.now())
+  for (let from = first; from < end; ) {
+    const to = Math.min(end, (dayOfId(from) + MAX_DAYS) * IDS_PER_DAY)
+    // Tasks are added until the end.
+    const isOpen = end === Number.POSITIVE_INFINITY && to > now
+    const isLast = isOpen || to === end
     const { rows } = await db.pool.query<{ id: number }>(
-      `SELECT id FROM task WHERE app_id = $1 AND id > $2 AND ${condition} ORDER BY id LIMIT $4`,
-      [appId, last, bound, limit],
+      `SELECT id FROM task WHERE app_id = $1 AND id >= ${from}${isOpen ? '' : ` AND id < ${to}`} AND ${condition} ORDER BY id LIMIT $2`,
+      [appId, limit],
     )
-    if (rows.length === 0) return
-    last = rows.at(-1)!.id
-    yield rows.map(({ id }) => id)
+    yield* byDays(rows.map(({ id }) => id))
+    if (rows.length === 0 && isLast) return
+    from = rows.length === 0 ? to : rows.at(-1)!.id + 1
   }
 }
 
@@ -65,42 +88,45 @@ export async function tracesIn(
   traces: PersonTraces,
   taskIds: readonly number[],
 ): Promise<void> {
-  const { aliases, userIds, hashes, pushTokens, deviceIds, vendorTokens } = traces
+  const { appId, aliases, userIds, hashes, pushTokens, deviceIds, vendorTokens } = traces
+  const change = (name: string, text: string, values: unknown[], ids = taskIds) =>
+    retrying(() => runWithin(db.pool, daysOf(ids), name, text, [ids, ...values]))
   if (aliases.length + userIds.length + hashes.length > 0)
-    await retrying(() =>
-      db.pool.query({
-        name: 'erase-audiences',
-        text: eraseAudiencesSql,
-        values: [taskIds, aliases, userIds, hashes, pushTokens, deviceIds],
-      }),
-    )
-  await retrying(() => db.pool.query({ name: 'erase-recalls', text: eraseRecallsSql, values: [taskIds] }))
-  if (userIds.length > 0)
-    await retrying(() =>
-      db.pool.query({ name: 'erase-actors', text: eraseActorsSql, values: [taskIds, userIds] }),
-    )
+    await change('erase-audiences', eraseAudiencesSql, [aliases, userIds, hashes, pushTokens, deviceIds])
+  const recalls = await recallsOfErased(db, appId, taskIds)
+  if (recalls.length > 0) await change('erase-recalls', eraseRecallsSql, [], recalls)
+  if (userIds.length > 0) await change('erase-actors', eraseActorsSql, [userIds])
   if (deviceIds.length === 0) return
-  await retrying(() =>
-    db.pool.query({
-      name: 'erase-samples',
-      text: eraseSamplesSql,
-      values: [taskIds, deviceIds, vendorTokens],
-    }),
-  )
-  if (vendorTokens.length > 0)
-    await retrying(() =>
-      db.pool.query({ name: 'erase-whys', text: eraseWhysSql, values: [taskIds, deviceIds, vendorTokens] }),
-    )
+  await change('erase-samples', eraseSamplesSql, [deviceIds, vendorTokens])
+  if (vendorTokens.length > 0) await change('erase-whys', eraseWhysSql, [deviceIds, vendorTokens])
   const since = firstTaskOf(traces.since)
   const withReceipts = taskIds.filter((id) => id >= since)
-  if (withReceipts.length > 0)
-    await retrying(() =>
-      db.pool.query({
-        name: 'erase-receipts',
-        text: 'DELETE FROM receipt WHERE task_id = ANY($1::bigint[]) AND device_id = ANY($2::bigint[])',
-        values: [withReceipts, deviceIds],
-      }),
+  if (withReceipts.length > 0) await change('erase-receipts', eraseReceiptsSql, [deviceIds], withReceipts)
+}
+
+/** The recalls among these tasks whose first task has lost its text. It may be of any earlier day. */
+async function recallsOfErased(db: Database, appId: string, taskIds: readonly number[]): Promise<number[]> {
+  const recalls = await runWithin<[id: number, first: number]>(
+    db.pool,
+    daysOf(taskIds),
+    'recalls-among',
+    `SELECT id, (audience ->> 'taskId')::bigint FROM task
+     WHERE id = ANY($1::bigint[]) AND ${inDays('id')} AND audience ->> 'kind' = 'recall'`,
+    [taskIds],
+  )
+  const erased = new Set<number>()
+  for (const firsts of byDays(recalls.map(([, first]) => first))) {
+    const rows = await runWithin<[number]>(
+      db.pool,
+      daysOf(firsts),
+      'erased-among',
+      `SELECT id FROM task
+       WHERE id = ANY($1::bigint[]) AND ${inDays('id')} AND app_id = $2 AND message ->> 'title' = '${ERASED}'`,
+      [firsts, appId],
     )
+    for (const [id] of rows) erased.add(id)
+  }
+  return recalls.flatMap(([id, first]) => (erased.has(first) ? id : []))
 }
 
 const DAY_MS = 86_400_000
@@ -114,10 +140,10 @@ const listName = `CASE t.audience ->> 'kind' WHEN 'alias' THEN 'aliases' WHEN 'u
 
 // The audience is one push token, and the device had it: the token may have been replaced since, and then its hash is not known.
 const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_length(t.audience -> 'hashes') = 1 AND (
-    EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND b.lo = ANY ($6::bigint[]) AND b.hi = b.lo)
-    OR EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
-    OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND r.device_id = ANY ($6::bigint[]))
-    OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND f.samples && $6::bigint[])))`
+    EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.lo = ANY ($6::bigint[]) AND b.hi = b.lo)
+    OR EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
+    OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND ${inDays('r.task_id')} AND r.device_id = ANY ($6::bigint[]))
+    OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND ${inDays('f.task_id')} AND f.samples && $6::bigint[])))`
 
 /** The message of the task without what a person may have written into it. Its objects must stay objects, because payloads read them. */
 function erasedMessageSql(task: string): string {
@@ -142,7 +168,7 @@ WITH changed AS (UPDATE task t SET (audience, message, cancelling) = (
   FROM (SELECT coalesce(jsonb_agg(v), '[]') AS rest FROM jsonb_array_elements_text(t.audience::jsonb -> ${listName}) v
     WHERE v <> ALL (${erased}) AND NOT ${formerToken}) l
 )
-WHERE t.id = ANY($1::bigint[]) AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token')
+WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token')
   AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerToken})
 RETURNING t.id AS task_id)
 ${addChecksSql('SELECT task_id FROM changed')}`
@@ -150,13 +176,12 @@ ${addChecksSql('SELECT task_id FROM changed')}`
 /** A recall repeats or replaces the text of its first task, so it loses its text with that. */
 const eraseRecallsSql = `
 UPDATE task r SET message = ${erasedMessageSql('r')}
-WHERE r.id = ANY($1::bigint[]) AND r.audience ->> 'kind' = 'recall' AND EXISTS (
-  SELECT 1 FROM task t WHERE t.id = (r.audience ->> 'taskId')::bigint AND t.app_id = r.app_id AND t.message ->> 'title' = '${ERASED}')`
+WHERE r.id = ANY($1::bigint[]) AND ${inDays('r.id')}`
 
 // The person may have sent the task itself.
 const eraseActorsSql = `
 UPDATE task t SET actor = ${erasedActorSql('t.actor')}, address = NULL
-WHERE t.id = ANY($1::bigint[]) AND ${actingUserSql('t.actor')} = ANY ($2::text[])`
+WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND ${actingUserSql('t.actor')} = ANY ($2::text[])`
 
 const quotesToken = (text: string) =>
   `EXISTS (SELECT 1 FROM unnest($3::text[]) AS k (token) WHERE position(k.token IN ${text}) > 0)`
@@ -166,7 +191,7 @@ const eraseWhysSql = `
 UPDATE batch b SET whys = (
   SELECT jsonb_agg(CASE WHEN ${quotesToken("w.why ->> 't'")} THEN jsonb_set(w.why, '{t}', '"${ERASED}"') ELSE w.why END ORDER BY w.n)
   FROM jsonb_array_elements(b.whys) WITH ORDINALITY AS w (why, n))
-WHERE b.task_id = ANY($1::bigint[]) AND b.lo <= (SELECT max(d) FROM unnest($2::bigint[]) d) AND b.hi >= (SELECT min(d) FROM unnest($2::bigint[]) d)
+WHERE b.task_id = ANY($1::bigint[]) AND ${inDays('b.task_id')} AND b.lo <= (SELECT max(d) FROM unnest($2::bigint[]) d) AND b.hi >= (SELECT min(d) FROM unnest($2::bigint[]) d)
   AND b.whys IS NOT NULL AND ${quotesToken('b.whys::text')}`
 
 // The text of a failure is the vendor's for the first of the samples, and may quote its token.
@@ -174,4 +199,7 @@ const eraseSamplesSql = `
 UPDATE failure f SET samples = ARRAY(SELECT s.id FROM unnest(f.samples) WITH ORDINALITY AS s (id, n)
     WHERE s.id <> ALL ($2::bigint[]) ORDER BY s.n),
   text = CASE WHEN ${quotesToken('f.text')} THEN '${ERASED}' ELSE f.text END
-WHERE f.task_id = ANY($1::bigint[]) AND f.samples && $2::bigint[]`
+WHERE f.task_id = ANY($1::bigint[]) AND ${inDays('f.task_id')} AND f.samples && $2::bigint[]`
+
+const eraseReceiptsSql = `
+DELETE FROM receipt WHERE task_id = ANY($1::bigint[]) AND ${inDays('task_id')} AND device_id = ANY($2::bigint[])`

@@ -1,5 +1,5 @@
 export { type CourierFigures, courierFigures } from './courier-figures.ts'
-export { devicesOfEvents, type EventDevice, entriesOf, entryWriter } from './entries.ts'
+export { devicesOfEvents, type EventDevice, entriesOf, entryWriter, firstAt } from './entries.ts'
 export { listEntries } from './list-entries.ts'
 export { MOVED_ROWS, moveOutbox } from './move-outbox.ts'
 export { entryId, isBefore, type Position, positionAfter, positionAt } from './position.ts'

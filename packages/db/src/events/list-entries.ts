@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { devicesOfEvents, entriesOf, entryWriter } from './entries.ts'
+import { devicesOfEvents, entriesOf, entryWriter, firstAt } from './entries.ts'
 import { entryId, type Position } from './position.ts'
 import { readEvents } from './read-events.ts'
 
@@ -23,7 +23,7 @@ export async function listEntries(
   })
   const shown = places.slice(0, limit)
   const ids = shown.flatMap(({ event, part }) => event.devices?.[part] ?? [])
-  const devices = await devicesOfEvents(db, appId, ids)
+  const devices = await devicesOfEvents(db, appId, ids, firstAt(page.list))
   const writers = new Map(page.list.map((event) => [event, entryWriter(event, devices)]))
   const end = shown.at(-1)
   return {

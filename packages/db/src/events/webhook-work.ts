@@ -35,21 +35,26 @@ export type CourierLook = {
   /** Webhooks that have something to send: those whose last request succeeded, and the others. */
   healthy: boolean
   failing: boolean
+  /** Webhooks have something to send, now or later. */
+  waiting: boolean
 }
 
-const dueSql = `rested_at IS NULL AND head >= cursor AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now())`
+const waitingSql = 'rested_at IS NULL AND head >= cursor'
+const nowSql = 'next_at <= now() AND (lease_until IS NULL OR lease_until <= now())'
+const dueSql = `${waitingSql} AND ${nowSql}`
 
 /** The only statement of a courier that has nothing to do. */
 export async function lookForCourier(db: Database): Promise<CourierLook> {
-  const [row] = await run<[boolean, boolean, boolean]>(
+  const [row] = await run<[boolean, boolean, boolean, boolean]>(
     db.pool,
     'look-for-courier',
-    `SELECT EXISTS (SELECT 1 FROM outbox), coalesce(bool_or(attempts = 0), false), coalesce(bool_or(attempts > 0), false)
-     FROM webhook WHERE ${dueSql}`,
+    `SELECT EXISTS (SELECT 1 FROM outbox), coalesce(bool_or(attempts = 0 AND ${nowSql}), false),
+       coalesce(bool_or(attempts > 0 AND ${nowSql}), false), count(*) > 0
+     FROM webhook WHERE ${waitingSql}`,
     [],
   )
-  const [outbox, healthy, failing] = row!
-  return { outbox, healthy, failing }
+  const [outbox, healthy, failing, waiting] = row!
+  return { outbox, healthy, failing, waiting }
 }
 
 type Row = [

@@ -1,7 +1,8 @@
+import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
-import { indexesOnly, inTransaction, type Runner, run } from '../store/statement.ts'
+import { indexesOnly, inTransaction, type Runner } from '../store/statement.ts'
 import type { TaskScope } from '../tasks/tasks.ts'
 import { foldPath, type PathStep, resultOf } from './path.ts'
 import { inRangeSql, ms, type Places, placesWithin } from './places.ts'
@@ -44,9 +45,10 @@ export async function deviceMessages(
   page: { before?: number; limit: number },
 ): Promise<MessagePage> {
   if (devices.length === 0) return { messages: [], next: null }
+  const oldest = await oldestTaskId(db)
   const { found, next } = await inTransaction(
     db,
-    (runner) => search(runner, scope, devices, page),
+    (runner) => search(runner, scope, devices, { ...page, oldest }),
     // A day that was empty at the last ANALYZE would be read from end to end.
     `${indexesOnly}; SET LOCAL jit = off`,
   )
@@ -57,9 +59,8 @@ async function search(
   runner: Runner,
   scope: TaskScope,
   devices: readonly FoundDevice[],
-  page: { before?: number; limit: number },
+  { oldest, ...page }: { before?: number; limit: number; oldest: number },
 ): Promise<{ found: Places[]; next: number | null }> {
-  const oldest = await oldestTask(runner)
   const found: Places[][] = []
   let upto = page.before ?? firstTaskIdAt(Date.now() + DAY_MS)
   for (let steps = 0, looks = 0; steps < MAX_STEPS && looks < MAX_LOOKS; steps++) {
@@ -77,12 +78,6 @@ async function search(
 function firstOfStep(upto: number): number {
   const ids = STEP_DAYS * IDS_PER_DAY
   return Math.floor((upto - 1) / ids) * ids
-}
-
-/** One entry of the index of tasks in the oldest day that has one. */
-async function oldestTask(runner: Runner): Promise<number> {
-  const rows = await run<[number]>(runner, 'oldest-task', 'SELECT id FROM task ORDER BY id LIMIT 1', [])
-  return rows[0]?.[0] ?? Number.POSITIVE_INFINITY
 }
 
 type Range = { from: number; upto: number }

@@ -1,5 +1,6 @@
 import type { Database } from '../store/database.ts'
-import { firstTaskIdAt, IDS_PER_MS } from '../store/partitions.ts'
+import { dayOfId, daysOf, inDays, textWithin, WINDOW_DAYS } from '../store/days.ts'
+import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from '../store/partitions.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
 
 /** Length of a period of `stat_sum`: days of every time zone begin with one. */
@@ -18,8 +19,9 @@ export const summedCounts = [
 const SETTLED_MS = 3_600_000
 /** Ids of one step: an hour. */
 const STEP_MS = 3_600_000
-/** Changes of one step. */
+/** Changes of one step, and the number of days that they are of. */
 const CHANGES = 20_000
+const CHANGE_DAYS = 8
 
 /** The quarter of an hour of a time. */
 export const periodSql = (time: string) =>
@@ -64,38 +66,52 @@ export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
     const [noted, summed, isAlone] = head
     const folded = await addChanges(runner, summed)
     // Before the next tasks are summed, other transactions have to end.
-    if (summed >= noted) await moveNoted(runner, noted, now)
-    if (summed >= noted || !isAlone) return folded
+    if (summed >= noted) return (await moveNoted(runner, noted, now)) || folded
+    if (!isAlone) return folded
     await sumNext(runner, summed, noted)
     return true
   })
 }
 
-/** Up to the first bundle that is not settled: of later ones the letters may change, which is noted nowhere. */
-async function moveNoted(runner: Runner, noted: number, now: number): Promise<void> {
-  const upto = Math.max(0, firstTaskIdAt(now - SETTLED_MS))
-  await run(
+/** The end of the days that a statement may read from this id on: it locks every table and index of its days. */
+const windowEnd = (id: number) => (dayOfId(id) + WINDOW_DAYS) * IDS_PER_DAY
+
+/**
+ * Up to the first bundle that is not settled: of later ones the letters may change, which is noted nowhere. Those below `noted` are
+ * settled. Returns whether there are more days than one call reads, as in a database that has not been summed yet.
+ */
+async function moveNoted(runner: Runner, noted: number, now: number): Promise<boolean> {
+  const end = Math.max(0, firstTaskIdAt(now - SETTLED_MS))
+  let upto = end
+  if (windowEnd(noted) < end) {
+    const { first, before } = await readExtent(runner)
+    upto = Math.min(end, windowEnd(before > 0 ? noted : Math.max(noted, first)))
+  }
+  const within = (column: string) => `${column} >= ${noted} AND ${column} < ${upto}`
+  const moved = await run(
     runner,
     undefined,
     `WITH next AS MATERIALIZED (
-       SELECT least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1)) AS id
+       SELECT least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' AND ${within('task_id')} ORDER BY task_id LIMIT 1)) AS id
      )
      UPDATE stat_head SET noted = next.id, xid = pg_current_xact_id() FROM next
-     WHERE next.id > noted AND EXISTS (SELECT 1 FROM task WHERE id >= ${noted} AND id < ${upto})`,
+     WHERE next.id > noted AND (${upto < end} OR EXISTS (SELECT 1 FROM task WHERE ${within('id')})) RETURNING 1`,
     [],
   )
+  return upto < end && moved.length > 0
 }
 
 async function sumNext(runner: Runner, summed: number, noted: number): Promise<void> {
-  // Without reading the days that have no tasks one by one.
+  // Without reading the hours that have no tasks one by one.
+  const end = Math.min(noted, windowEnd(summed))
   const [first] = await run<[number]>(
     runner,
     undefined,
-    `SELECT id FROM task WHERE id >= ${summed} AND id < ${noted} ORDER BY id LIMIT 1`,
+    `SELECT id FROM task WHERE id >= ${summed} AND id < ${end} ORDER BY id LIMIT 1`,
     [],
   )
-  const from = first?.[0] ?? noted
-  const upto = Math.min(noted, from + STEP_MS * IDS_PER_MS)
+  const from = first?.[0] ?? end
+  const upto = Math.min(end, from + STEP_MS * IDS_PER_MS)
   const within = (column: string) => `${column} >= ${from} AND ${column} < ${upto}`
   await run(
     runner,
@@ -114,16 +130,36 @@ async function sumNext(runner: Runner, summed: number, noted: number): Promise<v
 
 /** Adds notes about tasks that are in the sums. Those of tasks that retention has removed since are dropped. */
 async function addChanges(runner: Runner, summed: number): Promise<boolean> {
+  const ids = await changedDays(runner, summed, CHANGE_DAYS)
+  if (ids.length === 0) return false
+  const rows = await run<[number]>(runner, undefined, textWithin(daysOf(ids), addChangesSql(summed)), [])
+  return rows[0]![0] >= CHANGES || ids.length === CHANGE_DAYS
+}
+
+function addChangesSql(summed: number): string {
+  return `WITH gone AS (
+       DELETE FROM stat_change WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM stat_change WHERE task_id < ${summed} AND ${inDays('task_id')} LIMIT ${CHANGES})) RETURNING *
+     ), sums AS (
+       ${addSumsSql(`SELECT ${taskColumns}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')}
+         FROM gone c JOIN task t ON t.id = c.task_id AND ${inDays('t.id')}`)}
+     )
+     SELECT count(*)::int FROM gone`
+}
+
+/** The first ids of the days of the oldest notes about tasks below `upto`, at most `max` of them. Reads one note per day. */
+export async function changedDays(runner: Runner, upto: number, max: number): Promise<number[]> {
+  const first = (from: string) =>
+    `(SELECT task_id / ${IDS_PER_DAY} FROM stat_change WHERE task_id >= ${from} AND task_id < ${upto} ORDER BY task_id LIMIT 1)`
   const rows = await run<[number]>(
     runner,
     undefined,
-    `WITH gone AS (
-       DELETE FROM stat_change WHERE ctid = ANY (ARRAY(SELECT ctid FROM stat_change WHERE task_id < ${summed} LIMIT ${CHANGES})) RETURNING *
-     ), sums AS (
-       ${addSumsSql(`SELECT ${taskColumns}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')} FROM gone c JOIN task t ON t.id = c.task_id`)}
+    `WITH RECURSIVE changed (day) AS (
+       SELECT ${first('0')}
+       UNION ALL SELECT ${first(`(day + 1) * ${IDS_PER_DAY}`)} FROM changed WHERE day IS NOT NULL
      )
-     SELECT count(*)::int FROM gone`,
+     SELECT day FROM changed WHERE day IS NOT NULL LIMIT ${max}`,
     [],
   )
-  return rows[0]![0] >= CHANGES
+  return rows.map(([day]) => day * IDS_PER_DAY)
 }

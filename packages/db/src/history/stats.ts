@@ -1,9 +1,10 @@
 import { type Channel, publicName } from '@herald/domain'
 import type { Database } from '../store/database.ts'
+import { daysOf, inDays, textWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
 import { inTransaction, run } from '../store/statement.ts'
 import type { TaskScope } from '../tasks/tasks.ts'
-import { countsOfSql, periodSql, summedCounts } from './stat-sums.ts'
+import { changedDays, countsOfSql, periodSql, summedCounts } from './stat-sums.ts'
 
 export { SUM_SECONDS } from './stat-sums.ts'
 
@@ -39,10 +40,12 @@ export async function readStats(db: Database, scope: TaskScope, query: StatsQuer
     db,
     async (runner) => {
       const [head] = await run<[number]>(runner, 'stat-head', 'SELECT summed FROM stat_head', [])
+      const summed = head![0]
+      const noted = await changedDays(runner, summed, MAX_DAYS)
       return run<[period: number, channel: Channel | '', ...counts: number[]]>(
         runner,
         undefined,
-        statsSql(query, head![0]),
+        textWithin(daysOf(noted), statsSql(query, summed)),
         [scope.appId, scope.groupId ?? null, query.channel ?? null, query.campaign ?? null],
       )
     },
@@ -82,7 +85,10 @@ function add(sums: StatCounts, more: StatCounts): void {
 
 /** Ids of tasks that began before `to` are below it: they are drawn before. The server's clock may be set back a little. */
 const MARGIN_MS = 3_600_000
+/** More days than are kept. */
+const MAX_DAYS = 1000
 
+/** `inDays` are the days of the notes. */
 function statsSql({ from, to, length }: StatsQuery, summed: number): string {
   const time = (ms: number) => `to_timestamp(${ms / 1000})`
   const between = (column: string) => `${column} >= ${time(from)} AND ${column} < ${time(to)}`
@@ -98,7 +104,7 @@ function statsSql({ from, to, length }: StatsQuery, summed: number): string {
       AND ($2::bigint IS NULL OR t.group_id = $2) AND ($4::text IS NULL OR t.campaign = $4)
     UNION ALL
     SELECT ${periodSql('t.begin_at')}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')}
-    FROM stat_change c JOIN task t ON t.id = c.task_id WHERE c.task_id < ${summed} AND ${wanted}
+    FROM stat_change c JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} WHERE c.task_id < ${summed} AND ${wanted}
     UNION ALL
     ${countsOfSql('t.at', within)}
   )

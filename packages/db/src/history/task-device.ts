@@ -1,3 +1,4 @@
+import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { timeOfTaskId } from '../store/partitions.ts'
@@ -34,9 +35,8 @@ export async function pathsInTask(
   })
 }
 
-/** Whether a task with this id, which is unknown, may have been removed by retention: there is no older task. Opens every day. */
+/** Whether a task with this id, which is unknown, may have been removed by retention: there is no older task. */
 export async function isBeforeOldestTask(db: Database, taskId: number): Promise<boolean> {
   if (taskId <= 0 || timeOfTaskId(taskId) > Date.now()) return false
-  const { rows } = await db.pool.query('SELECT 1 FROM task WHERE id <= $1 ORDER BY id LIMIT 1', [taskId])
-  return rows.length === 0
+  return (await oldestTaskId(db)) > taskId
 }

@@ -29,6 +29,21 @@ export function idList(values: readonly (number | string)[]): string {
   return `{${values.join(',')}}`
 }
 
+/**
+ * JSON has escapes for control characters; in an array literal a backslash only protects the next character. Also matches a backslash of
+ * the text before one of these letters, which is rare.
+ */
+const MAY_HAVE_OTHER_ESCAPES = /\\[bfnrtu]/
+
+/**
+ * A parameter that is a list of texts; undefined is NULL. As a literal if it can be one: the driver would look at each character of each
+ * text in JavaScript.
+ */
+export function textList(texts: readonly (string | undefined)[]): string | readonly (string | undefined)[] {
+  const json = JSON.stringify(texts)
+  return MAY_HAVE_OTHER_ESCAPES.test(json) ? texts : `{${json.slice(1, -1)}}`
+}
+
 /** Column list of `jsonb_to_recordset` for BatchRow. */
 export const batchRecord =
   'channel text, certificate_id bigint, topic text, node text, tried text, recipients text, size int'

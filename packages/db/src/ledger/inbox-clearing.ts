@@ -1,6 +1,6 @@
 import { ownReasons, type Reason } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { allDays, type Days, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { type Days, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import type { Runner } from '../store/statement.ts'
 import { addChecksSql, addCountersSql, after } from './counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from './failure-rows.ts'
@@ -31,9 +31,12 @@ export async function trimInboxes(db: Database, deviceIds: readonly number[]): P
   return clear(db.pool, await openDays(db), 'trim-inbox', trimSql, deviceIds)
 }
 
-/** Empties the inboxes of devices that were removed or get another owner. */
-export function clearInboxesOf(runner: Runner, deviceIds: readonly number[]): Promise<Cleared> {
-  return clear(runner, allDays, 'clear-inbox', disownSql, deviceIds)
+/**
+ * Empties the inboxes of devices that were removed or get another owner. `days` are those of `openDays`, asked for before the transaction
+ * begins: it takes a connection of the pool.
+ */
+export function clearInboxesOf(runner: Runner, days: Days, deviceIds: readonly number[]): Promise<Cleared> {
+  return clear(runner, days, 'clear-inbox', disownSql, deviceIds)
 }
 
 async function clear(

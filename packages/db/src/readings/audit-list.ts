@@ -1,5 +1,7 @@
 import type { AuditDetail } from '../ledger/audit-rows.ts'
+import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
+import { dayOfId } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY, timeOfTaskId } from '../store/partitions.ts'
 
 /** A place in the audit: time in microseconds, and the id of the entry or task. Later places come first. */
@@ -115,20 +117,16 @@ function entriesSql(scope: string, most: number, limit: number): string {
   (SELECT ${microsSql('at')}, id, NULL, NULL, NULL, NULL FROM read WHERE (SELECT count(*) FROM read) = ${most} ORDER BY at, id LIMIT 1)`
 }
 
-/** The newest days first, because opening hundreds of days costs more than reading the page. */
-const WINDOWS = [2, 8, 32, 128, Number.POSITIVE_INFINITY]
-
 async function pushes(db: Database, appId: string, search: AuditSearch): Promise<Part> {
-  const first = search.from === undefined ? 0 : Math.max(0, firstTaskIdAt(search.from))
+  let first = search.from === undefined ? 0 : Math.max(0, firstTaskIdAt(search.from))
   let upto = Math.min(
     firstTaskIdAt(Math.min(search.to ?? FOREVER, Date.now() + 3_600_000)),
     taskBefore(search.before),
   )
   const most = isSearch(search) ? MAX_READ : search.limit
   const found: AuditRecord[] = []
-  for (const days of WINDOWS) {
-    const day = Math.floor((upto - 1) / IDS_PER_DAY)
-    const from = days === Number.POSITIVE_INFINITY ? first : Math.max(first, (day - days + 1) * IDS_PER_DAY)
+  for (const days of windowsBack()) {
+    const from = Math.max(first, (dayOfId(upto - 1) - days + 1) * IDS_PER_DAY)
     if (from >= upto) break
     const limit = search.limit - found.length
     const { rows } = await db.pool.query<Row>(pushesSql(from, upto, most, limit), [
@@ -140,6 +138,7 @@ async function pushes(db: Database, appId: string, search: AuditSearch): Promise
     if (part.end) return { found, end: part.end }
     if (found.length >= search.limit || from === first) break
     upto = from
+    first = Math.max(first, await oldestTaskId(db))
   }
   return { found }
 }

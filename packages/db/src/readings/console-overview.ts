@@ -60,6 +60,9 @@ type CertificateView = {
   silentSince: number | null
   retryAt: number | null
   silence: string | null
+  silenceCode: string | null
+  /** When the vendor last accepted the present credentials, to the hour. */
+  workedAt: number | null
   /** The parts that the vendor refuses at present. */
   held: string[]
 }
@@ -359,6 +362,8 @@ const certificateView = fields<CertificateView>({
   silentSince: '(extract(epoch FROM r.opened_at) * 1000)::bigint',
   retryAt: '(extract(epoch FROM r.retry_at) * 1000)::bigint',
   silence: 'r.text',
+  silenceCode: 'r.code',
+  workedAt: `(SELECT (extract(epoch FROM u.worked_at) * 1000)::bigint FROM certificate_use u WHERE u.certificate_id = c.id AND u.worked_at >= c.updated_at)`,
   held: `ARRAY(SELECT h.scope FROM certificate_hold h WHERE h.certificate_id = c.id AND h.until > now() ORDER BY h.scope LIMIT ${MAX_HOLDS})`,
 })
 

@@ -21,6 +21,8 @@ export type DatabaseOptions = {
   prepare?: boolean
   /** Shown in pg_stat_activity. */
   name?: string
+  /** How long a statement or transaction waits for a connection (default 5 s); longer for specs on a machine that stands still for seconds. */
+  waitMs?: number
   /** Called when an idle connection is lost. */
   onIdleError?: (error: Error) => void
 }
@@ -51,6 +53,7 @@ function parseNumber(text: string): number | null {
 }
 
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const { waitMs = 5_000 } = options
   const pool = new SessionPool({
     connectionString: url,
     // Postgres would plan prepared statements again for each call, which costs more than running them.
@@ -63,7 +66,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     maxLifetimeSeconds: 3600,
     application_name: options.name ?? 'herald',
     types: typeParsers,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: waitMs,
     // A query that takes this long is stuck (lock, dead host). Without a limit its caller would hang for ever.
     query_timeout: 60_000,
   })
@@ -72,7 +75,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const prisma = new PrismaClient({
     adapter: new PrismaPg(pool, { disposeExternalPool: false }),
     // The same limits as the pool's: by default a save fails when all connections are in use for two seconds.
-    transactionOptions: { maxWait: 5_000, timeout: 60_000 },
+    transactionOptions: { maxWait: waitMs, timeout: 60_000 },
   })
   return {
     pool,

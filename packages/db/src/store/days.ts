@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
-import { IDS_PER_DAY, IDS_PER_MS } from './partitions.ts'
-import { inTransaction, type Runner, run } from './statement.ts'
+import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from './partitions.ts'
+import { type Connection, inTransaction, onConnection, type Runner, run, transaction } from './statement.ts'
 
 /**
  * Days of task ids that a statement reads. They are written into its text as constants, once per day and connection, instead of being
@@ -18,24 +18,61 @@ const MAX_RUNS = 8
 /** Statements of more days are not prepared: each combination would be kept by every connection. */
 const MAX_PREPARED_DAYS = 2
 
+/**
+ * Days of one statement, if all have to be read. A statement locks every table and index of its days, 30 per day if it reads tasks, batches
+ * and inboxes: with 400 days more than Postgres has room for by default.
+ */
+export const WINDOW_DAYS = 16
+
+/** The day of an id; days are numbered from that of the id 0. */
+export const dayOfId = (id: number): number => Math.floor(id / IDS_PER_DAY)
+
+type Run = { from: number; to: number }
+
+/** Days in ascending order, as runs; `to` is not included. */
+function runsOf(days: readonly number[]): Run[] {
+  const runs: Run[] = []
+  for (const day of days) {
+    const last = runs.at(-1)
+    if (last?.to === day) last.to = day + 1
+    else runs.push({ from: day, to: day + 1 })
+  }
+  return runs
+}
+
 /** The days of these tasks. */
 export function daysOf(taskIds: readonly (number | bigint)[]): Days {
   const days = new Set<number>()
   // A condition that is false would open every day. There is no day before the first id.
   if (taskIds.length === 0) days.add(-1)
-  for (const id of taskIds) days.add(Math.floor(Number(id) / IDS_PER_DAY))
-  const runs: { from: number; to: number }[] = []
-  for (const day of [...days].sort((a, b) => a - b)) {
-    const last = runs.at(-1)
-    if (last?.to === day) last.to = day + 1
-    else runs.push({ from: day, to: day + 1 })
-  }
+  for (const id of taskIds) days.add(dayOfId(Number(id)))
+  const runs = runsOf([...days].sort((a, b) => a - b))
   return daysIn(runs.length <= MAX_RUNS ? runs : [{ from: runs[0]!.from, to: runs.at(-1)!.to }])
+}
+
+/** Divides tasks of any days, in ascending order, into lists that are of few days each: `daysOf` a list has only the days of its tasks. */
+export function byDays(taskIds: readonly number[]): number[][] {
+  const lists: number[][] = []
+  let days = new Set<number>()
+  for (const id of [...taskIds].sort((a, b) => a - b)) {
+    if (lists.length === 0 || (days.size === MAX_RUNS && !days.has(dayOfId(id)))) {
+      lists.push([])
+      days = new Set()
+    }
+    days.add(dayOfId(id))
+    lists.at(-1)!.push(id)
+  }
+  return lists
+}
+
+/** The days from `from` to before `to`, by their numbers. */
+export function daysWithin(from: number, to: number): Days {
+  return daysIn([{ from, to }])
 }
 
 /** The day of this task and all later ones. */
 export function daysFrom(taskId: number): Days {
-  return daysIn([{ from: Math.floor(taskId / IDS_PER_DAY), to: Number.POSITIVE_INFINITY }])
+  return daysIn([{ from: dayOfId(taskId), to: Number.POSITIVE_INFINITY }])
 }
 
 /**
@@ -43,7 +80,10 @@ export function daysFrom(taskId: number): Days {
  * includes them takes several times as long to plan and to start.
  */
 export function daysBetween(first: number, last: number): Days {
-  const [from, to] = [first, last].map((id) => Math.floor(id / IDS_PER_DAY)) as [number, number]
+  return daysFromTo(dayOfId(first), dayOfId(last))
+}
+
+function daysFromTo(from: number, to: number): Days {
   const [low, middle, high] = [from, from + 0.5, to + 1].map(firstIdOf) as [bigint, bigint, bigint]
   return {
     name: `${from}-${to}+`,
@@ -53,13 +93,33 @@ export function daysBetween(first: number, last: number): Days {
   }
 }
 
+/** The days of a search: those of `days`, in ascending order, that are before `from`, and all from there to `to`. */
+function daysOfSearch(days: readonly number[], from: number, to: number): Days {
+  const runs = runsOf(days.filter((day) => day < from))
+  if (runs.at(-1)?.to === from) runs.at(-1)!.to = to + 1
+  else runs.push({ from, to: to + 1 })
+  while (runs.length > MAX_RUNS) joinNearest(runs)
+  if (runs.length === 1) return daysFromTo(runs[0]!.from, to)
+  return { name: `${runs.map(nameOf).join(',')}+`, of: daysIn(runs).of }
+}
+
+/** Joins the two runs with the fewest days between them. */
+function joinNearest(runs: Run[]): void {
+  let nearest = 1
+  const gap = (n: number) => runs[n]!.from - runs[n - 1]!.to
+  for (let n = 2; n < runs.length; n++) if (gap(n) < gap(nearest)) nearest = n
+  const [joined] = runs.splice(nearest, 1)
+  runs[nearest - 1]!.to = joined!.to
+}
+
 /** `day` may be a half. */
 const firstIdOf = (day: number): bigint => (BigInt(day * 2) * BigInt(IDS_PER_DAY)) / 2n
 
-function daysIn(runs: readonly { from: number; to: number }[]): Days {
+const nameOf = ({ from, to }: Run) =>
+  to === Number.POSITIVE_INFINITY ? `${from}+` : to === from + 1 ? `${from}` : `${from}-${to - 1}`
+
+function daysIn(runs: readonly Run[]): Days {
   const count = runs.reduce((sum, { from, to }) => sum + (to === Number.POSITIVE_INFINITY ? 1 : to - from), 0)
-  const nameOf = ({ from, to }: { from: number; to: number }) =>
-    to === Number.POSITIVE_INFINITY ? `${from}+` : to === from + 1 ? `${from}` : `${from}-${to - 1}`
   return {
     name: count <= MAX_PREPARED_DAYS ? runs.map(nameOf).join(',') : undefined,
     of(column) {
@@ -75,9 +135,6 @@ function daysIn(runs: readonly { from: number; to: number }[]): Days {
     },
   }
 }
-
-/** For statements so rare that opening every day does not matter. */
-export const allDays: Days = { name: 'all', of: () => 'true' }
 
 /** In a text for `runWithin`: the condition that a column with a task id is in the days of the call. */
 export function inDays(column: string): string {
@@ -135,23 +192,47 @@ const LOOK_MS = 60_000
 /** Ids are drawn a little before their tasks are committed, and a look is used for a while; the server's clock may be set a little. */
 const MARGIN_MS = 3_600_000
 
-type OpenWork = { oldestTask: number; oldestBatch: number; newest: number }
+type OpenWork = {
+  /** Days before that of `young` with open work, in ascending order. */
+  open: readonly number[]
+  oldestBatch: number
+  newest: number
+  /** Tasks from this id on may be committed after the look. */
+  young: number
+}
 const looks = new WeakMap<Database['pool'], { at: number; work: Promise<OpenWork> }>()
 
 /**
- * The days from that of the oldest task that has not ended, or of the oldest message in an inbox: statements that search tasks or
- * inboxes for work need not open older ones. Scheduled tasks count: their rows get their old ids when they begin. With `andHours` at
- * least the tasks of the last hours are in these days.
+ * What the looks of a process have found: of the days before `upto` only those of `open` have open work, or ever will. What has ended does
+ * not begin again, and new tasks get new ids. `turns` counts the looks.
+ */
+type Known = { upto: number; open: number[]; turns: number }
+const known = new WeakMap<Database['pool'], Known>()
+
+/**
+ * The days with tasks that have not ended, or messages in inboxes, and the present ones: statements that search tasks or inboxes for work
+ * need not open others. Scheduled tasks count: their rows get their old ids when they begin. With `andHours` at least the tasks of the
+ * last hours are in these days.
  */
 export async function openDays(db: Database, andHours = 0): Promise<Days> {
-  const { oldestTask, newest } = await openWork(db)
-  return daysBetween(oldestTask - andHours * 3_600_000 * IDS_PER_MS, newest)
+  const { open, newest, young } = await openWork(db)
+  return daysOfSearch(open, dayOfId(young - andHours * 3_600_000 * IDS_PER_MS), newest)
 }
 
-/** The days from that of the oldest batch that is not settled. A process that adds older ones calls `noteBatchesOf`. */
+/** The first id of the days of `openDays`. */
+export async function firstOpenId(db: Database): Promise<number> {
+  const { open, young } = await openWork(db)
+  return (open[0] ?? dayOfId(young)) * IDS_PER_DAY
+}
+
+/** Those of `openDays` from that of the oldest batch that is not settled. A process that adds older ones calls `noteBatchesOf`. */
 export async function batchDays(db: Database): Promise<Days> {
-  const { oldestBatch, newest } = await openWork(db)
-  return daysBetween(oldestBatch, newest)
+  const { open, oldestBatch, newest, young } = await openWork(db)
+  return daysOfSearch(
+    open.filter((day) => day >= oldestBatch),
+    dayOfId(young),
+    newest,
+  )
 }
 
 /**
@@ -159,20 +240,20 @@ export async function batchDays(db: Database): Promise<Days> {
  * process looks again. Others do so within a minute; until then this one releases the batches.
  */
 export async function noteBatchesOf(db: Database, taskIds: Iterable<number>): Promise<void> {
-  const known = looks.get(db.pool)
-  const work = await known?.work.catch(() => undefined)
+  const look = looks.get(db.pool)
+  const work = await look?.work.catch(() => undefined)
   if (!work) return
   for (const id of taskIds) {
-    if (id >= work.oldestBatch) continue
-    if (looks.get(db.pool) === known) looks.delete(db.pool)
+    if (dayOfId(id) >= work.oldestBatch) continue
+    if (looks.get(db.pool) === look) looks.delete(db.pool)
     return
   }
 }
 
-/** Looks once per minute and process: the only statement of the pipeline that opens every day. */
+/** Looks once per minute and process. */
 function openWork(db: Database): Promise<OpenWork> {
-  const known = looks.get(db.pool)
-  if (known && performance.now() - known.at < LOOK_MS) return known.work
+  const last = looks.get(db.pool)
+  if (last && performance.now() - last.at < LOOK_MS) return last.work
   const look = { at: performance.now(), work: findOpenWork(db) }
   looks.set(db.pool, look)
   look.work.catch(() => {
@@ -181,25 +262,145 @@ function openWork(db: Database): Promise<OpenWork> {
   return look.work
 }
 
+/**
+ * Days without open work after which a look closes its connection: Postgres keeps what a session has read about each table and index, 0.3 MB
+ * per day, until the session ends.
+ */
+const MAX_LOOKED_AT = 32
+
+/**
+ * The first look of a process asks all days that are kept, some at a time. The next ones ask the days that were not past then, the oldest open
+ * ones until one is still open, and one other in turn: a day counts as open until it was asked. No day is asked from that of an hour ago
+ * on: it is always included.
+ */
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  const [row] = await run<[number, number, number]>(db.pool, 'open-work', openWorkSql, [])
-  return { oldestTask: row![0], oldestBatch: row![1], newest: row![2] }
+  const { now, first, before } = await readExtent(db.pool)
+  const young = firstTaskIdAt(now - MARGIN_MS)
+  const today = dayOfId(young)
+  const slice = await oldestSlice(db)
+  const undivided = Math.min(today, Math.ceil(before / IDS_PER_DAY))
+  const oldest = await oldestBefore(db, before)
+  const newest = await newestDay(db, now)
+  const { upto, open, turns } = known.get(db.pool) ?? { upto: dayOfId(first), open: [], turns: 0 }
+  return onConnection(db, async (connection) => {
+    const asked = new Set<number>()
+    const ask = (conditions: readonly string[]) => (days: readonly number[]) => {
+      for (const day of days) asked.add(day)
+      return isThere(connection, daysOfSearch(days, days.at(-1)!, days.at(-1)!), conditions)
+    }
+    const hasWork = (days: readonly number[]) =>
+      // Tasks that are in one table or partition with those of other days are not asked by day.
+      ask([...(days[0]! >= undivided ? openTasksSql : []), inboxSql, ...openBatchesSql])(days)
+    const left = await stillOpen(
+      open.filter((day) => day < today),
+      turns,
+      hasWork,
+    )
+    for (const [from, to] of [
+      [upto, undivided],
+      [Math.max(upto, undivided), today],
+    ] as const)
+      left.push(...(await allOf(range(from, to), hasWork)))
+    known.set(db.pool, { upto: today, open: left, turns: turns + 1 })
+    const days = new Set([...left, ...range(oldest, undivided), ...range(slice, slice + 1)])
+    const found = [...days].filter((day) => day < today).sort((a, b) => a - b)
+    const batches = found.filter((day) => day < slice)
+    const batch = (await firstOf(batches, ask(openBatchesSql))) ?? Math.min(today, slice)
+    if ([...asked].filter((day) => !days.has(day)).length > MAX_LOOKED_AT) connection.close = true
+    return { open: found, oldestBatch: batch, newest, young }
+  })
 }
 
-// Each look reads one entry of an index in the oldest day that has one. The newest id is that of an hour ahead, or a later one that was
-// drawn before the server's clock was set back.
-export const openWorkSql = `
-WITH present AS MATERIALIZED (
-  SELECT (extract(epoch FROM now()) * 1000)::bigint - 1735689600000 AS ms
-), young AS MATERIALIZED (
-  SELECT (ms - ${MARGIN_MS}) * ${IDS_PER_MS} AS id FROM present
-), batches AS MATERIALIZED (
-  SELECT LEAST((SELECT id FROM young), (SELECT task_id FROM batch WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
-    (SELECT task_id FROM bundle WHERE state <> 'settled' ORDER BY task_id LIMIT 1),
-    (SELECT task_id FROM slice ORDER BY task_id LIMIT 1)) AS id
+/** Empty if `from` is not before `to`, as if it is infinite. */
+const range = (from: number, to: number): number[] =>
+  from < to ? Array.from({ length: to - from }, (_, n) => from + n) : []
+
+type Ask = (days: readonly number[]) => Promise<boolean>
+
+/** The days without those at the beginning that are no longer open, and without one other if it is not. */
+async function stillOpen(days: readonly number[], turns: number, isOpen: Ask): Promise<number[]> {
+  const left = [...days]
+  while (left.length > 0 && !(await isOpen(left.slice(0, 1)))) left.shift()
+  if (left.length < 2) return left
+  const other = 1 + (turns % (left.length - 1))
+  if (!(await isOpen(left.slice(other, other + 1)))) left.splice(other, 1)
+  return left
+}
+
+/** Those of the days that are open. */
+async function allOf(days: readonly number[], isOpen: Ask): Promise<number[]> {
+  const open: number[] = []
+  for (let at = 0; at < days.length; at += WINDOW_DAYS) {
+    const halve = async (some: readonly number[]): Promise<void> => {
+      if (!(await isOpen(some))) return
+      if (some.length === 1) open.push(some[0]!)
+      else {
+        await halve(some.slice(0, some.length / 2))
+        await halve(some.slice(some.length / 2))
+      }
+    }
+    await halve(days.slice(at, at + WINDOW_DAYS))
+  }
+  return open
+}
+
+/** The first of the days that is open. It is often the first of all. */
+async function firstOf(days: readonly number[], isOpen: Ask): Promise<number | undefined> {
+  for (let at = 0, count = 1; at < days.length; at += count, count = WINDOW_DAYS) {
+    let some = days.slice(at, at + count)
+    if (!(await isOpen(some))) continue
+    while (some.length > 1) {
+      const half = some.slice(0, some.length / 2)
+      some = (await isOpen(half)) ? half : some.slice(half.length)
+    }
+    return some[0]
+  }
+  return undefined
+}
+
+// Without an order and with days as a condition that no index can search (`daysBetween`), so that the partial indexes of open rows are the only
+// ones that Postgres can use: their entries, and no others, are read until the first.
+const openBatchesSql = ['batch', 'bundle'].map(
+  (table) => `EXISTS (SELECT 1 FROM ${table} WHERE ${inDays('task_id')} AND state <> 'settled')`,
 )
-SELECT LEAST(id, (SELECT id FROM task WHERE state = 'accepted' ORDER BY id LIMIT 1),
-    (SELECT id FROM task WHERE state IN ('planning', 'sending') ORDER BY id LIMIT 1),
-    (SELECT task_id FROM inbox ORDER BY task_id LIMIT 1)),
-  id, GREATEST((SELECT (ms + ${MARGIN_MS}) * ${IDS_PER_MS} FROM present), (SELECT id FROM task ORDER BY id DESC LIMIT 1))
-FROM batches`
+const openTasksSql = [`= 'accepted'`, `IN ('planning', 'sending')`].map(
+  (state) => `EXISTS (SELECT 1 FROM task WHERE ${inDays('id')} AND state ${state})`,
+)
+const inboxSql = `EXISTS (SELECT 1 FROM inbox WHERE ${inDays('task_id')})`
+
+/** Not prepared: most days are asked once. In a transaction of its own, so that the locks of the days end. */
+async function isThere(connection: Connection, days: Days, conditions: readonly string[]): Promise<boolean> {
+  const text = textWithin(days, `SELECT ${conditions.join(' OR ')}`)
+  const [row] = await transaction(
+    connection,
+    (runner) => run<[boolean]>(runner, undefined, text, []),
+    beginSearch,
+  )
+  return row![0]
+}
+
+/** The day of the oldest open task in the table or partition that contains all days before the id `before`. */
+async function oldestBefore(db: Database, before: number): Promise<number> {
+  if (before <= 0) return Number.POSITIVE_INFINITY
+  const within = before === Number.POSITIVE_INFINITY ? '' : ` AND id < ${before}`
+  const oldest = [`= 'accepted'`, `IN ('planning', 'sending')`].map(
+    (state) => `(SELECT id FROM task WHERE state ${state}${within} ORDER BY id LIMIT 1)`,
+  )
+  const [row] = await run<[number | null]>(db.pool, undefined, `SELECT LEAST(${oldest.join(', ')})`, [])
+  return row![0] === null ? Number.POSITIVE_INFINITY : dayOfId(row![0])
+}
+
+/** Slices have no partitions. */
+async function oldestSlice(db: Database): Promise<number> {
+  const sql = 'SELECT task_id FROM slice ORDER BY task_id LIMIT 1'
+  const [row] = await run<[number]>(db.pool, 'oldest-slice', sql, [])
+  return row ? dayOfId(row[0]) : Number.POSITIVE_INFINITY
+}
+
+/** The day of an hour ahead, or a later one of tasks that were added before the server's clock was set back. */
+async function newestDay(db: Database, now: number): Promise<number> {
+  const soon = dayOfId(firstTaskIdAt(now + MARGIN_MS))
+  const sql = `SELECT id FROM task WHERE id >= ${(soon + 1) * IDS_PER_DAY} ORDER BY id DESC LIMIT 1`
+  const [row] = await run<[number]>(db.pool, undefined, sql, [])
+  return row ? dayOfId(row[0]) : soon
+}

@@ -1,7 +1,7 @@
 import { connectSession } from '@herald/postgres'
 import type pg from 'pg'
 import type { Database } from './database.ts'
-import { inTransaction, type Runner } from './statement.ts'
+import { inTransaction, type Runner, run } from './statement.ts'
 
 const DAY_MS = 86_400_000
 const EPOCH_MS = 1_735_689_600_000
@@ -56,6 +56,38 @@ export async function databaseTime(db: Database): Promise<number> {
   return rows[0]!.now
 }
 
+export type Extent = {
+  /** The clock of Postgres in Unix ms. */
+  now: number
+  /** The first id of the oldest day with a partition. */
+  first: number
+  /** Tasks below this id are in one table or partition with those of other days; 0 if there is none. */
+  before: number
+}
+
+/** From the catalog alone: no partition is opened. */
+export async function readExtent(runner: Runner): Promise<Extent> {
+  const [row] = await run<[now: number, first: string | null, before: number]>(
+    runner,
+    'partition-extent',
+    `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
+       (SELECT min(right(c.relname, 8)) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS t (name)) AND c.relname ~ '_[0-9]{8}$'),
+       coalesce((SELECT 'infinity'::float8 FROM pg_class WHERE oid = to_regclass('task') AND relkind = 'r'),
+         (SELECT substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)''?\\)')::float8
+          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = to_regclass('task') AND c.oid = to_regclass('task_before')), 0)`,
+    [partitioned],
+  )
+  const [now, first, before] = row!
+  return { now, first: first === null ? firstTaskIdAt(dayOf(now)) : firstTaskIdAt(dayOfStamp(first)), before }
+}
+
+/** The day of a partition, from the end of its name. */
+function dayOfStamp(stamp: string): number {
+  return Date.parse(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6)}T00:00:00Z`)
+}
+
 function partitionName(table: string, dayMs: number): string {
   return `${table}_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
 }
@@ -80,7 +112,9 @@ async function readLayout(runner: Runner): Promise<Layout> {
     [onceWhole],
   )
   const { rows } = await runner.query<{ table: OnceWhole; name: string; upto: string | null }>(
-    `SELECT p.relname AS table, c.relname AS name, substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)''?\\)') AS upto
+    // Only of the partitions that are asked: pg_get_expr opens the table.
+    `SELECT p.relname AS table, c.relname AS name, CASE WHEN c.relname = p.relname || '_before'
+       THEN substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)''?\\)') END AS upto
      FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
      WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace`,
     [partitioned],
@@ -229,8 +263,8 @@ export async function partitionDays(db: Database): Promise<PartitionDay[]> {
   const { days } = await readLayout(db.pool)
   const found = new Set<number>()
   for (const name of [...days, ...(await leftBehind(db))]) {
-    const stamp = /_(\d{4})(\d{2})(\d{2})$/.exec(name)
-    if (stamp) found.add(Date.parse(`${stamp[1]}-${stamp[2]}-${stamp[3]}T00:00:00Z`))
+    const stamp = /_(\d{8})$/.exec(name)
+    if (stamp) found.add(dayOfStamp(stamp[1]!))
   }
   return [...found]
     .sort((a, b) => a - b)

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Database } from './database.ts'
 
 /** The pool, or a client inside a transaction. */
@@ -47,19 +48,35 @@ export const indexesOnly = ['seqscan', 'hashjoin', 'mergejoin', 'material'].redu
   'BEGIN',
 )
 
-/** Runs `work` on one connection between `begin` and COMMIT. An error rolls back and is thrown to the caller. */
-export async function inTransaction<T>(
+/** A connection of the pool. With `close` it is not returned to the pool. */
+export type Connection = { client: pg.PoolClient; close?: Error | true }
+
+export async function onConnection<T>(
   db: Database,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection: Connection = { client: await db.pool.connect() }
+  const { client } = connection
+  // The pool does not listen to a client in use; without a listener the loss of its connection would crash the process.
+  const onError = (error: Error) => {
+    connection.close = error
+  }
+  client.on('error', onError)
+  try {
+    return await work(connection)
+  } finally {
+    client.off('error', onError)
+    client.release(connection.close)
+  }
+}
+
+/** Runs `work` between `begin` and COMMIT. An error rolls back and is thrown to the caller. */
+export async function transaction<T>(
+  connection: Connection,
   work: (runner: Runner) => Promise<T>,
   begin = 'BEGIN',
 ): Promise<T> {
-  const client = await db.pool.connect()
-  let broken: Error | undefined
-  // The pool does not listen to a client in use; without a listener the loss of its connection would crash the process.
-  const onError = (error: Error) => {
-    broken = error
-  }
-  client.on('error', onError)
+  const { client } = connection
   try {
     await client.query(begin)
     const value = await work(client)
@@ -68,11 +85,17 @@ export async function inTransaction<T>(
   } catch (error) {
     // A connection that cannot roll back must not return to the pool with an open transaction.
     await client.query('ROLLBACK').catch((failure: Error) => {
-      broken = failure
+      connection.close = failure
     })
     throw error
-  } finally {
-    client.off('error', onError)
-    client.release(broken)
   }
+}
+
+/** A transaction on a connection of its own. */
+export function inTransaction<T>(
+  db: Database,
+  work: (runner: Runner) => Promise<T>,
+  begin?: string,
+): Promise<T> {
+  return onConnection(db, (connection) => transaction(connection, work, begin))
 }

@@ -11,13 +11,14 @@ import {
   insertCopiesSql,
   type ReleasedBatch,
   releasedBundle,
+  textList,
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
-import { bundlesOf, type Single, singleOf } from './bundles.ts'
+import { bundlesOf, LEASE_OF_FEEDER, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
 import { findRequestsSql, requestSteps } from './requests.ts'
 
 export type TaskToAccept = {
@@ -28,6 +29,8 @@ export type TaskToAccept = {
   mayRelease(batch: Plan['batches'][number]): boolean
   /** Whether a task to one device may share a row with others (bundles.ts). */
   mayBundle?: boolean
+  /** The same if it is left to the feeder. */
+  mayWaitInBundle?(batch: Plan['batches'][number]): boolean
 }
 
 export type AcceptedTask = {
@@ -64,7 +67,8 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
     .map((entry, ord) => ({ entry, ord, key: requestKey(entry.task) }))
     .sort((a, b) => compare(a.key, b.key))
   const results: AcceptedTask[] = new Array(entries.length)
-  const rows = order.map(({ entry, ord }) => taskRow(entry, ord))
+  const singles = withoutFewWaiting(order.map(({ entry }) => bundledSingle(entry)))
+  const rows = order.map(({ entry, ord }, i) => taskRow(entry, ord, singles[i]))
   const { inserted, bundles } = await insertOnce(db, rows)
   for (const [ord, taskId, released] of inserted) {
     results[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
@@ -198,7 +202,7 @@ async function insertBundled(
       JSON.stringify(shared),
       idList(numbers),
       idList(ids),
-      withRequests ? tasks.map((task) => task.request_id) : null,
+      withRequests ? textList(tasks.map((task) => task.request_id)) : null,
       jsonTexts(tasks.map((task) => task.audience)),
       jsonTexts(tasks.map((task) => task.message)),
       idList(tasks.map((task) => task.single!.deviceId)),
@@ -241,18 +245,19 @@ async function findWritten(
   return { inserted, bundles: [] }
 }
 
-/** The bundles that were written: of their tasks those that are fresh. */
+/** The bundles that were written and released: of their tasks those that are fresh. */
 function releasedBundles(
   tasks: readonly TaskRow[],
   bundles: readonly (number | undefined)[],
   inserted: readonly InsertedRow[],
 ): Inserted['bundles'] {
+  if (!tasks.some(({ single }) => single && !single.waits)) return []
   const position = new Map(tasks.map(({ ord }, i) => [ord, i]))
   const written = new Map<number, { ord: number; at: number; singles: Single[] }>()
   for (const [ord, , , bundledAt] of inserted) {
     const i = position.get(ord)!
     const bundle = bundles[i]
-    if (bundle === undefined) continue
+    if (bundle === undefined || tasks[i]!.single!.waits) continue
     const known = written.get(bundle)
     if (known) known.singles.push(tasks[i]!.single!)
     else written.set(bundle, { ord, at: bundledAt ?? 0, singles: [tasks[i]!.single!] })
@@ -283,13 +288,13 @@ function forms(sql: (steps: string, condition: string) => string): { tasks: stri
   }
 }
 
-const bundleColumns = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline)
+const bundleColumns = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, lease_until)
   SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
-    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline)`
+    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline), CASE WHEN bool_or(waits) THEN ${LEASE_OF_FEEDER} END`
 
 /**
  * A step costs time also if it has no rows: Postgres opens its table, and calls its triggers. So the two usual kinds of commits have
- * statements without the steps that they do not need: single pushes in bundles, and single pushes that are left to the feeder.
+ * statements without the steps that they do not need: single pushes in bundles, and single pushes in batches, which are left to the feeder.
  */
 const acceptPlannedSql = {
   batched: forms((steps, condition) => plannedSql(steps, condition, false)),
@@ -305,7 +310,7 @@ WITH shared AS MATERIALIZED (
     LEAST(GREATEST(now(), to_timestamp(s.show_begin)) + ${deliveryWindowSql}, to_timestamp(s.show_end)) AS deadline
   FROM json_to_recordset($1::json) AS s (n int, app_id text, group_id bigint, strategy text, sequence text, message_class text, lane text,
     lane_fixed boolean, ttl int, show_begin double precision, show_end double precision, unreachable bigint, bundle bigint, channel text,
-    certificate_id bigint, campaign text, actor text, address text)
+    certificate_id bigint, waits boolean, campaign text, actor text, address text)
 ), timed AS MATERIALIZED (
   SELECT r.id, r.request_id, r.audience, r.message, r.device_id, s.*
   FROM unnest($2::int[], $3::bigint[], $4::text[], $5::json[], $6::json[], $7::bigint[]) AS r (n, id, request_id, audience, message, device_id)
@@ -336,7 +341,7 @@ WITH input AS MATERIALIZED (
   FROM json_to_recordset($1::json) AS r (ord int, id bigint, app_id text, group_id bigint, request_id text, state text, audience text,
     strategy text, sequence text, message text, message_class text, lane text, lane_fixed boolean, speed int, ttl int,
     show_begin double precision, show_end double precision, unreachable bigint, batches json, inbox text, copies text, targets json,
-    bundle bigint, channel text, device_id bigint, certificate_id bigint, campaign text, events smallint, actor text, address text, wide boolean)
+    bundle bigint, channel text, device_id bigint, certificate_id bigint, waits boolean, campaign text, events smallint, actor text, address text, wide boolean)
 ), timed AS (
   SELECT *, CASE WHEN state <> 'accepted' THEN LEAST(begin_at + ${deliveryWindowSql}, show_end_at) END AS deadline FROM input
 )${steps}, inserted AS (
@@ -410,6 +415,7 @@ function sharedPart(task: TaskRow, bundle: number) {
     bundle,
     channel: task.single!.channel,
     certificate_id: task.single!.certificateId,
+    waits: task.single!.waits,
     campaign: task.campaign,
     actor: task.actor,
     address: task.address,
@@ -433,15 +439,29 @@ function storedRow({ single, ...task }: TaskRow, id: number, bundle: number | un
     channel: single.channel,
     device_id: single.deviceId,
     certificate_id: single.certificateId,
+    waits: single.waits,
   }
 }
 
-function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: number) {
+/** What the task needs for a bundle, if it may be in one. */
+function bundledSingle({
+  task,
+  plan,
+  mayRelease,
+  mayBundle,
+  mayWaitInBundle,
+}: TaskToAccept): Single | undefined {
   const single = mayBundle ? singleOf(task, plan) : undefined
-  const released = single && mayRelease(plan!.batches[0]!) ? single : undefined
+  if (!single) return undefined
+  const batch = plan!.batches[0]!
+  if (mayRelease(batch)) return single
+  return mayWaitInBundle?.(batch) ? { ...single, waits: true } : undefined
+}
+
+function taskRow({ task, plan, mayRelease }: TaskToAccept, ord: number, single: Single | undefined) {
   return {
     ord,
-    single: released,
+    single,
     app_id: task.appId,
     group_id: task.groupId,
     request_id: task.requestId,
@@ -458,7 +478,7 @@ function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: numbe
     show_begin: task.message.showBegin,
     show_end: task.message.showEnd,
     unreachable: plan?.unreachable ?? 0,
-    batches: released
+    batches: single
       ? undefined
       : filled(plan?.batches)?.map((batch): BatchRow & { state: string } => ({
           ...batchRow(batch),
@@ -466,7 +486,7 @@ function taskRow({ task, plan, mayRelease, mayBundle }: TaskToAccept, ord: numbe
         })),
     inbox: listIn(plan?.inbox),
     copies: listIn(plan?.copies),
-    targets: plan && !released ? filled(targetRows(plan)) : undefined,
+    targets: plan && !single ? filled(targetRows(plan)) : undefined,
     campaign: task.campaign,
     events: task.events ?? 0,
     actor: task.actor,

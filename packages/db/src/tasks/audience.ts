@@ -2,6 +2,7 @@ import { eachConcurrently } from '@herald/async'
 import { type Audience, type DeviceGroup, type PlanDevice, smallAudience } from '@herald/domain'
 import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
 import { tagNumbersSql } from '../devices/tags.ts'
+import { idList, textList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { runColumns } from '../store/text-columns.ts'
@@ -49,7 +50,7 @@ const deviceJoins = `
   LEFT JOIN binding b ON b.device_id = d.id`
 
 /** Rows of one device follow each other. */
-function devicesOf(rows: DeviceRow[]): PlanDevice[] {
+function devicesOf(rows: readonly (DeviceRow | [...DeviceRow, ord: number])[]): PlanDevice[] {
   const devices: PlanDevice[] = []
   let bindings: PlanDevice['bindings'][number][] = []
   for (const [id, platform, node, channel, environment, registeredAt, bundleId, region] of rows) {
@@ -389,10 +390,10 @@ async function resolveGrouped(
   scopes: AudienceScope[],
   resolved: (PlanDevice[] | undefined)[],
 ): Promise<void> {
-  const rows = await run<[ord: number, ...DeviceRow]>(
+  const rows = await run<[...DeviceRow, ord: number]>(
     db.pool,
     `grouped-${kind}`,
-    `SELECT r.ord, ${deviceColumns}
+    `SELECT ${deviceColumns}, r.ord
      FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[]) AS r (ord, app_id, group_id, value)
      CROSS JOIN LATERAL (SELECT * FROM device d WHERE d.app_id = r.app_id AND d.enabled AND ${groupable[kind]}
        AND (r.group_id IS NULL OR EXISTS (
@@ -400,19 +401,20 @@ async function resolveGrouped(
        LIMIT ${smallAudience + 1}) d ${deviceJoins}
      ORDER BY r.ord, d.id`,
     [
-      entries.map((entry) => entry.ord),
-      entries.map((entry) => scopes[entry.ord]!.appId),
-      entries.map((entry) => scopes[entry.ord]!.groupId ?? null),
-      entries.map((entry) => entry.value),
+      idList(entries.map((entry) => entry.ord)),
+      textList(entries.map((entry) => scopes[entry.ord]!.appId)),
+      idList(entries.map((entry) => scopes[entry.ord]!.groupId ?? 'NULL')),
+      textList(entries.map((entry) => entry.value)),
     ],
   )
-  const byOrd = new Map<number, DeviceRow[]>()
-  for (const [ord, ...row] of rows) {
-    const list = byOrd.get(ord)
-    if (list) list.push(row)
-    else byOrd.set(ord, [row])
+  // The rows of a request follow each other.
+  for (let from = 0; from < rows.length; ) {
+    const ord = rows[from]!.at(-1) as number
+    let to = from + 1
+    while (to < rows.length && rows[to]!.at(-1) === ord) to++
+    resolved[ord] = ifSmall(devicesOf(rows.slice(from, to)))
+    from = to
   }
-  for (const [ord, list] of byOrd) resolved[ord] = ifSmall(devicesOf(list))
 }
 
 /** Without disabled devices: they have no next channel either. */

@@ -3,7 +3,14 @@ import type { Database } from '../store/database.ts'
 import { IDS_PER_DAY } from '../store/partitions.ts'
 
 /** What a task needs to be written into a bundle. */
-export type Single = { channel: Channel; lane: Lane; certificateId: number; deviceId: number }
+export type Single = {
+  channel: Channel
+  lane: Lane
+  certificateId: number
+  deviceId: number
+  /** Its bundle waits for the feeder. */
+  waits?: boolean
+}
 
 /**
  * For a task that is one message to one device by a vendor. Speeds, inboxes and copies need rows that a bundle does not have; events are
@@ -23,10 +30,31 @@ export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefi
   }
 }
 
+/**
+ * While the queue of a channel is long, the single pushes of a certificate wait for the feeder in bundles of their own. Such a bundle
+ * has the state 'released', so that its tasks can leave it like those of any other, but no job: the feeder has its lease. A planner of
+ * the release before takes it for one whose job was lost, and enqueues it.
+ */
+export const LEASE_OF_FEEDER = `'infinity'::timestamptz`
+
 /** A certificate with more tasks in one commit has a bundle of its own, so that others do not wait for its calls. */
 const LITTLE = 8
 /** Tasks of a bundle: it is sent by one job, which must stay short. */
 const MAX_BUNDLE = 64
+
+/**
+ * Leaves out those that would wait in a bundle with few others: the feeder gives turns to certificates, so a bundle that waits has tasks
+ * of one certificate, and with few of them it saves nothing.
+ */
+export function withoutFewWaiting(singles: readonly (Single | undefined)[]): (Single | undefined)[] {
+  const waiting = new Map<number, number>()
+  for (const single of singles)
+    if (single?.waits) waiting.set(single.certificateId, (waiting.get(single.certificateId) ?? 0) + 1)
+  if (waiting.size === 0) return [...singles]
+  return singles.map((single) =>
+    single?.waits && waiting.get(single.certificateId)! <= LITTLE ? undefined : single,
+  )
+}
 
 /**
  * Chooses the bundle of each single task: tasks of one channel, lane and day share one, named by the id of the first, up to the maximum
@@ -42,9 +70,9 @@ export function bundlesOf(
   const open = new Map<string, { first: number; size: number }>()
   return singles.map((single, i) => {
     if (!single) return undefined
-    const { channel, lane, certificateId } = single
-    const own = tasksOf.get(certificateId)! > LITTLE ? certificateId : ''
-    const key = `${channel} ${lane} ${Math.floor(ids[i]! / IDS_PER_DAY)} ${own}`
+    const { channel, lane, certificateId, waits } = single
+    const own = waits || tasksOf.get(certificateId)! > LITTLE ? certificateId : ''
+    const key = `${channel} ${lane} ${Math.floor(ids[i]! / IDS_PER_DAY)} ${own} ${waits ? 'waits' : ''}`
     let bundle = open.get(key)
     if (!bundle || bundle.size === MAX_BUNDLE) {
       bundle = { first: ids[i]!, size: 0 }

@@ -16,21 +16,6 @@ export type StoredCallback = {
 
 export type NewCallback = Pick<StoredCallback, 'certificateId' | 'headers' | 'query' | 'body'>
 
-/** Returns the certificates that a callback address may belong to; the caller compares the SHA-256 of the key. */
-export async function callbackKeys(
-  db: Database,
-  appId: string,
-  channel: VendorChannel,
-): Promise<{ certificateId: number; keyHash: Buffer }[]> {
-  const { rows } = await db.pool.query<{ certificateId: number; keyHash: Buffer }>({
-    name: 'callback-keys',
-    text: `SELECT id AS "certificateId", COALESCE(callback_key_hash, sha256(callback_key::bytea)) AS "keyHash"
-      FROM certificate WHERE app_id = $1 AND channel = $2`,
-    values: [appId, channel],
-  })
-  return rows
-}
-
 /** Stores callbacks with one insert, hence one fsync. They are leased to the caller, which processes them next. */
 export async function storeCallbacks(
   db: Database,

@@ -174,7 +174,8 @@ export async function renewBundles(
   return new Set(rows.map(([taskId]) => taskId))
 }
 
-const unclaimed = fields<
+/** What a job of a bundle needs. */
+export const releasedColumns = fields<
   Omit<ReleasedBatch, 'id' | 'certificateId' | 'node' | 'lost'> & { certificateIds: number[] }
 >({
   taskId: 'b.task_id',
@@ -197,12 +198,12 @@ export async function takeUnclaimedBundles(
     await batchDays(db),
     'unclaimed-bundles',
     `WITH lost AS MATERIALIZED (
-       SELECT task_id FROM bundle WHERE ${inDays('task_id')} AND state = 'released' AND channel = $1 AND lane = $2
-         AND released_at < to_timestamp($3::float8 / 1000) ORDER BY released_at LIMIT $4 FOR UPDATE SKIP LOCKED
+       SELECT task_id FROM bundle WHERE ${inDays('task_id')} AND state = 'released' AND lease_until IS NULL
+         AND channel = $1 AND lane = $2 AND released_at < to_timestamp($3::float8 / 1000) ORDER BY released_at LIMIT $4 FOR UPDATE SKIP LOCKED
      )
      UPDATE bundle b SET released_at = now() FROM lost WHERE b.task_id = lost.task_id AND ${inDays('b.task_id')}
-     RETURNING ${unclaimed.sql}`,
+     RETURNING ${releasedColumns.sql}`,
     [channel, lane, before, max],
   )
-  return rows.map((row) => releasedBundle(unclaimed.read(row)))
+  return rows.map((row) => releasedBundle(releasedColumns.read(row)))
 }

@@ -26,15 +26,19 @@ export function foundIn<Item>(rows: readonly [id: number, item: Item | null][]):
 /**
  * The step next_certificate of a recursive query: jumps in the index from one certificate with ready batches to the next instead of
  * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried. Begins after $1 and
- * ends after MAX_LOOKS certificates; the last row may have no id.
+ * ends after MAX_LOOKS certificates. Each row has the lane and the time of the first batch of its certificate in the index: no batch of the
+ * lane `high` is due earlier, and if it is of the lane `normal` there is none of the lane `high`.
  */
 export const certificatesWithReady = `next_certificate AS (
-       (SELECT certificate_id AS id, 1 AS place FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > $1
-        ORDER BY certificate_id LIMIT 1)
+       SELECT b.*, 1 AS place FROM (${firstAfter('$1')}) b
        UNION ALL
-       SELECT (SELECT certificate_id FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > n.id
-               ORDER BY certificate_id LIMIT 1), n.place + 1 FROM next_certificate n WHERE n.id IS NOT NULL AND n.place < ${MAX_LOOKS}
+       SELECT b.*, n.place + 1 FROM next_certificate n CROSS JOIN LATERAL (${firstAfter('n.id')}) b WHERE n.place < ${MAX_LOOKS}
      )`
+
+function firstAfter(id: string): string {
+  return `SELECT certificate_id AS id, lane, not_before FROM batch
+        WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id > ${id} AND node IS NULL ORDER BY ${readyOrder} LIMIT 1`
+}
 
 /** Tasks with a speed limit after $1, of which `condition` (on `t`) selects some. */
 export const pacedTasksWith = (condition: string) => `
@@ -53,22 +57,22 @@ const patience = `interval '${PATIENCE_SECONDS} seconds'`
  * so its waiting batches would be released and put back without end.
  */
 export async function readyCertificates(db: Database, after: number): Promise<Found<number>> {
-  const first = (
-    notBefore: string,
-  ) => `EXISTS (SELECT 1 FROM (VALUES ('high'), ('normal')) AS l (lane) CROSS JOIN LATERAL (
+  const first = (lane: string, notBefore: string) => `EXISTS (SELECT 1 FROM ${lane} CROSS JOIN LATERAL (
          SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
            AND not_before ${notBefore} ORDER BY ${readyOrder} LIMIT 1
        ) b)`
+  // Of most certificates that wait, the row of the walk tells all.
+  const isDue = `(n.not_before <= now() OR n.lane = 'high' AND ${first("(VALUES ('normal')) AS l (lane)", '<= now()')})`
   const rows = await searchWithin<[number, number | null]>(
     db,
     await batchDays(db),
     'ready-certificates',
     `WITH RECURSIVE ${certificatesWithReady}
      SELECT n.id, CASE
-       WHEN (r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}) AND ${first('<= now()')} THEN n.id
-       WHEN r.retry_at <= now() AND EXISTS (SELECT 1 FROM certificate c WHERE c.id = n.id AND c.state <> 'closed')
-         AND ${first("= 'infinity'")} THEN n.id END
-     FROM next_certificate n LEFT JOIN breaker r ON r.certificate_id = n.id WHERE n.id IS NOT NULL`,
+       WHEN (r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}) AND ${isDue} THEN n.id
+       WHEN coalesce(r.retry_at <= now(), false) AND EXISTS (SELECT 1 FROM certificate c WHERE c.id = n.id AND c.state <> 'closed')
+         AND ${first("(VALUES ('high'), ('normal')) AS l (lane)", "= 'infinity'")} THEN n.id END
+     FROM next_certificate n LEFT JOIN breaker r ON r.certificate_id = n.id`,
     [after],
   )
   return foundIn(rows)

@@ -14,7 +14,6 @@ export { beginTasks, type DueTasks, giveBackDue, type TaskToBegin, takeDueTasks 
 export { assignBundleBadges } from './bundle-badges.ts'
 export { mayBundle } from './bundles.ts'
 export {
-  callbackKeys,
   devicesOfTokens,
   forgetCallbacks,
   leaseCallbacks,
@@ -31,7 +30,7 @@ export {
 } from './claim.ts'
 export { type ClaimedSingle, claimBundles, renewBundles, takeUnclaimedBundles } from './claim-bundle.ts'
 export { countDaily, uncountDaily } from './daily-counts.ts'
-export { findDueWork } from './due-work.ts'
+export { type DueWork, findDueWork } from './due-work.ts'
 export {
   type Destination,
   type Found,
@@ -88,4 +87,5 @@ export {
   taskFailures,
 } from './tasks.ts'
 export { type BindingDetails, type CurrentTokens, tokensOf } from './tokens.ts'
+export { countWaitingBundles, MAX_WAITING_BUNDLES, releaseBundles } from './waiting-bundles.ts'
 export { certificatesToWake, pacedTasksToWake, wakeBatches, wakePaced } from './waking.ts'

@@ -79,6 +79,7 @@ async function dropEndedDays(
   const found = await partitionDays(db)
   await eachStep(
     found.map((day) => async () => {
+      if (day.day + DAY_MS > now - days * DAY_MS) return
       const hasTasks = !(await tablesBefore(db, day.to)).includes('task')
       const before = now - (hasTasks ? days : Math.max(days, BEFORE_DAYS)) * DAY_MS
       if (day.day + DAY_MS > before) return

@@ -51,7 +51,7 @@ export async function lanesWithUnclaimed(
     `SELECT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM batch
      WHERE ${inDays('task_id')} AND state = 'released' AND released_at < now() - make_interval(secs => $1)
      UNION SELECT channel, lane, (extract(epoch FROM now()) * 1000)::float8 FROM bundle
-     WHERE ${inDays('task_id')} AND state = 'released' AND released_at < now() - make_interval(secs => $1)`,
+     WHERE ${inDays('task_id')} AND state = 'released' AND lease_until IS NULL AND released_at < now() - make_interval(secs => $1)`,
     [seconds],
   )
   return rows.map(([channel, lane, now]) => ({ channel, lane, now }))
@@ -209,8 +209,9 @@ export async function cancelAccepted(db: Database): Promise<number> {
     'cancel-accepted',
     `WITH cancelled AS (
        UPDATE task SET state = 'cancelled', finished_at = now()
-       WHERE ${inDays('id')} AND id IN (
-         SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling FOR UPDATE SKIP LOCKED)
+       -- As a list: Postgres may join by looking each task of the days up among those that are cancelled.
+       WHERE ${inDays('id')} AND id = ANY (ARRAY(
+         SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling FOR UPDATE SKIP LOCKED))
        RETURNING id, app_id, campaign, events, unreachable, cancelling
      ), told AS (
        ${addTaskEventsSql('cancelled t')}

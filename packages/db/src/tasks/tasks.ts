@@ -2,8 +2,9 @@ import { type Channel, type Lane, publicName, type ShownTaskState, shownTaskStat
 import { addAuditSql, type By } from '../ledger/audit-rows.ts'
 import { countersSql, finishedAtSql, isWaitingSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
+import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { byDays, dayOfId, daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { leaveBundle } from './leave-bundle.ts'
@@ -113,35 +114,36 @@ export async function searchTasks(
   const state = shownTaskStates.find((known) => known === page.state)
   const filter = { ...page, state }
   const rows: ListedRow[] = []
-  const first = page.from === undefined ? undefined : firstTaskIdAt(page.from)
+  let first = page.from === undefined ? undefined : firstTaskIdAt(page.from)
   let upto = page.before
   if (page.to !== undefined) upto = Math.min(upto ?? Number.MAX_SAFE_INTEGER, firstTaskIdAt(page.to))
   let next: number | undefined
   let left = compared.some((name) => page[name] !== undefined) ? MAX_COMPARED : undefined
-  // The newest days first: most pages are complete after two of them, and opening hundreds of days costs more than reading the page.
-  for (const days of page.taskIds ? [] : [2, 8, 32, 128, Number.POSITIVE_INFINITY]) {
-    const last = Math.floor((upto ?? firstTaskIdAt(Date.now())) / IDS_PER_DAY)
-    let from = days === Number.POSITIVE_INFINITY ? undefined : (last - days + 1) * IDS_PER_DAY
-    let isLast = from === undefined
-    if (first !== undefined && (from === undefined || from <= first)) {
-      from = first
-      isLast = true
-    }
+  for (const days of page.taskIds ? [] : windowsBack()) {
+    const last = dayOfId(Math.min(upto ?? Number.POSITIVE_INFINITY, firstTaskIdAt(Date.now())))
+    let from = (last - days + 1) * IDS_PER_DAY
+    const isLast = first !== undefined && from <= first
+    if (isLast) from = first!
     if (left !== undefined) {
       const span = await idsOf(db, scope, { from, upto }, left)
       left -= span.count
       if (left === 0 && span.min !== undefined) next = from = span.min
     }
-    rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit - rows.length)))
+    const range = rangeOf({ from, upto })
+    rows.push(...(await listDays(db, scope, range, filter, page.limit - rows.length)))
     if (rows.length >= page.limit) next = undefined
     if (rows.length >= page.limit || isLast || next !== undefined) break
     upto = from
+    first = Math.max(first ?? 0, await oldestTaskId(db))
+    if (first >= upto) break
   }
-  if (page.taskIds && page.taskIds.length > 0) {
-    const from = page.taskIds.reduce((a, b) => Math.min(a, b))
-    const last = page.taskIds.reduce((a, b) => Math.max(a, b)) + 1
-    upto = Math.min(last, page.before ?? last)
-    rows.push(...(await listDays(db, scope, { from, upto }, filter, page.limit)))
+  for (const taskIds of byDays(page.taskIds ?? []).reverse()) {
+    const asked = taskIds.filter((id) => id < (page.before ?? Number.POSITIVE_INFINITY))
+    const days = daysOf(asked)
+    rows.push(
+      ...(await listDays(db, scope, days.of, { ...filter, taskIds: asked }, page.limit - rows.length)),
+    )
+    if (rows.length >= page.limit) break
   }
   const list = rows.map(({ moved, seconds, ...row }) => {
     const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
@@ -169,22 +171,18 @@ async function idsOf(
 ): Promise<{ min?: number; count: number }> {
   const { rows } = await db.pool.query<{ min: number | null; count: number }>(
     `SELECT min(id)::bigint AS min, count(*)::int AS count FROM (
-       SELECT id FROM task WHERE app_id = $1 AND ${rangeSql('id', { from, upto })} ORDER BY id DESC LIMIT $2) t`,
+       SELECT id FROM task WHERE app_id = $1 AND ${rangeOf({ from, upto })('id')} ORDER BY id DESC LIMIT $2) t`,
     [scope.appId, limit],
   )
   return { min: rows[0]!.min ?? undefined, count: rows[0]!.count }
 }
 
-type Range = { from?: number; upto?: number }
+type Range = { from: number; upto?: number }
 type TaskFilter = Omit<TaskPage, 'before' | 'limit' | 'from' | 'to'>
 
-/** The ids are constants, so that other days are not opened (days.ts). */
-function rangeSql(column: string, { from, upto }: Range): string {
-  const bounds = [
-    from === undefined ? [] : `${column} >= ${from}`,
-    upto === undefined ? [] : `${column} < ${upto}`,
-  ]
-  return [...bounds.flat(), 'true'].join(' AND ')
+/** The condition that a column is in the range. The ids are constants, so that other days are not opened (days.ts). */
+function rangeOf({ from, upto }: Range): (column: string) => string {
+  return (column) => `${column} >= ${from}${upto === undefined ? '' : ` AND ${column} < ${upto}`}`
 }
 type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
 
@@ -192,11 +190,10 @@ type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; s
 async function listDays(
   db: Database,
   scope: TaskScope,
-  ids: Range,
+  range: (column: string) => string,
   { state, campaign, taskIds, title, actor, minTarget, broadcasts }: TaskFilter,
   limit: number,
 ): Promise<ListedRow[]> {
-  const range = (column: string) => rangeSql(column, ids)
   const listed: ListedRow[] = []
   const values: unknown[] = [scope.appId, scope.groupId ?? null, limit]
   const also: string[] = []

@@ -23,8 +23,7 @@ export async function certificatesToWake(db: Database, after: number): Promise<F
          SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
            AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
        ) b) THEN n.id END
-     FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id
-     WHERE n.id IS NOT NULL`,
+     FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id`,
     [after],
   )
   return foundIn(rows)

@@ -3,6 +3,7 @@ import { disownDevicesOf } from '../devices/devices.ts'
 import { type PushTokens, replaceTokensOfUser } from '../devices/push-tokens.ts'
 import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
+import { openDays } from '../store/days.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction } from '../store/statement.ts'
 
@@ -152,6 +153,7 @@ export async function removeUser(
   userId: bigint,
   by?: By,
 ): Promise<boolean> {
+  const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
       const { rowCount } = await runner.query(
@@ -159,7 +161,7 @@ export async function removeUser(
         [userId, scope.appId, scope.groupId ?? null],
       )
       if (rowCount === 0) return false
-      await disownDevicesOf(runner, tokens, scope.appId, userId)
+      await disownDevicesOf(runner, days, tokens, scope.appId, userId)
       if (by) await addAudit(runner, userEntry(scope.appId, by, 'user.remove', userId))
       return true
     }),

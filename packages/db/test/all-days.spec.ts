@@ -1,0 +1,176 @@
+import { until } from '@herald/testkit'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { createPushTokens } from '../src/devices/push-tokens.ts'
+import { erase } from '../src/erasure/index.ts'
+import { deviceMessages, isBeforeOldestTask, readStats, sumStats } from '../src/history/index.ts'
+import { countBalanced, findImbalances, listAudit } from '../src/readings/index.ts'
+import { type Database, ensurePartitions } from '../src/store/index.ts'
+import { firstTaskIdAt } from '../src/store/partitions.ts'
+import { listTasks } from '../src/tasks/index.ts'
+import { locksTaken } from './locks-taken.ts'
+import { addApplication, useDatabase } from './setup.ts'
+
+const DAY = 86_400_000
+/** Days before today that have partitions; a week ahead has them too. */
+const MANY = 54
+/** Of one statement; with the coming week. */
+const MOST = 32 + 9
+
+/** What reads all days, or any of them, takes locks of some at a time: with 400 days Postgres would have no room for them. */
+describe('statements that may read every day', () => {
+  const db = useDatabase({ max: 8 })
+  const tokens = createPushTokens(Buffer.alloc(32))
+  const ids: number[] = []
+  let app: string
+  let device: number
+  const lastDay = Math.floor(Date.now() / DAY) * DAY
+  const idAgo = (days: number) => firstTaskIdAt(Date.now() - days * DAY)
+
+  beforeAll(async () => {
+    app = await addApplication(db)
+    for (let ago = 9; ago <= MANY; ago += 9) await ensurePartitions(db, Date.now() - ago * DAY)
+    const { rows } = await db.pool.query(
+      `INSERT INTO device (app_id, guid, alias, push_token, moved_at, created_at)
+       VALUES ($1, 'g', 'carol', 'p', now() - interval '1 year', now() - interval '1 year') RETURNING id`,
+      [app],
+    )
+    device = Number(rows[0].id)
+    // A push per day for two months, to the device, by its alias; of the last two days none.
+    for (let ago = MANY - 1; ago >= 2; ago--) ids.push(idAgo(ago))
+    await db.pool.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at, created_at, finished_at, planned_at, actor)
+       SELECT id, $1, 'finished', '{"kind":"alias","aliases":["carol"]}', 'combined', '{}', '{"title":"for Carol"}', 'high', 100, at, at, at, at, 'app'
+       FROM (SELECT id, to_timestamp((id / 4096 + 1735689600000) / 1000) AS at FROM unnest($2::bigint[]) AS t (id)) t`,
+      [app, ids],
+    )
+    await db.pool.query(
+      `INSERT INTO batch (task_id, app_id, channel, certificate_id, lane, state, size, recipients, status, deadline, settled_at)
+       SELECT id, $1, 'fcm', 1, 'high', 'settled', 1, ARRAY[$3::bigint], 's', now(), now() FROM unnest($2::bigint[]) AS t (id)`,
+      [app, ids, device],
+    )
+    await db.pool.query(
+      `INSERT INTO counter (task_id, channel, target, ranged, sent) SELECT id, 'fcm', 1, 1, 1 FROM unnest($1::bigint[]) AS t (id)`,
+      [ids],
+    )
+  }, 120_000)
+
+  async function daysLocked(work: (db: Database) => Promise<unknown>): Promise<number> {
+    const locks = Object.values(await locksTaken(db, work))
+    return locks.reduce((most, { days }) => Math.max(most, days), 0)
+  }
+
+  it('list the tasks and the audit of all days', async () => {
+    const newestFirst = ids.toReversed()
+    let list: number[] = []
+    const listing = async (on: Database) => {
+      list = (await listTasks(on, { appId: app }, { limit: 100 })).map(({ taskId }) => taskId)
+    }
+    expect(await daysLocked(listing)).toBeLessThanOrEqual(MOST)
+    expect(list).toEqual(newestFirst)
+    expect(await listTasks(db, { appId: app }, { limit: 100, state: 'paused' })).toEqual([])
+    const after = await listTasks(db, { appId: app }, { limit: 3, before: ids[4]!, campaign: undefined })
+    expect(after.map(({ taskId }) => taskId)).toEqual(ids.slice(1, 4).toReversed())
+    const picking = async (on: Database) => {
+      const picked = await listTasks(on, { appId: app }, { limit: 100, taskIds: ids })
+      list = picked.map(({ taskId }) => taskId)
+    }
+    expect(await daysLocked(picking)).toBeLessThanOrEqual(8)
+    expect(list).toEqual(newestFirst)
+    const audit = async (on: Database) => {
+      const page = await listAudit(on, app, { limit: 100, action: 'push.notify' })
+      list = page.list.map(({ detail }) => detail.task_id as number)
+    }
+    expect(await daysLocked(audit)).toBeLessThanOrEqual(MOST)
+    expect(list).toEqual(newestFirst)
+  })
+
+  it('read the messages of a device, and know the oldest task', async () => {
+    const devices = [{ deviceId: device, guid: 'g', userId: null, alias: 'carol', since: 0 }]
+    const reading = async (on: Database) => {
+      const found: number[] = []
+      for (let before: number | undefined; ; ) {
+        const { messages, next } = await deviceMessages(on, { appId: app }, devices, { before, limit: 20 })
+        found.push(...messages.map(({ taskId }) => taskId))
+        if (next === null) return expect(found).toEqual(ids.toReversed())
+        before = next
+      }
+    }
+    expect(await daysLocked(reading)).toBeLessThanOrEqual(2 * 20 + 1)
+    const asking = async (on: Database) => {
+      expect(await isBeforeOldestTask(on, ids[0]! - 1)).toBe(true)
+      expect(await isBeforeOldestTask(on, ids[0]!)).toBe(false)
+      expect(await isBeforeOldestTask(on, ids[0]! + 1)).toBe(false)
+    }
+    expect(await daysLocked(asking)).toBeLessThanOrEqual(16)
+    const [first, second] = ids as [number, number]
+    await db.pool.query('UPDATE task SET id = id + 1 WHERE id = $1', [first])
+    expect(await isBeforeOldestTask(db, first)).toBe(true)
+    await db.pool.query('UPDATE task SET id = id - 1 WHERE id = $1', [first + 1])
+    expect(second).toBeGreaterThan(first)
+  })
+
+  it('sum the statistics of all days, and what changes in any of them', async () => {
+    // Other programs of the server may have transactions that have to end first.
+    const sums = (on: Database) =>
+      until(
+        async () => {
+          while (await sumStats(on));
+          const { rowCount } = await db.pool.query(
+            'SELECT 1 FROM stat_head WHERE summed > $1 AND NOT EXISTS (SELECT 1 FROM stat_change)',
+            [ids.at(-1)],
+          )
+          return rowCount === 1
+        },
+        { seconds: 180 },
+      )
+    const total = async (on: Database) => {
+      const query = { from: lastDay - 60 * DAY, to: lastDay + DAY, length: DAY }
+      return (await readStats(on, { appId: app }, query)).total
+    }
+    expect(await total(db)).toMatchObject({ target: ids.length, sent: ids.length, received: 0 })
+    expect(await daysLocked(sums)).toBeLessThanOrEqual(17)
+    expect(await total(db)).toMatchObject({ target: ids.length, sent: ids.length, received: 0 })
+    // A receipt for every third push.
+    const some = ids.filter((_, n) => n % 3 === 0)
+    await db.pool.query('UPDATE counter SET received = 1 WHERE task_id = ANY($1::bigint[])', [some])
+    expect(await total(db)).toMatchObject({ sent: ids.length, received: some.length })
+    expect(await daysLocked(sums)).toBeLessThanOrEqual(17)
+    const counted = async (on: Database) =>
+      expect(await total(on)).toMatchObject({ sent: ids.length, received: some.length })
+    expect(await daysLocked(counted)).toBeLessThanOrEqual(4)
+  })
+
+  it('compare the counters of all days', async () => {
+    const comparing = async (on: Database) => {
+      expect(await findImbalances(on)).toEqual([])
+      expect(await countBalanced(on)).toEqual({
+        tasks: ids.length,
+        rows: ids.length,
+        targets: ids.length,
+        pending: 0,
+      })
+    }
+    expect(await daysLocked(comparing)).toBeLessThanOrEqual(16 + 16)
+    const wrong = [ids[1]!, ids[30]!]
+    await db.pool.query('UPDATE counter SET failed = 1 WHERE task_id = ANY($1::bigint[])', [wrong])
+    expect((await findImbalances(db)).map(({ taskId }) => taskId)).toEqual(wrong)
+    expect((await findImbalances(db, ids.slice(2))).map(({ taskId }) => taskId)).toEqual(wrong.slice(1))
+    await db.pool.query('UPDATE counter SET failed = 0 WHERE task_id = ANY($1::bigint[])', [wrong])
+  })
+
+  it('erase a person from the tasks of all days, and from recalls of any', async () => {
+    const recall = idAgo(1)
+    await db.pool.query(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, finished_at)
+       VALUES ($1, $2, 'finished', $3, 'combined', '{}', '{"title":"Carol again"}', 'high', 100, now())`,
+      [recall, app, JSON.stringify({ kind: 'recall', taskId: ids[3] })],
+    )
+    expect(
+      await daysLocked(async (on) => expect(await erase(on, tokens, app, { alias: 'carol' })).toBe(1)),
+    ).toBeLessThanOrEqual(MOST)
+    const { rows } = await db.pool.query(
+      `SELECT id FROM task WHERE message::text || audience::text ~* 'carol'`,
+    )
+    expect(rows).toEqual([])
+  })
+})
