@@ -14,10 +14,12 @@ export function createMeters(registry: Registry) {
   const callbacks = counter(registry, 'herald_callbacks_total')
   return {
     answered: (path: string, status: number, seconds: number) => http.observe({ path, status }, seconds),
-    accepted: (fresh: boolean) => accepted.inc({ kind: fresh ? 'fresh' : 'repeated' }),
-    planned(plan: Plan) {
-      for (const [channel, count] of targetsOf(plan)) planned.inc({ channel: publicName(channel) }, count)
-      if (plan.unreachable > 0) unreachable.inc(plan.unreachable)
+    accepted: (fresh: boolean, tasks = 1) => accepted.inc({ kind: fresh ? 'fresh' : 'repeated' }, tasks),
+    /** Adds up the plans of a commit first: a change of a metric costs as much as planning a push. */
+    planned(plans: readonly Plan[]) {
+      for (const [channel, count] of targetsOf(...plans)) planned.inc({ channel: publicName(channel) }, count)
+      const missed = plans.reduce((sum, plan) => sum + plan.unreachable, 0)
+      if (missed > 0) unreachable.inc(missed)
     },
     received: (channel: Channel, count: number) => received.inc({ channel: publicName(channel) }, count),
     reopened: (channel: Channel) => reopened.inc({ channel: publicName(channel), by: 'person' }),

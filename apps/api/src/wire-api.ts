@@ -39,6 +39,8 @@ export type WireOptions = AppOptions & { overrides?: Partial<ApiDeps> }
 
 /** Shorter operator keys are accepted, with a warning: ten guesses per address do not stop a guess from many addresses. */
 const OPERATOR_KEY_LENGTH = 32
+/** Without a note for this long nothing happens. */
+const QUIET_AFTER_MS = 5_000
 
 /** Connects the API to a program's Postgres, queue and settings; opens no port. */
 export async function wireApi(context: Context, options: WireOptions = {}): Promise<WiredApi> {
@@ -61,8 +63,12 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
   const lastSeen = createLastSeen(db, (error) =>
     log.warn({ err: error }, 'could not record when devices were seen'),
   )
-  const receipts = createReceiptSink(db, meters.received)
-  const callbacks = createCallbackHandler({ db, certificates, receipts, meters, log })
+  const receipts = createReceiptSink(db, (...counted) => {
+    meters.received(...counted)
+    context.activity?.note()
+  })
+  const isQuiet = () => context.activity?.isAlone === true && context.activity.quietMs() > QUIET_AFTER_MS
+  const callbacks = createCallbackHandler({ db, certificates, receipts, meters, log, isQuiet })
   const sessions = createSessions(db, createTokens({ privateKey, days: settings.tokenDays }), pushTokens)
   const deps: ApiDeps = {
     db,

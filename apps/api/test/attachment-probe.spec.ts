@@ -72,7 +72,7 @@ describe('probing a picture', () => {
   })
 
   it('calls no private address, by number or by name', async () => {
-    const strict = createAttachmentProbe()
+    const strict = createAttachmentProbe({ limitMs: 30_000 })
     for (const url of [
       `${base}/small.png`,
       'http://localhost/x.png',

@@ -15,7 +15,9 @@ describe('POST /push/audience/count', () => {
   async function whileCountsWait(work: (waiting: (count: number) => Promise<number[]>) => Promise<void>) {
     const holder = await api.context.db.pool.connect()
     try {
-      await holder.query('BEGIN; LOCK TABLE device IN ACCESS EXCLUSIVE MODE')
+      await holder.query(
+        'BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE device IN ACCESS EXCLUSIVE MODE',
+      )
       await work((count) =>
         until(async () => {
           const { rows } = await holder.query<{ pid: number }>(

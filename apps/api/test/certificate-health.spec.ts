@@ -97,6 +97,7 @@ describe('the list of certificates', () => {
     expect(found.breaker).toEqual({
       since: expect.any(Number),
       retry_at: expect.any(Number),
+      code: 'oppo.http',
       reason: expect.stringContaining('HTTP 503'),
     })
     expect(found.breaker!.retry_at - found.breaker!.since).toBeGreaterThanOrEqual(59)
@@ -105,7 +106,7 @@ describe('the list of certificates', () => {
       ['class service', 'rejected', true],
       ['quota MARKETING', 'quota', true],
     ])
-    expect(found.holds[1]!.reason).toBe('67 category error')
+    expect(found.holds[1]).toMatchObject({ code: 'oppo.67', reason: '67 category error' })
     const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC'
     expect(found.warnings).toEqual(
       [

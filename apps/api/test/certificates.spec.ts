@@ -1,4 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ChannelAdapter, CheckResult } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { addAnswers, closeCertificate, takePermits } from '@herald/db/certificates'
@@ -394,30 +397,48 @@ describe('an uploaded file', () => {
     await uploads.close()
   })
 
-  it('does not stop other calls and is refused when reading it takes too long', async () => {
-    const file = new URL(
+  /** A thread that reads the file named "slow" until `released` exists. */
+  const threadUntil = (released: string) =>
+    new URL(
       `data:text/javascript,${encodeURIComponent(`
+        import { existsSync } from 'node:fs'
         import { parentPort } from 'node:worker_threads'
         parentPort.on('message', ({ name }) => {
-          while (name === 'slow') ;
+          while (name === 'slow' && !existsSync(${JSON.stringify(released)})) ;
           parentPort.postMessage({})
         })
         parentPort.postMessage({})`)}`,
     )
-    const slow = await openTestApi({ overrides: { uploads: createUploadCheck({ maxMs: 1000, file }) } })
+
+  it('does not stop other calls while it is read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'herald-upload-'))
+    const released = join(folder, 'released')
+    const uploads = createUploadCheck({ maxMs: 600_000, file: threadUntil(released) })
+    const slow = await openTestApi({ overrides: { uploads } })
     try {
-      const body = (name: string) => ({ ...upload(signingKey()), name })
-      const save = (name: string) => slow.call('/admin/push/certificate', { method: 'PUT', body: body(name) })
-      let answered = false
-      const refused = save('slow').finally(() => {
-        answered = true
+      const save = slow.call('/admin/push/certificate', {
+        method: 'PUT',
+        body: { ...upload(signingKey()), name: 'slow' },
       })
-      const next = save('fast')
       for (let calls = 0; calls < 5; calls++)
         expect(await slow.call('/admin/push/certificate/list')).toMatchObject({ code: 200, data: [] })
-      expect(answered).toBe(false)
-      expect(await refused).toMatchObject({ code: 40002, message: 'certificate takes too long to read.' })
-      expect((await next).code).toBe(200)
+      await writeFile(released, '')
+      expect((await save).code).toBe(200)
+    } finally {
+      await slow.close()
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('is refused when reading it takes too long, and the next one is read', async () => {
+    const uploads = createUploadCheck({ file: threadUntil('/never') })
+    const slow = await openTestApi({ overrides: { uploads } })
+    try {
+      const save = (name: string) =>
+        slow.call('/admin/push/certificate', { method: 'PUT', body: { ...upload(signingKey()), name } })
+      const [refused, next] = await Promise.all([save('slow'), save('fast')])
+      expect(refused).toMatchObject({ code: 40002, message: 'certificate takes too long to read.' })
+      expect(next.code).toBe(200)
     } finally {
       await slow.close()
     }

@@ -9,6 +9,7 @@ import { type OpenContext, openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import type { ApiDeps } from '../src/deps.ts'
 import { tuneServer } from '../src/serve-api.ts'
 import { type WiredApi, wireApi } from '../src/wire-api.ts'
@@ -97,10 +98,14 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     registry: createRegistry('spec'),
     certificateAdapters: options.certificateAdapters,
   })
+  // Five seconds are too few for a process that gets no CPU for seconds.
+  context.db.pool.options.connectionTimeoutMillis = 120_000
   const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides
   const api = await wireApi(context, {
     consoleFolder: options.consoleFolder,
     overrides: {
+      // Many times the usual limit, which a stopped or busy process would reach.
+      uploads: createUploadCheck({ maxMs: 120_000 }),
       ...(options.certificateAdapters && { adapters: options.certificateAdapters }),
       ...overrides,
     },

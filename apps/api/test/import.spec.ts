@@ -24,7 +24,9 @@ const importAs = (body: AsyncIterable<Uint8Array>) =>
 /** Makes writes to the table of devices wait until `release`. */
 async function holdDevices() {
   const busy = await api.context.db.pool.connect()
-  await busy.query('BEGIN; LOCK TABLE device IN SHARE MODE')
+  await busy.query(
+    'BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE device IN SHARE MODE',
+  )
   return {
     async release() {
       await busy.query('COMMIT')
@@ -143,6 +145,39 @@ describe('an import', () => {
     expect(await device('twice')).toMatchObject({ alias: 'second' })
   })
 
+  it('lets the later of two lines for a device win also if the earlier one waits', async () => {
+    const guid = (n: number) => `order-${String(n).padStart(4, '0')}`
+    const lines = (from: number) =>
+      Array.from({ length: 999 }, (_, i) => line({ device_guid: guid(from + i) }))
+    async function* body() {
+      yield Buffer.from([...lines(0), line({ device_guid: 'order-x', alias: 'first' })].join(''))
+      yield Buffer.from([...lines(1000), line({ device_guid: 'order-x', alias: 'second' })].join(''))
+    }
+    const { pool } = api.context.db
+    const busy = await pool.connect()
+    await busy.query('BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0')
+    await busy.query(
+      `INSERT INTO device (app_id, guid, push_token_hash) VALUES ($1, $2, push_token_hash('order'))`,
+      [api.appId, guid(0)],
+    )
+    const importing = importAs(body())
+    await until(
+      async () =>
+        (
+          await pool.query(
+            `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          )
+        ).rows.length > 0,
+      { everyMs: 20 },
+    )
+    // The second batch could be written meanwhile.
+    for (let i = 0; i < 100; i++) await pool.query('SELECT pg_sleep(0.002)')
+    await busy.query('ROLLBACK')
+    busy.release()
+    expect(await importing).toMatchObject({ created: 1999, updated: 1, failed: 0 })
+    expect(await device('order-x')).toMatchObject({ alias: 'second' })
+  })
+
   it('reports invalid lines with their numbers and imports the others', async () => {
     const good = line({ device_guid: 'good' })
     const bad: [string, string][] = [
@@ -245,7 +280,7 @@ describe('an import', () => {
     const busy = await holdDevices()
     const importing = importAs(body())
     await untilAtRest(() => read)
-    // Three writers, each with a batch of 2000 in progress and one being collected.
+    // Three batches of 1000 in progress, and one that waits.
     expect(read).toBeLessThanOrEqual(12)
     await busy.release()
     expect(await importing).toMatchObject({ created: chunks * 1000, failed: 0 })
@@ -268,7 +303,7 @@ describe('an import', () => {
     lines = read + 1
     await busy.release()
     expect(await importing).toMatchObject({ created: lines, failed: 0 })
-    // Three writers, each with 4 MiB in progress and 4 MiB being collected; a line is 25 KiB.
+    // Three batches of 2 MiB in progress, and one that waits; a line is 25 KiB.
     expect(lines).toBeLessThan(1200)
     expect(grown).toBeLessThan(100 * 1024 * 1024)
   })
@@ -288,7 +323,7 @@ describe('an import', () => {
 
   it('runs concurrently with others on the same devices and tokens without deadlock or loss', async () => {
     const count = 4000
-    // Adjacent guids go to different writers: every fourth token moves between writers, the others within one.
+    // Tokens move between devices of different batches.
     const tokenOf = (n: number, shift: number) =>
       n % 4 === 0 ? `a${(n + shift) % count}` : `b${(n + 3 * shift) % count}`
     const lines = (shift: number) =>

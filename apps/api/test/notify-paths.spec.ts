@@ -11,7 +11,7 @@ let notes = 0
 beforeAll(async () => {
   api = await openTestApi({
     overrides: {
-      activity: { note: () => notes++, onNote: () => () => {} },
+      activity: { isAlone: true, note: () => notes++, quietMs: () => 0, onNote: () => () => {} },
       acceptor: { accept: async () => ({ taskId: 4711, fresh: true }), close: async () => {} },
     },
   })

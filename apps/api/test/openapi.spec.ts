@@ -1,9 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { objectNames } from '@herald/domain'
+import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { codes } from '../src/codes.ts'
-import { docsPage } from '../src/openapi/docs-page.ts'
-import { type OpenApiDocument, openApiDocument } from '../src/openapi/document.ts'
+import { chineseCodes, chineseSections, chineseSummaries } from '../src/openapi/chinese.ts'
+import { chineseAccess, chineseDescriptions } from '../src/openapi/chinese-descriptions.ts'
+import { createDocsPage } from '../src/openapi/docs-page.ts'
+import { accessText, type OpenApiDocument, openApiDocument } from '../src/openapi/document.ts'
 import { routes } from '../src/routes.ts'
 import { OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
@@ -186,7 +189,7 @@ describe('the HTML page', () => {
     const response = await fetch(`${api.url}/docs`)
     expect(response.headers.get('content-type')).toContain('text/html')
     const page = await response.text()
-    expect(page).toBe(docsPage(openApiDocument(api.deps.publicUrl)))
+    expect(page).toBe(createDocsPage(openApiDocument(api.deps.publicUrl))())
     for (const { path, summary } of routes) {
       expect(page).toContain(`<code>${path}</code>`)
       expect(page).toContain(summary.replaceAll('&', '&amp;'))
@@ -198,13 +201,54 @@ describe('the HTML page', () => {
     expect(page).toContain('<a href="/console/">')
     expect(page).not.toMatch(/<script|src=|https?:\/\/(?!127)|@import/)
   })
+
+  it('has the purpose of every call, section and code in Chinese', async () => {
+    const names = routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+    expect(Object.keys(chineseSummaries).sort()).toEqual(names.sort())
+    expect(Object.keys(chineseSections).sort()).toEqual(document.tags.map(({ name }) => name).sort())
+    expect(Object.keys(chineseCodes)).toEqual(Object.keys(codes))
+    const described = routes
+      .filter(({ description }) => description)
+      .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+    expect(Object.keys(chineseDescriptions).sort()).toEqual(described.sort())
+    const open = async (query: string, headers = {}) =>
+      (await fetch(`${api.url}/docs${query}`, { headers })).text()
+    const page = await open('?lang=zh')
+    expect(page).toContain('<html lang="zh-CN">')
+    for (const text of [chineseSummaries, chineseSections, chineseAccess].flatMap(Object.values))
+      expect(page).toContain(text.replaceAll(/`([^`]*)`/g, '<code>$1</code>'))
+    expect(page).not.toContain(accessText.admin)
+    expect(await open('', { 'accept-language': 'zh-CN,zh;q=0.9,en;q=0.8' })).toBe(page)
+    expect(await open('?lang=en', { 'accept-language': 'zh-CN' })).toBe(await open(''))
+  })
+
+  it('finds calls by their names, fields and texts, in either language', async () => {
+    const open = async (query: string) => (await fetch(`${api.url}/docs?${query}`)).text()
+    const found = async (query: string) =>
+      [...(await open(query)).matchAll(/<details open><summary><b class="(\w+)">.*?<code>([^<]+)/g)].map(
+        ([, method, path]) => `${method} ${path}`,
+      )
+    expect(await found('q=PAUSE%20task')).toContain('post /push/task/pause')
+    expect(await found('q=collapse_key')).toContain('post /push/notify')
+    expect(await found('lang=zh&q=%E6%92%A4%E5%9B%9E')).toContain('post /push/task/recall')
+    expect(await found('lang=zh&q=recall')).toContain('post /push/task/recall')
+    expect(await found('q=no-such-word')).toEqual([])
+    const hostile = await open(`q=${encodeURIComponent('"><script>alert(1)</script>'.repeat(100))}`)
+    expect(hostile).not.toContain('<script')
+    expect(hostile.length).toBeLessThan(10_000)
+  })
 })
 
 describe('health and metrics', () => {
   it('answer without headers, in their own format', async () => {
     const get = (path: string) => fetch(`${api.url}${path}`)
     expect((await get('/healthz')).status).toBe(200)
-    expect(await (await get('/readyz')).json()).toEqual({ ready: true, waiting: [] })
+    // A check that takes two seconds counts as no answer.
+    const ready = await until(async () => {
+      const answer = await get('/readyz')
+      return answer.ok && answer.json()
+    })
+    expect(ready).toEqual({ ready: true, waiting: [] })
     await api.call('/push/task/list', { body: {} })
     const metrics = await (await get('/metrics')).text()
     expect(metrics).toContain('herald_http_seconds_count{program="spec",path="/push/task/list",status="200"')

@@ -73,6 +73,7 @@ describe('probing a picture at an address of the caller’s choice', () => {
         asked.push(host)
         return ['127.0.0.1']
       },
+      limitMs: 30_000,
     })
     expect(await probe(url)).toBe(PRIVATE)
   })
@@ -97,7 +98,7 @@ describe('probing a picture at an address of the caller’s choice', () => {
     })
     /** Here 127.0.0.1 is a public address and 127.0.0.2 a private one. */
     const probeWith = (resolveName: (host: string) => Promise<string[]>) =>
-      createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', resolveName })
+      createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', resolveName, limitMs: 30_000 })
 
     it('calls the address that was checked, although the name resolves differently a moment later', async () => {
       let asked = 0

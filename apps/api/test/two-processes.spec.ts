@@ -25,7 +25,7 @@ async function start() {
     HERALD_OPERATOR_KEY: operatorKey,
   })
   const url = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${url}/readyz`)).ok, { seconds: 40 })
+  await until(async () => (await fetch(`${url}/readyz`)).ok, { seconds: 120 })
   return { url, process }
 }
 
@@ -69,7 +69,7 @@ describe('two processes', () => {
           () => false,
           (error) => error.code === 40102,
         ),
-      { seconds: 5 },
+      { what: 'the revocation' },
     )
   })
 

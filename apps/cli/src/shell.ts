@@ -99,7 +99,7 @@ function databaseUrlOf({ databaseUrl }: Settings, dataDir: string): string {
   const url = databaseUrl ?? findOwnPostgres(dataDir)
   if (url === undefined)
     throw new CliFailure(
-      `DATABASE_URL is not set and no standalone is running in ${dataDir}: set it, or run npm start.`,
+      `DATABASE_URL is not set and no standalone with a Postgres of its own is running in ${dataDir}: set it as for the programs, or run npm start.`,
     )
   return url
 }

@@ -18,8 +18,8 @@ export type Vendor = { title: string; fields: readonly VendorField[]; examples: 
 function flagsOf({ to, flag, about, secret, file, alias }: CredentialField): VendorField[] {
   if (flag === undefined) return []
   const field = to as VendorField['field']
-  const first = { flag, field, about, secret, file: file?.as }
-  return alias ? [first, { flag: alias.flag, field, about: alias.about, file: alias.as }] : [first]
+  const first = { flag, field, about: about.en, secret, file: file?.as }
+  return alias ? [first, { flag: alias.flag, field, about: alias.about.en, file: alias.as }] : [first]
 }
 
 function vendorOf({ name, title, credentials }: Card): Vendor {

@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { openDatabase } from '@herald/db/store'
 import { vendorChannels } from '@herald/domain'
 import { findRunning, stopLeftBehind } from '@herald/embedded'
-import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
+import {
+  describeWith,
+  fillDataDirectory,
+  freePort,
+  type RunningProcess,
+  startApp,
+  startProcess,
+} from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { records, runCli } from './run-cli.ts'
 
@@ -16,11 +23,12 @@ let herald: RunningProcess
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'herald-cli-'))
   dataDir = join(dir, 'data')
+  await fillDataDirectory(dataDir)
   herald = startApp('apps/standalone/src/main.ts', {
     HERALD_PORT: String(await freePort()),
     HERALD_DATA_DIR: dataDir,
   })
-  await herald.prints(/Herald is ready at/, 60)
+  await herald.prints(/Herald is ready at/, 200)
 })
 afterAll(async () => {
   await herald.stop()
@@ -316,13 +324,13 @@ describe('certificates', () => {
     const db = openDatabase(findRunning(join(dataDir, 'postgres'))!, { max: 1 })
     try {
       await db.pool.query(
-        `UPDATE certificate SET state = 'closed', last_error = 'wrong secret', closed_at = '2027-01-01 10:00Z',
-           probe_at = '2027-01-01 10:15Z', probes = 3 WHERE app_id = $1 AND channel = 'vivo'`,
+        `UPDATE certificate SET state = 'closed', last_error = 'wrong secret', closed_at = '2099-01-01 10:00Z',
+           probe_at = '2099-01-01 10:15Z', probes = 3 WHERE app_id = $1 AND channel = 'vivo'`,
         [app_id],
       )
       await db.pool.query(
         `INSERT INTO breaker (certificate_id, failures, opened_at, retry_at, code, text)
-         SELECT id, 1, '2027-01-01 10:00Z', '2027-01-01 10:01Z', 'oppo.http', 'HTTP 503' FROM certificate
+         SELECT id, 1, '2099-01-01 10:00Z', '2099-01-01 10:01Z', 'oppo.http', 'HTTP 503' FROM certificate
          WHERE app_id = $1 AND channel = 'oppo'`,
         [app_id],
       )
@@ -331,7 +339,7 @@ describe('certificates', () => {
       expect(stdout).toMatch(/^oppo: OPPO has not answered since .*: .*HTTP 503\. One batch is tried at /m)
       expect(stdout).toMatch(/^vivo .* refused /m)
       expect(stdout).toContain(
-        'vivo: wrong secret (closed since 2027-01-01 10:00:00 UTC, 3 failed probes, checked again at 2027-01-01 10:15:00 UTC)\n',
+        'vivo: wrong secret (closed since 2099-01-01 10:00:00 UTC, 3 failed probes, checked again at 2099-01-01 10:15:00 UTC)\n',
       )
       expect(stdout).toMatch(
         /^vivo: The last check, .*, failed: .*\(answered by a simulator, not by the vendor\)\.$/m,
@@ -341,7 +349,7 @@ describe('certificates', () => {
       expect(doctor).toEqual([
         expect.stringContaining('OPPO has not answered since'),
         expect.stringContaining(
-          'is closed: wrong secret (since 2027-01-01 10:00 UTC, checked again at 2027-01-01 10:15 UTC)',
+          'is closed: wrong secret (since 2099-01-01 10:00 UTC, checked again at 2099-01-01 10:15 UTC)',
         ),
         expect.stringContaining('The last check'),
       ])
@@ -434,7 +442,7 @@ describe('the import of devices', () => {
 
 describe('a push', () => {
   it('is sent, watched, listed and explained', async () => {
-    const sent = await json('notify', '--tag', 'vip', '--title', 'Hello', '--wait', '--timeout', '40')
+    const sent = await json('notify', '--tag', 'vip', '--title', 'Hello', '--wait', '--timeout', '180')
     expect(sent).toMatchObject({ code: 0, stderr: '' })
     const { task_id } = sent.records[0]
     expect(sent.records.at(-1)).toMatchObject({

@@ -56,6 +56,7 @@ describe('doctor', () => {
       'fail HERALD_PORT must be a whole number from 1 to 65535, not "http".',
       'fail HERALD_TOKEN_DAYS must be a whole number from 1 to 3650, not "0".',
       'warn HERALD_PROT is set, but Herald has no such setting.',
+      'warn HERALD_PUBLIC_URL is not set, so there are no receipts of Xiaomi',
     ])
     expect(said('herald')[0]).toMatch(/^warn http:\/\/127\.0\.0\.1:\d+ cannot be reached/)
     expect(said('migrations')[0]).toMatch(/^ok \d+ migrations? applied, none pending$/)
@@ -75,7 +76,7 @@ describe('doctor', () => {
     expect(JSON.stringify(wrong.findings)).not.toContain('hush')
     const none = await examine({}, '--no-vendors')
     expect(none.said('postgres')).toEqual([
-      'fail DATABASE_URL is not set and no standalone is running in /nonexistent',
+      'fail DATABASE_URL is not set and no standalone with a Postgres of its own is running in /nonexistent',
     ])
   })
 

@@ -2,7 +2,7 @@ import type { CertificateHealth, ServerFacts } from '@herald/db/readings'
 import { readSettings } from '@herald/settings'
 import { describe, expect, it } from '@jest/globals'
 import { type Finding, worst } from '../src/doctor/finding.ts'
-import { judgeCertificates, judgeMasterKey } from '../src/doctor/judge-certificates.ts'
+import { judgeCertificates, judgeMasterKey, judgeReceipts } from '../src/doctor/judge-certificates.ts'
 import { judgeClock, judgeMigrations, judgeServer, type Needs } from '../src/doctor/judge-postgres.ts'
 import { judgeQueue } from '../src/doctor/judge-queue.ts'
 import { judgeOpenFiles } from '../src/doctor/machine.ts'
@@ -145,11 +145,12 @@ describe('doctor: keys and certificates', () => {
   it('reports a silent vendor, refused parts and a failed check', () => {
     const at = now / 1000
     const health = {
-      breaker: { since: at - 3600, retry_at: at + 60, reason: 'HTTP 503' },
+      breaker: { since: at - 3600, retry_at: at + 60, code: 'flyme.http_503', reason: 'HTTP 503' },
       holds: [
         {
           scope: 'class service',
           kind: 'rejected' as const,
+          code: 'oppo.67',
           reason: '67 category error',
           since: at - 60,
           until: at + 540,
@@ -164,6 +165,15 @@ describe('doctor: keys and certificates', () => {
       'warn flyme (production) of shop: Meizu has refused messages of class service since 2026-12-31 23:59 UTC: 67 category error. They are not sent until 2027-01-01 00:09 UTC; all others are.',
       'warn flyme (production) of shop: The last check, at 2027-01-01 00:00 UTC, failed: the sign is wrong.',
     ])
+  })
+
+  it('reports that vendors cannot send receipts without a public address', () => {
+    const apns: CertificateHealth = { ...certificate, channel: 'apns' }
+    expect(bad(judgeReceipts([certificate, certificate, apns], undefined))).toEqual([
+      'warn HERALD_PUBLIC_URL is not set, so there are no receipts of Meizu',
+    ])
+    expect(judgeReceipts([apns], undefined)).toEqual([])
+    expect(judgeReceipts([certificate], 'https://push.example.com')).toEqual([])
   })
 
   it('reports whether the master key decrypts the secrets', () => {

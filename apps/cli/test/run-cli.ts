@@ -20,7 +20,7 @@ export function runCli(
       ...options.env,
     },
     // A command that hangs must not outlive the spec.
-    timeout: 50_000,
+    timeout: 200_000,
   })
   let stdout = ''
   let stderr = ''

@@ -2,6 +2,7 @@ import {
   devicesOfEvents,
   entriesOf,
   entryWriter,
+  firstAt,
   isBefore,
   type Position,
   readEvents,
@@ -72,14 +73,19 @@ export function createComposer(
   const waiting = () => events.reduce((sum, event) => sum + Math.max(0, entriesOf(event) - doneOf(event)), 0)
   const doneOf = (event: StoredEvent) => (event.id === position.event ? position.part : 0)
 
-  function candidates(end: Position | undefined): { event: StoredEvent; part: number }[] {
-    const found: { event: StoredEvent; part: number }[] = []
+  /** The places of the next entries: `from` to before `to` of each event. */
+  function candidates(end: Position | undefined): Range[] {
+    const found: Range[] = []
+    let left = end ? Number.POSITIVE_INFINITY : MAX_ENTRIES
     for (const event of events) {
+      const from = doneOf(event)
       const count = entriesOf(event)
-      for (let part = doneOf(event); part < count; part++) {
-        if (end ? !isBefore({ event: event.id, part }, end) : found.length === MAX_ENTRIES) return found
-        found.push({ event, part })
-      }
+      const last =
+        !end || event.id < end.event ? count : event.id === end.event ? Math.min(end.part, count) : 0
+      const to = Math.min(last, from + left)
+      if (to > from) found.push({ event, from, to })
+      left -= Math.max(0, to - from)
+      if (to < count && to >= from) break
     }
     return found
   }
@@ -100,27 +106,26 @@ export function createComposer(
         drop(end ?? { event: read, part: 0 })
         return undefined
       }
-      const ids = found.flatMap(({ event, part }) => event.devices?.[part] ?? [])
-      const devices = await devicesOfEvents(db, work.appId, ids)
+      const ids = found.flatMap(({ event, from, to }) => event.devices?.slice(from, to) ?? [])
+      const devices = await devicesOfEvents(db, work.appId, ids, firstAt(found.map(({ event }) => event)))
       const texts: string[] = []
-      let bytes = 0
-      let writer: { event: StoredEvent; write: (part: number) => string } | undefined
-      for (const { event, part } of found) {
-        if (writer?.event !== event) writer = { event, write: entryWriter(event, devices) }
-        const text = writer.write(part)
-        bytes += Buffer.byteLength(text) + 1
-        // The envelope is part of the limit. The end of a repeated request was found in the same way.
-        if (!end && texts.length > 0 && bytes > MAX_BYTES - ENVELOPE) break
-        texts.push(text)
+      let length = 0
+      for (const { event, from, to } of found) {
+        const write = entryWriter(event, devices)
+        for (let part = from; part < to; part++) {
+          const text = write(part)
+          length += text.length + 1
+          texts.push(text)
+        }
       }
+      // The end of a repeated request was found in the same way.
+      if (!end && length * 3 > MAX_BYTES - ENVELOPE) texts.length = countThatFits(texts)
       const first = found[0]!
-      const last = found[texts.length - 1]!
-      const start = { event: first.event.id, part: first.part }
-      const isWhole = last.part + 1 === entriesOf(last.event)
-      const stop = isWhole
-        ? { event: last.event.id + 1, part: 0 }
-        : { event: last.event.id, part: last.part + 1 }
-      const at = new Date(last.event.at).toISOString()
+      const start = { event: first.event.id, part: first.from }
+      const { event: last, part } = placeOf(found, texts.length - 1)
+      const isWhole = part + 1 === entriesOf(last)
+      const stop = isWhole ? { event: last.id + 1, part: 0 } : { event: last.id, part: part + 1 }
+      const at = new Date(last.at).toISOString()
       const body = Buffer.from(`{"type":"herald.events","timestamp":"${at}","data":[${texts.join(',')}]}`)
       drop(end ?? stop)
       return {
@@ -134,4 +139,27 @@ export function createComposer(
   }
 }
 
+/** The envelope is part of the limit. */
 const ENVELOPE = 100
+
+type Range = { event: StoredEvent; from: number; to: number }
+
+/** At least one: an entry is much smaller than the limit. */
+function countThatFits(texts: readonly string[]): number {
+  let bytes = 0
+  for (let count = 0; count < texts.length; count++) {
+    bytes += Buffer.byteLength(texts[count]!) + 1
+    if (count > 0 && bytes > MAX_BYTES - ENVELOPE) return count
+  }
+  return texts.length
+}
+
+/** The entry with this number, of all in the ranges. */
+function placeOf(ranges: readonly Range[], nth: number): { event: StoredEvent; part: number } {
+  let left = nth
+  for (const { event, from, to } of ranges) {
+    if (left < to - from) return { event, part: from + left }
+    left -= to - from
+  }
+  throw new RangeError(`no entry ${nth}`)
+}

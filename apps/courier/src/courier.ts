@@ -12,11 +12,16 @@ export type CourierOptions = {
   guard?: GuardOptions
   /** For specs that cannot wait as long as the usual limit of a request. */
   limitMs?: number
+  /** For specs: the longest pause. */
+  restMs?: number
 }
 
 /** While there is something to do, and while there is not: one cheap statement each time. */
 const BUSY_MS = 100
 const QUIET_MS = 1000
+/** Where the parts of the process note what they change and no other process writes: after some seconds without a note. */
+const ALONE_QUIET_MS = 10_000
+const ALONE_QUIET_AFTER_MS = 5_000
 /** Webhooks that are served at a time; of those whose last request failed fewer, so that servers which hang leave room for the others. */
 const SLOTS = 64
 const FAILING_SLOTS = 32
@@ -27,12 +32,12 @@ const SAMPLE_MS = 30_000
 const ROUND_LIMIT_MS = 120_000
 
 /** Adds the outbox to the stream of events and sends the events to webhooks. Any number of processes may run it. */
-export function courier({ guard, limitMs }: CourierOptions = {}): Service {
+export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOptions = {}): Service {
   return {
     name: 'courier',
     needs: ['postgres'],
     start(context) {
-      const { db, sealer, log, registry, settings } = context
+      const { db, sealer, log, registry, settings, activity } = context
       const meters = createCourierMeters(db, registry)
       const addresses = settings.webhookPrivate ? { mayCall: () => true } : {}
       const newPoster = () => createWebhookPoster({ ...addresses, ...guard, limitMs })
@@ -46,6 +51,11 @@ export function courier({ guard, limitMs }: CourierOptions = {}): Service {
       let begunAt: number | undefined
       let endedAt = performance.now()
       let sampledAt = Number.NEGATIVE_INFINITY
+      /** In a pause that a note ends. */
+      let resting = false
+      const stopListening = activity?.onNote(() => {
+        if (resting) pause.abort()
+      })
 
       async function move(): Promise<number> {
         let all = 0
@@ -92,7 +102,8 @@ export function courier({ guard, limitMs }: CourierOptions = {}): Service {
         turns.set(work, { failing: work.attempts > 0, ended })
       }
 
-      async function round(): Promise<boolean> {
+      /** Returns the pause in milliseconds. */
+      async function round(): Promise<number> {
         const look = await lookForCourier(db)
         crowded = false
         const moved = look.outbox ? await move() : 0
@@ -102,23 +113,26 @@ export function courier({ guard, limitMs }: CourierOptions = {}): Service {
           sampledAt = performance.now()
           await meters.sample()
         }
-        return moved > 0 || turns.size > 0
+        if (moved > 0 || turns.size > 0) return BUSY_MS
+        resting = activity?.isAlone === true && !look.waiting && activity.quietMs() > ALONE_QUIET_AFTER_MS
+        return resting ? restMs : QUIET_MS
       }
 
       const running = (async () => {
         while (!stopped.signal.aborted) {
           pause = new AbortController()
           begunAt = performance.now()
-          let busy = false
+          resting = false
+          let pauseMs = QUIET_MS
           try {
-            busy = await round()
+            pauseMs = await round()
           } catch (error) {
             if (isTransient(error)) log.warn({ err: error }, 'Postgres is not available; trying again')
             else log.error({ err: error }, 'a round failed; trying again')
           }
           endedAt = performance.now()
           begunAt = undefined
-          if (!stopped.signal.aborted) await sleep(busy ? BUSY_MS : QUIET_MS, pause.signal)
+          if (!stopped.signal.aborted) await sleep(pauseMs, pause.signal)
         }
       })()
 
@@ -127,6 +141,7 @@ export function courier({ guard, limitMs }: CourierOptions = {}): Service {
           begunAt !== undefined && performance.now() - begunAt > ROUND_LIMIT_MS ? 'a round' : undefined,
         rounds: () => ({ round: Math.round((performance.now() - endedAt) / 1000) }),
         async stop() {
+          stopListening?.()
           stopped.abort()
           pause.abort()
           await running

@@ -15,22 +15,36 @@ export type DeliverDeps = {
 
 /**
  * Sends what a claimed webhook has waiting, one request after another, until nothing is left, a request fails, or `isOver` returns true. While
- * a request is in flight, the next one is composed.
+ * a request is in flight, or its result is noted, the next one is composed.
  */
 export async function deliver(deps: DeliverDeps, work: WebhookWork, isOver: () => boolean): Promise<void> {
   const { db } = deps
   const composer = createComposer(db, work)
   const poster = deps.newPoster()
+  let ahead: Promise<Composed | undefined> | undefined
+  const composeAhead = () => {
+    ahead ??= composer.next()
+    // Awaited later, or not at all.
+    ahead.catch(() => {})
+  }
   try {
     const repeated = work.sending && (await composer.next(work.sending))
     let current = repeated ?? (await composer.next())
     if (current && !repeated && !(await noteRequest(db, work, current))) return
     while (current) {
-      const { ahead, judgement } = await send(deps, poster, work, current, () => composer.next())
+      // One that fails will rather fail again, and then what was composed is of no use.
+      if (work.attempts === 0) composeAhead()
+      const judgement = await send(deps, poster, work, current)
       if (judgement.kind === 'failed') return await fail(deps, work, judgement)
       work.attempts = 0
       // If the next one cannot be composed now, the result of this one is noted all the same.
-      const following: Composed | undefined = isOver() ? undefined : await ahead().catch(() => undefined)
+      let following: Composed | undefined
+      if (!isOver()) {
+        composeAhead()
+        following = await ahead!.catch(() => undefined)
+        ahead = undefined
+        if (following) composeAhead()
+      }
       const next = following ?? { start: current.end }
       if (!(await noteRequest(db, work, next, { entries: current.entries, status: judgement.status }))) return
       if (!following && isOver()) return await releaseWebhook(db, work)
@@ -39,32 +53,25 @@ export async function deliver(deps: DeliverDeps, work: WebhookWork, isOver: () =
     await releaseWebhook(db, work, composer.position())
   } finally {
     poster.close()
+    // No statement outlives the turn.
+    await ahead?.catch(() => {})
   }
 }
 
-/** Never rejects: an error of the database while the next request is composed must not hide the answer to this one. */
 async function send(
   { meters }: DeliverDeps,
   poster: WebhookPoster,
   work: WebhookWork,
-  current: Composed,
-  compose: () => Promise<Composed | undefined>,
-): Promise<{ ahead: () => Promise<Composed | undefined>; judgement: Judgement }> {
-  if (work.secret === undefined) {
-    const error = 'its secret is sealed with a key that is not configured'
-    return { ahead: compose, judgement: judgeAnswer({ error }, work) }
-  }
+  { id, body, entries }: Composed,
+): Promise<Judgement> {
+  if (work.secret === undefined)
+    return judgeAnswer({ error: 'its secret is sealed with a key that is not configured' }, work)
   const began = performance.now()
-  const post = poster.post({ url: work.url, secret: work.secret, id: current.id, body: current.body })
-  // One that fails will rather fail again, and then what was composed is of no use.
-  const composed = work.attempts > 0 ? undefined : compose()
-  composed?.catch(() => {})
-  const answer = await post
+  const answer = await poster.post({ url: work.url, secret: work.secret, id, body })
   meters.answered(answer.status, (performance.now() - began) / 1000)
   const judgement = judgeAnswer(answer, work)
-  if (judgement.kind === 'sent') meters.sent(current.entries)
-  else await composed?.catch(() => {})
-  return { ahead: () => composed ?? compose(), judgement }
+  if (judgement.kind === 'sent') meters.sent(entries)
+  return judgement
 }
 
 async function fail(

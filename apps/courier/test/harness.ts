@@ -5,7 +5,7 @@ import { saveWebhook, type WebhookSettings } from '@herald/db/events'
 import { createApplication } from '@herald/db/tenants'
 import { eventNames } from '@herald/domain'
 import { newWebhookSecret } from '@herald/outbound'
-import { openContext, type Running } from '@herald/program'
+import { type Activity, openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
 import { testDatabase } from '@herald/testkit'
@@ -98,6 +98,8 @@ export async function startHarness(settings: Record<string, string> = {}) {
     log: createLogger({ name: 'harness', level: 'silent' }),
     registry: createRegistry('harness'),
   })
+  // Five seconds are too few for a process that gets no CPU for seconds.
+  context.db.pool.options.connectionTimeoutMillis = 120_000
   const { db, sealer } = context
   const running: Running[] = []
   const by = { actor: 'spec' }
@@ -158,8 +160,8 @@ export async function startHarness(settings: Record<string, string> = {}) {
       const { rows } = await db.pool.query<WebhookRow>('SELECT * FROM webhook WHERE id = $1', [webhookId])
       return rows[0]!
     },
-    async startCourier(options: CourierOptions = {}): Promise<Running> {
-      const started = await courier(options).start(context)
+    async startCourier(options: CourierOptions = {}, activity?: Activity): Promise<Running> {
+      const started = await courier(options).start({ ...context, activity })
       running.push(started)
       return started
     },

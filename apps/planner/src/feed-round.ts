@@ -5,6 +5,7 @@ import {
   pacedTasks,
   readyCertificates,
   readyNodes,
+  releaseBundles,
   releaseCertificates,
   releasePaced,
   releaseReady,
@@ -30,21 +31,36 @@ const RELEASED_TOGETHER = 64
 /** Batches that wait for those of other certificates: a few jobs per channel, so that the first do not wait for a long round. */
 const ENQUEUED_TOGETHER = 256
 
-/** Which certificates and tasks with a speed limit the next round looks at. */
-export type FeedTurns = { certificates: Turn; tasks: Turn }
+/**
+ * How often bundles that wait are looked at: a look reads all of them, and a worker needs longer for the window of one certificate. The
+ * pause doubles while looks find nothing to release, because no worker takes what is in flight.
+ */
+export const BUNDLES_MS = 100
+const MAX_BUNDLES_MS = 500
 
-export const newFeedTurns = (): FeedTurns => ({ certificates: newTurn(), tasks: newTurn() })
+/** Which certificates and tasks with a speed limit the next round looks at, and what the last look at bundles found. */
+export type FeedTurns = {
+  certificates: Turn
+  tasks: Turn
+  bundles: { lookedAt: number; pauseMs: number; more: boolean; certificates: number }
+}
+
+export const newFeedTurns = (): FeedTurns => ({
+  certificates: newTurn(),
+  tasks: newTurn(),
+  bundles: { lookedAt: Number.NEGATIVE_INFINITY, pauseMs: BUNDLES_MS, more: false, certificates: 0 },
+})
 
 /**
  * Releases up to a window from the next certificates with ready batches, so that no tenant can starve another; then what the
- * speed limit of each task allows.
+ * speed limit of each task allows; then bundles that wait, up to a window of each certificate.
  */
 export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<Released> {
   const { db } = deps
   const certificates = await step(turns.certificates, (after) => readyCertificates(db, after))
   const nodes = await readyNodes(db)
   const paced = await step(turns.tasks, (after) => pacedTasks(db, after))
-  const busy = knownIn(turns.certificates) + nodes.length
+  const busy = knownIn(turns.certificates) + nodes.length + turns.bundles.certificates
   const together = Math.min(RELEASED_TOGETHER, Math.ceil(certificates.length / PARALLEL_RELEASES))
   const releases = [
     ...chunksOf(certificates, together).map(
@@ -52,6 +68,7 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
     ),
     ...nodes.map((node) => () => releaseReady(db, { node }, gatewayWindow(busy))),
     ...paced.map((taskId) => () => releasePaced(db, taskId)),
+    () => releaseWaiting(db, busy, turns.bundles),
   ]
   const released = { batches: 0, recipients: 0 }
   // What little certificates have is enqueued together, so that they share jobs.
@@ -62,8 +79,10 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
       const batches = await release()
       released.batches += batches.length
       for (const { size } of batches) released.recipients += size
-      const much: ReleasedBatch[] = []
-      for (const some of Map.groupBy(batches, ({ certificateId }) => certificateId).values())
+      // A bundle is a job of its own already.
+      const much = batches.filter(({ certificateIds }) => certificateIds)
+      const others = batches.filter(({ certificateIds }) => !certificateIds)
+      for (const some of Map.groupBy(others, ({ certificateId }) => certificateId).values())
         (isLittle(some) ? little : much).push(...some)
       if (much.length > 0) await add(much)
       if (little.length < ENQUEUED_TOGETHER) return
@@ -75,6 +94,21 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
     // Also after an error: they are released, and only the sweep would enqueue them.
     await add(little)
   }
+  return released
+}
+
+async function releaseWaiting(
+  db: Database,
+  busy: number,
+  bundles: FeedTurns['bundles'],
+): Promise<ReleasedBatch[]> {
+  const now = performance.now()
+  if (now - bundles.lookedAt < bundles.pauseMs) return []
+  bundles.lookedAt = now
+  const { released, more, certificates } = await releaseBundles(db, certificateWindow(busy))
+  bundles.more = more
+  bundles.certificates = certificates
+  bundles.pauseMs = more && released.length === 0 ? Math.min(bundles.pauseMs * 2, MAX_BUNDLES_MS) : BUNDLES_MS
   return released
 }
 

@@ -88,8 +88,10 @@ export function startLoops<Due>(options: {
   checkMs: number
   /** It is quiet when no check found due work for this long (default: never), and nothing was noted. */
   quietAfterMs?: number
-  /** The pause between checks while it is quiet (default `checkMs`). For callers that `note` what may have become due. */
-  quietCheckMs?(): number
+  /** The pause after a check while it is quiet (default `checkMs`). For callers that `note` what may have become due. */
+  quietCheckMs?(due: Due): number
+  /** A check found something due. */
+  onDue?(): void
   onError: OnLoopError
 }): {
   wake(name: string): void
@@ -99,17 +101,28 @@ export function startLoops<Due>(options: {
   health(): Record<string, ReturnType<Loop['health']>>
   stop(): Promise<void>
 } {
-  const { loops, check, checkMs, quietAfterMs = Number.POSITIVE_INFINITY, quietCheckMs, onError } = options
+  const {
+    loops,
+    check,
+    checkMs,
+    quietAfterMs = Number.POSITIVE_INFINITY,
+    quietCheckMs,
+    onDue,
+    onError,
+  } = options
   let checks = 0
   let busyAt = performance.now()
   const isQuiet = () => performance.now() - busyAt > quietAfterMs
   async function wakeDue(): Promise<boolean | number> {
     const due = await check()
     checks++
-    if (loops.some(({ wokenBy }) => wokenBy?.(due))) busyAt = performance.now()
+    if (loops.some(({ wokenBy }) => wokenBy?.(due))) {
+      busyAt = performance.now()
+      onDue?.()
+    }
     for (const { name, wokenBy, everyNthCheck = 1 } of loops)
       if (checks % everyNthCheck === 0 && wokenBy?.(due)) running.get(name)!.wake()
-    return isQuiet() && quietCheckMs ? quietCheckMs() : false
+    return isQuiet() && quietCheckMs ? quietCheckMs(due) : false
   }
   const running = new Map(loops.map((loop) => [loop.name, startLoop({ ...loop, onError })]))
   const watch = startLoop({ name: 'watch', idleMs: checkMs, round: wakeDue, onError })

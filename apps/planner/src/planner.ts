@@ -2,12 +2,19 @@ import { hideCallbackKeys, tellExpiring } from '@herald/db/certificates'
 import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
 import { sumStats } from '@herald/db/history'
 import { analyzeGrown, isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
-import { applyRetention, checkLateTasks, findDueWork, finishPlanned, walkOpenTasks } from '@herald/db/tasks'
+import {
+  applyRetention,
+  checkLateTasks,
+  type DueWork,
+  findDueWork,
+  finishPlanned,
+  walkOpenTasks,
+} from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
 import type { ReadCertificate } from '@herald/plan'
 import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
-import { feedRound, newFeedTurns } from './feed-round.ts'
+import { BUNDLES_MS, feedRound, newFeedTurns } from './feed-round.ts'
 import { pauseAfter } from './feed-window.ts'
 import { type OnLoopError, startLoops } from './loop.ts'
 import { nativeRound, trimRound } from './native-round.ts'
@@ -15,7 +22,7 @@ import { newPageTurns, planRound } from './plan-round.ts'
 import { createPostponed } from './postponed.ts'
 import { probeRound } from './probe-round.ts'
 import { createReports } from './reports.ts'
-import { createSampler } from './sampler.ts'
+import { createSampler, SAMPLE_MS } from './sampler.ts'
 import { createSteadiness } from './steadiness.ts'
 import { sweepRound } from './sweep-round.ts'
 import { isUnfinished } from './turn.ts'
@@ -28,11 +35,16 @@ const FALLBACK_INTERVAL_MS = 10_000
 const QUIET_INTERVAL_MS = 60_000
 /** It is quiet when no check found work for this long. */
 const QUIET_AFTER_MS = 30_000
+/** The same where the parts of the process note what they change. */
+const NOTED_QUIET_AFTER_MS = 5_000
 /**
- * Where the API tells about every call, a quiet planner only looks for what becomes due by itself. Begin times are whole seconds, so it
- * looks just after each second: a scheduled task begins no later than with four checks per second.
+ * Where the parts of the process note what they change, a quiet planner only looks for what becomes due by itself. Begin times are
+ * whole seconds, so it looks just after each second: a scheduled task begins no later than with four checks per second.
  */
 const nextSecond = () => 1020 - (Date.now() % 1000)
+/** If no other process writes into the database either, it looks when the first becomes due, and at least this often. */
+const QUIET_CHECK_MS = 10_000
+const untilDue = ({ nextMs = QUIET_CHECK_MS }: DueWork) => Math.max(20, Math.min(nextMs + 20, QUIET_CHECK_MS))
 /** Between two steps of a search for certificates with ready batches. */
 const FEED_STEP_MS = 25
 /** Between two steps of a search for batches that waited for their certificate. */
@@ -43,6 +55,7 @@ const RETENTION_LIMIT_MS = 6 * 3_600_000
 const SUSPECTS_MS = 30_000
 /** How often older tasks are summed up; statistics read the others one by one. */
 const SUMS_MS = 60_000
+const QUIET_SUMS_MS = 300_000
 /** How late an application learns that a certificate expires in 30, 7 or 1 days. */
 const EXPIRY_MS = 3_600_000
 /** How long statements of a new day may read whole partitions. */
@@ -58,7 +71,7 @@ const HIDE_PAUSE_MS = 100
 export const planner: Service = {
   name: 'planner',
   start(context) {
-    const { db, queues, certificates, settings, registry } = context
+    const { db, queues, certificates, settings, registry, activity } = context
     const reports = createReports(context)
     const steadiness = createSteadiness()
     const onError: OnLoopError = (error, ...rest) => {
@@ -79,12 +92,28 @@ export const planner: Service = {
     const sampler = createSampler({ db, queues, registry })
     const idleMs = () => (loops.isQuiet() ? QUIET_INTERVAL_MS : FALLBACK_INTERVAL_MS)
 
+    /** The backlog of a quiet database does not change; the first check that finds something ends the longer pause. */
+    let sampleAt = Number.NEGATIVE_INFINITY
+    async function sample(): Promise<number> {
+      const early = sampleAt - performance.now()
+      if (early > 0) return early
+      // The first round begins while the loops are being started, when `loops` has no value yet.
+      const isFirst = sampleAt === Number.NEGATIVE_INFINITY
+      sampleAt = performance.now() + SAMPLE_MS
+      if (!isFirst && activity?.isAlone && loops.isQuiet()) return sampler.sample(QUIET_INTERVAL_MS)
+      const pause = await sampler.sample()
+      sampleAt = performance.now() + pause
+      return pause
+    }
     const feedTurns = newFeedTurns()
     async function feed(): Promise<boolean | number> {
       reports.onFeedRound()
       const released = await feedRound(deps, feedTurns)
       if (isUnfinished(feedTurns)) return FEED_STEP_MS
-      return released.batches > 0 ? pauseAfter(released) : false
+      if (released.batches > 0) return pauseAfter(released)
+      // The next bundles are released when workers have sent those in flight, of which the planner learns nothing.
+      const { more, pauseMs } = feedTurns.bundles
+      return more && pauseMs === BUNDLES_MS ? BUNDLES_MS : false
     }
     /** A loop of its own: a page takes as long as beginning hundreds of small tasks. */
     async function begin(): Promise<boolean> {
@@ -122,10 +151,16 @@ export const planner: Service = {
       ...reports,
     }
 
+    const quietCheckMs = (due: DueWork) => {
+      const pause = activity?.isAlone ? untilDue(due) : nextSecond()
+      steadiness.pausing(pause)
+      return pause
+    }
     const loops: ReturnType<typeof startLoops> = startLoops({
       checkMs: CHECK_MS,
-      quietAfterMs: QUIET_AFTER_MS,
-      quietCheckMs: context.activity && nextSecond,
+      quietAfterMs: activity ? NOTED_QUIET_AFTER_MS : QUIET_AFTER_MS,
+      quietCheckMs: activity && quietCheckMs,
+      onDue: activity?.note,
       async check() {
         const due = await findDueWork(db)
         steadiness.answered()
@@ -173,7 +208,12 @@ export const planner: Service = {
         },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
-        { name: 'sums', idleMs: SUMS_MS, round: () => sumStats(db) },
+        {
+          name: 'sums',
+          // In a quiet database there is little to sum.
+          idleMs: () => (loops.isQuiet() ? QUIET_SUMS_MS : SUMS_MS),
+          round: () => sumStats(db),
+        },
         { name: 'expiry', idleMs: EXPIRY_MS, round: () => tellExpiring(db).then(() => false) },
         {
           name: 'retention',
@@ -183,10 +223,15 @@ export const planner: Service = {
         },
         { name: 'reseal', idleMs: RESEAL_MS, round: () => resealRound(context) },
         { name: 'hide-tokens', idleMs: HIDE_MS, round: () => hideRound(context) },
-        { name: 'sample', idleMs, round: sampler.sample },
+        {
+          name: 'sample',
+          idleMs,
+          round: sample,
+          wokenBy: (due) => due.plan || due.send,
+        },
       ],
     })
-    const stopListening = context.activity?.onNote(loops.note)
+    const stopListening = activity?.onNote(loops.note)
     return {
       waiting() {
         const hanging = Object.entries(loops.health()).filter(([, { hangs }]) => hangs)

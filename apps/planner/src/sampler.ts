@@ -4,8 +4,8 @@ import { channels, publicName, vendorChannels } from '@herald/domain'
 import { type PushQueues, pushQueues } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 
-const SAMPLE_MS = 10_000
-/** Certificates, governor and database size are read with every third sample. */
+export const SAMPLE_MS = 10_000
+/** Certificates, governor and database size are read with every third sample, and before a longer pause. */
 const STATS_EVERY = 3
 /** The pause after a sample is at least this many times its duration, so that sampling never loads Postgres. */
 const PAUSE_FACTOR = 20
@@ -13,8 +13,8 @@ const PAUSE_FACTOR = 20
 const LEAD_SECONDS = 30
 
 export type Sampler = {
-  /** Takes one sample and returns the pause in milliseconds. */
-  sample(): Promise<number>
+  /** Takes one sample and returns the pause in milliseconds, which is at least `pauseMs`. */
+  sample(pauseMs?: number): Promise<number>
   stop(): Promise<void>
 }
 
@@ -29,15 +29,15 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
   const lead = leadOf(db, 'sampler')
   let samples = 0
 
-  async function takeSample(): Promise<number> {
+  async function takeSample(pauseMs: number): Promise<number> {
     if (!(await lead.take(LEAD_SECONDS))) {
       gauges.clear()
       return SAMPLE_MS
     }
     const began = performance.now()
     gauges.showBacklog(await readBacklog(db))
-    if (samples++ % STATS_EVERY === 0) gauges.showStats(await readSystemStats(db.pool))
-    const pause = Math.max(SAMPLE_MS, (performance.now() - began) * PAUSE_FACTOR)
+    if (samples++ % STATS_EVERY === 0 || pauseMs > SAMPLE_MS) gauges.showStats(await readSystemStats(db.pool))
+    const pause = Math.max(pauseMs, (performance.now() - began) * PAUSE_FACTOR)
     // All at once: a queue in Postgres then counts them with one statement.
     await Promise.all(
       vendorChannels.map(async (channel) => {
@@ -51,9 +51,9 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
   }
 
   return {
-    async sample() {
+    async sample(pauseMs = SAMPLE_MS) {
       try {
-        return await takeSample()
+        return await takeSample(pauseMs)
       } catch (error) {
         // Another planner may take the lead while this one cannot renew it.
         gauges.clear()

@@ -13,6 +13,8 @@ const SLOW_MS = 60_000
 export type Steadiness = {
   /** Postgres answered a check. */
   answered(): void
+  /** The next check comes after this pause, so that no answer until then means nothing. */
+  pausing(ms: number): void
   /** A statement failed because Postgres was not there. */
   disconnected(): void
   /** Whether workers have had time to write their results after an outage that this process may not have seen. */
@@ -39,6 +41,9 @@ export function createSteadiness(now: () => number = () => performance.now()): S
     answered() {
       noteGap()
       answeredAt = now()
+    },
+    pausing(ms) {
+      answeredAt = now() + ms
     },
     disconnected() {
       outageAt = now()

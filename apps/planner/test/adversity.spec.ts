@@ -26,6 +26,8 @@ const certificateOf = async (harness: Harness, app: string, channel: string) =>
     )
   ).rows[0] as { id: number; state: string; version: number }
 
+const inAnHour = () => ({ ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 3600 })
+
 describe('a batch planned before its certificate failed', () => {
   let harness: Harness
   beforeAll(async () => {
@@ -73,10 +75,9 @@ describe('a batch planned before its certificate failed', () => {
         tokens: { fcm: `f${i}:accepted`, huawei: `h${i}:accepted` },
       })),
     )
-    const task = await harness.notify(app, {
-      message: { ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 2 },
-    })
+    const task = await harness.notify(app, { message: inAnHour() })
     await pauseTask(harness.db, { appId: app }, task)
+    await harness.begin(task)
     await until(async () => (await harness.counters(task)).huawei?.target === 1500, {
       seconds: 60,
       what: 'the plan',
@@ -100,10 +101,9 @@ describe('a batch planned before its certificate failed', () => {
       app,
       Array.from({ length: 1500 }, (_, i) => ({ tokens: { vivo: `v${i}:accepted` } })),
     )
-    const task = await harness.notify(app, {
-      message: { ...plainMessage, showBegin: Math.floor(Date.now() / 1000) + 2 },
-    })
+    const task = await harness.notify(app, { message: inAnHour() })
     await pauseTask(harness.db, { appId: app }, task)
+    await harness.begin(task)
     await until(async () => (await harness.counters(task)).vivo?.target === 1500, {
       seconds: 60,
       what: 'the plan',
@@ -125,6 +125,7 @@ describe('a batch planned before its certificate failed', () => {
   it('leaves a certificate open that was fixed while the refusal was in flight', async () => {
     const app = await harness.addApplication('fixed')
     await harness.addDevices(app, [{ tokens: { oppo: 'a:misconfigured,accepted' } }])
+    const answer = harness.stub.hold('oppo')
     const task = await harness.notify(app)
     await until(async () => (await harness.ledger(task)).length === 1, { seconds: 60, what: 'the call' })
     await saveCertificate(harness.db, harness.sealer, {
@@ -138,6 +139,7 @@ describe('a batch planned before its certificate failed', () => {
       certificate: '',
       extra: {},
     })
+    answer()
     await harness.finished(task)
     expect((await certificateOf(harness, app, 'oppo')).state).toBe('open')
     expect(await harness.counters(task)).toEqual({ oppo: { target: 1, sent: 1 } })

@@ -37,7 +37,7 @@ describe('a vendor that stops answering for a while', () => {
     expect(await breakers()).toHaveLength(1)
     harness.stub.setDown('meizu', false)
     for (const task of [first, second]) {
-      await harness.finished(task, 60)
+      await harness.finished(task)
       expect(await harness.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
     }
     expect(await breakers()).toEqual([])
@@ -60,7 +60,7 @@ describe('a vendor that stops answering for a while', () => {
     expect((await state()).state).toBe('closed')
     expect(await harness.counters(task)).toEqual({ meizu: { target: 1 } })
     harness.stub.refuseChecks('meizu', false)
-    await harness.finished(task, 60)
+    await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ meizu: { target: 1, sent: 1 } })
     expect((await state()).state).toBe('open')
   })

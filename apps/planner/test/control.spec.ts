@@ -1,5 +1,5 @@
 import { cancelTask, listTasks, pauseTask, resumeTask, taskFailures } from '@herald/db/tasks'
-import { until } from '@herald/testkit'
+import { type StubEntry, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Harness, plainMessage, startHarness } from './harness.ts'
 
@@ -18,6 +18,10 @@ describe('scheduling and control', () => {
     (await harness.ledger(task)).filter((entry) => entry.accepted > 0).length
   const waitUntilAccepted = (task: number, count: number) =>
     until(async () => (await accepted(task)) >= count, { seconds: 60, what: `${count} accepted` })
+  const waitUntilCalled = (task: number, token: string) =>
+    until(async () => (await harness.ledger(task)).some((entry) => entry.token.startsWith(token)), {
+      what: 'the call',
+    })
   const failures = async (app: string, task: number) =>
     (await taskFailures(harness.db, { appId: app }, task))!.map(({ fate, reason, count, samples }) => ({
       fate,
@@ -30,8 +34,9 @@ describe('scheduling and control', () => {
   it('pauses a running broadcast and resumes it without a burst', async () => {
     const app = await harness.addApplication('pause')
     await harness.addDevices(app, many(1500))
-    const task = await harness.notify(app, { speed: 300 })
-    await waitUntilAccepted(task, 300)
+    // So slow that it cannot end before it is paused.
+    const task = await harness.notify(app, { speed: 10 })
+    await waitUntilAccepted(task, 10)
     expect(await pauseTask(harness.db, { appId: app }, task)).toBe('ok')
     const states = async () =>
       (
@@ -51,6 +56,7 @@ describe('scheduling and control', () => {
     expect(await harness.imbalances()).toEqual([])
     expect((await listTasks(harness.db, { appId: app }, { limit: 1 }))[0]).toMatchObject({ state: 'paused' })
 
+    await harness.db.pool.query('UPDATE task SET speed = 300, speed_tokens = 0 WHERE id = $1', [task])
     const resumed = performance.now()
     await resumeTask(harness.db, { appId: app }, task)
     let ahead = 0
@@ -70,8 +76,8 @@ describe('scheduling and control', () => {
   it('cancels a running broadcast: recipients that were sent to stay sent, the others are cancelled', async () => {
     const app = await harness.addApplication('cancel')
     await harness.addDevices(app, many(5000))
-    const task = await harness.notify(app, { speed: 500 })
-    await waitUntilAccepted(task, 500)
+    const task = await harness.notify(app, { speed: 50 })
+    await waitUntilAccepted(task, 50)
     expect(await cancelTask(harness.db, { appId: app }, task)).toBe('ok')
     await harness.finished(task)
     expect(await harness.stateOf(task)).toBe('cancelled')
@@ -88,10 +94,13 @@ describe('scheduling and control', () => {
 
   it('keeps a task until its begin time and resolves the audience then', async () => {
     const app = await harness.addApplication('later')
-    const task = await harness.notify(app, { message: { ...plainMessage, showBegin: inSeconds(2) } })
+    const task = await harness.notify(app, { message: { ...plainMessage, showBegin: inSeconds(3600) } })
+    const begun = await harness.notify(app, { message: { ...plainMessage, showBegin: inSeconds(1) } })
+    await harness.finished(begun)
     expect(await harness.stateOf(task)).toBe('accepted')
     await harness.addDevices(app, many(3))
     expect(await harness.counters(task)).toEqual({})
+    await harness.begin(task)
     await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ oppo: { target: 3, sent: 3 } })
   })
@@ -107,8 +116,14 @@ describe('scheduling and control', () => {
   it('expires recipients that could not be sent to within the ttl', async () => {
     const app = await harness.addApplication('expiry')
     await harness.addDevices(app, [...many(2, 'unavailable'), ...many(1, 'accepted', 'vivo')])
-    const task = await harness.notify(app, { ttl: 2 })
-    await harness.finished(task, 20)
+    const task = await harness.notify(app)
+    await waitUntilAccepted(task, 1)
+    const isRetried = async () =>
+      (await harness.ledger(task)).filter(({ channel, attempts }) => channel === 'oppo' && attempts > 1)
+        .length === 2
+    await until(isRetried, { what: 'a second attempt' })
+    await harness.expire([task])
+    await harness.finished(task)
     expect(await harness.counters(task)).toEqual({
       oppo: { target: 2, expired: 2 },
       vivo: { target: 1, sent: 1 },
@@ -129,7 +144,7 @@ describe('scheduling and control', () => {
     const app = await harness.addApplication('window')
     await harness.addDevices(app, many(1, 'throttled'))
     const task = await harness.notify(app, { message: { ...plainMessage, showEnd: inSeconds(2) } })
-    await harness.finished(task, 20)
+    await harness.finished(task)
     expect(await harness.counters(task)).toEqual({ oppo: { target: 1, expired: 1 } })
   })
 
@@ -139,10 +154,13 @@ describe('scheduling and control', () => {
       { tokens: { meizu: 'm:unavailable,accepted' } },
       ...many(1),
     ])
+    const answer = harness.stub.hold('meizu')
     const task = await harness.notify(app)
+    await waitUntilCalled(task, 'm:')
     await harness.db.pool.query(`UPDATE device SET moved_at = now() + interval '1 second' WHERE id = $1`, [
       moved,
     ])
+    answer()
     await harness.finished(task)
     expect((await harness.counters(task)).meizu).toEqual({ target: 1, expired: 1 })
   })
@@ -183,20 +201,22 @@ describe('a broadcast in progress', () => {
     const sent = async (task: number) => (await harness.counters(task)).oppo?.sent ?? 0
 
     const broadcast = await harness.notify(app)
-    await until(async () => (await sent(broadcast)) > 0, { seconds: 60, what: 'the broadcast' })
+    await until(async () => (await sent(broadcast)) > 0, { what: 'the broadcast' })
+    // The vendor answers nothing until both are planned, so that the broadcast cannot end before.
+    const answer = harness.stub.hold('oppo')
     const targeted = await harness.notify(app, { audience: { kind: 'alias', aliases: ['urgent'] } })
     const neighbour = await harness.notify(second)
-    await until(async () => (await sent(targeted)) === 1, { seconds: 60, what: 'the targeted push' })
-    const atTargeted = await sent(broadcast)
-    await until(async () => (await sent(neighbour)) === 2500, {
-      seconds: 60,
-      what: "the neighbour's broadcast",
-    })
-    const atNeighbour = await sent(broadcast)
-    expect(atTargeted).toBeLessThan(30_000)
-    expect(atNeighbour).toBeLessThan(60_001)
-    await harness.finished(broadcast, 60)
+    await until(async () => (await harness.counters(neighbour)).oppo?.target === 2500, { what: 'the plan' })
+    answer()
+    for (const task of [targeted, neighbour, broadcast]) await harness.finished(task, 200)
     expect(await harness.counters(broadcast)).toEqual({ oppo: { target: 60_001, sent: 60_001 } })
+    expect([await sent(targeted), await sent(neighbour)]).toEqual([1, 2500])
+    // In the order in which the vendor got them.
+    const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
+    const broadcastBefore = (last: number) =>
+      ledger.slice(0, last).filter(({ task }) => task === broadcast).length
+    expect(broadcastBefore(ledger.findIndex(({ task }) => task === targeted))).toBeLessThan(30_000)
+    expect(broadcastBefore(ledger.findLastIndex(({ task }) => task === neighbour))).toBeLessThan(60_001)
     expect(await harness.imbalances()).toEqual([])
   })
 })

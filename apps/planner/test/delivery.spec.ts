@@ -58,7 +58,7 @@ describe('the counters of a task', () => {
       })),
     )
     const task = await harness.notify(app)
-    await harness.finished(task, 60)
+    await harness.finished(task)
     const rejected = Array.from({ length: 12_345 }, (_, i) => i).filter(
       (i) => i % 3 !== 0 && i % 10 === 0,
     ).length

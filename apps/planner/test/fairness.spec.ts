@@ -79,13 +79,18 @@ describe('an application whose vendor does not answer', () => {
           [hanging],
         )
       ).rows
+    // As many jobs stall as there are slots; the certificate gets no more until one of them ends.
+    const isSending = ({ state }: { state: string }) => state === 'sending'
+    await until(async () => (await batches()).filter(isSending).length >= 4, {
+      seconds: 120,
+      what: 'a call in each slot',
+    })
     await until(async () => (await batches()).some(({ state }) => state === 'ready'), {
       seconds: 120,
       what: 'batches that were put back',
     })
     const rows = await batches()
-    // As many jobs stall as there are slots; the certificate gets no more until one of them ends.
-    expect(rows.filter(({ state }) => state === 'sending')).toHaveLength(4)
+    expect(rows.filter(isSending)).toHaveLength(4)
     expect(rows.filter(({ state, attempts }) => state !== 'sending' && attempts > 0)).toEqual([])
     await harness.stub.close()
   }, 300_000)
@@ -181,15 +186,18 @@ describe('a job that the queue lost', () => {
     await sweepRound(roundDeps())
     expect(await harness.queues.depth(queue)).toBe(JOBS - 1)
 
-    const stopped = Promise.withResolvers<void>()
+    const [last, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const worker = harness.queues.work(queue, { concurrency: 1, onDead: () => {} }, async ({ batches }) => {
-      if (handled.length === 20) await stopped.promise
+      if (handled.length === 20) {
+        last.resolve()
+        await stopped.promise
+      }
       handled.push(batches[0]!.taskId)
       await harness.db.pool.query(`UPDATE batch SET state = 'settled' WHERE task_id = $1`, [
         batches[0]!.taskId,
       ])
     })
-    await until(() => handled.length === 20)
+    await last.promise
     await sweepRound(roundDeps())
     expect(await harness.queues.depth(queue)).toBe(JOBS - 1 - 21 + 1)
     const [newest] = (await harness.queues.bullQueues([queue])[0]?.getJobs('waiting', 0, 0, false)) ?? []

@@ -65,7 +65,8 @@ export async function startHarness(
     DATABASE_URL: pooler?.url ?? database.url,
     QUEUE_URL: options.queueUrl ?? database.url,
     HERALD_MASTER_KEY: randomBytes(32).toString('hex'),
-    HERALD_SEND_TIMEOUT_SECONDS: '2',
+    // A call that the stub answers must not end by its time limit on a slow machine: it would be repeated.
+    HERALD_SEND_TIMEOUT_SECONDS: '120',
     ...options.settings,
   })
   const opened = await openContext({
@@ -75,6 +76,8 @@ export async function startHarness(
     connections: 15,
     certificateAdapters: adapters,
   })
+  // Five seconds are too few for a process that gets no CPU for seconds.
+  opened.db.pool.options.connectionTimeoutMillis = 120_000
   const context = { ...opened, pauses: options.pauses }
   const { db, sealer } = context
   const running: Running[] = []
@@ -194,7 +197,14 @@ export async function startHarness(
     stateOf: async (taskId: number) =>
       (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
         ?.state as string,
-    finished: (taskId: number, seconds = 60) =>
+    /** Lets a scheduled task begin now. */
+    begin: (taskId: number) => db.pool.query('UPDATE task SET begin_at = now() WHERE id = $1', [taskId]),
+    /** Ends the time that is left for the batches of these tasks that are not settled. */
+    expire: (taskIds: number[]) =>
+      db.pool.query(`UPDATE batch SET deadline = now() WHERE task_id = ANY($1) AND state <> 'settled'`, [
+        taskIds,
+      ]),
+    finished: (taskId: number, seconds = 120) =>
       until(
         async () =>
           ['finished', 'cancelled'].includes(

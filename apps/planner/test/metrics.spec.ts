@@ -38,7 +38,10 @@ describe('the metrics of a push', () => {
       { tokens: {} },
     ])
     const task = await harness.notify(app)
-    await harness.finished(task, 30)
+    await harness.finished(task)
+    // A job is measured when it has ended, after its batches.
+    for (const channel of ['xiaomi', 'honor'])
+      await until(async () => (await value('herald_job_seconds', { channel })) === 1, { what: 'the job' })
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'sent' })).toBe(3)
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'failed' })).toBe(1)
     expect(await value('herald_recipients_total', { channel: 'xiaomi', fate: 'moved' })).toBe(1)
@@ -48,7 +51,6 @@ describe('the metrics of a push', () => {
     expect(await value('herald_outcomes_total', { channel: 'xiaomi', outcome: 'rejected' })).toBe(1)
     expect(await value('herald_notify_to_vendor_seconds', { channel: 'xiaomi', lane: 'high' })).toBe(1)
     expect(await value('herald_vendor_call_seconds', { channel: 'xiaomi' })).toBe(1)
-    expect(await value('herald_job_seconds', { channel: 'xiaomi' })).toBe(1)
   })
 
   it('measures the latency from the accept, and of a scheduled task from its begin time', async () => {
@@ -65,7 +67,7 @@ describe('the metrics of a push', () => {
       audience: { kind: 'tag', tags: ['late'] },
       message: { ...plainMessage, showBegin: begin },
     })
-    await harness.finished(task, 30)
+    await harness.finished(task)
     expect(await value('herald_recipients_planned_total', { channel: 'honor' })).toBe(1)
     // Measured from the accept it would be two seconds more.
     expect((await sum()) - before).toBeLessThanOrEqual(Date.now() / 1000 - begin)
@@ -84,26 +86,23 @@ describe('the metrics of a push', () => {
     // There is no oppo worker, so its batch waits.
     await until(
       async () => (await value('herald_queue_recipients', { channel: 'oppo', state: 'released' })) === 1,
-      {
-        seconds: 40,
-      },
     )
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeGreaterThan(0)
     expect(await value('herald_queue_age_seconds', { channel: 'apns' })).toBe(0)
-    await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1, {
-      seconds: 40,
-    })
+    await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1)
     await until(
       async () => ((await value('herald_queue_recipients', { channel: 'xiaomi', state: 'later' })) ?? 0) >= 1,
-      { seconds: 40 },
     )
     expect(await value('herald_tasks_open', { state: 'sending' })).toBeGreaterThanOrEqual(1)
     expect(await value('herald_certificates', { channel: 'oppo', state: 'open' })).toBe(1)
     expect(await value('herald_database_bytes')).toBeGreaterThan(1_000_000)
-    expect(await value('herald_dependency_up', { dependency: 'postgres' })).toBe(1)
-    expect(await value('herald_dependency_up', { dependency: 'queue' })).toBe(1)
+    // A check that took longer than two seconds on a busy machine is repeated every 15 seconds.
+    for (const dependency of ['postgres', 'queue'])
+      await until(async () => (await value('herald_dependency_up', { dependency })) === 1, {
+        what: dependency,
+      })
     expect(Math.abs((await value('herald_clock_offset_seconds')) ?? 99)).toBeLessThan(1)
-    expect(await value('herald_postgres_connections', { state: 'waiting' })).toBe(0)
+    await until(async () => (await value('herald_postgres_connections', { state: 'waiting' })) === 0)
   })
 
   it('are sampled by one of several planners, and by another when that one stops', async () => {

@@ -6,6 +6,7 @@ import {
   type TestRedis,
   testDatabase,
   testRedis,
+  until,
 } from '@herald/testkit'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { type Harness, startHarness } from './harness.ts'
@@ -34,15 +35,15 @@ describeWith('pgbouncer', 'redis-server')('behind PgBouncer in transaction mode'
         notify(app, { audience: { kind: 'alias', aliases: [`alias ${i}`] } }),
       ),
     )
-    for (const task of [large, ...small]) await finished(task, 60)
+    for (const task of [large, ...small]) await finished(task)
     expect(await counters(large)).toEqual({
       xiaomi: { target: 1_500, sent: 1_500 },
       huawei: { target: 1_500, moved: 1_500 },
       fcm: { target: 1_500, sent: 1_500 },
     })
     expect(await imbalances()).toEqual([])
-    const { rows } = await db.pool.query(`SELECT work FROM lead WHERE work = 'sampler' AND until > now()`)
-    expect(rows).toHaveLength(1)
+    const leads = `SELECT FROM lead WHERE work = 'sampler' AND until > now()`
+    await until(async () => (await db.pool.query(leads)).rowCount === 1, { what: 'the lead of the sampler' })
     const sessions = await db.pool.query(
       `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'`,
     )

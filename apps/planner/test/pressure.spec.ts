@@ -16,14 +16,19 @@ const many = (count: number, channel: 'oppo' | 'xiaomi', step: string) =>
 
 describe('more pushes than the limit allows', () => {
   it('are accepted, shown as waiting, and expire by their ttl with every device accounted for', async () => {
-    const app = await harness.addApplication('flood', { limits: { devicesPerSecond: 20 } })
+    // More than two minutes for half of them.
+    const app = await harness.addApplication('flood', { limits: { devicesPerSecond: 4 } })
     await harness.addDevices(app, many(40, 'oppo', 'accepted'))
-    const tasks = await Promise.all(Array.from({ length: 30 }, () => harness.notify(app, { ttl: 3 })))
+    const tasks = await Promise.all(Array.from({ length: 30 }, () => harness.notify(app)))
     const waiting = await listTasks(harness.db, { appId: app }, { limit: 100 })
     expect(waiting).toHaveLength(30)
     expect(waiting.reduce((sum, { pending }) => sum + pending, 0)).toBeGreaterThan(600)
 
-    for (const task of tasks) await harness.finished(task, 60)
+    const someSent = async () =>
+      (await Promise.all(tasks.map(harness.counters))).some(({ oppo }) => (oppo?.sent ?? 0) > 0)
+    await until(someSent, { what: 'the first device' })
+    await harness.expire(tasks)
+    for (const task of tasks) await harness.finished(task)
     let [sent, expired] = [0, 0]
     for (const task of tasks) {
       const { oppo = {} } = await harness.counters(task)
@@ -50,7 +55,7 @@ describe('a vendor that is down', () => {
         const { xiaomi, oppo } = await harness.counters(task)
         return xiaomi?.sent === 1500 && oppo?.target === 1500
       }
-      await until(both, { seconds: 40, what })
+      await until(both, { seconds: 120, what })
       expect((await harness.counters(task)).oppo).toEqual({ target: 1500 })
       expect(['planning', 'sending']).toContain(await harness.stateOf(task))
     }

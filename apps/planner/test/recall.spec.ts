@@ -95,7 +95,7 @@ describe('a recall', () => {
     const task = await harness.notify(app, { speed: 1 })
     await until(async () => (await tokensOf(task)).length >= 2, { seconds: 60, what: 'two deliveries' })
     const id = await withdraw(app, task)
-    await harness.finished(id, 60)
+    await harness.finished(id)
     const first = (await harness.counters(task)).xiaomi!
     expect(await harness.stateOf(task)).toBe('cancelled')
     expect(first.cancelled).toBe(40 - first.sent!)
@@ -220,7 +220,7 @@ describe('a recall', () => {
     expect(planned.target).toBeLessThan(200)
     await harness.startPlanner()
     await harness.startWorkers()
-    await harness.finished(id, 120)
+    await harness.finished(id)
     expect(await harness.counters(id)).toEqual({ xiaomi: { target: 200, sent: 200 } })
     expect(await tokensOf(id)).toEqual(seeds.map(({ tokens }) => tokens!.xiaomi!).sort())
   })

@@ -44,6 +44,11 @@ describe('a planner whose connection goes silent', () => {
       const silent = proxy[loss](/commit-page/)
       const hanging = planRound(deps).catch((error: unknown) => error)
       await silent
+      // Longer than the other planner needs for the rest.
+      await harness.db.pool.query(
+        `UPDATE slice SET planning_until = now() + interval '1 hour' WHERE task_id = $1 AND planning_until IS NOT NULL AND cursor < hi`,
+        [broadcast],
+      )
       await harness.startPlanner()
       const small = await harness.notify(app, { audience: { kind: 'alias', aliases: ['alias7'] } })
       await harness.finished(small)

@@ -30,6 +30,16 @@ describe('a planner', () => {
     expect(steadiness.isSteady()).toBe(true)
   })
 
+  it('stays steady while it pauses on purpose, and is not when the pause ends without an answer', () => {
+    pass(11_000)
+    steadiness.pausing(10_000)
+    silence(9_000)
+    expect(steadiness.isSteady()).toBe(true)
+    steadiness.pausing(10_000)
+    silence(12_250)
+    expect(steadiness.isSteady()).toBe(false)
+  })
+
   it.each([2_250, 40_000])(
     'is not steady for 10 s after %i ms without an answer and without an error',
     (ms) => {

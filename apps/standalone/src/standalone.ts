@@ -114,7 +114,7 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   }
   const context = {
     ...(await openContext({ settings, log, registry, connections: poolSizes.standalone })),
-    activity: createActivity(),
+    activity: createActivity({ isAlone: opened.postgres !== undefined }),
   }
   opened.queue = context.queues
   opened.closings.push(context.close)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { fillDataDirectory, freePort, type RunningProcess, startApp, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 
 // Runs the commands of the guides as they stand, in order, against one standalone.
@@ -18,6 +18,7 @@ let demo: Demo
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'herald-guides-'))
   dataDir = join(folder, 'data')
+  await fillDataDirectory(dataDir)
   herald = startApp('apps/standalone/src/main.ts', {
     HERALD_PORT: String(await freePort()),
     HERALD_DATA_DIR: dataDir,
@@ -26,9 +27,9 @@ beforeAll(async () => {
   symlinkSync(dataDir, join(folder, '.herald'))
   const script = `"${process.execPath}" "${join(root, 'apps/cli/src/herald.ts')}"`
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, scripts: { herald: script } }))
-  await herald.prints(/Herald is ready at/, 60)
+  await herald.prints(/Herald is ready at/, 200)
   demo = readDemo(dataDir)!
-}, 90_000)
+})
 afterAll(async () => {
   await herald.stop()
   await stopLeftBehind(join(dataDir, 'postgres'))
@@ -55,7 +56,7 @@ async function run(blocks: string[], env: Record<string, string> = {}): Promise<
       ['-c', script],
       {
         cwd: folder,
-        timeout: 170_000,
+        timeout: 550_000,
         env: { HOME, PATH: `${dirname(process.execPath)}:${PATH}`, HERALD_DATA_DIR: dataDir, ...env },
       },
       (error, stdout, stderr) =>
@@ -111,7 +112,7 @@ describe('docs/getting-started.md', () => {
       { removed: true },
       { devices: 0 },
     ])
-  }, 180_000)
+  }, 600_000)
 })
 
 describe('docs/migrating.md', () => {
@@ -149,7 +150,7 @@ describe('docs/migrating.md', () => {
     expect(text).toMatch(/Skipped, unsubscribed: 1 row\./)
     const jpush = await find('customer-51')
     expect(jpush.map(({ tags, bindings }) => [tags, bindings[0]?.channel])).toEqual([[['vip'], 'vivo']])
-  }, 180_000)
+  }, 600_000)
 
   it('has calls that the API accepts', async () => {
     const page = readFileSync(join(root, 'docs/migrating.md'), 'utf8')

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { demoToken } from '../src/index.ts'
 
-jest.setTimeout(120_000)
+jest.setTimeout(600_000)
 
 // biome-ignore lint/suspicious/noExplicitAny: the specs of the API check the types of responses
 type Json = any
@@ -47,7 +47,7 @@ beforeAll(async () => {
     HERALD_LOG_LEVEL: 'trace',
   })
   const readyz = `http://127.0.0.1:${port}/readyz`
-  await until(async () => (await fetch(readyz)).status === 200, { seconds: 90, what: readyz })
+  await until(async () => (await fetch(readyz)).status === 200, { seconds: 200, what: readyz })
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 })
 afterAll(async () => {
@@ -81,7 +81,7 @@ const taskOf = async (task: number) =>
   (await post('/push/task/list', { before: task + 1, limit: 1 })).list[0] as Json
 const finished = (task: number) =>
   until(async () => ((await taskOf(task)).state === 'finished' ? taskOf(task) : undefined), {
-    seconds: 60,
+    seconds: 200,
     what: `task ${task} to finish`,
   })
 

@@ -7,7 +7,7 @@ import type { Demo } from '@herald/settings'
 import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 
-jest.setTimeout(180_000)
+jest.setTimeout(600_000)
 
 /** Files for secrets; only their owner may read them. */
 const secretFiles = ['secrets.json', 'demo-credentials.json', 'demo.json']
@@ -155,7 +155,7 @@ async function fullFlow(): Promise<void> {
         )
         return task && Number(rows[0].target) > 5 && Number(rows[0].done) >= Number(rows[0].target) - 3
       },
-      { seconds: 90, what: 'the deliveries' },
+      { seconds: 200, what: 'the deliveries' },
     )
     responses.push(JSON.stringify(await call('/push/task/failures', { task_id: data.task_id })))
   }

@@ -1,11 +1,8 @@
 import type { Certificate, ChannelAdapter, MintedSession, TransportDeps } from '@herald/channels'
-import { isSimulated } from '@herald/channels/simulated'
-import { askVendor } from '@herald/program'
-import type { z } from 'zod'
-import type { checkAnswer } from './check-answer.ts'
+import { askForAnswer, type CheckAnswer } from './check-answer.ts'
 
 export type Candidate = {
-  answer: z.input<typeof checkAnswer>
+  answer: CheckAnswer
   /** Stores the access tokens that the vendor issued for the check: vendors limit how many are issued. */
   keepSessions(deps: TransportDeps): Promise<void>
 }
@@ -30,28 +27,8 @@ export async function askCandidate(
     },
     holds: { isEmpty: () => true, find: () => undefined, add() {} },
   }
-  const [result, simulator] = await Promise.all([
-    askVendor(adapter, settings, own),
-    isSimulated(certificate, deps),
-  ])
   return {
-    answer: result.ok
-      ? {
-          ok: true,
-          problem: null,
-          code: null,
-          temporary: false,
-          simulator,
-          warnings: [...(result.warnings ?? [])],
-        }
-      : {
-          ok: false,
-          problem: result.problem,
-          code: result.code ?? null,
-          temporary: result.temporary,
-          simulator,
-          warnings: [],
-        },
+    answer: await askForAnswer(adapter, settings, certificate, own),
     async keepSessions(saved) {
       for (const [key, session] of minted) await saved.session(key, async () => session)
     },

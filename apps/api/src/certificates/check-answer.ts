@@ -1,3 +1,6 @@
+import type { Certificate, ChannelAdapter, TransportDeps } from '@herald/channels'
+import { isSimulated } from '@herald/channels/simulated'
+import { askVendor } from '@herald/program'
 import { z } from 'zod'
 
 /** What a vendor says about credentials. */
@@ -14,3 +17,31 @@ export const checkAnswer = z.object({
   simulator: z.boolean().describe('A simulator answered in place of the vendor.'),
   warnings: z.array(z.string()).describe('Parts of an accepted certificate that the vendor refuses.'),
 })
+
+export type CheckAnswer = { simulator: boolean; warnings: string[] } & (
+  | { ok: true; problem: null; code: null; temporary: false }
+  | { ok: false; problem: string; code: string | null; temporary: boolean }
+)
+
+export async function askForAnswer(
+  adapter: ChannelAdapter,
+  settings: unknown,
+  certificate: Pick<Certificate, 'channel' | 'environment'> & { region?: string },
+  deps: TransportDeps,
+): Promise<CheckAnswer> {
+  const [result, simulator] = await Promise.all([
+    askVendor(adapter, settings, deps),
+    isSimulated(certificate, deps),
+  ])
+  if (result.ok)
+    return {
+      ok: true,
+      problem: null,
+      code: null,
+      temporary: false,
+      simulator,
+      warnings: [...(result.warnings ?? [])],
+    }
+  const { problem, code = null, temporary } = result
+  return { ok: false, problem, code, temporary, simulator, warnings: [] }
+}

@@ -89,9 +89,12 @@ const overviewRecord = z.object({
           expires_at: nullableTimestamp,
           throttled: z.boolean().describe('The backlog exceeds the rate limit.'),
           breaker: z
-            .object({ since: timestamp, retry_at: timestamp, reason: z.string() })
+            .object({ since: timestamp, retry_at: timestamp, code: z.string(), reason: z.string() })
             .nullable()
             .describe('Set while the vendor does not answer.'),
+          worked_at: nullableTimestamp.describe(
+            'When the vendor last accepted the present credentials, to the hour; null: not since they were saved.',
+          ),
           held: z.array(z.string()).describe('Parts that the vendor refuses at present.'),
           failing: z
             .boolean()
@@ -181,26 +184,45 @@ function shownChannel(found: Overview, channel: (typeof channels)[number]): Show
   const figures = found.figures.channels.get(channel)
   const certificates = found.certificates
     .filter((certificate) => certificate.channel === channel)
-    .map(({ id, appId, environment, expiresAt, silentSince, retryAt, silence, ...rest }) => {
-      const attempts = found.figures.attempts.get(id)
-      return {
+    .map(
+      ({
         id,
-        app_id: appId,
-        environment: environmentNumber(environment),
-        region: rest.region,
-        name: rest.name,
-        state: rest.state,
-        reason: rest.reason,
-        expires_at: secondsOrNull(expiresAt),
-        throttled: rest.throttled,
-        breaker:
-          silentSince === null || retryAt === null
-            ? null
-            : { since: seconds(silentSince), retry_at: seconds(retryAt), reason: silence ?? '' },
-        held: rest.held,
-        failing: attempts !== undefined && isFailing(attempts),
-      }
-    })
+        appId,
+        environment,
+        expiresAt,
+        silentSince,
+        retryAt,
+        silence,
+        silenceCode,
+        workedAt,
+        ...rest
+      }) => {
+        const attempts = found.figures.attempts.get(id)
+        return {
+          id,
+          app_id: appId,
+          environment: environmentNumber(environment),
+          region: rest.region,
+          name: rest.name,
+          state: rest.state,
+          reason: rest.reason,
+          expires_at: secondsOrNull(expiresAt),
+          throttled: rest.throttled,
+          breaker:
+            silentSince === null || retryAt === null
+              ? null
+              : {
+                  since: seconds(silentSince),
+                  retry_at: seconds(retryAt),
+                  code: silenceCode ?? '',
+                  reason: silence ?? '',
+                },
+          worked_at: secondsOrNull(workedAt),
+          held: rest.held,
+          failing: attempts !== undefined && isFailing(attempts),
+        }
+      },
+    )
   const lastSent = found.lastSent.get(channel) ?? null
   return {
     channel: publicName(channel),

@@ -8,6 +8,7 @@ import { vendorChannels } from '@herald/domain'
 import { nativeQueue, pushQueues, type QueueName } from '@herald/queue'
 import type { NextFunction, Request, Response } from 'express'
 import type { ApiDeps } from '../deps.ts'
+import { LABELS_PATH, labelScript, labelStyle } from './queue-board-labels.ts'
 
 const PATH = '/queues'
 const NODES_MS = 1_000
@@ -64,13 +65,17 @@ export function createQueueBoard(deps: Pick<ApiDeps, 'db' | 'queues'>) {
       response.json({ nodeId: '', flowRoot: null, isFlowNode: false })
       return
     }
+    if (request.url === LABELS_PATH) {
+      response.type('js').send(labelScript)
+      return
+    }
     await queues.get('')
     applyPolicy(response)
     router(request, response, next)
   }
 }
 
-/** Makes Bull Board's page work under a strict policy: removes links to other hosts, adds a nonce to its style. */
+/** Makes Bull Board's page work under a strict policy: removes links to other hosts, adds a nonce to its style. Adds the labels. */
 function applyPolicy(response: Response): void {
   const nonce = randomBytes(16).toString('base64')
   response.setHeader('content-security-policy', boardPolicy(nonce))
@@ -81,7 +86,9 @@ function applyPolicy(response: Response): void {
     return send(
       body
         .replaceAll(/<link [^>]*href="https?:[^>]*>/g, '')
-        .replaceAll('<style>', `<style nonce="${nonce}">`),
+        .replaceAll('<style>', `<style nonce="${nonce}">`)
+        .replace('</head>', `<style nonce="${nonce}">${labelStyle}</style></head>`)
+        .replace('</body>', `<script defer src="${PATH}${LABELS_PATH}"></script></body>`),
     )
   }
 }

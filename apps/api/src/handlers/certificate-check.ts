@@ -1,4 +1,3 @@
-import { isSimulated } from '@herald/channels/simulated'
 import {
   certificateAt,
   clearHolds,
@@ -9,10 +8,9 @@ import {
   reopenCertificate,
 } from '@herald/db/certificates'
 import { clip } from '@herald/domain'
-import { askVendor } from '@herald/program'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
-import { checkAnswer } from '../certificates/check-answer.ts'
+import { askForAnswer, checkAnswer } from '../certificates/check-answer.ts'
 import { adapterOf, placeInRegion, placeOf, readSettings, unconfigured } from '../certificates/place.ts'
 import { route } from '../route.ts'
 
@@ -35,12 +33,8 @@ export const checkCertificate = route({
     const stored = await certificateAt(deps.db, deps.sealer, where)
     if (!stored) throw unconfigured(where)
     const settings = readSettings(adapter, stored)
-    const transportDeps = deps.transportDeps(stored.id)
-    const [result, simulator] = await Promise.all([
-      askVendor(adapter, settings, transportDeps),
-      isSimulated(stored, transportDeps),
-    ])
-    if (result.ok) {
+    const answer = await askForAnswer(adapter, settings, stored, deps.transportDeps(stored.id))
+    if (answer.ok) {
       await noteCheckedCertificate(deps.db, stored.id, stored.version)
       if (await reopenCertificate(deps.db, stored.id, { by: byOf(context) }))
         deps.meters.reopened(stored.channel)
@@ -49,21 +43,14 @@ export const checkCertificate = route({
       await clearHolds(deps.db, stored.id)
       await forgetFailedCheck(deps.db, stored.id)
       deps.certificates.forget(context.appId)
-      return {
-        ok: true,
-        problem: null,
-        code: null,
-        temporary: false,
-        simulator,
-        warnings: [...(result.warnings ?? [])],
-      }
+      return answer
     }
-    const { problem, code = null, temporary } = result
+    const { problem, temporary, simulator } = answer
     await recordFailedCheck(deps.db, stored, {
       problem: clip(simulator ? `${problem} (answered by a simulator, not by the vendor)` : problem),
       refused: !temporary,
     })
     deps.certificates.forget(context.appId)
-    return { ok: false, problem, code, temporary, simulator, warnings: [] }
+    return answer
   },
 })

@@ -47,6 +47,7 @@ const certificateView = z.object({
     .object({
       since: timestamp,
       retry_at: timestamp.describe('When one batch is tried.'),
+      code: z.string().describe('Code of the reason, as in /push/task/failures.'),
       reason: z.string(),
     })
     .nullable()
@@ -56,6 +57,7 @@ const certificateView = z.object({
       z.object({
         scope: z.string().describe('The part, such as `class service` or `quota marketing`.'),
         kind: z.enum(['rejected', 'quota']),
+        code: z.string(),
         reason: z.string(),
         since: timestamp,
         until: timestamp,

@@ -151,11 +151,14 @@ export const putCertificate = route({
           deps.transportDeps(0),
         )
       : undefined
+    const shownPlace = {
+      provider: input.provider,
+      channel: publicName(where.channel),
+      environment: input.environment ?? 1,
+    }
     if (candidate && !candidate.answer.ok)
       return {
-        provider: input.provider,
-        channel: publicName(where.channel),
-        environment: input.environment ?? 1,
+        ...shownPlace,
         region: target.region ?? null,
         expires_at: secondsOrNull(expiresAt),
         callback_url: null,
@@ -172,9 +175,7 @@ export const putCertificate = route({
     }
     deps.certificates.forget(context.appId)
     return {
-      provider: input.provider,
-      channel: publicName(where.channel),
-      environment: input.environment ?? 1,
+      ...shownPlace,
       region: saved.region ?? null,
       expires_at: secondsOrNull(saved.expiresAt),
       callback_url: receiptUrlOf(deps, saved) ?? null,

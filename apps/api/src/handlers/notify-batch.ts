@@ -56,7 +56,9 @@ export const notifyBatch = route({
     const results = await acceptList(context, input.list, exts)
     const { deps, appId, requestId } = context
     const tasks = results.flatMap((result) => (result instanceof Failure ? [] : [result]))
-    for (const { fresh } of tasks) deps.meters.accepted(fresh)
+    const repeated = tasks.filter(({ fresh }) => !fresh).length
+    if (tasks.length > repeated) deps.meters.accepted(true, tasks.length - repeated)
+    if (repeated > 0) deps.meters.accepted(false, repeated)
     // One line: all later log lines have only the task's id.
     deps.log.info(
       { requestId, app: appId, entries: results.length, tasks: tasks.map(({ taskId }) => taskId) },

@@ -35,6 +35,9 @@ export function requestIdIn(response: ServerResponse): string {
   return requestIds.get(response) ?? ''
 }
 
+/** The whole lists of headers. Node reads a list at once and does not keep it, so the next response uses the same one. */
+const lists = new WeakMap<readonly string[], string[]>()
+
 /** Writes a complete response. One list of headers: Node then neither copies nor looks up each of them. */
 export function respond(
   response: ServerResponse,
@@ -42,14 +45,14 @@ export function respond(
   headers: readonly string[],
   body: string,
 ): void {
-  response.writeHead(status, [
-    'x-request-id',
-    requestIdIn(response),
-    ...flatSecurity,
-    ...headers,
-    'content-length',
-    String(Buffer.byteLength(body)),
-  ])
+  let all = lists.get(headers)
+  if (!all) {
+    all = ['x-request-id', '', ...flatSecurity, ...headers, 'content-length', '']
+    lists.set(headers, all)
+  }
+  all[1] = requestIdIn(response)
+  all[all.length - 1] = String(Buffer.byteLength(body))
+  response.writeHead(status, all)
   // As a string: Node then writes head and body in one call instead of two.
   response.end(body)
 }

@@ -10,7 +10,7 @@ import { serveQueueBoard } from '../console/serve-queue-board.ts'
 import { openSite } from '../console/site.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notify } from '../handlers/notify.ts'
-import { docsPage } from '../openapi/docs-page.ts'
+import { createDocsPage, docsLanguage } from '../openapi/docs-page.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import { routes } from '../routes.ts'
 import { answerFailure } from './answer-failure.ts'
@@ -75,9 +75,13 @@ function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
   app.get('/openapi.json', (_request, response) => {
     response.type('json').send(document())
   })
-  const page = kept(() => docsPage(openApiDocument(deps.publicUrl)))
-  app.get('/docs', (_request, response) => {
-    response.type('html').send(page())
+  const page = kept(() => createDocsPage(openApiDocument(deps.publicUrl)))
+  app.get('/docs', (request, response) => {
+    const [, query = ''] = request.originalUrl.split('?', 2)
+    const asked = new URLSearchParams(query)
+    const language = docsLanguage(asked.get('lang'), request.headers['accept-language'])
+    response.setHeader('vary', 'accept-language')
+    response.type('html').send(page()(language, asked.get('q') ?? ''))
   })
   app.post('/callback/:channel/:appId/:key', async (request, response) => {
     await serveCallback(deps, request.params, request, response)
@@ -114,8 +118,8 @@ function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
 }
 
 /** Built at the first request and kept: building takes 50 ms of CPU, and anonymous callers may ask. */
-function kept(make: () => string): () => string {
-  let made: string | undefined
+function kept<Made>(make: () => Made): () => Made {
+  let made: Made | undefined
   return () => (made ??= make())
 }
 

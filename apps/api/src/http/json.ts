@@ -47,6 +47,16 @@ function parseText(text: string): unknown {
   }
 }
 
+/** Whether `refuseUnstorable` accepts the value, without the paths that it makes for its failure. */
+export function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return problemIn(value) === undefined
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isStorable)
+  for (const key in value)
+    if (problemIn(key) || !isStorable((value as Record<string, unknown>)[key])) return false
+  return true
+}
+
 /** Throws Failure for text that cannot be stored. `path` is that of the value. */
 export function refuseUnstorable(value: unknown, path: string): void {
   if (typeof value === 'string') {

@@ -58,8 +58,13 @@ export async function serveRoute(
       request,
       identity.role === 'none' ? address : undefined,
     )
-    const data = await route.handler(context, input as never, verbatim)
-    if (route.method !== 'get') deps.activity?.note()
+    let data: unknown
+    try {
+      data = await route.handler(context, input as never, verbatim)
+    } finally {
+      // Also after a failure: the commit may have been made although its answer was lost.
+      if (route.method !== 'get') deps.activity?.note()
+    }
     if (route.lines) await sendLines(response, data as Lines)
     else sendData(response, data)
   } finally {

@@ -1,4 +1,5 @@
-import { type DeviceChange, type DeviceWriter, openDeviceWriter } from '@herald/db/devices'
+import { type DeviceChange, type DeviceResult, type DeviceWriter, openDeviceWriter } from '@herald/db/devices'
+import { createTextStore } from '@herald/db/store'
 import { Failure } from '../codes.ts'
 import type { RouteContext } from '../route.ts'
 import { createLineSplitter, type SplitLine } from './line-splitter.ts'
@@ -7,8 +8,8 @@ import { refusalOf } from './refusal.ts'
 
 export const MAX_ERRORS = 100
 /** Lines per commit, and their length in characters: with long lines the count alone would allow gigabytes in memory. */
-const MAX_BATCH = 2000
-const MAX_BATCH_LENGTH = 2 * 1024 * 1024
+const MAX_BATCH = 1000
+const MAX_BATCH_LENGTH = 1024 * 1024
 /** Concurrent commits: while Postgres works on one, another waits for its fsync and a third is being read. */
 const WRITERS = 3
 
@@ -29,8 +30,10 @@ export async function importDevices(
   report: ImportReport,
 ): Promise<void> {
   const into = openDeviceWriter(deps.db, deps.pushTokens, appId, { expectNew: true })
-  const writers = Array.from({ length: WRITERS }, () => openWriter(into, report))
+  const writes = openWrites(into, report)
   const splitter = createLineSplitter()
+  let batch: Lines = { numbers: [], texts: [] }
+  let size = 0
 
   async function take(lines: SplitLine[]): Promise<void> {
     for (const line of lines) {
@@ -40,32 +43,46 @@ export async function importDevices(
         reportError(report, line.no, line.problem)
         continue
       }
-      const device = read(line)
-      if (!device) continue
-      // A device always goes to the same writer, so that the later of its lines wins.
-      const full = writers[writerOf(device.guid)]!.add(line.no, device, line.text.length)
-      if (full) await full
+      batch.numbers.push(line.no)
+      batch.texts.push(line.text)
+      size += line.text.length
+      if (batch.texts.length >= MAX_BATCH || size >= MAX_BATCH_LENGTH) await flush()
     }
   }
 
-  function read(line: { no: number; text: string }): DeviceChange | undefined {
-    try {
-      return readImportLine(line.text, deps.adapters)
-    } catch (error) {
-      if (!(error instanceof BadDevice)) throw error
-      reportError(report, line.no, error.message)
-      return undefined
-    }
+  async function flush(): Promise<void> {
+    const lines = batch
+    batch = { numbers: [], texts: [] }
+    size = 0
+    await writes.start(lines, readLines)
+  }
+
+  /** Keeps the lines that can be read; reports the others. */
+  function readLines(lines: Lines): DeviceChange[] {
+    const devices: DeviceChange[] = []
+    const good: Lines = { numbers: [], texts: [] }
+    for (let i = 0; i < lines.texts.length; i++)
+      try {
+        devices.push(readImportLine(lines.texts[i]!, deps.adapters))
+        good.numbers.push(lines.numbers[i]!)
+        good.texts.push(lines.texts[i]!)
+      } catch (error) {
+        if (!(error instanceof BadDevice)) throw error
+        reportError(report, lines.numbers[i]!, error.message)
+      }
+    Object.assign(lines, good)
+    return devices
   }
 
   try {
     for await (const chunk of whole(body)) await take(splitter.push(chunk))
     await take(splitter.end())
+    await flush()
   } finally {
     // Also when the caller hung up: no write may outlive the request.
-    await Promise.allSettled(writers.map((writer) => writer.idle()))
+    await writes.settled()
   }
-  await Promise.all(writers.map((writer) => writer.flush()))
+  await writes.end()
 }
 
 /** A caller that hangs up is not an internal error, nor a lost connection to the database. */
@@ -77,51 +94,67 @@ async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arra
   }
 }
 
-function writerOf(guid: string): number {
-  let hash = 0
-  for (let i = 0; i < guid.length; i++) hash = (Math.imul(hash, 31) + guid.charCodeAt(i)) | 0
-  return (hash >>> 0) % WRITERS
-}
+type Lines = { numbers: number[]; texts: string[] }
 
-/** Collects a batch while the one before is written, and waits for Postgres when lines arrive faster. */
-function openWriter(into: DeviceWriter, report: ImportReport) {
-  let numbers: number[] = []
-  let devices: DeviceChange[] = []
-  let size = 0
-  let writing: Promise<void> = Promise.resolve()
+/**
+ * Writes batches, a few at a time. What is kept of a batch that is being written are its lines and guids: the objects that are read
+ * from the lines would be copied by each collection, which costs more than reading them again in the rare case that a device is known.
+ */
+function openWrites(into: DeviceWriter, report: ImportReport) {
+  const inProgress = new Map<Set<string>, Promise<void>>()
+  const failures: unknown[] = []
+  const store = createTextStore()
 
-  async function write(batch: DeviceChange[], lines: number[]): Promise<void> {
-    const results = await into.write(batch)
-    results.forEach((result, index) => {
-      if ('outcome' in result) report[result.outcome]++
-      else reportError(report, lines[index]!, refusalOf(result, batch[index]!).message)
-    })
+  async function write(
+    numbers: number[],
+    readAgain: () => DeviceChange[],
+    results: Promise<DeviceResult[]>,
+  ): Promise<void> {
+    let changes: DeviceChange[] | undefined
+    for (const [index, result] of (await results).entries()) {
+      if ('outcome' in result) {
+        report[result.outcome]++
+        continue
+      }
+      changes ??= readAgain()
+      reportError(report, numbers[index]!, refusalOf(result, changes[index]!).message)
+    }
   }
 
-  async function start(): Promise<void> {
-    await writing
-    if (devices.length === 0) return
-    writing = write(devices, numbers)
-    // Awaited by the next call; without a listener until then, a rejection would end the process.
-    writing.catch(() => {})
-    numbers = []
-    devices = []
-    size = 0
+  const settled = () => Promise.all(inProgress.values())
+  const end = async () => {
+    await settled()
+    if (failures.length > 0) throw failures[0]
   }
 
   return {
-    /** Returns a promise only when the batch is full: one per line would cost more than reading the line. */
-    add(no: number, device: DeviceChange, length: number): Promise<void> | undefined {
-      numbers.push(no)
-      devices.push(device)
-      size += length
-      return devices.length >= MAX_BATCH || size >= MAX_BATCH_LENGTH ? start() : undefined
+    /** Waits for Postgres when lines arrive faster. */
+    async start(lines: Lines, read: (lines: Lines) => DeviceChange[]): Promise<void> {
+      while (inProgress.size >= WRITERS) await Promise.race(inProgress.values())
+      if (failures.length > 0) throw failures[0]
+      const devices = read(lines)
+      if (devices.length === 0) return
+      const guids = new Set<string>()
+      for (const { guid } of devices) guids.add(guid)
+      // The later of the lines of a device wins, so its batch waits for the earlier one.
+      for (const earlier of inProgress.keys())
+        if (!earlier.isDisjointFrom(guids)) await inProgress.get(earlier)
+      if (failures.length > 0) throw failures[0]
+      const { numbers } = lines
+      const kept = store(lines.texts.join('\n'))
+      const readAgain = () => read({ numbers, texts: kept.bytes.toString().split('\n') })
+      const writing = write(numbers, readAgain, into.insert(devices, readAgain))
+        .catch((error) => {
+          failures.push(error)
+        })
+        .finally(() => {
+          kept.release()
+          inProgress.delete(guids)
+        })
+      inProgress.set(guids, writing)
     },
-    idle: () => writing,
-    async flush(): Promise<void> {
-      await start()
-      await writing
-    },
+    settled,
+    end,
   }
 }
 

@@ -101,13 +101,24 @@ export function readDevice(value: unknown, adapters: Adapters, text?: string): D
 }
 
 function textOf(name: string, value: unknown, max: number): string {
-  if (typeof value !== 'string' || value.trim() === '')
-    throw new BadDevice(`${name} must be a non-blank string`)
-  if (value.length > max && [...value].length > max)
-    throw new BadDevice(`${name} must have at most ${max} characters`)
-  if (CONTROL.test(value)) throw new BadDevice(`${name} must not contain control characters`)
-  if (!value.isWellFormed()) throw new BadDevice(`${name} contains half of a surrogate pair`)
-  return value
+  const problem = textProblem(value, max)
+  if (problem !== undefined) throw new BadDevice(`${name} ${problem}`)
+  return value as string
+}
+
+/** Like `textOf`, of an item of a list: makes its name only if it is needed. */
+function itemOf(list: string, index: number, field: string, value: unknown, max: number): string {
+  const problem = textProblem(value, max)
+  if (problem !== undefined) throw new BadDevice(`${list}[${index}]${field} ${problem}`)
+  return value as string
+}
+
+function textProblem(value: unknown, max: number): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '') return 'must be a non-blank string'
+  if (value.length > max && [...value].length > max) return `must have at most ${max} characters`
+  if (CONTROL.test(value)) return 'must not contain control characters'
+  if (!value.isWellFormed()) return 'contains half of a surrogate pair'
+  return undefined
 }
 
 /** A blank value clears the field. */
@@ -187,7 +198,7 @@ function tagsOf(name: string, value: unknown): string[] {
   if (isBlank(value)) return []
   if (!Array.isArray(value)) throw new BadDevice(`${name} must be a list`)
   if (value.length > tagsPerDevice) throw new BadDevice(`${name} must have at most ${tagsPerDevice} items`)
-  return value.map((tag, index) => textOf(`${name}[${index}]`, tag, limits.tag))
+  return value.map((tag, index) => itemOf(name, index, '', tag, limits.tag))
 }
 
 function checkTags({ tags, addTags, removeTags }: DeviceChange): void {
@@ -202,14 +213,14 @@ function bindingsOf(value: unknown, adapters: Adapters): BindingChange[] | null 
   if (value === null) return null
   if (isBlank(value)) return []
   if (!Array.isArray(value)) throw new BadDevice('bindings must be a list')
-  const seen = new Set<VendorChannel>()
-  return value.map((item, index) => {
-    const binding = bindingOf(item, `bindings[${index}]`, adapters)
-    if (seen.has(binding.channel))
+  const bindings: BindingChange[] = []
+  for (let index = 0; index < value.length; index++) {
+    const binding = bindingOf(value[index], index, adapters)
+    if (bindings.some(({ channel }) => channel === binding.channel))
       throw new BadDevice(`bindings[${index}] has the same provider as another binding`)
-    seen.add(binding.channel)
-    return binding
-  })
+    bindings.push(binding)
+  }
+  return bindings
 }
 
 function channelOf(provider: unknown): VendorChannel | undefined {
@@ -217,28 +228,30 @@ function channelOf(provider: unknown): VendorChannel | undefined {
   return number === undefined ? undefined : channelOfProvider(number)
 }
 
-function bindingOf(item: unknown, path: string, adapters: Adapters): BindingChange {
+function bindingOf(item: unknown, index: number, adapters: Adapters): BindingChange {
   if (typeof item !== 'object' || item === null || Array.isArray(item))
-    throw new BadDevice(`${path} must be an object`)
+    throw new BadDevice(`bindings[${index}] must be an object`)
   for (const key in item)
     if (!bindingFields.has(key))
-      throw new BadDevice(`${path}.${quoted(key)} is not a field of a binding`, 40001)
+      throw new BadDevice(`bindings[${index}].${quoted(key)} is not a field of a binding`, 40001)
   const { provider, device_token, environment, bundle_id, region } = item as Record<string, unknown>
   const channel = channelOf(provider)
   if (!channel)
     throw new BadDevice(
-      `${path}.provider must be an integer from 1 to ${vendorChannels.length} or the name of a channel`,
+      `bindings[${index}].provider must be an integer from 1 to ${vendorChannels.length} or the name of a channel`,
     )
   const place = isBlank(environment) ? 1 : environment
-  if (place !== 0 && place !== 1) throw new BadDevice(`${path}.environment must be 0 or 1`)
+  if (place !== 0 && place !== 1) throw new BadDevice(`bindings[${index}].environment must be 0 or 1`)
   if (device_token === null) return { channel, token: null, environment: place }
-  const token = textOf(`${path}.device_token`, device_token, limits.deviceToken)
+  const token = itemOf('bindings', index, '.device_token', device_token, limits.deviceToken)
   const problem = adapters[channel]?.checkToken(token)
-  if (problem) throw new BadDevice(tokenProblem(`${path}.device_token`, problem))
-  const bundleId = isBlank(bundle_id) ? undefined : textOf(`${path}.bundle_id`, bundle_id, limits.bundleId)
-  const named = isBlank(region) ? undefined : textOf(`${path}.region`, region, 255)
+  if (problem) throw new BadDevice(tokenProblem(`bindings[${index}].device_token`, problem))
+  const bundleId = isBlank(bundle_id)
+    ? undefined
+    : itemOf('bindings', index, '.bundle_id', bundle_id, limits.bundleId)
+  const named = isBlank(region) ? undefined : itemOf('bindings', index, '.region', region, 255)
   const unknown = named === undefined ? undefined : regionProblem(channel, named)
-  if (unknown) throw new BadDevice(`${path}.region ${unknown}`)
+  if (unknown) throw new BadDevice(`bindings[${index}].region ${unknown}`)
   return {
     channel,
     token,

@@ -6,7 +6,7 @@ import type { Accepted } from '@herald/plan'
 import { byOf } from '../audit.ts'
 import { Failure } from '../codes.ts'
 import { failureOfError } from '../http/answer-failure.ts'
-import { refuseUnstorable } from '../http/json.ts'
+import { isStorable, refuseUnstorable } from '../http/json.ts'
 import { inputFailure } from '../input/input-failure.ts'
 import { MIB, type RouteContext } from '../route.ts'
 import { taskScopeOf } from '../scope.ts'
@@ -137,7 +137,7 @@ function reader(context: RouteContext, exts: readonly string[]) {
       if (turn++ % PER_TURN === PER_TURN - 1) await context.deps.turns.enter(context.appId)
       const ext = hasExt(entry) ? exts[nextExt++] : undefined
       try {
-        refuseUnstorable(entry, '')
+        if (!isStorable(entry)) refuseUnstorable(entry, '')
         const body = readNotifyBody(entry)
         if (!body.success) throw inputFailure(body.error.issues)
         const task = newTask(scope, context.application, body.data, ext, by)

@@ -64,7 +64,7 @@ function shapeOf(table: Readonly<Record<string, MessageField>>): Record<string, 
   return Object.fromEntries(
     Object.entries(table).map(([name, field]) => {
       const schema = field.required ? required(schemaOf(field)) : optional(schemaOf(field))
-      return [name, field.about === undefined ? schema : schema.describe(field.about)]
+      return [name, field.about === undefined ? schema : schema.describe(field.about.en)]
     }),
   )
 }

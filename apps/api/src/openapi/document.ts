@@ -71,7 +71,7 @@ const failureSchema: JsonSchema = {
   required: ['code', 'data', 'message'],
 }
 
-function operationOf(route: Route): Operation {
+export function operationOf(route: Route): Operation {
   return {
     tags: [route.tag],
     operationId: operationId(route),
@@ -91,7 +91,7 @@ function operationId({ method, path }: Route): string {
   return [method, ...words].join('_')
 }
 
-const accessText: Record<Route['access'], string> = {
+export const accessText: Record<Route['access'], string> = {
   public: 'Requires no access-token.',
   user: 'Requires a user token, or an admin token with the header user_id.',
   holder: 'The access-token is optional, but must be valid if sent.',
@@ -99,7 +99,7 @@ const accessText: Record<Route['access'], string> = {
   admin: 'Requires an admin token.',
   operator: 'Requires the operator key, sent as `authorization: Bearer …`; app_id is not needed.',
 }
-const groupText = 'Refused (40301) for an admin acting for a group.'
+export const groupText = 'Refused (40301) for an admin acting for a group.'
 
 function headersOf({ access, actsForNobody, shownAsUser }: Route): JsonSchema[] {
   if (access === 'operator') return []

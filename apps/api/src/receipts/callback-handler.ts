@@ -26,10 +26,12 @@ export function createCallbackHandler(deps: {
   receipts: ReceiptSink
   meters: Meters
   log: Logger
+  /** Nothing happens, and no other process stores callbacks. */
+  isQuiet?(): boolean
 }): CallbackHandler {
-  const { certificates, meters, log } = deps
+  const { certificates, meters, log, isQuiet } = deps
   const stored = createStoredCallbacks(deps)
-  const { sweep, stop } = startCallbackSweep({ certificates, stored, log })
+  const { sweep, stop } = startCallbackSweep({ certificates, stored, log, isQuiet })
   const applying = new Set<Promise<void>>()
 
   return {

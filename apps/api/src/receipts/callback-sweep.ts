@@ -4,6 +4,8 @@ import type { Logger } from '@herald/telemetry'
 import type { StoredCallbacks } from './stored-callbacks.ts'
 
 const SWEEP_MS = 5_000
+/** While it is quiet; a callback that was left waits for the end of its lease in any case. */
+const QUIET_SWEEPS = 6
 /** Rows per statement; a callback may have 4 MiB. */
 const ROWS = 5
 const MAX_ATTEMPTS = 20
@@ -13,8 +15,9 @@ export function startCallbackSweep(deps: {
   certificates: CertificateCache
   stored: StoredCallbacks
   log: Logger
+  isQuiet?(): boolean
 }) {
-  const { certificates, stored, log } = deps
+  const { certificates, stored, log, isQuiet = () => false } = deps
 
   async function applyAgain(callback: StoredCallback): Promise<void> {
     const certificate = await certificates.byId(callback.certificateId)
@@ -42,7 +45,10 @@ export function startCallbackSweep(deps: {
   }
 
   let sweeping: Promise<unknown> = Promise.resolve()
+  let skipped = 0
   const timer = setInterval(() => {
+    if (isQuiet() && ++skipped < QUIET_SWEEPS) return
+    skipped = 0
     sweeping = sweeping
       .then(async () => {
         while ((await sweep()) === ROWS) {}

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { shareReads } from '@herald/async'
+import { callbackKeys } from '@herald/db/certificates'
 import type { Database } from '@herald/db/store'
-import { callbackKeys } from '@herald/db/tasks'
 import { channelOfPublicName, type VendorChannel } from '@herald/domain'
 
 /** The parts of a callback's path. */

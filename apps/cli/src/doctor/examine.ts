@@ -15,7 +15,7 @@ import { reasonOf } from '../failure.ts'
 import { findOwnPostgres, withDatabase } from '../shell.ts'
 import { balanceText } from '../task-format.ts'
 import type { Finding } from './finding.ts'
-import { judgeCertificates, judgeMasterKey } from './judge-certificates.ts'
+import { judgeCertificates, judgeMasterKey, judgeReceipts } from './judge-certificates.ts'
 import { judgeClock, judgeMigrations, judgeServer, type Needs } from './judge-postgres.ts'
 import { judgeQueue } from './judge-queue.ts'
 import { judgeSettings } from './judge-settings.ts'
@@ -54,6 +54,8 @@ export async function examine(input: DoctorInput, report: (finding: Finding) => 
     const found = await examineDatabase({ databaseUrl, sealer, needs }, all)
     certificates = found.certificates
     balance = found.balance
+    // The standalone uses its own address.
+    if (!standalone) all(judgeReceipts(certificates, settings.publicUrl))
   }
   if (queueUrl !== undefined) all(await checkQueue(queueUrl))
   if (input.vendors) {
@@ -99,8 +101,8 @@ async function checkReady(baseUrl: string): Promise<{ alive: boolean; finding: F
 const noDatabase = (dataDir: string): Finding => ({
   area: 'postgres',
   state: 'fail',
-  what: `DATABASE_URL is not set and no standalone is running in ${dataDir}`,
-  advice: 'set it, or run npm start, which starts its own Postgres',
+  what: `DATABASE_URL is not set and no standalone with a Postgres of its own is running in ${dataDir}`,
+  advice: 'set it as for the programs, or run npm start, which starts its own Postgres',
 })
 
 async function examineDatabase(

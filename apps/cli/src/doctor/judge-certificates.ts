@@ -59,6 +59,24 @@ export function judgeCertificates(certificates: readonly CertificateHealth[], no
       ]
 }
 
+/** Vendors that report receipts get their address from HERALD_PUBLIC_URL. */
+export function judgeReceipts(
+  certificates: readonly CertificateHealth[],
+  publicUrl: string | undefined,
+): Finding[] {
+  const reporting = certificates.filter(({ channel }) => cardOf(channel).reportsReceipts)
+  if (publicUrl !== undefined || reporting.length === 0) return []
+  const vendors = [...new Set(reporting.map(({ channel }) => cardOf(channel).title.en))]
+  return [
+    {
+      area: 'settings',
+      state: 'warn',
+      what: `HERALD_PUBLIC_URL is not set, so there are no receipts of ${vendors.join(', ')}`,
+      advice: 'set it to the address at which the vendors reach the HTTP interface',
+    },
+  ]
+}
+
 function judgeOne(one: CertificateHealth, now: number): Finding[] {
   const place = one.region ? `${one.environment}, ${one.region}` : one.environment
   const name = `${publicName(one.channel)} (${place}) of ${one.application}`
