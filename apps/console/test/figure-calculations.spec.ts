@@ -173,7 +173,28 @@ describe('what was not sent', () => {
       ['cancelled', ['oppo', 'vivo'], 12],
       ['moved', ['vivo'], 900],
     ])
-    expect(waitsOf(groups).map(({ fate }) => fate)).toEqual(['waiting'])
+  })
+
+  it('waits for a vendor by channel, for the task itself in one line, and for what can be acted on first', () => {
+    const groups = [
+      { ...group('vivo', 'waiting', 'herald.speed_limited', 300), next_attempt_at: 70 },
+      { ...group('oppo', 'waiting', 'herald.speed_limited', 200), next_attempt_at: 60, since: 5 },
+      group('oppo', 'waiting', 'herald.vendor_silent', 3),
+      group('vivo', 'waiting', 'herald.vendor_silent', 4),
+      group('vivo', 'failed', 'herald.no_certificate', 1),
+    ]
+    expect(
+      waitsOf(groups).map(({ channels, count, since, next_attempt_at }) => [
+        channels,
+        count,
+        since,
+        next_attempt_at,
+      ]),
+    ).toEqual([
+      [['vivo'], 4, null, null],
+      [['oppo'], 3, null, null],
+      [['vivo', 'oppo'], 500, 5, 60],
+    ])
   })
 })
 

@@ -73,6 +73,7 @@ describe('alerts', () => {
     reason: null,
     expires_at: null,
     throttled: false,
+    worked_at: 1,
     breaker: null,
     held: [],
     failing: false,
@@ -80,7 +81,7 @@ describe('alerts', () => {
   })
   const health = (channel: string, ...certificates: ChannelCertificate[]) =>
     ({ channel, certificates }) as ChannelHealth
-  const breaker = { since: 0, retry_at: 0, reason: '' }
+  const breaker = { since: 0, retry_at: 0, code: '', reason: '' }
   const channels = [
     health(
       'apns',

@@ -41,9 +41,9 @@ describe('a note of the API', () => {
   })
 
   it('about the state of credentials has one too', () => {
-    const at = { since: 1_794_800_000, until: 1_794_900_000, reason: '10070 used up' }
+    const at = { since: 1_794_800_000, until: 1_794_900_000, code: 'oppo.10070', reason: '10070 used up' }
     const health = {
-      breaker: { since: at.since, retry_at: at.until, reason: 'HTTP 500' },
+      breaker: { since: at.since, retry_at: at.until, code: 'oppo.http_500', reason: 'HTTP 500' },
       holds: [
         { ...at, scope: 'without receipts', kind: 'rejected', active: true },
         { ...at, scope: 'without receipts', kind: 'rejected', active: false },

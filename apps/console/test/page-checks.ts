@@ -6,7 +6,7 @@ import { untranslated } from './dictionary.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Serious and critical findings of axe, one per line; by all rules or by the given ones. */
+/** Serious and critical findings of axe, one per line; by all rules, or all findings of the given ones. */
 export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
   // The debugger may evaluate scripts in spite of the page's content security policy.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(`${axe}; undefined`)
@@ -14,7 +14,7 @@ export async function accessibilityProblems(page: Page, rules?: string[]): Promi
     const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } }
     const { violations } = await axe.run({ resultTypes: ['violations'], runOnly })
     return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .filter(({ impact }) => runOnly || impact === 'serious' || impact === 'critical')
       .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
   }, rules)
 }

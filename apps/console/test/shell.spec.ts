@@ -1,12 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describeWith, until } from '@herald/testkit'
-import { afterAll, beforeAll, expect, jest } from '@jest/globals'
+import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, cutTables, englishTexts, overflows } from './page-checks.ts'
-import { createSteps } from './steps.ts'
-import { startTestConsole, type Tab, type TestConsole } from './test-console.ts'
-
-jest.setTimeout(180_000)
+import type { Tab, TestConsole } from './test-console.ts'
+import { createWalk } from './walk.ts'
 
 /** Each step continues where the previous one ended. */
 describeWith('chromium')('the frame of the console in a browser', () => {
@@ -14,31 +12,29 @@ describeWith('chromium')('the frame of the console in a browser', () => {
   let tab: Tab
   let page: Page
   let taskId: number
-  beforeAll(async () => {
-    herald = await startTestConsole()
-    tab = await herald.openTab()
-    page = tab.page
+  const {
+    step,
+    button,
+    heading,
+    openPath: open,
+    setFaults,
+    untilFocusIn,
+    signIn,
+    endsClean,
+  } = createWalk({
+    signedIn: false,
+    onOpen(opened) {
+      herald = opened.herald
+      tab = opened.tab
+      page = opened.page
+    },
   })
-  afterAll(async () => {
-    await herald?.close()
-  })
-
-  const step = createSteps()
-  const button = (name: string | RegExp) =>
-    page.getByRole('button', { name, exact: typeof name === 'string' })
-  const heading = (name: string) => page.getByRole('heading', { name, exact: true })
-  const open = async (path: string) => {
-    await page.goto(herald.url(path))
-    await page.locator('h1').waitFor()
-  }
   /** The label or the text of the element that has the focus. */
   const focused = () =>
     page.evaluate(() => {
       const element = document.activeElement as HTMLInputElement
       return element.labels?.[0]?.textContent ?? element.getAttribute('aria-label') ?? element.textContent
     })
-  const setFaults = (channel: string, faults: object) =>
-    fetch(`${herald.demo.simulators[channel]}/_sim/faults`, { method: 'POST', body: JSON.stringify(faults) })
   const picker = () => page.getByLabel('Application', { exact: true })
 
   step('loads less than 250 KB for the sign-in, and less than 500 KB up to the overview', async () => {
@@ -50,18 +46,17 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     })
     await page.goto(herald.url('/'))
     await heading('Sign in to Herald').waitFor()
-    expect(bytes).toBeGreaterThan(50_000)
+    await until(() => bytes > 50_000)
     expect(bytes).toBeLessThan(250_000)
     expect(tab.failedRequests).toEqual([])
 
-    expect(await focused()).toBe('Operator key')
+    await until(async () => (await focused()) === 'Operator key')
     await page.keyboard.type('not the key')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('That operator key is not right.').waitFor()
     expect(tab.failedRequests.splice(0)).toEqual(['401 POST /console/session'])
 
-    await page.getByLabel('Operator key').fill(herald.demo.operator_key)
-    await button('Sign in').click()
+    await signIn()
     await heading('Overview').waitFor()
     await page.getByText('All vendors are simulated on this machine').waitFor()
     expect(bytes).toBeLessThan(500_000)
@@ -189,11 +184,23 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await other.reload()
     await other.getByRole('heading', { name: 'Walked through' }).waitFor()
 
-    // A new tab begins with the last one.
+    // A draft stays one of its application.
+    await open(`/a/${herald.demo.app_id}/send`)
+    await page.locator('#send-title').fill('A draft')
+    await page.getByLabel('Send to').selectOption({ label: 'All devices' })
     await other.getByLabel('Application', { exact: true }).selectOption({ label: 'Shop' })
     await other.getByRole('heading', { name: 'Tasks', exact: true }).waitFor()
     expect(other.url()).toBe(herald.url(`/a/${shop}/tasks`))
     await other.close()
+    expect(await picker().inputValue()).toBe(herald.demo.app_id)
+    await button('Review and send').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('row', { name: 'Application Herald demo' }).waitFor()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await button('Clear draft').click()
+    // A new tab begins with the last one of any tab; this one with its own.
+    await page.goto(herald.url(`/a/${shop}/tasks`))
+    await heading('Tasks').waitFor()
   })
 
   step('opens links of older releases, and says which application a link needs', async () => {
@@ -226,7 +233,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
 
   step('shows on every page that a channel is refused', async () => {
     // The API keeps figures longer the longer it takes to read them.
-    const timeout = 120_000
+    const timeout = 200_000
     await setFaults('oppo', { refuseAuth: true })
     await herald.call('/push/notify', {
       audience: { tag: ['demo'] },
@@ -237,7 +244,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
       (await herald.call<{ channel: string; state: string }[]>('/admin/push/certificate/list')).find(
         ({ channel }) => channel === 'oppo',
       )?.state
-    await until(async () => (await state()) === 'closed', { seconds: 120, what: 'the closed channel' })
+    await until(async () => (await state()) === 'closed', { seconds: 200, what: 'the closed channel' })
     const alert = page.locator('[data-alert="closed"]', { hasText: 'OPPO' })
     for (const path of ['/tasks', '/devices', '/settings']) {
       await page.goto(herald.appUrl(path))
@@ -249,6 +256,10 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await alert.getByText(/OPPO \(Herald demo\)/).waitFor({ timeout })
     await alert.getByRole('link').click()
     await until(() => page.url() === herald.appUrl('/certificates'))
+    const oppo = page.getByRole('region', { name: 'OPPO, Mainland China' })
+    await oppo.getByText('refused by the vendor', { exact: true }).waitFor()
+    // The vendor's code is told in words.
+    await oppo.getByText(/^The vendor refuses the credentials/).waitFor()
     await setFaults('oppo', {})
     await herald.call('/admin/push/certificate/check', { provider: 6 })
     await open('/tasks')
@@ -263,8 +274,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Saved.').waitFor()
     // The button was disabled by the call, and stays so until something changes.
-    const hasFocus = () => page.evaluate(() => document.activeElement?.closest('section') != null)
-    await until(hasFocus, { seconds: 30, what: 'the focus in the panel' })
+    await untilFocusIn('section')
     const settings = () => herald.call<Record<string, unknown>>('/admin/app/settings')
     expect(await settings()).toMatchObject({
       default_strategy: 'ospush_only',
@@ -301,7 +311,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Remove sign-in' }).click()
     await page.getByText('not set', { exact: true }).waitFor()
     // The button is gone; the focus stays in its panel.
-    await until(hasFocus, { seconds: 30, what: 'the focus in the panel' })
+    await untilFocusIn('section')
   })
 
   step('never hides the focus below the header', async () => {
@@ -323,7 +333,24 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.getByRole('link', { name: 'Webhooks' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Webhooks' }).waitFor({ state: 'hidden' })
-    expect(await focused()).toBe('Toggle menu')
+    await until(async () => (await focused()) === 'Toggle menu')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  step('folds the fields of a filter on a phone', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const [path, label] of [
+      ['/tasks?title=Walked', 'Text in the title'],
+      ['/audit?actor=operator', 'Actor'],
+    ] as const) {
+      await page.goto(herald.appUrl(path))
+      await button('Filters (1)').waitFor()
+      expect(await page.getByLabel(label).isVisible()).toBe(false)
+      await button('Filters (1)').focus()
+      await page.keyboard.press('Enter')
+      await page.getByLabel(label).waitFor({ state: 'visible' })
+      await until(async () => !(await overflows(page)))
+    }
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
@@ -336,7 +363,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     const follow = async (path: string) => {
       const previous = path === paths[0] ? '' : await title.textContent()
       await page.locator(`a[href="${path}"]`).first().click()
-      await until(async () => (await title.textContent()) !== previous, { seconds: 60, what: path })
+      await until(async () => (await title.textContent()) !== previous, { seconds: 200, what: path })
       await page.locator('.mantine-Loader-root').waitFor({ state: 'detached' })
       await check(path)
     }
@@ -347,10 +374,20 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     }
   }
 
+  /** Less serious rules of axe, which all pages keep. */
+  const structure = [
+    'empty-table-header',
+    'heading-order',
+    'landmark-no-duplicate-banner',
+    'landmark-unique',
+    'target-size',
+  ]
+
   step('has no serious accessibility problems on any page, light or dark', async () => {
     await open('/')
     await visitPages(async (path) => {
       expect([path, await accessibilityProblems(page)]).toEqual([path, []])
+      expect([path, await accessibilityProblems(page, structure)]).toEqual([path, []])
       // Only colours change with the colour scheme.
       await page.emulateMedia({ colorScheme: 'dark' })
       await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
@@ -370,10 +407,14 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN')
     await visitPages(async (path) => {
       await page.setViewportSize({ width: 390, height: 844 })
-      expect([path, await englishTexts(page), await overflows(page)]).toEqual([path, [], false])
-      expect([path, 390, await cutTables(page, { marked: true })]).toEqual([path, 390, []])
+      // Charts and tables follow the width of the window a moment later.
+      await until(async () => !(await overflows(page)), { what: `${path} fits a phone` })
+      expect([path, await englishTexts(page)]).toEqual([path, []])
+      await until(async () => (await cutTables(page, { marked: true })).length === 0, {
+        what: `${path}, 390`,
+      })
       await page.setViewportSize({ width: 1024, height: 768 })
-      expect([path, 1024, await cutTables(page)]).toEqual([path, 1024, []])
+      await until(async () => (await cutTables(page)).length === 0, { what: `${path}, 1024` })
       await page.setViewportSize({ width: 1280, height: 800 })
     })
     await page.goto(herald.url('/nowhere'))
@@ -397,6 +438,17 @@ describeWith('chromium')('the frame of the console in a browser', () => {
       .getByText(/^Gateway /)
       .first()
       .waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+    await page
+      .getByRole('link', { name: /push-huawei/ })
+      .first()
+      .click()
+    await page
+      .getByRole('link', { name: /^Latest/i })
+      .first()
+      .waitFor()
+    // Its colours are those of the board, which depend on what the jobs say.
+    expect(await accessibilityProblems(page, ['button-name', 'svg-img-alt', 'link-name'])).toEqual([])
 
     await page.goto(`${herald.demo.base_url}/docs#put-admin-app`)
     await page.getByText('The app_id never changes.').waitFor({ state: 'visible' })
@@ -406,8 +458,17 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     }
     await page.emulateMedia({ colorScheme: 'light' })
     await page.setViewportSize({ width: 390, height: 844 })
-    expect(await overflows(page)).toBe(false)
+    await until(async () => !(await overflows(page)))
     await page.setViewportSize({ width: 1280, height: 800 })
+    await page.getByRole('searchbox', { name: 'Search calls and fields' }).fill('dry_run')
+    await page.keyboard.press('Enter')
+    await page.getByRole('status').getByText('1 call contains “dry_run”.').waitFor()
+    await page.getByText('/push/task/recall', { exact: true }).first().waitFor()
+    await page.getByRole('link', { name: '中文' }).click()
+    await page.getByRole('heading', { name: '推送', exact: true }).waitFor()
+    await page.getByText('撤回推送，或用另一条消息替换').waitFor()
+    expect(await accessibilityProblems(page)).toEqual([])
+    await page.getByRole('link', { name: 'English' }).click()
     await page.getByRole('link', { name: 'Herald console' }).click()
     await heading('Overview').waitFor()
   })
@@ -444,8 +505,5 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     expect(tab.failedRequests.splice(0)).toEqual(['401 GET /queues'])
   })
 
-  step('caused no failed requests and no errors', () => {
-    expect(tab.failedRequests).toEqual([])
-    expect(tab.errors).toEqual([])
-  })
+  endsClean()
 })

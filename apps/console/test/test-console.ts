@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { freePort, startApp, until } from '@herald/testkit'
+import { fillDataDirectory, freePort, startApp, until } from '@herald/testkit'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /** A browser tab and the errors of its page. */
@@ -36,6 +36,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
   if (!existsSync(built))
     throw new Error('The console is not built: run npm run build --workspace @herald/console.')
   const dataDir = mkdtempSync(join(tmpdir(), 'herald-console-'))
+  await fillDataDirectory(dataDir)
   const port = await freePort()
   const herald = startApp('apps/standalone/src/main.ts', {
     HERALD_PORT: String(port),
@@ -44,7 +45,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
   })
   const ready = `http://127.0.0.1:${port}/readyz`
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
-  await until(async () => (await fetch(ready)).status === 200, { seconds: 120, what: ready })
+  await until(async () => (await fetch(ready)).status === 200, { seconds: 200, what: ready })
   const demo = readDemo(dataDir) as Required<Demo>
   const url = (path: string) => `${demo.base_url}/console${path}`
   return {
@@ -80,7 +81,7 @@ async function openTab(browser: Browser, options?: BrowserContextOptions): Promi
     ...options,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(120_000)
   const errors: string[] = []
   const failedRequests: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))

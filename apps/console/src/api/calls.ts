@@ -108,11 +108,15 @@ export const controlTask = (appId: string, action: TaskAction, taskId: number) =
   call<unknown>('POST', `/push/task/${action}`, { appId, body: { task_id: taskId } })
 
 export type RecallMessage = { title?: string; body?: string }
-/** Without `confirmed` it only tells what each channel can do. */
-export const recallTask = (appId: string, taskId: number, replace?: RecallMessage, confirmed = false) =>
+/** Without a request id it only tells what each channel can do. */
+export const recallTask = (appId: string, taskId: number, replace?: RecallMessage, requestId?: string) =>
   call<Recall>('POST', '/push/task/recall', {
     appId,
-    body: { task_id: taskId, ...(replace && { replace }), ...(!confirmed && { dry_run: true }) },
+    body: {
+      task_id: taskId,
+      ...(replace && { replace }),
+      ...(requestId === undefined ? { dry_run: true } : { request_id: requestId }),
+    },
   })
 
 export type DeviceFilter = {
@@ -158,12 +162,12 @@ export const erase = (appId: string, body: Erasure) =>
   call<{ devices: number }>('POST', '/admin/erase', { appId, body })
 
 /**
- * Creates a device if it is unknown, and returns its push token. Refuses a device that belongs to a user: its messages would arrive
- * in this browser.
+ * Creates a device if it is unknown, and returns its push token. Undefined for a device that belongs to a user: its messages would
+ * arrive in this browser.
  */
-export async function openTestDevice(appId: string, deviceGuid: string): Promise<string> {
+export async function openTestDevice(appId: string, deviceGuid: string): Promise<string | undefined> {
   const known = (await listDevices(appId, { device_guid: deviceGuid, limit: 1 })).list[0]
-  if (known && known.user_id !== null) throw new Error(`The device ${deviceGuid} belongs to a user.`)
+  if (known && known.user_id !== null) return undefined
   if (known) return known.push_token
   return (await putDevice(appId, { device_guid: deviceGuid, platform: 'android' })).push_token
 }

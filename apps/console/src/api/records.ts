@@ -34,7 +34,9 @@ export type ChannelCertificate = {
   expires_at: number | null
   /** More batches are waiting than its rate limit allows to send. */
   throttled: boolean
-  breaker: { since: number; retry_at: number; reason: string } | null
+  breaker: { since: number; retry_at: number; code: string; reason: string } | null
+  /** When the vendor last accepted the present credentials; null: not since they were saved. */
+  worked_at: number | null
   /** Parts that the vendor refuses at present. */
   held: string[]
   /** The vendor decides about less than half of the attempts. */

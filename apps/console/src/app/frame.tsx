@@ -21,6 +21,7 @@ import { useTranslation } from 'react-i18next'
 import { Link, useLocation, useNavigationType } from 'react-router'
 import { zoneText } from '../calculations/time-zone.ts'
 import { OVERVIEW_OF_ALL, pathIn, placeOf } from '../session/application-path.ts'
+import { useDocsLink } from '../session/docs-link.ts'
 import icon from '../session/icon.svg'
 
 const pages = [
@@ -51,6 +52,7 @@ export function Frame({ appId, operator, header, children }: Props) {
   const { pathname } = useLocation()
   const navigation = useNavigationType()
   const { path: current } = placeOf(pathname)
+  const docs = useDocsLink()
   const [opened, { toggle, close }] = useDisclosure(false)
   const main = useRef<HTMLElement>(null)
   const burger = useRef<HTMLButtonElement>(null)
@@ -140,7 +142,7 @@ export function Frame({ appId, operator, header, children }: Props) {
         </AppShell.Section>
         <AppShell.Section>
           {operator && <OutsideLink href="/queues" label={t('nav.queues')} icon={IconStack2} />}
-          <OutsideLink href="/docs" label={t('nav.docs')} icon={IconBook2} />
+          <OutsideLink href={docs} label={t('nav.docs')} icon={IconBook2} />
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" ref={main} tabIndex={-1} className="background">

@@ -1,29 +1,22 @@
 import { Button, Group, TextInput } from '@mantine/core'
-import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useTyped } from './use-typed.ts'
 
 type Props = { campaign: string; onChange(campaign: string): void }
 
 /** The filter is applied by Enter or the button, not by each letter. */
 export function CampaignFilter({ campaign, onChange }: Props) {
   const { t } = useTranslation()
-  const [value, setValue] = useState(campaign)
-  // The URL may change by other means, such as the browser's Back.
-  useEffect(() => setValue(campaign), [campaign])
+  const { input, submit } = useTyped({ campaign })
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onChange(value.trim())
+        onChange(submit().campaign)
       }}
     >
       <Group align="flex-end" gap="xs" wrap="nowrap">
-        <TextInput
-          label={t('tasks.campaign')}
-          value={value}
-          maxLength={64}
-          onChange={({ currentTarget }) => setValue(currentTarget.value)}
-        />
+        <TextInput {...input('campaign')} label={t('tasks.campaign')} maxLength={64} />
         <Button type="submit" variant="default">
           {t('tasks.filter')}
         </Button>

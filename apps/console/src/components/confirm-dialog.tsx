@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Text } from '@mantine/core'
+import { Modal, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { DialogActions } from './dialog-actions.tsx'
 
 type Props = {
   opened: boolean
@@ -26,19 +27,14 @@ export function ConfirmDialog({ opened, title, text, button, danger, busy, onCon
       <Text size="sm" mb="lg">
         {text}
       </Text>
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose} data-autofocus={danger}>
-          {t('app.back')}
-        </Button>
-        <Button
-          color={danger ? 'red.9' : undefined}
-          loading={busy}
-          onClick={onConfirm}
-          data-autofocus={!danger}
-        >
-          {button}
-        </Button>
-      </Group>
+      <DialogActions
+        label={button}
+        danger={danger}
+        busy={busy}
+        focus={danger ? 'back' : 'confirm'}
+        onConfirm={onConfirm}
+        onClose={onClose}
+      />
     </Modal>
   )
 }

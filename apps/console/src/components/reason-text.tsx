@@ -1,13 +1,22 @@
 import { Text } from '@mantine/core'
-import { useLabels } from '../i18n/labels.ts'
+import { type ReasonLabel, useLabels } from '../i18n/labels.ts'
 
-/**
- * A reason in the current language: what it means, what to do, and behind that the words and the code of the vendor. Details come from the
- * API and are not translated.
- */
+/** A reason in the current language, by its code. */
 export function ReasonText({ code, reason }: { code: string | null; reason: string }) {
-  const { translated, advice, original } = useLabels().reason(code, reason)
-  const isOfVendor = advice !== undefined || !translated
+  const label = useLabels().reason(code, reason)
+  const isOfVendor = label.advice !== undefined || !label.translated
+  return <Label {...label} original={isOfVendor && code ? withCode(code, label.original) : label.original} />
+}
+
+/** The same of a reason that was stored without its code. */
+export function StoredReasonText({ channel, reason }: { channel: string; reason: string }) {
+  return <Label {...useLabels().storedReason(channel, reason)} />
+}
+
+const withCode = (code: string, original: string | undefined) => original && `${code}: ${original}`
+
+/** What it means, what to do, and behind that the words of the vendor, which are not translated. */
+function Label({ translated, advice, original }: ReasonLabel) {
   return (
     <>
       {translated}
@@ -25,7 +34,7 @@ export function ReasonText({ code, reason }: { code: string | null; reason: stri
           c={translated && 'dimmed'}
           data-from="api"
         >
-          {isOfVendor && code ? `${code}: ${original}` : original}
+          {original}
         </Text>
       )}
     </>

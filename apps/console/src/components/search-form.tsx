@@ -1,8 +1,8 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { SearchKind } from './search.ts'
+import { useTyped } from './use-typed.ts'
 
 type Props<Kind extends SearchKind> = {
   kinds: readonly Kind[]
@@ -11,42 +11,24 @@ type Props<Kind extends SearchKind> = {
   onSearch(by: Kind, value: string): void
 }
 
-export function SearchForm<Kind extends SearchKind>({
-  kinds,
-  by: initialBy,
-  value: initialValue,
-  onSearch,
-}: Props<Kind>) {
+export function SearchForm<Kind extends SearchKind>({ kinds, by, value, onSearch }: Props<Kind>) {
   const { t } = useTranslation()
-  const [by, setBy] = useState(initialBy)
-  const [value, setValue] = useState(initialValue)
-  // The URL may change by other means, such as the browser's Back. A new form would lose the focus.
-  useEffect(() => {
-    setBy(initialBy)
-    setValue(initialValue)
-  }, [initialBy, initialValue])
+  const { input, submit } = useTyped({ by: by as string, value })
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onSearch(by, value.trim())
+        const typed = submit()
+        onSearch(typed.by as Kind, typed.value)
       }}
     >
       <Group align="flex-end" gap="sm">
         <NativeSelect
+          {...input('by')}
           label={t('devices.by')}
-          value={by}
-          onChange={({ currentTarget }) => setBy(currentTarget.value as Kind)}
           data={kinds.map((kind) => ({ value: kind, label: t(`devices.${kind as SearchKind}`) }))}
         />
-        <TextInput
-          className="grow"
-          miw={180}
-          maw={420}
-          label={t('devices.value')}
-          value={value}
-          onChange={({ currentTarget }) => setValue(currentTarget.value)}
-        />
+        <TextInput {...input('value')} className="grow" miw={180} maw={420} label={t('devices.value')} />
         <Button type="submit" leftSection={<IconSearch size={16} aria-hidden />}>
           {t('devices.search')}
         </Button>

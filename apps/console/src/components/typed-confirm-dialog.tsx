@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Modal, Stack, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { DialogActions } from './dialog-actions.tsx'
 
 type Props = {
   opened: boolean
@@ -56,14 +57,7 @@ function TypedForm({ text, name, button, busy, onConfirm, onClose, children }: P
           error={tried && !matches && t('app.typedDiffers')}
           onChange={({ currentTarget }) => setTyped(currentTarget.value)}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {t('app.back')}
-          </Button>
-          <Button type="submit" color="red.9" loading={busy}>
-            {button}
-          </Button>
-        </Group>
+        <DialogActions label={button} danger busy={busy} onClose={onClose} />
       </Stack>
     </form>
   )

@@ -14,6 +14,9 @@ import { useTranslation } from 'react-i18next'
 import { useBasicLabels } from './basic-labels.ts'
 import { en } from './en.ts'
 import { keyOf } from './key-of.ts'
+import { noteIn } from './note-texts.ts'
+import { partIn } from './part-texts.ts'
+import { codeInText } from './reason-codes.ts'
 
 const vendorTitles = new Map(vendorChannels.map((name) => [publicName(name), cardOf(name).title]))
 
@@ -55,6 +58,15 @@ export function useLabels() {
         ? { translated, original }
         : { translated }
     }
+    /** A reason of a channel of which only the text was stored. */
+    const storedReason = (channelName: string, original: string): ReasonLabel => {
+      const code = codeInText(channelName, original)
+      if (code !== null) return reason(code, original)
+      const translated = noteIn(language, original)
+      return translated === undefined
+        ? { original }
+        : { translated: translated.charAt(0).toUpperCase() + translated.slice(1) }
+    }
     /** Texts for the reader; names of a newer API are shown as they are. */
     const auditAction = (action: string) => {
       const key = keyOf(action as AuditAction)
@@ -69,6 +81,8 @@ export function useLabels() {
       text,
       channel,
       reason,
+      storedReason,
+      part: (name: string) => partIn(language, name),
       auditAction,
       event,
       taskState: labelOf('taskState'),

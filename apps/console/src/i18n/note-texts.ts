@@ -1,8 +1,8 @@
 import { type Card, cards, type NoteTexts } from '@herald/channels/cards'
 
 /**
- * Chinese texts of sentences that the API says about messages and credentials: notes of /push/explain, warnings of credentials. Those of one
- * vendor are in its card. English needs none.
+ * Chinese texts of sentences that the API says about messages, credentials, recalls and webhooks: notes of /push/explain, warnings of
+ * credentials, errors of requests. Those of one vendor are in its card. English needs none.
  */
 const shared: NoteTexts = {
   '{1} shows body; big_text is not sent.': '{1}只显示正文（body），不发送长文本（big_text）。',
@@ -53,6 +53,21 @@ const shared: NoteTexts = {
     '{1}曾拒绝 {2}（最早于 {3} UTC）：{4} 下一条会重新发送。',
   'The last check, at {1} UTC, failed: {2}': '最近一次验证失败（{1} UTC）：{2}',
   'The last check failed: {1}': '最近一次验证失败：{1}',
+  'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends':
+    '最近十分钟内，超过一半的令牌被厂商判定失效；情况恢复之前不移除任何令牌',
+  'A cmd message shows nothing.': '透传消息不显示通知，无法撤回。',
+  'The vendor has no call that withdraws a message.': '厂商没有撤回消息的接口。',
+  'Its certificate was removed.': '该通道的配置已删除。',
+  '{1} cannot carry this message: {2}.': '{1}不支持此消息：{2}。',
+  '{1} is disabled{2}: the vendor refuses its credentials{3}.': '{1}已停用：厂商拒绝了凭据。',
+  'status {1}: redirects are not followed': '返回状态 {1}：不跟随重定向',
+  'status {1}': '返回状态 {1}',
+  'no answer within {1} s': '{1} 秒内没有响应',
+  'the request failed ({1})': '请求失败（{1}）',
+  'the url must begin with https:// or http://': '网址必须以 https:// 或 http:// 开头',
+  'the url must not point to a private address': '网址不能指向内网地址',
+  'the server answered with status 410 (gone)': '服务器返回状态 410（已下线）',
+  'requests failed for 72 hours, at last: {1}': '请求已连续失败 72 小时，最近一次：{1}',
 }
 
 type Translation = { pattern: RegExp; order: readonly string[]; chinese: string }

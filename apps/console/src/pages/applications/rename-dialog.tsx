@@ -1,9 +1,10 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Modal, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changeApplication } from '../../api/calls.ts'
 import type { Application } from '../../api/records.ts'
+import { DialogActions } from '../../components/dialog-actions.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { PackageInput, packageProblem } from './package-input.tsx'
 
@@ -59,14 +60,7 @@ function RenameForm({ application, onClose }: Props & { application: Application
         />
         <PackageInput value={packageName} onChange={setPackageName} />
         <ErrorAlert error={saving.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {t('app.back')}
-          </Button>
-          <Button type="submit" loading={saving.isPending}>
-            {t('app.save')}
-          </Button>
-        </Group>
+        <DialogActions label={t('app.save')} busy={saving.isPending} onClose={onClose} />
       </Stack>
     </form>
   )

@@ -1,9 +1,10 @@
-import { Button, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core'
+import { Modal, NativeSelect, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { renewSecret } from '../../api/calls.ts'
 import type { Application } from '../../api/records.ts'
+import { DialogActions } from '../../components/dialog-actions.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import type { Created } from './create-form.tsx'
@@ -48,14 +49,14 @@ function RotateForm({ application, onRotated, onClose }: Props & { application: 
         }))}
       />
       <ErrorAlert error={rotating.error} />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          {t('app.back')}
-        </Button>
-        <Button color="red.9" loading={rotating.isPending} onClick={() => rotating.mutate()}>
-          {t('applications.rotate')}
-        </Button>
-      </Group>
+      <DialogActions
+        label={t('applications.rotate')}
+        danger
+        busy={rotating.isPending}
+        focus="back"
+        onConfirm={() => rotating.mutate()}
+        onClose={onClose}
+      />
     </Stack>
   )
 }

@@ -2,17 +2,18 @@ import { auditActions } from '@herald/domain'
 import { Button, Group, NativeSelect, Paper, Stack, TextInput } from '@mantine/core'
 import { IconHistory } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { listAudit } from '../../api/calls.ts'
 import { localTime, secondsOf } from '../../calculations/local-time.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { FilterFold } from '../../components/filter-fold.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { MoreButton } from '../../components/more-button.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useSkipEmptyPages } from '../../components/skip-empty-pages.ts'
+import { useTyped } from '../../components/use-typed.ts'
 import { useLabels } from '../../i18n/labels.ts'
 import { useCurrentSession } from '../../session/session.ts'
 import { AuditTable } from './audit-table.tsx'
@@ -84,40 +85,32 @@ function AuditPage() {
 function FilterForm({ filter, onFilter }: { filter: Filter; onFilter(filter: Filter): void }) {
   const { t } = useTranslation()
   const { auditAction } = useLabels()
-  const [edited, setEdited] = useState(() => shownFilter(filter))
-  const current = JSON.stringify(filter)
-  // The URL may change by other means, such as the browser's Back.
-  useEffect(() => setEdited(shownFilter(JSON.parse(current))), [current])
-  const set = (name: keyof Filter) => (event: { currentTarget: { value: string } }) =>
-    setEdited({ ...edited, [name]: event.currentTarget.value })
+  const { input, submit } = useTyped(shownFilter(filter))
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        onFilter({
-          ...edited,
-          actor: edited.actor.trim(),
-          from: String(secondsOf(edited.from) ?? ''),
-          to: String(secondsOf(edited.to) ?? ''),
-        })
-      }}
-    >
-      <Group align="flex-end" gap="sm">
-        <TextInput label={t('audit.actor')} value={edited.actor} onChange={set('actor')} />
-        <NativeSelect
-          label={t('audit.action')}
-          value={edited.action}
-          onChange={set('action')}
-          data={[
-            { value: '', label: t('audit.anyAction') },
-            ...auditActions.map((value) => ({ value, label: auditAction(value) })),
-          ]}
-        />
-        <TextInput type="datetime-local" label={t('audit.from')} value={edited.from} onChange={set('from')} />
-        <TextInput type="datetime-local" label={t('audit.to')} value={edited.to} onChange={set('to')} />
-        <Button type="submit">{t('tasks.filter')}</Button>
-      </Group>
-    </form>
+    <FilterFold used={Object.values(filter).filter((value) => value !== '').length}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const { from, to, ...typed } = submit()
+          onFilter({ ...typed, from: String(secondsOf(from) ?? ''), to: String(secondsOf(to) ?? '') })
+        }}
+      >
+        <Group align="flex-end" gap="sm">
+          <TextInput {...input('actor')} label={t('audit.actor')} />
+          <NativeSelect
+            {...input('action')}
+            label={t('audit.action')}
+            data={[
+              { value: '', label: t('audit.anyAction') },
+              ...auditActions.map((value) => ({ value, label: auditAction(value) })),
+            ]}
+          />
+          <TextInput {...input('from')} type="datetime-local" label={t('audit.from')} />
+          <TextInput {...input('to')} type="datetime-local" label={t('audit.to')} />
+          <Button type="submit">{t('tasks.filter')}</Button>
+        </Group>
+      </form>
+    </FilterFold>
   )
 }
 

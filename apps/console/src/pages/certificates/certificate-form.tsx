@@ -20,6 +20,7 @@ import { isJsonObject } from '../../calculations/json-object.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
+import { useDocsLink } from '../../session/docs-link.ts'
 import { useAppId, useCurrentSession } from '../../session/session.ts'
 import { CheckResult } from './check-result.tsx'
 import {
@@ -54,6 +55,7 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
   const appId = useAppId()
   const { applications } = useCurrentSession()
   const queries = useQueryClient()
+  const docs = useDocsLink('put-admin-push-certificate')
   const packageName = applications.find(({ app_id }) => app_id === appId)?.package_name ?? ''
   const [draft, setDraft] = useState(() => (editing ? draftOf(editing) : blankDraft(0, packageName)))
   const [confirming, setConfirming] = useState(false)
@@ -192,7 +194,7 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
           </Stack>
         </details>
         <Text size="sm">
-          <Anchor href="/docs#put-admin-push-certificate" target="_blank">
+          <Anchor href={docs} target="_blank">
             {t('certificates.guide')}
           </Anchor>
         </Text>

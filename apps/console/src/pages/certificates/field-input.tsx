@@ -3,6 +3,7 @@ import { Checkbox, PasswordInput, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { ChoiceInput } from '../../components/choice-input.tsx'
 import { choiceLabel, offeredChoices } from '../../i18n/choice-labels.ts'
+import { complaintIn } from '../../i18n/complaints.ts'
 import { useLabels } from '../../i18n/labels.ts'
 import { FilePicker } from './file-picker.tsx'
 import { isInFront, isRequired } from './vendor-forms.ts'
@@ -22,7 +23,7 @@ type Props = {
 }
 
 export function FieldInput({ field, value, saved, needed, removed, complaint, onChange, onRemove }: Props) {
-  const { t, i18n } = useTranslation()
+  const { t } = useTranslation()
   const { text } = useLabels()
   const name = text(field.label)
   const required = needed || isRequired(field)
@@ -30,15 +31,7 @@ export function FieldInput({ field, value, saved, needed, removed, complaint, on
   const shared = {
     label,
     value,
-    error: complaint && (
-      <>
-        {i18n.language === 'zh' &&
-          t(/ is missing/.test(complaint) ? 'certificateField.missing' : 'certificateField.invalid')}{' '}
-        <span lang="en" data-from="api">
-          {complaint}
-        </span>
-      </>
-    ),
+    error: complaint && <Complaint sentence={complaint} />,
     required: required && saved === undefined,
     withAsterisk: false,
     spellCheck: false,
@@ -94,4 +87,26 @@ export function FieldInput({ field, value, saved, needed, removed, complaint, on
         </div>
       )
   }
+}
+
+/** Without the name of the field, to which it belongs. English if it has no translation. */
+function Complaint({ sentence }: { sentence: string }) {
+  const { t, i18n } = useTranslation()
+  if (i18n.language !== 'zh')
+    return (
+      <span lang="en" data-from="api">
+        {sentence}
+      </span>
+    )
+  const complaint = sentence.replace(/^[\w.]+ /, '').replace(/\.$/, '')
+  const translated = complaintIn('zh', complaint)
+  if (translated !== complaint) return translated
+  return (
+    <>
+      {t('certificateField.invalid')}{' '}
+      <span lang="en" data-from="api">
+        {sentence}
+      </span>
+    </>
+  )
 }

@@ -3,6 +3,7 @@ import { conditionOf, isLeftOut, partOf } from '@herald/domain'
 import { Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { ReasonText, StoredReasonText } from '../../components/reason-text.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 
 /** Why a certificate does not send, or not all messages, and what happens next. */
@@ -10,6 +11,7 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
   const { t } = useTranslation()
   const { format } = useLabels()
   const { breaker, holds, last_error, check_error } = certificate
+  const stored = (reason: string) => <StoredReasonText channel={certificate.channel} reason={reason} />
   const isClosed = conditionOf(certificate) === 'closed'
   return (
     <>
@@ -18,7 +20,7 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
           title={t('certificates.closedSince', {
             since: format.time(certificate.first_refused_at ?? certificate.closed_at),
           })}
-          reason={last_error}
+          reason={last_error && stored(last_error)}
         >
           {certificate.next_probe_at === null
             ? t('certificates.notProbed')
@@ -31,13 +33,13 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
       {!isClosed && last_error && (
         <Entry
           title={`${t('certificates.lastError')} · ${format.time(certificate.last_error_at)}`}
-          reason={last_error}
+          reason={stored(last_error)}
         />
       )}
       {breaker && (
         <Entry
           title={t('certificates.silentSince', { since: format.time(breaker.since) })}
-          reason={breaker.reason}
+          reason={<ReasonText {...breaker} />}
         >
           {t('certificates.nextTry', { time: format.time(breaker.retry_at) })}
         </Entry>
@@ -48,7 +50,7 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
       {check_error && check_error !== last_error && (
         <Entry
           title={t('certificates.checkFailed', { time: format.time(certificate.check_error_at) })}
-          reason={check_error}
+          reason={stored(check_error)}
         />
       )}
     </>
@@ -57,27 +59,38 @@ export function HealthPanel({ certificate }: { certificate: CertificateView }) {
 
 function HoldEntry({ hold }: { hold: CertificateHold }) {
   const { t } = useTranslation()
-  const { format } = useLabels()
-  const { active, since, until, reason } = hold
+  const { format, part } = useLabels()
+  const { active, since, until, code, reason } = hold
   const kind = isLeftOut(hold) ? 'leftOut' : hold.kind
   const state = active ? kind : 'ended'
   const times = { since: format.time(since), until: format.time(until) }
   return (
-    <Entry title={t(`certificateHold.${state}`, times)} reason={`${partOf(hold)}: ${reason}`}>
+    <Entry
+      title={t(`certificateHold.${state}`, times)}
+      part={part(partOf(hold))}
+      reason={<ReasonText code={code} reason={reason} />}
+    >
       {active && t(`certificateHold.${kind}Until`, times)}
     </Entry>
   )
 }
 
-/** `reason` is the vendor's text. */
-function Entry({ title, reason, children }: { title: string; reason: string | null; children?: ReactNode }) {
+type EntryProps = { title: string; part?: string; reason: ReactNode; children?: ReactNode }
+
+/** `part`: what of the channel is concerned, if not all of it. */
+function Entry({ title, part, reason, children }: EntryProps) {
   return (
     <div>
       <Text size="xs" c="dimmed">
         {title}
       </Text>
+      {part && (
+        <Text size="sm" fw={600} className="breaks" data-from="api">
+          {part}
+        </Text>
+      )}
       {reason && (
-        <Text size="sm" className="breaks" data-from="api">
+        <Text size="sm" component="div" className="breaks">
           {reason}
         </Text>
       )}

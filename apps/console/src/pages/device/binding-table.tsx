@@ -40,7 +40,7 @@ export function BindingTable({ device }: { device: DeviceView }) {
             <Table.Th>{t('app.environment')}</Table.Th>
             <Table.Th>{t('device.token')}</Table.Th>
             <Table.Th>{t('device.registered')}</Table.Th>
-            <Table.Th aria-label={t('device.unbind')} />
+            <Table.Th ta="end">{t('applications.actions')}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -94,6 +94,7 @@ export function EditPanel({ device }: { device: DeviceView }) {
             value={form.attributes}
             autosize
             minRows={2}
+            validationError={t('app.invalidJson')}
             error={invalid && t('app.invalidJson')}
             onChange={(attributes) => set({ attributes })}
           />

@@ -1,4 +1,4 @@
-import { conditionOf } from '@herald/domain'
+import { conditionOf, partOf } from '@herald/domain'
 import { Button, Group, Stack, Table, Text } from '@mantine/core'
 import { IconCertificate } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
@@ -7,7 +7,7 @@ import { byTrouble } from '../../calculations/channel-order.ts'
 import { expiryOf } from '../../calculations/expiry.ts'
 import { AppLink } from '../../components/app-link.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { ReasonText } from '../../components/reason-text.tsx'
+import { ReasonText, StoredReasonText } from '../../components/reason-text.tsx'
 import { certificateTone, StatusBadge } from '../../components/status-badge.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
@@ -40,11 +40,11 @@ export function ChannelTable({ overview }: { overview: Overview }) {
         <Table.Tr>
           <Table.Th>{t('app.channel')}</Table.Th>
           <Table.Th visibleFrom="sm">{t('overview.certificate')}</Table.Th>
-          <Table.Th className="number" visibleFrom="md">
+          <Table.Th className="number unbroken" visibleFrom="md">
             {t('overview.sentMinute')}
           </Table.Th>
-          <Table.Th className="number">{t('overview.sentTen')}</Table.Th>
-          <Table.Th className="number">{t('overview.failedTen')}</Table.Th>
+          <Table.Th className="number unbroken">{t('overview.sentTen')}</Table.Th>
+          <Table.Th className="number unbroken">{t('overview.failedTen')}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -112,7 +112,13 @@ function Certificates({ row, at }: { row: ChannelHealth; at: number }) {
         </Text>
       )}
       {sorted.slice(0, MAX_SHOWN).map((certificate) => (
-        <CertificateLine key={certificate.id} certificate={certificate} at={at} />
+        <CertificateLine
+          key={certificate.id}
+          channel={row.channel}
+          certificate={certificate}
+          lastCode={row.last_error?.code}
+          at={at}
+        />
       ))}
       {hidden > 0 && (
         <Text size="xs" c="dimmed">
@@ -123,9 +129,11 @@ function Certificates({ row, at }: { row: ChannelHealth; at: number }) {
   )
 }
 
-function CertificateLine({ certificate, at }: { certificate: ChannelCertificate; at: number }) {
+type LineProps = { channel: string; certificate: ChannelCertificate; lastCode?: string; at: number }
+
+function CertificateLine({ channel, certificate, lastCode, at }: LineProps) {
   const { t } = useTranslation()
-  const { format } = useLabels()
+  const { format, part } = useLabels()
   const { appId, applications } = useCurrentSession()
   const owner = applications.find(({ app_id }) => app_id === certificate.app_id)
   // Only the parts that distinguish it from the other certificates of the row.
@@ -171,20 +179,22 @@ function CertificateLine({ certificate, at }: { certificate: ChannelCertificate;
         </Text>
       )}
       {breaker && (
-        <Text size="xs" c="dimmed" className="breaks">
+        <Text component="div" size="xs" c="dimmed" className="breaks">
           {t('certificates.silentSince', { since: format.time(breaker.since) })}{' '}
           {t('certificates.nextTry', { time: format.clock(breaker.retry_at) })}{' '}
-          <span data-from="api">{breaker.reason}</span>
+          {/* The row has the last error of the channel. */}
+          {breaker.code !== lastCode && <ReasonText {...breaker} />}
         </Text>
       )}
       {held.length > 0 && (
         <Text size="xs" c="dimmed" className="breaks">
-          {t('overview.held')} <span data-from="api">{format.list(held)}</span>
+          {t('overview.held')}{' '}
+          <span data-from="api">{format.list(held.map((scope) => part(partOf({ scope }))))}</span>
         </Text>
       )}
       {certificate.reason && certificate.state !== 'open' && (
-        <Text size="xs" c="dimmed" className="breaks">
-          {certificate.reason}
+        <Text component="div" size="xs" c="dimmed" className="breaks">
+          <StoredReasonText channel={channel} reason={certificate.reason} />
         </Text>
       )}
     </div>

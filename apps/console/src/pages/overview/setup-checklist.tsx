@@ -7,6 +7,7 @@ import { addSimulatedCredentials, listCertificates, listDevices, listTasks } fro
 import { AppLink } from '../../components/app-link.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { useDocsLink } from '../../session/docs-link.ts'
 import { useCurrentSession } from '../../session/session.ts'
 
 const REFRESH_MS = 5000
@@ -21,6 +22,7 @@ export function SetupChecklist() {
 
 function Checklist({ appId }: { appId: string }) {
   const { t } = useTranslation()
+  const docs = useDocsLink()
   const { data } = useQuery({
     queryKey: ['set-up', appId],
     queryFn: () => readSteps(appId),
@@ -46,7 +48,7 @@ function Checklist({ appId }: { appId: string }) {
           <Button component={AppLink} to="/test-device" size="xs" variant="default">
             {t('setUp.testDevice')}
           </Button>
-          <Anchor href="/docs" target="_blank" size="sm">
+          <Anchor href={docs} target="_blank" size="sm">
             {t('setUp.sdk')}
           </Anchor>
         </Step>

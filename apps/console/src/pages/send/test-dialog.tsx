@@ -1,22 +1,23 @@
-import { Alert, Anchor, Button, Group, Modal, Stack, TagsInput, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import type { DeviceView } from '@herald/client'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { findDevices, notify } from '../../api/calls.ts'
+import { notify } from '../../api/calls.ts'
 import { useRequestId } from '../../api/request-id.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Loading } from '../../components/loading.tsx'
 import { PushOutcome } from '../../components/push-outcome.tsx'
 import { TaskAccepted } from '../../components/task-accepted.tsx'
 import { useAppId } from '../../session/session.ts'
-import { storedTestDevice } from '../../session/test-device-id.ts'
-import { distinct, splitValues } from './audience-list.ts'
 import type { Draft } from './draft.ts'
 import { requestText } from './request.ts'
-import { loadTestDevices, MAX_TEST_DEVICES, storeTestDevices } from './test-devices.ts'
+import { TestDeviceList } from './test-device-list.tsx'
+import { listTestDevices, loadUnselected, MAX_TEST_DEVICES, storeUnselected } from './test-devices.ts'
 
 type Props = { draft: Draft; onClose(): void }
 
-/** Sends the draft to the devices of its author first. */
+/** Sends the draft to test devices first. */
 export function TestDialog({ opened, ...props }: Props & { opened: boolean }) {
   const { t } = useTranslation()
   return (
@@ -27,77 +28,66 @@ export function TestDialog({ opened, ...props }: Props & { opened: boolean }) {
       title={t('test.title')}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      <TestForm {...props} />
+      <Test {...props} />
     </Modal>
   )
 }
 
-function TestForm({ draft, onClose }: Props) {
+function Test(props: Props) {
   const { t } = useTranslation()
   const appId = useAppId()
-  const [list, setList] = useState(() => loadTestDevices(appId))
-  const change = (values: string[]) => {
-    const next = distinct(values.flatMap(splitValues))
-    setList(next)
-    storeTestDevices(appId, next)
-  }
-  const own = storedTestDevice(appId)
-  const requestId = useRequestId()
-  const sending = useMutation({
-    mutationFn: async () => {
-      const found = await Promise.all(
-        list.map(async (name) => ({ name, found: await findDevices(appId, name, MAX_TEST_DEVICES) })),
-      )
-      const devices = new Map(
-        found.flatMap(({ found: some }) => some?.list ?? []).map((device) => [device.push_token, device]),
-      )
-      const unknown = found.filter(({ found: some }) => !some).map(({ name }) => name)
-      if (devices.size === 0 || devices.size > MAX_TEST_DEVICES) return { unknown, tooMany: devices.size }
-      const text = (id: string) =>
-        requestText(draft, { kind: 'test', pushTokens: [...devices.keys()], requestId: id })
-      const { task_id } = await notify(appId, text(requestId.idFor(text(''))))
-      requestId.reset()
-      return { unknown, taskId: task_id, guids: [...devices.values()].map(({ device_guid }) => device_guid) }
-    },
-  })
-  const tooLong = list.length > MAX_TEST_DEVICES
-  const result = sending.data
+  const query = useQuery({ queryKey: ['test-devices', appId], queryFn: () => listTestDevices(appId) })
+  if (query.isPending) return <Loading />
+  if (!query.data) return <ErrorAlert error={query.error} retry={query.refetch} />
   return (
     <Stack gap="md">
       <Text size="sm">{t('test.text')}</Text>
-      <TagsInput
-        label={t('test.devices')}
-        description={t('test.devicesHint')}
-        value={list}
-        splitChars={[',', ';', '\n']}
-        isDuplicate={(value, present) => present.includes(value)}
-        acceptValueOnBlur
-        openOnFocus={false}
-        data-autofocus
-        error={tooLong && t('test.tooMany', { max: MAX_TEST_DEVICES })}
-        onChange={change}
+      <TestForm {...props} devices={query.data} />
+    </Stack>
+  )
+}
+
+function TestForm({ draft, devices, onClose }: Props & { devices: DeviceView[] }) {
+  const { t } = useTranslation()
+  const appId = useAppId()
+  const [unselected, setUnselected] = useState(() => loadUnselected(appId))
+  const chosen = devices.filter(({ device_guid }) => !unselected.includes(device_guid))
+  const isTooLong = chosen.length > MAX_TEST_DEVICES
+  const select = (guid: string, selected: boolean) =>
+    setUnselected((before) => {
+      const others = before.filter((one) => one !== guid)
+      return selected ? others : [...others, guid]
+    })
+  useEffect(() => storeUnselected(appId, unselected), [appId, unselected])
+  const requestId = useRequestId()
+  const sending = useMutation({
+    mutationFn: async () => {
+      const pushTokens = chosen.map(({ push_token }) => push_token)
+      const text = (id: string) => requestText(draft, { kind: 'test', pushTokens, requestId: id })
+      const { task_id } = await notify(appId, text(requestId.idFor(text(''))))
+      return { taskId: task_id, guids: chosen.map(({ device_guid }) => device_guid) }
+    },
+    onSuccess: requestId.reset,
+  })
+  const sent = sending.data
+  return (
+    <>
+      <TestDeviceList
+        devices={devices}
+        selected={chosen.map(({ device_guid }) => device_guid)}
+        onSelect={select}
       />
-      {own !== undefined && !list.includes(own) && (
-        <Anchor component="button" type="button" size="sm" onClick={() => change([...list, own])}>
-          {t('test.addBrowser', { device: own })}
-        </Anchor>
+      {isTooLong && (
+        <Text size="sm" c="var(--herald-warning)" role="alert">
+          {t('test.tooMany', { max: MAX_TEST_DEVICES })}
+        </Text>
       )}
       <ErrorAlert error={sending.error} />
-      {result && result.unknown.length > 0 && (
-        <Alert role="alert" color="orange" variant="light">
-          {t('test.unknown', { names: result.unknown.join(', ') })}
-        </Alert>
-      )}
-      {result?.tooMany !== undefined && result.tooMany > MAX_TEST_DEVICES && (
-        <Alert role="alert" color="orange" variant="light">
-          {t('test.tooMany', { max: MAX_TEST_DEVICES })}
-        </Alert>
-      )}
-      {result?.taskId !== undefined && (
+      {sent && (
         <Stack gap="xs">
-          <TaskAccepted taskId={result.taskId} />
-          {result.guids?.map((guid) => (
-            <PushOutcome key={`${result.taskId} ${guid}`} taskId={result.taskId!} guid={guid} />
+          <TaskAccepted taskId={sent.taskId} />
+          {sent.guids.map((guid) => (
+            <PushOutcome key={`${sent.taskId} ${guid}`} taskId={sent.taskId} guid={guid} />
           ))}
         </Stack>
       )}
@@ -106,7 +96,7 @@ function TestForm({ draft, onClose }: Props) {
           {t('app.close')}
         </Button>
         <Button
-          disabled={list.length === 0 || tooLong}
+          disabled={chosen.length === 0 || isTooLong}
           aria-disabled={sending.isPending}
           data-disabled={sending.isPending || undefined}
           onClick={() => {
@@ -116,6 +106,6 @@ function TestForm({ draft, onClose }: Props) {
           {t('test.send')}
         </Button>
       </Group>
-    </Stack>
+    </>
   )
 }

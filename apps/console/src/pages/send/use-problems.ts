@@ -52,10 +52,11 @@ export function useProblems(draft: Draft) {
   return {
     problems,
     isChecked,
-    /** The fields that are wrong, in their order. */
-    check(): FieldName[] {
-      setChecked(true)
-      return found.map(({ field }) => field)
+    /** The fields that are wrong, in their order; without one that is not needed, which is then not marked either. */
+    check(unneeded?: FieldName): FieldName[] {
+      const wrong = found.map(({ field }) => field).filter((field) => field !== unneeded)
+      if (unneeded === undefined || wrong.length > 0) setChecked(true)
+      return wrong
     },
     refuse: (error: unknown) => setRefused({ draft, error }),
     reset() {

@@ -1,13 +1,13 @@
 import { Table, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import type { NotSent } from '../../calculations/not-sent.ts'
+import type { MergedGroup } from '../../calculations/not-sent.ts'
 import { ReasonText } from '../../components/reason-text.tsx'
 import { fateTone, StatusBadge } from '../../components/status-badge.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { SampleDevices } from './sample-devices.tsx'
 
-export function NotSentTable({ groups }: { groups: NotSent[] }) {
+export function NotSentTable({ groups }: { groups: MergedGroup[] }) {
   const { t } = useTranslation()
   const { channel, fate, format } = useLabels()
   return (

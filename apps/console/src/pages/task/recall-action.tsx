@@ -1,25 +1,16 @@
 import type { TaskView } from '@herald/client'
-import {
-  Alert,
-  Anchor,
-  Button,
-  Group,
-  Modal,
-  Radio,
-  Stack,
-  Table,
-  Text,
-  Textarea,
-  TextInput,
-} from '@mantine/core'
+import { Alert, Anchor, Button, Modal, Radio, Stack, Table, Text, Textarea, TextInput } from '@mantine/core'
 import { IconArrowBackUp } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { readTask, recallTask } from '../../api/calls.ts'
+import { useRequestId } from '../../api/request-id.ts'
 import { hasEnded } from '../../calculations/task-progress.ts'
 import { AppLink } from '../../components/app-link.tsx'
+import { DialogActions } from '../../components/dialog-actions.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { NoteText } from '../../components/note-text.tsx'
 import { WideTable } from '../../components/wide-table.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
@@ -44,9 +35,14 @@ export function RecallAction({ task }: { task: TaskView }) {
     enabled: opened,
     retry: false,
   })
+  const requestId = useRequestId()
   const recalling = useMutation({
-    mutationFn: () => recallTask(appId, taskId, replace, true),
-    onSuccess: () => setOpened(false),
+    // After a lost answer the same press repeats nothing.
+    mutationFn: () => recallTask(appId, taskId, replace, requestId.idFor(JSON.stringify(replace ?? null))),
+    onSuccess: () => {
+      requestId.reset()
+      setOpened(false)
+    },
   })
   const channels = plan.data?.channels ?? []
   const canDo = channels.some(({ does }) => does !== 'none')
@@ -99,19 +95,15 @@ export function RecallAction({ task }: { task: TaskView }) {
           {channels.length > 0 && <ChannelTable channels={channels} />}
           {plan.data && !canDo && <Alert color="yellow">{t('task.recallNone')}</Alert>}
           {recalling.isError && <ErrorAlert error={recalling.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setOpened(false)} data-autofocus>
-              {t('app.back')}
-            </Button>
-            <Button
-              color="red.9"
-              disabled={!canDo || isBlank}
-              loading={recalling.isPending}
-              onClick={() => recalling.mutate()}
-            >
-              {t('task.recallButton')}
-            </Button>
-          </Group>
+          <DialogActions
+            label={t('task.recallButton')}
+            danger
+            busy={recalling.isPending}
+            disabled={!canDo || isBlank}
+            focus="back"
+            onConfirm={() => recalling.mutate()}
+            onClose={() => setOpened(false)}
+          />
         </Stack>
       </Modal>
     </Stack>
@@ -137,9 +129,7 @@ function ChannelTable({ channels }: { channels: Awaited<ReturnType<typeof recall
             <Table.Th scope="row">{channel(row.channel)}</Table.Th>
             <Table.Td className="number">{format.number(row.devices)}</Table.Td>
             <Table.Td>{t(`task.recallDo.${row.does}`)}</Table.Td>
-            <Table.Td className="breaks" data-from="api">
-              {row.reason}
-            </Table.Td>
+            <Table.Td className="breaks">{row.reason && <NoteText>{row.reason}</NoteText>}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -1,5 +1,5 @@
 import type { TaskView } from '@herald/client'
-import { Anchor, Table, Text } from '@mantine/core'
+import { Anchor, Box, Table, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { barOf, shownState } from '../../calculations/task-progress.ts'
 import { AppLink } from '../../components/app-link.tsx'
@@ -104,7 +104,11 @@ function State({ task }: { task: TaskView }) {
   return (
     <div data-state={state}>
       <StatusBadge tone={taskTone(state)}>{taskState(state)}</StatusBadge>
-      {parts.length > 0 && <TaskBar task={task} />}
+      {parts.length > 0 && (
+        <Box mt={4}>
+          <TaskBar task={task} />
+        </Box>
+      )}
       <Text size="xs" c="dimmed">
         {task.state === 'scheduled' ? (
           <TimeText at={task.begin_at} />

@@ -64,6 +64,7 @@ function TestDevicePage() {
                 readOnly={connecting}
                 required
                 withAsterisk={false}
+                error={device.isOfUser && t('testDevice.ofUser')}
                 onChange={({ currentTarget }) => store.setGuid(currentTarget.value)}
               />
               <Button

@@ -13,6 +13,8 @@ export type TestDevice = {
   badge: number
   pushToken: string | undefined
   messages: readonly ReceivedMessage[]
+  /** The device belongs to a user, so it was not connected. */
+  isOfUser: boolean
   problem: unknown
   isRegistering: boolean
 }
@@ -35,6 +37,7 @@ class TestDeviceStore {
       badge: 0,
       pushToken: undefined,
       messages: [],
+      isOfUser: false,
       problem: undefined,
       isRegistering: false,
     }
@@ -48,7 +51,7 @@ class TestDeviceStore {
   readonly current = (): TestDevice => this.#device
 
   setGuid(guid: string): void {
-    this.#change({ guid })
+    this.#change({ guid, isOfUser: false })
   }
 
   disconnect(): void {
@@ -57,9 +60,13 @@ class TestDeviceStore {
 
   async connect(): Promise<void> {
     const guid = this.#device.guid.trim()
-    this.#change({ problem: undefined, isRegistering: true })
+    this.#change({ problem: undefined, isOfUser: false, isRegistering: true })
     try {
       const token = await openTestDevice(this.#appId, guid)
+      if (token === undefined) {
+        this.#change({ isOfUser: true })
+        return
+      }
       storeTestDevice(this.#appId, guid)
       this.#connection?.close()
       this.#change({ pushToken: token, state: 'connecting' })

@@ -1,10 +1,11 @@
 import type { WebhookView } from '@herald/client'
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Modal, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { replayWebhook } from '../../api/calls.ts'
 import { localTime, secondsOf } from '../../calculations/local-time.ts'
+import { DialogActions } from '../../components/dialog-actions.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useAppId } from '../../session/session.ts'
 
@@ -50,18 +51,14 @@ function ReplayForm({ webhook, onClose }: Omit<Props, 'opened'>) {
         onChange={({ currentTarget }) => setFrom(currentTarget.value)}
       />
       <ErrorAlert error={replaying.error} />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose} data-autofocus>
-          {t('app.back')}
-        </Button>
-        <Button
-          disabled={seconds === undefined}
-          loading={replaying.isPending}
-          onClick={() => seconds !== undefined && replaying.mutate(seconds)}
-        >
-          {t('webhooks.replay')}
-        </Button>
-      </Group>
+      <DialogActions
+        label={t('webhooks.replay')}
+        busy={replaying.isPending}
+        disabled={seconds === undefined}
+        focus="back"
+        onConfirm={() => seconds !== undefined && replaying.mutate(seconds)}
+        onClose={onClose}
+      />
     </Stack>
   )
 }

@@ -8,6 +8,7 @@ import { CampaignLink } from '../../components/campaign-link.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DescriptionList } from '../../components/description-list.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { NoteText } from '../../components/note-text.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { StatusBadge, type Tone } from '../../components/status-badge.tsx'
 import { useLabels } from '../../i18n/labels.ts'
@@ -115,9 +116,11 @@ function StateText({ webhook }: { webhook: WebhookView }) {
   if (webhook.state === 'rested')
     return (
       <Text size="sm">
-        <span className="breaks" data-from="api">
-          {webhook.rest_reason}
-        </span>{' '}
+        {webhook.rest_reason && (
+          <span className="breaks">
+            <NoteText>{webhook.rest_reason}</NoteText>{' '}
+          </span>
+        )}
         {t('webhooks.rested')}
       </Text>
     )
@@ -148,8 +151,8 @@ function LastAnswer({ webhook }: { webhook: WebhookView }) {
       {webhook.last_status !== null && `HTTP ${webhook.last_status} · `}
       {format.time(webhook.last_answer_at)}
       {webhook.last_error !== null && (
-        <Text size="xs" c="dimmed" data-from="api">
-          {webhook.last_error}
+        <Text size="xs" c="dimmed" className="breaks">
+          <NoteText>{webhook.last_error}</NoteText>
         </Text>
       )}
     </>

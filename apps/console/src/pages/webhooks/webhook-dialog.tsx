@@ -1,10 +1,11 @@
 import type { WebhookView } from '@herald/client'
 import { type EventName, eventNames } from '@herald/domain'
-import { Button, Checkbox, Group, Modal, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Modal, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { putWebhook } from '../../api/calls.ts'
+import { DialogActions } from '../../components/dialog-actions.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
@@ -124,14 +125,7 @@ function WebhookForm({ webhook, onSaved, onClose }: FormProps) {
           />
         )}
         <ErrorAlert error={saving.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {t('app.back')}
-          </Button>
-          <Button type="submit" loading={saving.isPending}>
-            {t('app.save')}
-          </Button>
-        </Group>
+        <DialogActions label={t('app.save')} busy={saving.isPending} onClose={onClose} />
       </Stack>
     </form>
   )
