@@ -12,6 +12,7 @@ import { measureAcceptList } from './pipeline/accept-list.ts'
 import { measureBroadcast } from './pipeline/broadcast.ts'
 import { measureBroadcastEvents } from './pipeline/broadcast-events.ts'
 import { measureDevices } from './pipeline/devices.ts'
+import { measureFairness } from './pipeline/fairness.ts'
 import { measureHistory } from './pipeline/history.ts'
 import { measureIdle } from './pipeline/idle.ts'
 import { measureIdlePrograms } from './pipeline/idle-programs.ts'
@@ -33,6 +34,7 @@ const suites: Record<Part, () => Promise<Metrics>> = {
   'accept-list': () => measureAcceptList(quick ? 10 : 60),
   tenants: () => measureTenants(quick ? quickTenantSizes : tenantSizes),
   standalone: () => measureStandalone(quick ? 3_000 : 20_000),
+  fairness: () => measureFairness(quick ? 5 : 20),
   gorush: () => measureGorush({ broadcast: 100_000, singles: quick ? 5_000 : 30_000 }),
   scheduled: () => measureScheduled(quick ? 10_000 : 100_000),
   receipts: () => measureReceipts(quick ? 3_000 : 9_000),
@@ -53,7 +55,7 @@ const file = new URL('./latest.json', import.meta.url)
 
 if (loaded) {
   const ratios = await measureLoaded({ ...loaded, say: (line) => console.log(line) })
-  if (loaded.only === undefined && loaded.scale !== 'small')
+  if (loaded.only === undefined && loaded.load === undefined && loaded.scale !== 'small')
     write((before, stamp) => withRatios(before, stamp, ratios))
 } else {
   const metrics = await measureAll()

@@ -8,6 +8,7 @@ export const parts = {
   'accept-list': 'lists of 1000 notify bodies for one device each, accepted only',
   tenants: 'notify calls of 1,000 and 10,000 applications, against those of one',
   standalone: 'notify calls to the one process that `npm start` runs',
+  fairness: 'what an application gets from the standalone while another floods it',
   gorush: 'Herald against gorush; needs GORUSH=<path of the program>',
   scheduled: 'pushes that all begin at the same time',
   receipts: 'receipts of vendors',
@@ -26,6 +27,7 @@ export const parts = {
 
 /** The parts of `--loaded`. */
 export const loadedParts = {
+  'first-look': 'what a process spends after its start to find the days with open work',
   accept: 'notify calls for one device each, accepted only',
   'end-to-end': 'notify calls for one device each, until the response of the vendor is committed',
   scheduled: parts.scheduled,
@@ -48,12 +50,14 @@ const list = (of: Readonly<Record<string, string>>) =>
     .join('\n')
 
 export const usage = `usage: npm run bench -- [--quick] [--only=<part>]
-       npm run bench -- --loaded [--quick | --small] [--only=<part>]
+       npm run bench -- --loaded [--quick | --small] [--load=days|rows] [--only=<part>]
 
   --only=<part>  runs one part and writes nothing; without it all figures are written to bench/latest.json
   --quick        smaller sizes
   --loaded       compares an empty database with one in which much waits
   --small        with --loaded: prepares little, to see that it works; writes nothing
+  --load=days    with --loaded: prepares 400 days in which nothing waits; writes nothing
+  --load=rows    with --loaded: prepares few days, and a fifth of what waits; writes nothing
   --help         prints this text
 
   parts:
@@ -63,9 +67,12 @@ ${list(parts)}
 ${list(loadedParts)}
 `
 
+/** What the loaded database has, if not both. */
+export type Load = 'days' | 'rows'
+
 export type Options =
   | { loaded: false; quick: boolean; only?: Part }
-  | { loaded: true; scale: 'full' | 'quick' | 'small'; only?: LoadedPart }
+  | { loaded: true; scale: 'full' | 'quick' | 'small'; load?: Load; only?: LoadedPart }
 
 /** Reads the command line. A `refusal` is a sentence: a mistyped option must not start a run of an hour. */
 export function readOptions(
@@ -77,10 +84,15 @@ export function readOptions(
   } catch (error) {
     return { refusal: (error as Error).message }
   }
-  const { help, loaded, quick, small, only } = values
+  const { help, loaded, quick, small, load, only } = values
   if (help) return { help: true }
   if (small && !loaded) return { refusal: '--small needs --loaded.' }
   if (small && quick) return { refusal: '--small and --quick exclude each other.' }
+  if (load !== undefined) {
+    if (!loaded) return { refusal: '--load needs --loaded.' }
+    if (small) return { refusal: '--small and --load exclude each other.' }
+    if (load !== 'days' && load !== 'rows') return { refusal: '--load is days or rows.' }
+  }
   const known = loaded ? loadedParts : parts
   if (only !== undefined && !Object.hasOwn(known, only))
     return {
@@ -88,7 +100,12 @@ export function readOptions(
     }
   return {
     options: loaded
-      ? { loaded, scale: small ? 'small' : quick ? 'quick' : 'full', only: only as LoadedPart | undefined }
+      ? {
+          loaded,
+          scale: small ? 'small' : quick ? 'quick' : 'full',
+          ...(load !== undefined && { load: load as Load }),
+          only: only as LoadedPart | undefined,
+        }
       : { loaded, quick, only: only as Part | undefined },
   }
 }
@@ -97,6 +114,13 @@ function parse(args: readonly string[]) {
   const flag = { type: 'boolean', default: false } as const
   return parseArgs({
     args: [...args],
-    options: { quick: flag, loaded: flag, small: flag, help: flag, only: { type: 'string' } },
+    options: {
+      quick: flag,
+      loaded: flag,
+      small: flag,
+      help: flag,
+      load: { type: 'string' },
+      only: { type: 'string' },
+    },
   }).values
 }

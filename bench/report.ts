@@ -6,7 +6,7 @@ export type Stamp = { machine: string; date: string; commit: string; quick: bool
 /** The content of bench/latest.json. The ratios of `--loaded` come from a run of their own. */
 export type Report = Stamp & { loaded?: Stamp; metrics: Metrics }
 
-const isRatio = (name: string) => name.endsWith('_loaded_ratio')
+const isRatio = (name: string) => /_loaded(_ratio)?$/.test(name)
 
 /** The report after a run of all suites: the ratios of an earlier run with `--loaded` stay. */
 export function withFigures(before: Report | undefined, stamp: Stamp, metrics: Metrics): Report {

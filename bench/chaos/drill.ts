@@ -1,6 +1,7 @@
 import { sleep } from '@herald/async'
 import { findEventImbalances, findLetterImbalances } from '@herald/db/readings'
 import { vendorChannels } from '@herald/domain'
+import { until } from '@herald/testkit'
 import { percentile } from '../metric.ts'
 import { openCaller } from './caller.ts'
 import { untilAllOpen, watchCertificates } from './certificate-watch.ts'
@@ -13,7 +14,7 @@ import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
 import { runFairness } from './fairness-run.ts'
 import { makeFault } from './faults.ts'
 import { createFlood, FLOOD_CONNECTIONS } from './flood.ts'
-import { readHeraldRecords, remainsOf } from './herald-records.ts'
+import { type HeraldRecords, readHeraldRecords, remainsOf } from './herald-records.ts'
 import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
 import { withPriority } from './priority.ts'
@@ -39,6 +40,8 @@ export type DrillOptions = DeploymentOptions & {
   every: number
   /** Devices per second that the load requests. */
   rate: number
+  /** The load goes on after `seconds` until it has asked for this much: on a slow machine faults last longer than the load. */
+  least?: { deliveries: number; erased: number }
   /** Makes only faults of these kinds. */
   only?: readonly FaultKind[]
   /** Seconds of the flood after the load, during which fairness is measured; 0 to leave it out. */
@@ -78,6 +81,7 @@ export type DrillReport = {
 }
 
 const SAMPLE_MS = 1000
+const LEAST_SECONDS = 200
 const END_SECONDS = 240
 const RELEASE_SECONDS = 90
 const OPEN_SECONDS = 60
@@ -177,6 +181,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     })
     closing.push(() => Promise.all(faulting))
     await sleep(seconds * 1000)
+    const { least } = options
+    if (least)
+      await until(() => countCertain(load.accepted) > least.deliveries && erased.size > least.erased, {
+        what: 'enough requests',
+        seconds: LEAST_SECONDS,
+      })
     await load.end()
     await erasing.end()
     const loaded = sinceStart()
@@ -217,10 +227,16 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const shown = await devices.shown()
     const records = await readHeraldRecords(db, [...shown.keys()])
     const findings = compare({ accepted, population, erased, ledgers, shown, records })
-    await untilAllTold(db, TOLD_SECONDS).catch((error: Error) => onBroken(error.message))
+    // Receipts may arrive after the tasks have ended: counters and events are compared when neither changes any more.
+    let counted = records
+    for (let received = -1; received !== countReceived(counted); ) {
+      received = countReceived(counted)
+      await untilAllTold(db, TOLD_SECONDS).catch((error: Error) => onBroken(error.message))
+      counted = await readHeraldRecords(db, [...shown.keys()])
+    }
     log(`${sinceStart().toFixed(1)} s  all events were sent`)
     const told = sink.records()
-    const untold = compareEvents({ accepted, erased, ledgers, records, sink: told })
+    const untold = compareEvents({ accepted, erased, ledgers, records: counted, sink: told })
     for (const row of (await findEventImbalances(db)).slice(0, 20))
       untold.push(`events: ${JSON.stringify(row)}`)
     for (const row of (await findLetterImbalances(db)).slice(0, 20))
@@ -282,4 +298,20 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
 function percentiles(values: readonly number[]) {
   const at = (share: number) => Math.round(percentile(values, share))
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}
+
+/** Devices that will be reached unless they are erased. */
+function countCertain(accepted: readonly Accepted[]): number {
+  return accepted.reduce(
+    (sum, { request: { devices, followUp, ttl } }) =>
+      followUp === 'cancel' || ttl !== undefined ? sum : sum + devices.length,
+    0,
+  )
+}
+
+/** Receipts and clicks only grow. */
+function countReceived({ counters }: HeraldRecords): number {
+  let count = 0
+  for (const rows of counters.values()) for (const { received, clicked } of rows) count += received + clicked
+  return count
 }

@@ -16,7 +16,7 @@ const BROADCASTS = 3
 const SINGLES_PER_SECOND = 20
 /** A flood that is just beginning has no backlog yet. */
 const FLOOD_BEFORE_MS = 2000
-const MAX_FLOOD = 60_000
+const MAX_FLOOD = 200_000
 const END_SECONDS = 240
 
 /** Sends broadcasts and single pushes of one application, first alone, then during the flood of another. */
@@ -64,7 +64,7 @@ type Observing = Pick<
   'caller' | 'db' | 'population' | 'random' | 'accepted'
 >
 
-/** Sends single pushes for `seconds`, and until the broadcasts that were sent first have ended. */
+/** Sends single pushes for `seconds`, then broadcasts: together they would wait for each other, with and without a flood. */
 async function observe(options: Observing, name: string, seconds: number): Promise<Observed> {
   const { caller, db, population, random, accepted } = options
   const send = async (request: NotifyRequest): Promise<TimedTask> => {
@@ -74,6 +74,16 @@ async function observe(options: Observing, name: string, seconds: number): Promi
     accepted.push({ task, request })
     return { task, calledAt, acceptedAt: Date.now() }
   }
+  const devices = population.numbers.filter(hasOneVendor)
+  const sending: Promise<TimedTask>[] = []
+  const began = performance.now()
+  while (performance.now() - began < seconds * 1000) {
+    sending.push(send(singlePush(`${name} ${sending.length}`, pick(random, devices))))
+    await sleep(1000 / SINGLES_PER_SECOND)
+  }
+  const singles = await Promise.all(sending)
+  await untilEnded(db, singles, 'the single pushes to end')
+
   const toAll = (n: number): NotifyRequest => ({
     requestId: `${name} broadcast ${n}`,
     audience: 'all',
@@ -81,31 +91,14 @@ async function observe(options: Observing, name: string, seconds: number): Promi
     strategy: 'ospush_only',
     copies: 1,
   })
-  const began = performance.now()
   const broadcasts = await Promise.all(Array.from({ length: BROADCASTS }, (_, n) => send(toAll(n))))
-  let broadcastsOpen = true
-  const ended = until(
-    async () =>
-      (await countOpen(
-        db,
-        broadcasts.map(({ task }) => task),
-      )) === 0,
-    {
-      what: 'the broadcasts to end',
-      seconds: END_SECONDS,
-      everyMs: 250,
-    },
-  ).finally(() => {
-    broadcastsOpen = false
-  })
-  const devices = population.numbers.filter(hasOneVendor)
-  const singles: Promise<TimedTask>[] = []
-  while (broadcastsOpen || performance.now() - began < seconds * 1000) {
-    singles.push(send(singlePush(`${name} ${singles.length}`, pick(random, devices))))
-    await sleep(1000 / SINGLES_PER_SECOND)
-  }
-  await ended
-  return { broadcasts, singles: await Promise.all(singles) }
+  await untilEnded(db, broadcasts, 'the broadcasts to end')
+  return { broadcasts, singles }
+}
+
+function untilEnded(db: Database, tasks: readonly TimedTask[], what: string): Promise<true> {
+  const ids = tasks.map(({ task }) => task)
+  return until(async () => (await countOpen(db, ids)) === 0, { what, seconds: END_SECONDS, everyMs: 250 })
 }
 
 async function countOpen(db: Database, tasks: readonly number[]): Promise<number> {

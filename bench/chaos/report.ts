@@ -90,7 +90,7 @@ export function writeReport(report: DrillReport): string {
       .map(([kind, count]) => `${count} × ${kind}`)
       .join(', ')}.${report.leftOut.map((sentence) => ` Left out: ${sentence}.`).join('')}`,
     '',
-    ...[...report.lost, ...report.unbalanced, ...report.broken]
+    ...[...report.lost, ...report.broken, ...report.unbalanced]
       .slice(0, 50)
       .map((sentence) => `- ${sentence}`),
   ].join('\n')

@@ -4,7 +4,7 @@ import { findProgram } from '@herald/testkit'
 import { inCopy } from '../copy-database.ts'
 import type { Metrics } from '../metric.ts'
 import { measureNative } from '../native/run.ts'
-import type { LoadedPart } from '../options.ts'
+import type { Load, LoadedPart } from '../options.ts'
 import { acceptAndSend, acceptOnly } from '../pipeline/accept.ts'
 import { measureBroadcast } from '../pipeline/broadcast.ts'
 import { type GivenDatabase, startBenchServer } from '../pipeline/deployment.ts'
@@ -13,8 +13,9 @@ import { importPlain, importTagged } from '../pipeline/import.ts'
 import { measureMixed } from '../pipeline/mixed.ts'
 import { measureReceipts } from '../pipeline/receipts.ts'
 import { measureScheduled } from '../pipeline/scheduled.ts'
-import { emptySizes, loadedSizes, prepare, type Sizes, smallSizes } from './prepare.ts'
-import { aboveLimit, LIMIT, loadedRatios, type Round } from './ratios.ts'
+import { measureFirstLook } from './first-look.ts'
+import { daysSizes, emptySizes, loadedSizes, prepare, rowsSizes, type Sizes, smallSizes } from './prepare.ts'
+import { aboveLimit, LIMIT, loadedRatios, type Round, startFigures } from './ratios.ts'
 
 type Scale = {
   sizes: Sizes
@@ -61,11 +62,14 @@ const scales = {
   },
 } satisfies Record<string, Scale>
 
+const loads: Record<Load, Sizes> = { days: daysSizes, rows: rowsSizes }
+
 type Suite = (database: GivenDatabase) => Promise<Metrics>
 
 function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
   const { pushes, scheduled, receipts, connections, devices, few, seconds } = scale
   return {
+    'first-look': measureFirstLook,
     accept: (database) => acceptOnly(pushes, database),
     'end-to-end': (database) => acceptAndSend(pushes, database),
     scheduled: (database) => measureScheduled(scheduled, database),
@@ -86,6 +90,7 @@ function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
  */
 export async function measureLoaded(options: {
   scale: keyof typeof scales
+  load?: Load
   only?: string
   rounds?: number
   say(line: string): void
@@ -113,7 +118,7 @@ export async function measureLoaded(options: {
     }
     const templates = {
       empty: await template('empty', emptySizes),
-      loaded: await template('loaded', scale.sizes),
+      loaded: await template('loaded', options.load ? loads[options.load] : scale.sizes),
     }
     const ratios: Metrics = {}
     for (const [name, measure] of suites) {
@@ -127,7 +132,7 @@ export async function measureLoaded(options: {
         const loaded = await run('loaded')
         rounds.push({ empty, loaded })
       }
-      const found = loadedRatios(rounds)
+      const found = { ...loadedRatios(rounds), ...startFigures(rounds) }
       for (const [metric, { value, unit, note }] of Object.entries(found))
         say(`  ${metric}  ${value} ${unit}  (${note})`)
       Object.assign(ratios, found)

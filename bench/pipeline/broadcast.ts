@@ -1,5 +1,4 @@
 import { sleep } from '@herald/async'
-import { taskCountersSql } from '@herald/db/readings'
 import { startSink } from '../http2/start-sink.ts'
 import { cpuNote, cpuPerItem, type Metrics, percentile, rounded, totalCpuPerItem } from '../metric.ts'
 import { countWal } from '../wal.ts'
@@ -12,6 +11,12 @@ import {
   startDeployment,
   untilCounted,
 } from './deployment.ts'
+
+/** How often it is asked whether a targeted push was sent. The statements are part of the CPU time of Postgres. */
+const POLL_MS = 5
+
+/** More ids than a measurement draws: an hour of them. */
+const IDS = 2 ** 34
 
 const message = { title: 'Sale', body: 'Everything must go', badge: '+1' }
 
@@ -129,10 +134,20 @@ async function targetedPush(herald: Deployment): Promise<number> {
     message: { title: 'Urgent', body: 'Now' },
   })
   for (;;) {
-    const { rows } = await herald.db.pool.query(
-      `SELECT sent::int FROM ${taskCountersSql} c WHERE task_id = ${task}`,
-    )
-    if (rows[0]?.sent === 1) return performance.now() - started
-    await sleep(2)
+    // Prepared, with constants by which Postgres finds the partition: planning costs ten times as much as running it.
+    const { rowCount } = await herald.db.pool.query({
+      name: 'bench-sent',
+      text: isSentSql(herald),
+      values: [task],
+    })
+    if (rowCount! > 0) return performance.now() - started
+    await sleep(POLL_MS)
   }
+}
+
+function isSentSql({ firstTask }: Deployment): string {
+  const isOurs = (id: string) => `${id} >= ${firstTask} AND ${id} < ${firstTask + IDS}`
+  return `SELECT 1 FROM task t JOIN bundle b ON b.task_id = t.bundle
+    WHERE t.id = $1 AND ${isOurs('t.id')} AND ${isOurs('b.task_id')} AND substr(b.status, array_position(b.tasks, t.id), 1) = 's'
+    UNION ALL SELECT 1 FROM counter WHERE task_id = $1 AND ${isOurs('task_id')} AND sent = 1`
 }

@@ -15,11 +15,14 @@ export async function sendRequests(options: {
   headers: Headers | ((n: number) => Headers)
   connections: number
   count: number
+  /** Ends before `count`. */
+  isOver?(): boolean
   /** At most this many requests begin per second. Unset: each connection sends the next at once. */
   perSecond?: number
   body(n: number): string
   /** Whether a response accepts the request; by default that of Herald's API. */
   isAccepted?(body: string): boolean
+  onSent?(n: number): void
   onResponse?(n: number, body: string): void
 }): Promise<{ latencies: number[]; tookMs: number }> {
   const { hostname, port } = new URL(options.base)
@@ -38,13 +41,14 @@ export async function sendRequests(options: {
     Array.from({ length: options.connections }, async () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true })
       try {
-        while (next < options.count) {
+        while (next < options.count && !options.isOver?.()) {
           const n = next++
           const body = options.body(n)
           if (options.perSecond)
             await sleep(Math.max(0, started + (n * 1000) / options.perSecond - performance.now()))
           const began = performance.now()
           socket.write(`${head(n)}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+          options.onSent?.(n)
           const response = await readBody(socket)
           if (!isAccepted(response)) throw new Error(response)
           latencies.push(performance.now() - began)

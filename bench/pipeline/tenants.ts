@@ -101,6 +101,8 @@ async function measureWith(
       // As many as there are applications: fewer would be a new connection for each push.
       HERALD_WORKER_TRANSPORTS: String(counts.at(-1)),
     },
+    // What Node takes of the 1 GB that docs/sizing.md asks for with ten thousand certificates.
+    heapMb: 512,
     database,
   })
   try {

@@ -15,11 +15,15 @@ describe('the options of the benchmark', () => {
     })
     expect(readOptions(['--loaded', '--small'])).toEqual({ options: { loaded: true, scale: 'small' } })
     expect(readOptions(['--loaded', '--quick'])).toEqual({ options: { loaded: true, scale: 'quick' } })
+    expect(readOptions(['--loaded', '--quick', '--load=days', '--only=first-look'])).toEqual({
+      options: { loaded: true, scale: 'quick', load: 'days', only: 'first-look' },
+    })
   })
 
   it('ask for help, which names every option and part', () => {
     expect(readOptions(['--help'])).toEqual({ help: true })
-    for (const option of ['--quick', '--only', '--loaded', '--small']) expect(usage).toContain(`  ${option}`)
+    for (const option of ['--quick', '--only', '--loaded', '--small', '--load=days', '--load=rows'])
+      expect(usage).toContain(`  ${option}`)
     for (const [name, about] of [...Object.entries(parts), ...Object.entries(loadedParts)])
       expect(usage).toContain(`    ${name.padEnd(18)}  ${about}\n`)
   })
@@ -34,9 +38,12 @@ describe('the options of the benchmark', () => {
     [['--only=end-to-end'], 'There is no part "end-to-end"; '],
     [
       ['--loaded', '--only=http2'],
-      'There is no part "http2" of --loaded; the parts are accept, end-to-end, ',
+      'There is no part "http2" of --loaded; the parts are first-look, accept, end-to-end, ',
     ],
     [['--small'], '--small needs --loaded.'],
+    [['--load=days'], '--load needs --loaded.'],
+    [['--loaded', '--load=all'], '--load is days or rows.'],
+    [['--loaded', '--small', '--load=rows'], '--small and --load exclude each other.'],
     [['--loaded', '--small', '--quick'], '--small and --quick exclude each other.'],
   ])('refuse %j with a sentence', (args, sentence) => {
     const read = readOptions(args)

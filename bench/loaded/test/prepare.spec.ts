@@ -13,7 +13,7 @@ const sealer = createSealer(randomBytes(32))
 
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 4, name: 'prepare' })
+  db = openDatabase(database.url, { max: 4, name: 'prepare', waitMs: 60_000 })
   await prepare(db, sealer, smallSizes)
 })
 afterAll(async () => {
@@ -81,7 +81,7 @@ describe('a loaded database', () => {
 describe('an empty database', () => {
   it('has only the broadcast for receipts, with ten batches of a thousand devices', async () => {
     const other = await testDatabase()
-    const empty = openDatabase(other.url, { max: 2, name: 'prepare' })
+    const empty = openDatabase(other.url, { max: 2, name: 'prepare', waitMs: 60_000 })
     try {
       await prepare(empty, sealer, emptySizes)
       const { rows } = await empty.pool.query(

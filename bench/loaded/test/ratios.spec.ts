@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Metrics } from '../../metric.ts'
-import { aboveLimit, loadedRatios } from '../ratios.ts'
+import { aboveLimit, loadedRatios, startFigures } from '../ratios.ts'
 
 const metrics = (values: Record<string, [value: number, unit: string]>): Metrics =>
   Object.fromEntries(
@@ -45,6 +45,20 @@ describe('the ratios of a loaded database', () => {
       wal: [0, 'bytes'],
     })
     expect(loadedRatios([{ empty: values, loaded: values }])).toEqual({})
+  })
+
+  it('show what a start costs as it is', () => {
+    const values = (ms: number) => metrics({ look_ms: [ms, 'ms per start'], push_cpu_us_each: [1, 'µs'] })
+    const rounds = [
+      { empty: values(0), loaded: values(900) },
+      { empty: values(10), loaded: values(1100) },
+    ]
+    const figures = startFigures(rounds)
+    expect(figures).toEqual({
+      look_ms_loaded: { value: 1000, unit: 'ms per start', note: '5 in an empty database; of the run' },
+    })
+    expect(aboveLimit(figures)).toEqual([])
+    expect(Object.keys(loadedRatios(rounds))).toEqual(['push_cpu_us_each_loaded_ratio'])
   })
 
   it('are not above the limit at the limit', () => {

@@ -23,7 +23,7 @@ let certificates: StoredCertificate[]
 
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 2, name: 'mixed' })
+  db = openDatabase(database.url, { max: 2, name: 'mixed', waitMs: 60_000 })
   const made = await createApplication(db, { name: 'mixed', packageName: 'com.example.mixed' })
   if (made === 'taken') throw new Error('the database is not new')
   const sealer = createSealer(randomBytes(32))
