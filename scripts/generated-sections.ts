@@ -1,6 +1,10 @@
 import { ownReasonNames } from '@herald/domain'
 import { counters, gauges, histograms } from '@herald/telemetry'
 import { en } from '../apps/console/src/i18n/en.ts'
+import { zh } from '../apps/console/src/i18n/zh.ts'
+
+/** Of the documents. */
+export type Language = 'en' | 'zh'
 
 /** Replaces the text between `<!-- name: … -->` and `<!-- /name -->`; the first comment names the script that writes it. */
 export function fillSection(document: string, name: string, content: string): string {
@@ -22,10 +26,14 @@ export function metricsTable(): string {
 }
 
 /** Herald's own reasons, described as in the console. */
-export function reasonsTable(): string {
+export function reasonsTable(language: Language): string {
+  const { head, texts } = {
+    en: { head: ['code', 'meaning'], texts: en.reasonCode },
+    zh: { head: ['代码', '含义'], texts: zh.reasonCode },
+  }[language]
   return table(
-    ['code', 'meaning'],
-    ownReasonNames.map((name) => [`\`herald.${name}\``, en.reasonCode[name]]),
+    head,
+    ownReasonNames.map((name) => [`\`herald.${name}\``, texts[name]]),
   )
 }
 

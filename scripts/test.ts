@@ -34,8 +34,7 @@ async function runSpecs(args: string[], workers = 3): Promise<Result> {
   // On exit, so that it also happens when a signal ends the run.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const report = join(folder, 'jest.json')
-  // jest needs the vm-modules flag to load ES modules; Node would print a warning about it in every run.
-  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+  const flags = ['--disable-warning=ExperimentalWarning']
   const jest = [
     join(root, 'node_modules/jest/bin/jest.js'),
     `--max-workers=${workers}`,

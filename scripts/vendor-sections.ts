@@ -1,128 +1,131 @@
-import {
-  androidFields,
-  type Card,
-  type CarryingWord,
-  cards,
-  type MessageField,
-  type SharedField,
-} from '@herald/channels/cards'
-import { table } from './generated-sections.ts'
+import { androidFields, type Card, cards, type MessageField, type SharedField } from '@herald/channels/cards'
+import { type Language, reasonsTable, table } from './generated-sections.ts'
+import { translationPath } from './page-structure.ts'
+import { type Words, wordsOf } from './vendor-section-words.ts'
 
 const code = (text: string | number) => `\`${text}\``
 
-/** Generated sections of the vendor pages, by path and name. */
-export const vendorSections: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'docs/concepts.md': { fields: sharedFieldsTable() },
-  'docs/vendors/README.md': { vendors: vendorsTable(), android: fieldsTable(androidFields) },
-  ...Object.fromEntries(
-    cards.map((card) => [`docs/vendors/${card.name}.md`, { fields: messageFields(card) }]),
-  ),
-}
+const languages: readonly Language[] = ['en', 'zh']
 
-function vendorsTable(): string {
+/** Generated sections of the vendor pages and of what concepts.md says about vendors, in all languages, by path and name. */
+export const vendorSections: Readonly<Record<string, Readonly<Record<string, string>>>> = Object.fromEntries(
+  languages.flatMap((language) => {
+    const path = (english: string) => (language === 'en' ? english : translationPath(english))
+    return [
+      [path('docs/concepts.md'), { fields: sharedFieldsTable(language), reasons: reasonsTable(language) }],
+      [
+        path('docs/vendors/README.md'),
+        { vendors: vendorsTable(language), android: fieldsTable(androidFields, language) },
+      ],
+      ...cards.map((card) => [
+        path(`docs/vendors/${card.name}.md`),
+        { fields: messageFields(card, language) },
+      ]),
+    ]
+  }),
+)
+
+function vendorsTable(language: Language): string {
+  const words = wordsOf[language]
   const rows = cards.map((card: Card) => [
     `${card.provider}`,
-    `[${card.title.en}](${card.name}.md)`,
+    `[${card.title[language]}](${card.name}.md)`,
     code(card.publicName ?? card.name),
-    card.solePlatform ? '–' : card.inUps ? `${code(card.name)}, ${code('ups')}` : code(card.name),
+    card.solePlatform ? '–' : [card.name, ...(card.inUps ? ['ups'] : [])].map(code).join(words.comma),
     code(`message.${card.message.object}`),
-    card.reportsReceipts ? 'yes' : 'no',
+    card.reportsReceipts ? words.receipts : words.noReceipts,
     `${card.limits.perDevicePerDay ?? '–'}`,
   ])
-  return table(
-    [
-      '`provider`',
-      'vendor',
-      'channel',
-      'word in `ospush_sequence`',
-      'fields of a message',
-      'receipts',
-      'marketing per device and day',
-    ],
-    rows,
-  )
+  return table(words.vendorsHead, rows)
 }
 
-/** The fields that not every vendor carries, in the order of the table. */
-function sharedFieldNames(): Readonly<Record<SharedField, string>> {
+/** The fields that not every vendor carries, in the order of the table, by the names that a message has for them. */
+function sharedFieldNames(): Readonly<Record<SharedField, readonly string[]>> {
   return {
-    cmd: '`type` `cmd`',
-    big_text: '`big_text`',
-    attachment_url: 'picture: `type` `image`, `attachment_url`',
-    badge: '`badge`',
-    sound: '`android.sound`, `ios.sound`',
-    channel_id: '`android.channel_id`',
-    intent: '`android.click_action` `intent`',
-    url: '`click_action` `url`, `url`',
-    collapse_key: '`collapse_key`',
-    foreground: '`foreground`',
-    urgent: '`urgent`',
+    cmd: ['`type` `cmd`'],
+    big_text: ['`big_text`'],
+    attachment_url: ['`type` `image`', '`attachment_url`'],
+    badge: ['`badge`'],
+    sound: ['`android.sound`', '`ios.sound`'],
+    channel_id: ['`android.channel_id`'],
+    intent: ['`android.click_action` `intent`'],
+    url: ['`click_action` `url`', '`url`'],
+    collapse_key: ['`collapse_key`'],
+    foreground: ['`foreground`'],
+    urgent: ['`urgent`'],
   }
 }
 
-function sharedFieldsTable(): string {
+function sharedFieldsTable(language: Language): string {
+  const words = wordsOf[language]
   const list: readonly Card[] = cards
-  const named = Object.entries(sharedFieldNames()) as [SharedField, string][]
+  const named = (Object.entries(sharedFieldNames()) as [SharedField, readonly string[]][]).map(
+    ([field, names]) =>
+      [field, `${field === 'attachment_url' ? words.picture : ''}${names.join(words.comma)}`] as const,
+  )
   const rows = named.map(([field, name]) => [
     name,
     ...list.map(({ carries }) => {
       const carrying = carries[field]
-      return typeof carrying === 'string' ? wordOf(carrying) : `${wordOf(carrying.is)} *`
+      return typeof carrying === 'string' ? words.carrying[carrying] : `${words.carrying[carrying.is]} *`
     }),
   ])
   const remarks = named.flatMap(([field, name]) => {
     const said = list.flatMap(({ title, carries }) => {
       const carrying = carries[field]
-      return typeof carrying === 'string' ? [] : [`${title.en}: ${carrying.remark}`]
+      return typeof carrying === 'string'
+        ? []
+        : [{ vendor: title[language], remark: carrying.remark[language] }]
     })
-    return said.length > 0 ? [`- ${name}: ${said.join('. ')}.`] : []
+    return said.length > 0 ? [`- ${words.remarks(name, said)}`] : []
   })
-  const head = ['field', ...list.map(({ name, title }) => `[${title.en}](vendors/${name}.md)`)]
-  return `${table(head, rows)}\n\n\\* with a remark:\n\n${remarks.join('\n')}`
+  const head = [words.field, ...list.map(({ name, title }) => `[${title[language]}](vendors/${name}.md)`)]
+  return `${table(head, rows)}\n\n\\* ${words.withRemark}\n\n${remarks.join('\n')}`
 }
 
-function wordOf(word: CarryingWord): string {
-  return word === 'no' ? '–' : word
-}
-
-function messageFields({ message }: Card): string {
+function messageFields({ message }: Card, language: Language): string {
+  const words = wordsOf[language]
   const object = code(`message.${message.object}`)
-  const own = Object.keys(message.fields).length > 0 ? fieldsTable(message.fields) : ''
-  if (!message.android) return `${object}:\n\n${own}`
-  const channel = message.inheritsChannel ? '' : `, except \`channel_id\`, which is registered per vendor`
-  return `${object} has the [fields of \`message.android\`](README.md#message-fields); what it leaves out is taken from \`message.android\`${channel}.${own && ` Its own fields:\n\n${own}`}`
+  const hasOwn = Object.keys(message.fields).length > 0
+  const intro = message.android
+    ? words.inherits(object, message.inheritsChannel ?? false, hasOwn)
+    : words.onlyOwn(object)
+  return hasOwn ? `${intro}\n\n${fieldsTable(message.fields, language)}` : intro
 }
 
-function fieldsTable(fields: Readonly<Record<string, MessageField>>): string {
+function fieldsTable(fields: Readonly<Record<string, MessageField>>, language: Language): string {
+  const words = wordsOf[language]
   const rows = Object.entries(fields).map(([name, field]) => [
     code(name),
-    valuesOf(field),
-    field.about ?? field.label.en,
+    valuesOf(field, words),
+    (field.about ?? field.label)[language],
   ])
-  return table(['field', 'values', 'meaning'], rows)
+  return table(words.fieldsHead, rows)
 }
 
-function valuesOf(field: MessageField): string {
+function valuesOf(field: MessageField, words: Words): string {
   switch (field.type) {
     case 'choice':
-      return field.choices.map(code).join(', ')
+      return field.choices.map(code).join(words.comma)
     case 'flag':
-      return '`true`, `false`'
+      return ['true', 'false'].map(code).join(words.comma)
     case 'number':
-      return `${field.whole ? 'integer' : 'number'} from ${field.min} to ${field.max}`
+      return words.number(field.min, field.max, field.whole ?? false)
     case 'list':
-      return `up to ${field.maxItems} texts`
+      return words.list(field.maxItems)
     case 'object':
-      return 'JSON object'
+      return words.object
     case 'record':
-      return `object: ${Object.entries(field.fields)
-        .map(([name, { required }]) => (required ? code(name) : `${code(name)}?`))
-        .join(', ')}`
+      return words.record(
+        Object.entries(field.fields)
+          .map(([name, { required }]) => (required ? code(name) : `${code(name)}?`))
+          .join(words.comma),
+      )
     case 'text':
-      if (field.maxBytes) return `text, at most ${field.maxBytes} bytes`
+      if (field.maxBytes) return words.textOfBytes(field.maxBytes)
       // A larger limit only bounds the request.
       return field.maxLength && field.maxLength < 10_000
-        ? `text, at most ${field.maxLength} characters`
-        : 'text'
+        ? words.textOfCharacters(field.maxLength)
+        : words.text
   }
 }

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { alertsTable, figures, fillSection, metricsTable, reasonsTable } from './generated-sections.ts'
+import { alertsTable, figures, fillSection, metricsTable } from './generated-sections.ts'
 import { vendorSections } from './vendor-sections.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -19,7 +19,6 @@ rewrite('docs/observability.md', {
   metrics: metricsTable(),
   alerts: alertsTable(parse(read('deploy/prometheus/alerts.yml')).groups[0].rules),
 })
-rewrite('docs/concepts.md', { reasons: reasonsTable() })
 rewrite('docs/benchmarks.md', {
   figures: figures(
     existsSync(join(root, 'bench/latest.json')) ? JSON.parse(read('bench/latest.json')) : undefined,

@@ -15,9 +15,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { stopLeftBehind } from '@herald/embedded'
 import { freePort, type RunningProcess, startProcess, until } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-
-jest.setTimeout(180_000)
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 
 /** The new files of the recipe in docs/adding-a-vendor.md, for a made-up vendor. */
 const acme = join(import.meta.dirname, 'acme')
@@ -135,11 +133,11 @@ describe('a vendor that follows docs/adding-a-vendor.md', () => {
     })
     const ledger = `${demo.simulators.acme}/_sim/ledger?task_id=${task_id}`
     await until(async () => ((await (await fetch(ledger)).json()) as { distinct: number }).distinct === 1, {
-      seconds: 30,
+      seconds: 60,
       what: 'the push to be delivered',
     })
     await until(async () => (await call('/push/task/detail', { list: [task_id] }))[0].acme_sent === 1, {
-      seconds: 30,
+      seconds: 60,
       what: 'the push to be counted',
     })
     const document = JSON.stringify(await (await fetch(`${base}/openapi.json`)).json())

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Card, cards } from '@herald/channels/cards'
 import { describeWith } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { read, root } from './deployed-programs.ts'
@@ -65,6 +66,23 @@ describe('the build context of the image', () => {
     ].filter((path) => !path.startsWith('packages/db/src/generated/'))
     expect(needed.length).toBeGreaterThan(500)
     expect(needed.filter((path) => !isSent(path))).toEqual([])
+  })
+})
+
+describe('the image', () => {
+  it('has no packages that only tests, comparisons, the built console or the standalone’s Postgres need', () => {
+    const [prune] = /^RUN npm pkg delete(?:.*\\\n)*.*$/m.exec(read('deploy/Dockerfile')) ?? []
+    const libraries = cards.flatMap(({ referenceLibrary }: Card) => referenceLibrary ?? [])
+    expect(libraries.length).toBeGreaterThan(0)
+    const { dependencies } = JSON.parse(read('packages/channels/package.json'))
+    for (const library of libraries) {
+      expect(dependencies).toHaveProperty(library)
+      expect(prune).toContain(`dependencies.${library}`)
+    }
+    expect(prune).toContain('--workspace apps/console dependencies ')
+    expect(prune).toContain('npm prune --omit=dev --omit=optional')
+    for (const path of ['package.json', 'packages/embedded/package.json'])
+      expect(Object.keys(JSON.parse(read(path)).optionalDependencies).length).toBeGreaterThan(0)
   })
 })
 

@@ -80,6 +80,15 @@ describe('docker-compose.yml', () => {
     }
   })
 
+  it('takes the keys of a rotation from .env, each for the programs that use it', () => {
+    const given = (name: string) =>
+      ours.filter(([, { environment }]) => name in environment).map(([service]) => service)
+    expect(given('HERALD_OTHER_MASTER_KEYS').sort()).toEqual(programs)
+    expect(given('HERALD_TOKEN_KEY')).toEqual(['api'])
+    for (const name of ['HERALD_OTHER_MASTER_KEYS', 'HERALD_TOKEN_KEY'])
+      expect(compose.services.api.environment[name]).toBe(`\${${name}:-}`)
+  })
+
   it('publishes only on this machine unless told otherwise', () => {
     const published = services.flatMap(([, { ports = [] }]) => ports as string[])
     expect(published.length).toBeGreaterThan(0)
@@ -211,7 +220,7 @@ describeWith('redis-server', 'redis-cli')('Redis of docker-compose.yml', () => {
       expect(execFileSync('redis-cli', ['-p', String(port), 'ping'], { encoding: 'utf8' })).toMatch(/^NOAUTH/)
       execFileSync('sh', ['-c', check])
       const log = { warn() {}, error() {} }
-      const queues = await openQueues({ url, log })
+      const queues = await openQueues({ url, log, limitMs: 60_000 })
       await queues.ping().finally(queues.close)
     } finally {
       await redis.stop('SIGKILL')

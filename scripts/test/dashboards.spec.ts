@@ -1,6 +1,6 @@
 import { counters, gauges, histograms, metricNames } from '@herald/telemetry'
 import { describe, expect, it } from '@jest/globals'
-import { alertsTable, figures, fillSection, metricsTable, reasonsTable } from '../generated-sections.ts'
+import { alertsTable, figures, fillSection, metricsTable } from '../generated-sections.ts'
 import { type Loose, parseYaml, programs, read } from './deployed-programs.ts'
 
 const dashboard = JSON.parse(read('deploy/grafana/herald.json'))
@@ -115,8 +115,6 @@ describe('generated sections of docs/', () => {
     expect(
       fillSection(fillSection(page, 'metrics', metricsTable()), 'alerts', alertsTable(rules as never)),
     ).toBe(page)
-    const concepts = read('docs/concepts.md')
-    expect(fillSection(concepts, 'reasons', reasonsTable())).toBe(concepts)
     expect(fillSection(read('docs/benchmarks.md'), 'figures', 'x')).toContain('-->\nx\n<!-- /figures -->')
   })
 

@@ -32,6 +32,8 @@ describe('import fences', () => {
       'by a relative path',
     ],
     ['packages/db/src/store/a.ts', `import { x } from '../tasks/b.ts'`, 'store comes before it'],
+    ['packages/db/src/store/a.ts', `import { x } from '../history/b.ts'`, 'store comes before it'],
+    ['packages/db/src/new/a.ts', `import { x } from '../store/b.ts'`, 'folderOrder does not list'],
     ['apps/console/src/pages/a/b.tsx', `import { x } from '../../app/c.ts'`, 'pages comes before it'],
     ['packages/simulators/src/a.ts', `import { x } from '@herald/channels'`, 'may import async'],
     ['apps/worker-fcm/src/a.ts', `import { x } from '@herald/simulators'`, 'only apps/standalone'],

@@ -41,7 +41,7 @@ beforeAll(async () => {
   }
   const programs = ['api', 'worker-native'].map((name) => startApp(`apps/${name}/src/main.ts`, env))
   closings.push(() => Promise.all(programs.map((program) => program.stop('SIGKILL'))))
-  const db = openDatabase(database.url, { max: 1, name: 'spec' })
+  const db = openDatabase(database.url, { max: 1, name: 'spec', waitMs: 60_000 })
   const made = await createApplication(db, { name: 'proxied', packageName: 'com.example' })
   if (made === 'taken') throw new Error('taken')
   application = made
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await db.close()
   const answers = (port: number, path: string) =>
     until(async () => (await fetch(`http://127.0.0.1:${port}${path}`)).status > 0, {
-      seconds: 60,
+      seconds: 120,
       what: path,
     })
   await answers(api, '/healthz')
@@ -118,7 +118,7 @@ async function startCaddy(to = { api, gateway }): Promise<Proxy> {
 
 async function running(port: number, process: RunningProcess): Promise<Proxy> {
   const up = until(async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).status === 404, {
-    seconds: 30,
+    seconds: 120,
     what: 'the proxy',
   })
   const ended = process.exited.then(() => Promise.reject(new Error('The proxy ended.')))
@@ -183,7 +183,7 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     socket.on('message', (data) => frames.push(JSON.parse(String(data))))
     await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
     socket.send(JSON.stringify({ op: 'hello', push_token: pushToken }))
-    await until(() => frames.some(({ op }) => op === 'welcome'), { seconds: 30, what: 'the welcome' })
+    await until(() => frames.some(({ op }) => op === 'welcome'), { what: 'the welcome' })
     const { body } = await call(
       proxy.port,
       '/push/notify',
@@ -197,7 +197,6 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     expect(body.code).toBe(200)
     const { task_id } = body.data
     await until(() => frames.some((frame) => frame.op === 'push' && frame.task_id === task_id), {
-      seconds: 30,
       what: 'the push',
     })
     socket.send(JSON.stringify({ op: 'ack', task_ids: [task_id] }))

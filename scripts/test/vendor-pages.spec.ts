@@ -1,6 +1,7 @@
-import { type Card, cards } from '@herald/channels/cards'
+import { androidFields, type Card, cards } from '@herald/channels/cards'
 import { describe, expect, it } from '@jest/globals'
 import { fillSection } from '../generated-sections.ts'
+import { translationPath } from '../page-structure.ts'
 import { vendorSections } from '../vendor-sections.ts'
 import { read } from './deployed-programs.ts'
 
@@ -16,6 +17,19 @@ it.each(Object.entries(vendorSections))(
   },
 )
 
+it('texts of a card have the same code in both languages', () => {
+  const codeIn = (text: string) => new Set(text.match(/`[^`]+`/g))
+  const differing = (value: unknown): string[] => {
+    if (typeof value !== 'object' || value === null) return []
+    if (!('en' in value && 'zh' in value)) return Object.values(value).flatMap(differing)
+    const [english, chinese] = [String(value.en), String(value.zh)]
+    const isSame = chinese !== '' && codeIn(english).symmetricDifference(codeIn(chinese)).size === 0
+    return isSame ? [] : [`${english} / ${chinese}`]
+  }
+  expect(differing([cards, androidFields])).toEqual([])
+  expect(differing({ about: { en: 'use `a`', zh: '使用 `b`' } })).toEqual(['use `a` / 使用 `b`'])
+})
+
 describe.each(cards.map((card: Card): [string, Card] => [card.name, card]))(
   'the page of %s',
   (name, card) => {
@@ -30,6 +44,12 @@ describe.each(cards.map((card: Card): [string, Card] => [card.name, card]))(
     it('names the provider and the channel', () => {
       expect(page).toMatch(
         new RegExp(`^Provider ${card.provider}, channel \`${card.publicName ?? name}\``, 'm'),
+      )
+      expect(read(translationPath(`docs/vendors/${name}.md`))).toMatch(
+        new RegExp(
+          `^[^\\d\\n]*provider[^\\d\\n]*${card.provider}，[^\\n]*\`${card.publicName ?? name}\``,
+          'm',
+        ),
       )
     })
 

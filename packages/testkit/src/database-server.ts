@@ -15,12 +15,15 @@ export type TestServer = {
 const prefix = 'herald-test-'
 const template = 'migrated'
 
+/** The start of the names of temporary folders that the next run removes if this one is killed. */
+export const prefixOfRun = () => `${prefix}${process.pid}-`
+
 /** Starts a Postgres in a temporary folder, for one run of the tests or of a benchmark. Not durable by default. */
 export async function startTestServer(
   options: { durable?: boolean; settings?: Record<string, string> } = {},
 ): Promise<TestServer> {
   await sweep()
-  const dir = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`))
+  const dir = mkdtempSync(join(tmpdir(), prefixOfRun()))
   const server = await startPostgres({ dir, durable: options.durable ?? false, settings: options.settings })
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: `/${database}` }).href
   const admin = new pg.Client(urlOf('postgres'))
@@ -32,7 +35,7 @@ export async function startTestServer(
     await admin.query(`CREATE DATABASE ${template}`)
     await migrate(urlOf(template))
     // Here once instead of in every database.
-    const db = openDatabase(urlOf(template))
+    const db = openDatabase(urlOf(template), { waitMs: 60_000 })
     await ensurePartitions(db).finally(() => db.close())
   }
   return {
@@ -61,7 +64,7 @@ async function sweep(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
     const owner = Number(name.slice(prefix.length).split('-')[0])
     if (!owner || processStart(owner) !== undefined) continue
-    await stopLeftBehind(join(tmpdir(), name))
+    for (const place of ['', 'postgres']) await stopLeftBehind(join(tmpdir(), name, place))
     rmSync(join(tmpdir(), name), { recursive: true, force: true })
   }
 }

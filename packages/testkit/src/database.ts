@@ -5,6 +5,8 @@ import { until } from './until.ts'
 export type TestDatabaseOptions = {
   /** False gives an empty database without Herald's tables. */
   migrated?: boolean
+  /** How long connections that were closed may still be listed; shorter only for specs that leave one open. */
+  closingSeconds?: number
 }
 
 export type TestDatabase = {
@@ -14,18 +16,24 @@ export type TestDatabase = {
 }
 
 /** Creates a database for this spec file, on the server that all spec files of the run share. */
-export async function testDatabase({ migrated = true }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+export async function testDatabase({
+  migrated = true,
+  closingSeconds = 30,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const server = process.env.TESTKIT_URL
   if (!server) throw new Error('testDatabase() works inside jest; elsewhere use startTestServer().')
   const response = await fetch(`${server}/database?migrated=${migrated}`, { method: 'POST' })
   const url = await response.text()
   if (!response.ok) throw new Error(`No test database: ${url}`)
-  const database = { url, drop: () => drop(url).finally(() => openResources().delete(database)) }
+  const database = {
+    url,
+    drop: () => drop(url, closingSeconds).finally(() => openResources().delete(database)),
+  }
   openResources().set(database, `database ${new URL(url).pathname.slice(1)} (call drop())`)
   return database
 }
 
-async function drop(url: string): Promise<void> {
+async function drop(url: string, seconds: number): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   const client = new pg.Client(Object.assign(new URL(url), { pathname: '/postgres' }).href)
   await client.connect()
@@ -42,7 +50,7 @@ async function drop(url: string): Promise<void> {
         leaks = rows.map((row) => row.leak)
         return leaks.length === 0
       },
-      { seconds: 3 },
+      { seconds },
     ).catch(() => {})
     await client.query(`DROP DATABASE ${name} WITH (FORCE)`)
     if (leaks.length > 0)

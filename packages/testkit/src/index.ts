@@ -1,4 +1,5 @@
 export { acceptPlan } from './accept-plan.ts'
+export { fillDataDirectory } from './data-directory.ts'
 export { type TestDatabase, type TestDatabaseOptions, testDatabase } from './database.ts'
 export { startTestServer, type TestServer } from './database-server.ts'
 export { dumpOf } from './dump.ts'

@@ -30,7 +30,7 @@ export async function startReceiver(): Promise<Receiver> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     posts,
-    until: (enough, limitMs = 5000) =>
+    until: (enough, limitMs = 60_000) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look)

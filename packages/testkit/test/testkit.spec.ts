@@ -1,7 +1,12 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from '@herald/embedded'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import {
   describeWith,
+  fillDataDirectory,
   freePort,
   hasProgram,
   startProcess,
@@ -40,12 +45,36 @@ describe('testDatabase', () => {
   })
 
   it('reports connections that were left open', async () => {
-    const { url, drop } = await testDatabase()
+    const { url, drop } = await testDatabase({ closingSeconds: 1 })
     const client = new pg.Client({ connectionString: url, application_name: 'forgotten' })
     client.on('error', () => {})
     await client.connect()
     await expect(drop()).rejects.toThrow(/1 connections .* left open: forgotten/)
     await client.end()
+  })
+})
+
+describe('fillDataDirectory', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'herald-filled-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('makes separate copies of the directory of a standalone that has ended', async () => {
+    const [first, second] = ['first', 'second'].map((name) => join(folder, name)) as [string, string]
+    await Promise.all([fillDataDirectory(first), fillDataDirectory(second)])
+    expect(readdirSync(first).sort()).toEqual([
+      'demo-credentials.json',
+      'demo.json',
+      'postgres',
+      'secrets.json',
+    ])
+    expect(statSync(first).mode & 0o777).toBe(0o700)
+    expect(readdirSync(join(first, 'postgres/data'))).not.toContain('postmaster.pid')
+    writeFileSync(join(first, 'secrets.json'), '{}')
+    expect(readFileSync(join(second, 'secrets.json'), 'utf8')).toContain('HERALD_MASTER_KEY')
+
+    const postgres = await startPostgres({ dir: join(first, 'postgres'), durable: false })
+    expect(await query(postgres.url, 'SELECT name FROM application')).toHaveLength(1)
+    await postgres.stop()
   })
 })
 

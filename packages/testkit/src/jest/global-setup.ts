@@ -1,33 +1,42 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type PreparedData, prepareDataDirectory } from '../data-directory.ts'
 import { startTestServer, type TestServer } from '../database-server.ts'
 
 /**
- * One Postgres for the whole run, started when the first spec file requests a database. Spec files run in other processes, so
- * they request it over HTTP. Requests are handled one at a time, because a template cannot be cloned concurrently.
+ * One Postgres and one prepared data directory for the whole run, made when the first spec file requests them. Spec files run in other
+ * processes, so they request them over HTTP. Databases are made one at a time, because a template cannot be cloned concurrently.
  */
 export default async function setUp(): Promise<void> {
   let server: Promise<TestServer> | undefined
   let turn: Promise<unknown> = Promise.resolve()
-  const databases = createServer((request, response) => {
+  let prepared: Promise<PreparedData> | undefined
+  const resources = createServer((request, response) => {
+    const answer = (text: Promise<string>) =>
+      text.then(
+        (content) => response.end(content),
+        (error) => response.writeHead(500).end(String(error)),
+      )
+    if (request.url === '/data-directory') {
+      prepared ??= prepareDataDirectory()
+      return void answer(prepared.then(({ dir }) => dir))
+    }
     const migrated = !request.url?.includes('migrated=false')
     server ??= startTestServer()
     const created = Promise.all([server, turn.catch(() => {})]).then(([postgres]) =>
       postgres.createDatabase({ migrated }),
     )
     turn = created
-    created.then(
-      (url) => response.end(url),
-      (error) => response.writeHead(500).end(String(error)),
-    )
+    void answer(created)
   })
   // Never close idle connections here: a busy jest worker could send its next request on one that has just been closed.
-  databases.keepAliveTimeout = 0
-  await new Promise<void>((resolve) => databases.listen(0, '127.0.0.1', resolve))
-  process.env.TESTKIT_URL = `http://127.0.0.1:${(databases.address() as AddressInfo).port}`
+  resources.keepAliveTimeout = 0
+  await new Promise<void>((resolve) => resources.listen(0, '127.0.0.1', resolve))
+  process.env.TESTKIT_URL = `http://127.0.0.1:${(resources.address() as AddressInfo).port}`
   const close = async () => {
-    databases.close()
-    databases.closeAllConnections()
+    resources.close()
+    resources.closeAllConnections()
+    ;(await prepared?.catch(() => undefined))?.remove()
     await (await server)?.stop()
   }
   // jest does not call the teardown after a signal, and Postgres would keep running.

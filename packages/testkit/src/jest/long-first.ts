@@ -7,14 +7,19 @@ const long = [
   'bench/chaos/test/drill',
   'apps/planner/test/vendor-recovers',
   'packages/queue/test/outages',
+  'apps/console/test/day',
   'apps/console/test/shell',
   'apps/console/test/sending',
+  'apps/console/test/history',
   'apps/console/test/figures',
   'apps/console/test/credentials',
-  'apps/standalone/test/standalone',
+  'apps/standalone/test/standalone.spec',
   'apps/api/test/hostile-flood',
+  'apps/cli/test/command-line',
+  'apps/standalone/test/demo.spec',
+  'apps/worker-native/test/strategies',
   'apps/planner/test/adversity',
-  'apps/standalone/test/demo',
+  'bench/loaded/test/run',
 ]
 
 /** Runs long specs first, then by size: a long one started last would leave the other jest workers idle. */

@@ -9,6 +9,8 @@ export type StubServer = {
   refuseChecks(channel: string, refused: boolean): void
   /** While a channel is down, every request to it gets `unavailable`, whatever its tokens say. */
   setDown(channel: string, down: boolean): void
+  /** Requests to a channel are noted in the ledger, but not answered until the returned function is called. */
+  hold(channel: string): () => void
   close(): Promise<void>
 }
 
@@ -32,6 +34,7 @@ export async function startStubServer(
   const ledger = new Map<string, StubEntry>()
   const refusing = new Set<string>()
   const down = new Set<string>()
+  const held = new Map<string, Promise<void>>()
 
   const take = (channel: string, task: number, token: string, badge: number | null) => {
     const key = `${channel} ${task} ${token}`
@@ -66,6 +69,7 @@ export async function startStubServer(
     const channel = url.pathname.slice('/send/'.length)
     const steps = (tokens as string[]).map((token, i) => take(channel, task, token, badges[i]))
     if (options.latencyMs) await sleep(options.latencyMs)
+    await held.get(channel)
     if (steps.includes('hang')) return
     if (steps.includes('lost')) response.destroy()
     else response.end(JSON.stringify(steps))
@@ -75,6 +79,14 @@ export async function startStubServer(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     refuseChecks: (channel, refused) => void (refused ? refusing.add(channel) : refusing.delete(channel)),
     setDown: (channel, isDown) => void (isDown ? down.add(channel) : down.delete(channel)),
+    hold(channel) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.set(channel, promise)
+      return () => {
+        held.delete(channel)
+        resolve()
+      }
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -14,19 +14,32 @@ export const card = {
   inUps: true,
   defaultPlatform: 'android',
   addresses: {
-    acme: { setting: 'HERALD_ACME_URL', about: 'Acme', url: 'https://push.acme.example' },
+    acme: {
+      setting: 'HERALD_ACME_URL',
+      about: { en: 'Acme', zh: '艾克米' },
+      url: 'https://push.acme.example',
+    },
   },
   credentials: [
     {
       fields: [
-        { to: 'app_id', label: label.appId, kind: 'text', flag: 'app-id', about: 'App ID' },
+        {
+          to: 'app_id',
+          label: label.appId,
+          kind: 'text',
+          flag: 'app-id',
+          about: { en: 'App ID', zh: 'App ID' },
+        },
         {
           to: 'app_secret',
           label: { en: 'Rocket key', zh: '火箭密钥' },
           kind: 'text',
           secret: true,
           flag: 'rocket-key',
-          about: 'rocket key, under Keys in the Acme console',
+          about: {
+            en: 'rocket key, under Keys in the Acme console',
+            zh: '火箭密钥，见艾克米开放平台的密钥页',
+          },
         },
         {
           to: 'extra.fuse',
@@ -35,7 +48,7 @@ export const card = {
           choices: fuses,
           choiceTexts: fuseTexts,
           optional: true,
-          about: 'fuse of messages that set none',
+          about: { en: 'fuse of messages that set none', zh: '消息未指定时使用的引线' },
         },
       ],
       example: '--app-id 7 --rocket-key-file secret.txt',
@@ -51,7 +64,7 @@ export const card = {
         choices: fuses,
         choiceTexts: fuseTexts,
         label: { en: 'Fuse', zh: '引线' },
-        about: 'Length of the fuse.',
+        about: { en: 'Length of the fuse.', zh: '引线的长度。' },
       },
     },
   },

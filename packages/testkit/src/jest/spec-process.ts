@@ -1,0 +1,98 @@
+import { createRequire, registerHooks } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import type { TestResult } from '@jest/test-result'
+import type { Circus, Config } from '@jest/types'
+import { openResources } from '../open-resources.ts'
+import { createJestObject } from './jest-object.ts'
+import type { SpecFile, SpecOutcome } from './spec-processes.ts'
+
+const require = createRequire(import.meta.url)
+
+process.once('message', async (file: SpecFile) => {
+  const outcome = await run(file).then(
+    (result): SpecOutcome => ({ result }),
+    (error): SpecOutcome => ({
+      error: { code: error.code, message: error.message, stack: error.stack, type: 'Error' },
+    }),
+  )
+  // Timers and servers that the spec file left open must not keep the process.
+  process.send?.(outcome, () => process.exit())
+})
+// The runner has ended.
+process.once('disconnect', () => process.exit(1))
+
+/** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. */
+async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult> {
+  // Node shows 10 lines, which are often all of a library.
+  Error.stackTraceLimit = 100
+  leaveOut('@jest/transform')
+  const { jest, fakeTimers } = createJestObject(config)
+  // A failed spec often leaves resources open; reporting them would hide the failure.
+  let failed = false
+  const environment = {
+    global: globalThis,
+    fakeTimersModern: fakeTimers,
+    handleTestEvent(event: Circus.Event): void {
+      if (event.name === 'hook_failure' || event.name === 'error') failed = true
+      if (event.name === 'test_done' && event.test.errors.length > 0) failed = true
+    },
+  }
+  const runtime = {
+    requireInternalModule: require,
+    requireModule: require,
+    unstable_shouldLoadAsEsm: () => true,
+    unstable_importModule: (module: string) => import(pathToFileURL(module).href),
+    setGlobalsForRuntime: (globals: object) => provideGlobals({ ...globals, jest }),
+    enterTestCode: () => {},
+    leaveTestCode: () => {},
+  }
+  const { default: runFramework } = require('jest-circus/runner') as { default: Framework }
+  const start = Date.now()
+  const result = await runFramework(globalConfig, config, environment, runtime, path)
+  const end = Date.now()
+  const left = [...openResources().values()]
+  if (left.length > 0 && !failed) throw new Error(`The spec file left open: ${left.join(', ')}`)
+  const seconds = (end - start) / 1000
+  return {
+    ...result,
+    leaks: false,
+    perfStats: {
+      ...result.perfStats,
+      start,
+      end,
+      runtime: end - start,
+      slow: seconds > config.slowTestThreshold,
+    },
+    skipped: result.testResults.length === result.numPendingTests,
+    testFilePath: path,
+  }
+}
+
+type Framework = (
+  globalConfig: Config.GlobalConfig,
+  config: Config.ProjectConfig,
+  environment: object,
+  runtime: object,
+  path: string,
+) => Promise<TestResult>
+
+/** jest's snapshots load Babel with this package, and use it only if a project has a resolver of its own for snapshots. */
+function leaveOut(name: string): void {
+  const filename = require.resolve(name)
+  require.cache[filename] = Object.assign(Object.create(null), {
+    id: filename,
+    filename,
+    loaded: true,
+    exports: {},
+  })
+}
+
+/** `@jest/globals` is only a name: what it exports is provided by the runner. */
+function provideGlobals(globals: object): void {
+  Object.assign(globalThis, { [Symbol.for('herald.jest')]: globals })
+  const url = new URL('./globals.ts', import.meta.url).href
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier === '@jest/globals' ? { url, shortCircuit: true } : next(specifier, context),
+  })
+}
