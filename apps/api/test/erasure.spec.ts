@@ -1,7 +1,8 @@
 import { bind } from '@herald/db/devices'
+import { acknowledge } from '@herald/db/native'
 import { findImbalances } from '@herald/db/readings'
 import { applyRetention, cancelAccepted, recordReceipts } from '@herald/db/tasks'
-import { dumpOf } from '@herald/testkit'
+import { dumpOf, until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
@@ -210,6 +211,66 @@ describe('POST /admin/erase', () => {
     expect(await taskOf(task)).toMatchObject({ message: { title: 'Welcome back' } })
     const { list } = await api.client.devices({ alias: 'usr_erin' } as never)
     expect(list).toEqual([expect.objectContaining({ device_guid: 'erin-phone', tags: ['vip'] })])
+  })
+
+  it('counts no receipt of an erased device again, not even while it is being erased', async () => {
+    const { db } = api.context
+    await import_(line('nina-phone', 'usr_nina'))
+    const deviceId = await idOf('nina-phone')
+    const byVendor = await notify({ alias: ['usr_nina'] }, 'By the vendor')
+    const { data: native } = await api.call('/push/notify', {
+      body: {
+        audience: { alias: ['usr_nina'] },
+        message: { title: 'Natively' },
+        setting: { distribution_strategy: 'nativepush_only' },
+      },
+    })
+    const report = async () => {
+      const of = { appId: api.appId, deviceId }
+      return [
+        await recordReceipts(db, [{ ...of, taskId: byVendor, channel: 'huawei', event: 'clicked' }]),
+        await acknowledge(db, [{ ...of, taskId: native.task_id }]),
+      ]
+    }
+    const counted = () =>
+      query(
+        'SELECT channel, received, clicked FROM counter WHERE task_id = ANY($1) AND received > 0 ORDER BY channel',
+        [[byVendor, native.task_id]],
+      )
+    const told = () =>
+      query(
+        `SELECT kind FROM outbox WHERE $1 = ANY (devices) AND kind IN ('device.received', 'device.clicked')`,
+        [deviceId],
+      )
+    expect(await report()).toEqual([1, 1])
+    const once = [await counted(), await told()]
+    expect(once[0]).toHaveLength(2)
+
+    const holder = await db.pool.connect()
+    let erasing: Promise<unknown>
+    try {
+      // The receipts are deleted before the device, which is held here.
+      await holder.query('BEGIN')
+      await holder.query('SELECT 1 FROM device WHERE id = $1 FOR UPDATE', [deviceId])
+      erasing = erase({ alias: 'usr_nina' })
+      await until(async () => (await rowsOf(deviceId)).receipt === 0)
+      expect(await report()).toEqual([0, 0])
+      await holder.query('COMMIT')
+    } finally {
+      holder.release(true)
+    }
+    expect(await erasing).toEqual({ devices: 1 })
+    expect(await report()).toEqual([0, 0])
+    expect([await counted(), await told()]).toEqual(once)
+
+    const numbers = () => query('SELECT 1 FROM erased_device WHERE device_id = $1', [deviceId])
+    await applyRetention(db, 30)
+    expect(await numbers()).toHaveLength(1)
+    await query(`UPDATE erased_device SET erased_at = now() - interval '31 days' WHERE device_id = $1`, [
+      deviceId,
+    ])
+    await applyRetention(db, 30)
+    expect(await numbers()).toHaveLength(0)
   })
 
   it('erases a user with its names, memberships, failed logins and audit entries', async () => {

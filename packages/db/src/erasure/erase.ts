@@ -1,5 +1,7 @@
 import type { PushTokens } from '../devices/push-tokens.ts'
+import { rememberErased } from '../ledger/erased-devices.ts'
 import type { Database } from '../store/database.ts'
+import { retrying } from '../store/errors.ts'
 import { eraseFromAudit } from './audit-traces.ts'
 import { eraseFromEvents } from './event-traces.ts'
 import type { Person } from './person.ts'
@@ -27,6 +29,13 @@ export async function erase(
 ): Promise<number> {
   if ('userId' in person) await eraseUser(db, appId, person.userId)
   const devices = await devicesOf(db, appId, person)
+  // Before their receipts are deleted, and with a commit of its own.
+  await retrying(() =>
+    rememberErased(
+      db.pool,
+      devices.map(({ id }) => id),
+    ),
+  )
   // Clearing an inbox records a failure with the device as a sample, which the next step removes.
   await clearInboxes(db, devices)
   const newest = await newestTask(db, appId)

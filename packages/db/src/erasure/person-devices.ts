@@ -1,5 +1,6 @@
 import { clearOwnerData } from '../devices/devices.ts'
 import { type TokenRow, tokenColumns, tokenKeySql } from '../devices/push-tokens.ts'
+import { rememberErased } from '../ledger/erased-devices.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
 import { type Days, openDays } from '../store/days.ts'
@@ -96,6 +97,7 @@ export async function eraseDevices(db: Database, appId: string, person: Person):
 
 async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<void> {
   await runner.query('DELETE FROM device WHERE id = ANY($1)', [ids])
+  await rememberErased(runner, ids)
   // In the order in which settles lock bindings.
   await runner.query(
     `WITH locked AS MATERIALIZED (

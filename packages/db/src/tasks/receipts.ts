@@ -1,6 +1,7 @@
 import type { Channel } from '@herald/domain'
 import { memberSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql, addCountersSql, after } from '../ledger/counter-rows.ts'
+import { isErasedSql } from '../ledger/erased-devices.ts'
 import { addRecordsSql } from '../ledger/inbox-records.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold } from '../ledger/task-events.ts'
@@ -20,8 +21,9 @@ export type ReceiptToRecord = {
 
 /**
  * Records receipts, once per device and task, and raises `received` by the number of new ones, and `clicked` by the number of devices that
- * clicked for the first time; a click without an earlier receipt counts as both. A receipt may arrive before its batch is settled. Receipts of devices that are not recipients of the task on that channel are ignored. Returns the number of new
- * ones; `onCounted` gets it per channel.
+ * clicked for the first time; a click without an earlier receipt counts as both. A receipt may arrive before its batch is settled.
+ * Receipts of devices that are not recipients of the task on that channel, or were erased, are ignored. Returns the number of new ones;
+ * `onCounted` gets it per channel.
  */
 export async function recordReceipts(
   db: Database,
@@ -75,6 +77,7 @@ WITH input AS MATERIALIZED (
 ), known AS MATERIALIZED (
   SELECT i.*, CASE WHEN m.device_id = i.device_id THEN m.channel END AS bundled_on, m.letter, t.events FROM input i
   JOIN task t ON t.id = i.task_id AND ${inDays('t.id')} AND t.app_id = i.app_id ${memberSql('t')}
+  WHERE NOT ${isErasedSql('i.device_id')}
 ), matched AS MATERIALIZED (
   SELECT k.task_id, k.device_id, b.channel, b.letter, b.id, k.clicked FROM known k CROSS JOIN LATERAL (
     SELECT c.channel, substr(b.status, b.nth, 1) AS letter, b.id

@@ -174,6 +174,7 @@ const activityDays = [
 
 async function deleteAged(db: Database, lead: Lead, days: number, now: number): Promise<number> {
   const aged: [table: string, column: string, days: number][] = [
+    ['erased_device', 'erased_at', days],
     ['retired_token', 'retired_at', 30],
     ['token_window', 'minute', 1],
     // The longest range that the console draws from it, and an hour.
