@@ -2,7 +2,8 @@ import { jest } from '@jest/globals'
 
 /** Stops performance.now() until the mocks are restored. Timers still run. */
 export function stoppedClock() {
-  let now = performance.now()
+  // A whole number: a sum of fractions is rounded, and 499 and 1 later might be less than 500 later.
+  let now = Math.ceil(performance.now())
   const spy = jest.spyOn(performance, 'now').mockImplementation(() => now)
   return {
     advance(ms: number): void {
