@@ -10,6 +10,8 @@ export type SilentProxy = {
   restore(): void
   /** Drops the next matching message to the server and silences its connection; resolves when that has happened. */
   lose(message: RegExp): Promise<void>
+  /** Drops all matching messages to the server from now on, and silences each connection that sends one. */
+  loseEvery(message: RegExp): void
   /** Passes the next matching message on and silences its connection, so that the reply is lost; resolves when that has happened. */
   loseReply(message: RegExp): Promise<void>
   close(): Promise<void>
@@ -19,6 +21,7 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
   const pairs = new Set<[Socket, Socket]>()
   const silenced = new WeakSet<Socket>()
   let silent = false
+  let neverPassed: RegExp | undefined
   let lost: { message: RegExp; resolve: () => void; deliver: boolean } | undefined
   const server = createServer((inner) => {
     const outer = connect(target, '127.0.0.1')
@@ -34,7 +37,9 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
     if (silent) return
     // Not a pipe, which would still pass on the message at which it is taken away.
     inner.on('data', (bytes) => {
-      if (lost?.message.test(bytes.toString('latin1'))) {
+      const text = bytes.toString('latin1')
+      if (neverPassed?.test(text)) silence(pair)
+      if (lost?.message.test(text)) {
         if (lost.deliver) outer.unpipe(inner).resume()
         else silence(pair)
         lost.resolve()
@@ -70,6 +75,9 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
       new Promise((resolve) => {
         lost = { message, resolve, deliver: false }
       }),
+    loseEvery: (message) => {
+      neverPassed = message
+    },
     loseReply: (message) =>
       new Promise((resolve) => {
         lost = { message, resolve, deliver: true }
