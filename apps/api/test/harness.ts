@@ -96,10 +96,10 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
       destination: options.onLog && { write: options.onLog },
     }),
     registry: createRegistry('spec'),
+    // Five seconds are too few for a process that gets no CPU for seconds.
+    waitMs: 120_000,
     certificateAdapters: options.certificateAdapters,
   })
-  // Five seconds are too few for a process that gets no CPU for seconds.
-  context.db.pool.options.connectionTimeoutMillis = 120_000
   const overrides = typeof options.overrides === 'function' ? options.overrides(context) : options.overrides
   const api = await wireApi(context, {
     consoleFolder: options.consoleFolder,

@@ -97,9 +97,9 @@ export async function startHarness(settings: Record<string, string> = {}) {
     }).settings,
     log: createLogger({ name: 'harness', level: 'silent' }),
     registry: createRegistry('harness'),
+    // Five seconds are too few for a process that gets no CPU for seconds.
+    waitMs: 120_000,
   })
-  // Five seconds are too few for a process that gets no CPU for seconds.
-  context.db.pool.options.connectionTimeoutMillis = 120_000
   const { db, sealer } = context
   const running: Running[] = []
   const by = { actor: 'spec' }

@@ -74,10 +74,10 @@ export async function startHarness(
     log: createLogger({ name: 'harness', level: 'error' }),
     registry: createRegistry('harness'),
     connections: 15,
+    // Five seconds are too few for a process that gets no CPU for seconds.
+    waitMs: 120_000,
     certificateAdapters: adapters,
   })
-  // Five seconds are too few for a process that gets no CPU for seconds.
-  opened.db.pool.options.connectionTimeoutMillis = 120_000
   const context = { ...opened, pauses: options.pauses }
   const { db, sealer } = context
   const running: Running[] = []

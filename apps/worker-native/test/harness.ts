@@ -41,17 +41,15 @@ export async function openHarness(env: Record<string, string> = {}) {
     HERALD_ACK_SECONDS: '3600',
     ...env,
   }
-  const open = async (extra: Record<string, string> = {}): Promise<OpenContext> => {
-    const opened = await openContext({
+  const open = (extra: Record<string, string> = {}): Promise<OpenContext> =>
+    openContext({
       settings: readSettings({ ...environment, ...extra }).settings,
       log: createLogger({ name: 'harness', level: 'error' }),
       registry: createRegistry('harness'),
+      // Five seconds are too few for a process that gets no CPU for seconds.
+      waitMs: 120_000,
       certificateAdapters: adapters,
     })
-    // Five seconds are too few for a process that gets no CPU for seconds.
-    opened.db.pool.options.connectionTimeoutMillis = 120_000
-    return opened
-  }
   const context = await open()
   const { db, sealer } = context
   await keepLeases(db)

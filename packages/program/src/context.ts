@@ -18,6 +18,8 @@ export async function openContext(options: {
   die?(reason: string): void
   /** Maximum number of Postgres connections, without those of the queue, if it is not set; by default that of a program. */
   connections?: number
+  /** How long a statement waits for a Postgres connection, if not as long as in a program. */
+  waitMs?: number
   certificateAdapters?: typeof adapters
 }): Promise<OpenContext> {
   const { settings, log, registry, die = fail } = options
@@ -27,6 +29,7 @@ export async function openContext(options: {
   const db = openDatabase(databaseUrl, {
     max: settings.databaseConnections ?? options.connections,
     prepare: settings.databasePrepare,
+    waitMs: options.waitMs,
     name: `herald ${settings.nodeId}`,
     onIdleError: (error) => log.warn({ err: error }, 'a Postgres connection was lost'),
   })
