@@ -4,6 +4,8 @@ import { findImbalances, readBacklog } from '../src/readings/index.ts'
 import type { Database } from '../src/store/index.ts'
 import {
   alignPausedBatches,
+  cancelAccepted,
+  cancelTask,
   certificatesToWake,
   findDueWork,
   findRecipients,
@@ -104,6 +106,38 @@ describe('receipts', () => {
     )
     await db.pool.query('UPDATE counter SET target = target + 2 WHERE task_id = $1', [taskId])
     expect(await receiptsOf(taskId, [9_000_000], 'fcm')(db)).toBe(1)
+  })
+})
+
+describe('20,000 tasks that wait for their time', () => {
+  const schedule = async (count: number) => {
+    const { rows } = await db.pool.query<{ id: number }>(
+      `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
+       SELECT next_task_id(), $1, 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100, now() + interval '1 hour'
+       FROM generate_series(1, $2) RETURNING id`,
+      [app, count],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  it('are not read when others are cancelled, also if the statistics of Postgres know of few', async () => {
+    const blocksOf = async (cancelled: number[]) => {
+      for (const id of cancelled) await cancelTask(db, { appId: app }, id)
+      return (await blocksRead(db, cancelAccepted))['cancel-accepted']!
+    }
+    const { rows: days } = await db.pool.query(
+      `SELECT inhrelid::regclass AS day FROM pg_inherits WHERE inhparent = 'task'::regclass`,
+    )
+    for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
+    const few = await blocksOf((await schedule(20)).slice(10))
+    await db.pool.query('ANALYZE task')
+    const many = await blocksOf((await schedule(20_000)).slice(-10))
+    expect(many).toBeLessThan(few + 100)
+    const { rows } = await db.pool.query('SELECT state, count(*)::int FROM task GROUP BY 1 ORDER BY 1')
+    expect(rows).toEqual([
+      { state: 'accepted', count: 20_000 },
+      { state: 'cancelled', count: 20 },
+    ])
   })
 })
 
