@@ -2,6 +2,9 @@ import { eachConcurrently } from '@herald/async'
 import type { ReleasedBatch } from '@herald/db/ledger'
 import type { Database } from '@herald/db/store'
 import {
+  dueCertificates,
+  duePacedTasks,
+  type Found,
   pacedTasks,
   readyCertificates,
   readyNodes,
@@ -38,16 +41,21 @@ const ENQUEUED_TOGETHER = 256
 export const BUNDLES_MS = 100
 const MAX_BUNDLES_MS = 500
 
+/** How often all certificates with ready batches are walked, also if few batches are due: nothing may wait for ever. */
+const WALK_MS = 300_000
+
 /** Which certificates and tasks with a speed limit the next round looks at, and what the last look at bundles found. */
 export type FeedTurns = {
   certificates: Turn
   tasks: Turn
+  walkedAt: number
   bundles: { lookedAt: number; pauseMs: number; more: boolean; certificates: number }
 }
 
 export const newFeedTurns = (): FeedTurns => ({
   certificates: newTurn(),
   tasks: newTurn(),
+  walkedAt: Number.NEGATIVE_INFINITY,
   bundles: { lookedAt: Number.NEGATIVE_INFINITY, pauseMs: BUNDLES_MS, more: false, certificates: 0 },
 })
 
@@ -57,9 +65,10 @@ export const newFeedTurns = (): FeedTurns => ({
  */
 export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<Released> {
   const { db } = deps
-  const certificates = await step(turns.certificates, (after) => readyCertificates(db, after))
+  const look = dueOrNext(db, turns)
+  const certificates = await step(turns.certificates, look(dueCertificates, readyCertificates))
   const nodes = await readyNodes(db)
-  const paced = await step(turns.tasks, (after) => pacedTasks(db, after))
+  const paced = await step(turns.tasks, look(duePacedTasks, pacedTasks))
   const busy = knownIn(turns.certificates) + nodes.length + turns.bundles.certificates
   const together = Math.min(RELEASED_TOGETHER, Math.ceil(certificates.length / PARALLEL_RELEASES))
   const releases = [
@@ -95,6 +104,20 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
     await add(little)
   }
   return released
+}
+
+type Look = (db: Database) => Promise<number[] | undefined>
+type Walk = (db: Database, after: number) => Promise<Found<number>>
+
+/** Looks at what is due. Walks instead if that is much, if it is time to, and until a walk has ended. */
+function dueOrNext(db: Database, turns: FeedTurns) {
+  const now = performance.now()
+  const walks = now - turns.walkedAt >= WALK_MS
+  if (walks) turns.walkedAt = now
+  return (due: Look, walk: Walk) => async (after: number) => {
+    const found = walks || after > 0 ? undefined : await due(db)
+    return found ? { found, next: undefined } : walk(db, after)
+  }
 }
 
 async function releaseWaiting(

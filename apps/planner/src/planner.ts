@@ -49,6 +49,11 @@ const untilDue = ({ nextMs = QUIET_CHECK_MS }: DueWork) => Math.max(20, Math.min
 const FEED_STEP_MS = 25
 /** Between two steps of a search for batches that waited for their certificate. */
 const WAKE_STEP_MS = 100
+/**
+ * How long such searches go on after something was sent or a certificate was changed: a batch may begin to wait just after its certificate
+ * was opened, and a change may be committed after a later one.
+ */
+const WAKE_MS = 5_000
 const RETENTION_MS = 3_600_000
 /** The first retention after a long pause deletes the rows of many days. */
 const RETENTION_LIMIT_MS = 6 * 3_600_000
@@ -100,7 +105,7 @@ export const planner: Service = {
       // The first round begins while the loops are being started, when `loops` has no value yet.
       const isFirst = sampleAt === Number.NEGATIVE_INFINITY
       sampleAt = performance.now() + SAMPLE_MS
-      if (!isFirst && activity?.isAlone && loops.isQuiet()) return sampler.sample(QUIET_INTERVAL_MS)
+      if (!isFirst && loops.isQuiet()) return sampler.sample(QUIET_INTERVAL_MS)
       const pause = await sampler.sample()
       sampleAt = performance.now() + pause
       return pause
@@ -134,6 +139,12 @@ export const planner: Service = {
       return more || (isUnfinished(wakeTurns) ? WAKE_STEP_MS : false)
     }
     const wakeTurns = newWakeTurns()
+    let wakesUntil = Number.NEGATIVE_INFINITY
+    let change: number | undefined
+    function noteWaking(due: DueWork): void {
+      if (due.send || due.wake || due.change !== change) wakesUntil = performance.now() + WAKE_MS
+      change = due.change
+    }
     /** A step per pause, however many tasks are open: it finds only what nothing enqueued. */
     let walked = 0
     async function walk(): Promise<boolean> {
@@ -164,12 +175,14 @@ export const planner: Service = {
       async check() {
         const due = await findDueWork(db)
         steadiness.answered()
+        noteWaking(due)
         return due
       },
       onError,
       loops: [
         { name: 'feed', idleMs, round: feed, wokenBy: (due) => due.send },
-        { name: 'begin', idleMs, round: begin, wokenBy: (due) => due.plan },
+        // The check knows when the first task begins.
+        { name: 'begin', idleMs: QUIET_INTERVAL_MS, round: begin, wokenBy: (due) => due.plan },
         { name: 'plan', idleMs, round: plan, wokenBy: (due) => due.plan },
         {
           name: 'sweep',
@@ -189,14 +202,14 @@ export const planner: Service = {
           name: 'probe',
           idleMs,
           round: () => probeRound(probing),
-          wokenBy: (due) => due.send,
+          wokenBy: (due) => due.probe,
           everyNthCheck: 4,
         },
         {
           name: 'wake',
-          idleMs,
+          idleMs: QUIET_INTERVAL_MS,
           round: wake,
-          wokenBy: (due) => due.send,
+          wokenBy: () => performance.now() < wakesUntil,
           everyNthCheck: 4,
         },
         { name: 'walk', idleMs, round: walk },

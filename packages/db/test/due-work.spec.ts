@@ -6,7 +6,15 @@ import { useDatabase } from './setup.ts'
 const db = useDatabase()
 
 it('says what is due, and when the first of the rest becomes due by itself', async () => {
-  expect(await findDueWork(db)).toEqual({ plan: false, send: false, native: false, nextMs: undefined })
+  expect(await findDueWork(db)).toEqual({
+    plan: false,
+    send: false,
+    native: false,
+    probe: false,
+    wake: false,
+    change: undefined,
+    nextMs: undefined,
+  })
   const [accepted] = await acceptTasks(db, [
     {
       task: {

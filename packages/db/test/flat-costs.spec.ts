@@ -146,8 +146,8 @@ describe('100,000 batches that are held', () => {
     const big = await addTask(100_000, 'held')
     await pauseTask(db, { appId: app }, big)
     // As if it had been paused long ago.
-    await db.pool.query('DELETE FROM pause_change')
-    expect((await findDueWork(db)).send).toBe(true)
+    await db.pool.query('DELETE FROM pause_change; DELETE FROM task_check')
+    expect((await findDueWork(db)).send).toBe(false)
     expect(Object.keys(await blocksRead(db, alignPausedBatches))).toEqual(['pause-changes'])
     const small = await acceptPlan(
       db,

@@ -519,6 +519,9 @@ describe('indexes of tables with rows', () => {
     expect(await late()).toEqual([])
     for (const [table, index] of [
       ['batch', 'batch_devices'],
+      ['batch', 'batch_due'],
+      ['batch', 'batch_paced_due'],
+      ['batch', 'batch_asleep'],
       ['bundle', 'bundle_devices'],
       ['receipt', 'receipt_native'],
     ] as const) {

@@ -1,6 +1,6 @@
 import type { Channel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { batchDays, inDays, runWithin } from '../store/days.ts'
+import { batchDays, beginSearch, inDays, runWithin } from '../store/days.ts'
 import { fields, inTransaction, type Runner } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
 import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
@@ -30,6 +30,19 @@ const orphan = fields<OrphanedBatch>({
   plannedAt: '(extract(epoch FROM b.planned_at) * 1000)::float8',
 })
 
+const isOpen = `${inDays('task_id')} AND node IS NOT NULL AND state <> 'settled'`
+// Jumps in the index batch_node from one gateway to the next: those that are there may have any number of batches of paused tasks.
+const firstNode = (after: string) => `SELECT node FROM batch WHERE ${isOpen}${after} ORDER BY node LIMIT 1`
+const orphansSql = `WITH RECURSIVE place AS (
+    (${firstNode('')})
+    UNION ALL SELECT b.node FROM place p CROSS JOIN LATERAL (${firstNode(' AND node > p.node')}) b
+  ), gone AS MATERIALIZED (
+    SELECT node FROM place p WHERE NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = p.node AND n.lease_until > now())
+  )
+  SELECT ${orphan.sql} FROM gone g CROSS JOIN LATERAL (
+    SELECT * FROM batch WHERE ${isOpen} AND node = g.node ORDER BY node LIMIT $1 FOR UPDATE SKIP LOCKED
+  ) b LIMIT $1`
+
 /**
  * Locks up to `max` open batches of gateways whose lease has expired, and writes the settlements that `decide` returns, in one
  * transaction. Returns those that were written.
@@ -43,23 +56,19 @@ export async function settleOrphans(
   ) => Promise<NativeSettlement[]>,
 ): Promise<NativeSettlement[]> {
   const days = await batchDays(db)
-  return inTransaction(db, async (runner) => {
-    const rows = await runWithin(
-      runner,
-      days,
-      'orphans',
-      `SELECT ${orphan.sql} FROM batch b WHERE ${inDays('b.task_id')} AND b.node IS NOT NULL AND b.state <> 'settled'
-         AND NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = b.node AND n.lease_until > now())
-       LIMIT $1 FOR UPDATE OF b SKIP LOCKED`,
-      [max],
-    )
-    if (rows.length === 0) return []
-    const batches = rows.map(orphan.read)
-    const tasks = await tasksById(runner, [...new Set(batches.map(({ taskId }) => taskId))])
-    const byId = new Map(tasks.map((task) => [task.taskId, task]))
-    const orphans = batches.map((batch) => ({ batch, task: byId.get(batch.taskId)! }))
-    const settlements = await decide(orphans, runner)
-    const written = await settleNative(runner, settlements)
-    return settlements.filter(({ taskId, id }) => written.has(batchName(taskId, id)))
-  })
+  return inTransaction(
+    db,
+    async (runner) => {
+      const rows = await runWithin(runner, days, 'orphans', orphansSql, [max])
+      if (rows.length === 0) return []
+      const batches = rows.map(orphan.read)
+      const tasks = await tasksById(runner, [...new Set(batches.map(({ taskId }) => taskId))])
+      const byId = new Map(tasks.map((task) => [task.taskId, task]))
+      const orphans = batches.map((batch) => ({ batch, task: byId.get(batch.taskId)! }))
+      const settlements = await decide(orphans, runner)
+      const written = await settleNative(runner, settlements)
+      return settlements.filter(({ taskId, id }) => written.has(batchName(taskId, id)))
+    },
+    beginSearch,
+  )
 }

@@ -26,6 +26,22 @@ export async function buildLateIndexes(db: Database, goOn: () => Promise<boolean
   })
 }
 
+/** How often a process asks which indexes are missing, while some are. */
+const LOOK_MS = 30_000
+const looks = new WeakMap<Database['pool'], { at: number; missing: ReadonlySet<string> }>()
+
+/** Whether these indexes are complete, as far as this process knows. */
+export async function areBuilt(db: Database, names: readonly string[]): Promise<boolean> {
+  let look = looks.get(db.pool)
+  if (!look || (look.missing.size > 0 && performance.now() - look.at > LOOK_MS)) {
+    const { rows } = await db.pool.query<{ name: string }>('SELECT name FROM late_index')
+    look = { at: performance.now(), missing: new Set(rows.map(({ name }) => name)) }
+    looks.set(db.pool, look)
+  }
+  const { missing } = look
+  return names.every((name) => !missing.has(name))
+}
+
 async function build(client: pg.Client, index: LateIndex, goOn: () => Promise<boolean>): Promise<boolean> {
   const { rows } = await client.query(`SELECT relkind AS kind FROM pg_class WHERE oid = $1::regclass`, [
     index.table,

@@ -1,42 +1,73 @@
 import type { Database } from '../store/database.ts'
-import { inDays, openDays, searchWithin } from '../store/days.ts'
+import { batchDays, beginSearch, inDays, openDays, runWithin } from '../store/days.ts'
+import { inTransaction } from '../store/statement.ts'
+import { type DueBatches, findDueBatches, isByTime } from './due-batches.ts'
 
 /** Which rounds of the planner have something to do. */
-export type DueWork = {
+export type DueWork = DueBatches & {
   plan: boolean
-  send: boolean
   native: boolean
+  /** Closed certificates are to be checked. */
+  probe: boolean
+  /** The last change of applications, certificates and breakers: batches that wait for their certificate may be due after another. */
+  change?: number
   /** Milliseconds until the first of what becomes due by itself; undefined if nothing does. Without the leases of gateways. */
-  nextMs?: number
+  nextMs: number | undefined
 }
 
 /**
- * Asks for all rounds at once, so that an idle planner costs one cheap statement instead of twenty. It may return true although
- * there is nothing to do. Work that it does not see is found by the rounds that run at intervals in any case.
+ * Asks for all rounds at once, so that an idle planner costs two cheap statements instead of twenty, whatever waits. It may return true
+ * although there is nothing to do. Work that it does not see is found by the rounds that run at intervals in any case.
  */
 export async function findDueWork(db: Database): Promise<DueWork> {
-  const [row] = await searchWithin<[boolean | null, boolean, boolean | null, number | null]>(
+  const [days, ofBatches, byTime] = [await openDays(db), await batchDays(db), await isByTime(db)]
+  return inTransaction(
     db,
-    await openDays(db),
-    'due-work',
-    `WITH first AS MATERIALIZED (
-       SELECT (SELECT begin_at FROM task WHERE ${inDays('id')} AND state = 'accepted' ORDER BY begin_at LIMIT 1) AS begin_at,
-         (SELECT align_at FROM pause_change ORDER BY align_at LIMIT 1) AS align_at,
-         (SELECT expires_at FROM inbox WHERE ${inDays('task_id')} ORDER BY expires_at LIMIT 1) AS expires_at,
-         (SELECT fallback_at FROM inbox WHERE ${inDays('task_id')} AND fallback_at IS NOT NULL ORDER BY fallback_at LIMIT 1) AS fallback_at
-     )
-     SELECT
-       begin_at <= now() OR EXISTS (SELECT 1 FROM slice),
-       (SELECT task_id FROM batch WHERE ${inDays('task_id')} AND state <> 'settled' ORDER BY task_id LIMIT 1) IS NOT NULL
-         OR (SELECT task_id FROM bundle WHERE ${inDays('task_id')} AND state <> 'settled' ORDER BY task_id LIMIT 1) IS NOT NULL
-         OR (SELECT id FROM task_check ORDER BY id LIMIT 1) IS NOT NULL
-         OR coalesce(align_at <= now(), false)
-         OR EXISTS (SELECT 1 FROM task WHERE ${inDays('id')} AND cancelling AND state IN ('accepted', 'planning', 'sending')),
-       least(expires_at, fallback_at) <= now() OR EXISTS (SELECT 1 FROM gateway_node WHERE lease_until <= now()),
-       extract(epoch FROM least(begin_at, align_at, expires_at, fallback_at) - now())::float8 * 1000
-     FROM first`,
-    [],
+    async (runner) => {
+      const batches = await findDueBatches(runner, ofBatches, byTime)
+      const [row] = await runWithin<Row>(runner, days, 'due-work', dueWorkSql, [])
+      const [plan, send, native, probe, change, nextMs] = row!
+      return {
+        plan: plan ?? false,
+        send: send || batches.send,
+        native: native ?? false,
+        probe: probe ?? false,
+        wake: batches.wake,
+        change: change ?? undefined,
+        nextMs: earlier(nextMs ?? undefined, batches.nextMs),
+      }
+    },
+    beginSearch,
   )
-  const [plan, send, native, nextMs] = row!
-  return { plan: plan ?? false, send, native: native ?? false, nextMs: nextMs ?? undefined }
 }
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
+}
+
+type Row = [
+  plan: boolean | null,
+  send: boolean,
+  native: boolean | null,
+  probe: boolean | null,
+  change: number | null,
+  nextMs: number | null,
+]
+
+const dueWorkSql = `WITH first AS MATERIALIZED (
+    SELECT (SELECT begin_at FROM task WHERE ${inDays('id')} AND state = 'accepted' ORDER BY begin_at LIMIT 1) AS begin_at,
+      (SELECT align_at FROM pause_change ORDER BY align_at LIMIT 1) AS align_at,
+      (SELECT expires_at FROM inbox WHERE ${inDays('task_id')} ORDER BY expires_at LIMIT 1) AS expires_at,
+      (SELECT fallback_at FROM inbox WHERE ${inDays('task_id')} AND fallback_at IS NOT NULL ORDER BY fallback_at LIMIT 1) AS fallback_at,
+      (SELECT probe_at FROM certificate WHERE state = 'closed' ORDER BY probe_at LIMIT 1) AS probe_at
+  )
+  SELECT
+    begin_at <= now() OR EXISTS (SELECT 1 FROM slice),
+    (SELECT id FROM task_check ORDER BY id LIMIT 1) IS NOT NULL
+      OR coalesce(align_at <= now(), false)
+      OR EXISTS (SELECT 1 FROM task WHERE ${inDays('id')} AND cancelling AND state IN ('accepted', 'planning', 'sending')),
+    least(expires_at, fallback_at) <= now() OR EXISTS (SELECT 1 FROM gateway_node WHERE lease_until <= now()),
+    probe_at <= now(),
+    (SELECT id FROM change ORDER BY id DESC LIMIT 1),
+    extract(epoch FROM least(begin_at, align_at, expires_at, fallback_at, probe_at) - now())::float8 * 1000
+  FROM first`

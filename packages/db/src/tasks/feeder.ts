@@ -1,7 +1,8 @@
-import { type Lane, PATIENCE_SECONDS } from '@herald/domain'
+import type { Lane } from '@herald/domain'
 import { type ReleasedBatch, readyOrder, releasedBatch } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { hasReadySql, patience } from './due-batches.ts'
 
 /** Batches are released per certificate, or per gateway node for the native channel. */
 export type Destination = { certificateId: number } | { node: string }
@@ -24,16 +25,21 @@ export function foundIn<Item>(rows: readonly [id: number, item: Item | null][]):
 }
 
 /**
- * The step next_certificate of a recursive query: jumps in the index from one certificate with ready batches to the next instead of
- * reading every ready batch: while a vendor is down, thousands of certificates have batches that wait to be retried. Begins after $1 and
- * ends after MAX_LOOKS certificates. Each row has the lane and the time of the first batch of its certificate in the index: no batch of the
+ * The step next_certificate of a recursive query: jumps in an index from one certificate to the next instead of reading every batch: while a
+ * vendor is down, thousands of certificates have batches that wait to be retried. Begins after $1 and ends after MAX_LOOKS certificates.
+ * `first` selects the first batch of a certificate after an id.
+ */
+export const certificatesWith = (first: (afterId: string) => string) => `next_certificate AS (
+       SELECT b.*, 1 AS place FROM (${first('$1')}) b
+       UNION ALL
+       SELECT b.*, n.place + 1 FROM next_certificate n CROSS JOIN LATERAL (${first('n.id')}) b WHERE n.place < ${MAX_LOOKS}
+     )`
+
+/**
+ * Certificates with ready batches. Each row has the lane and the time of the first batch of its certificate in the index: no batch of the
  * lane `high` is due earlier, and if it is of the lane `normal` there is none of the lane `high`.
  */
-export const certificatesWithReady = `next_certificate AS (
-       SELECT b.*, 1 AS place FROM (${firstAfter('$1')}) b
-       UNION ALL
-       SELECT b.*, n.place + 1 FROM next_certificate n CROSS JOIN LATERAL (${firstAfter('n.id')}) b WHERE n.place < ${MAX_LOOKS}
-     )`
+export const certificatesWithReady = certificatesWith(firstAfter)
 
 function firstAfter(id: string): string {
   return `SELECT certificate_id AS id, lane, not_before FROM batch
@@ -47,8 +53,6 @@ export const pacedTasksWith = (condition: string) => `
        ORDER BY id LIMIT ${MAX_LOOKS}
      ) t`
 
-const patience = `interval '${PATIENCE_SECONDS} seconds'`
-
 /**
  * Looks at certificates after the one with the id `after`, and returns those with due batches. The state of a certificate does not
  * matter: the batches of one that is closed or was removed are released too, so that their recipients can move to another channel; those
@@ -57,12 +61,8 @@ const patience = `interval '${PATIENCE_SECONDS} seconds'`
  * so its waiting batches would be released and put back without end.
  */
 export async function readyCertificates(db: Database, after: number): Promise<Found<number>> {
-  const first = (lane: string, notBefore: string) => `EXISTS (SELECT 1 FROM ${lane} CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
-           AND not_before ${notBefore} ORDER BY ${readyOrder} LIMIT 1
-       ) b)`
   // Of most certificates that wait, the row of the walk tells all.
-  const isDue = `(n.not_before <= now() OR n.lane = 'high' AND ${first("(VALUES ('normal')) AS l (lane)", '<= now()')})`
+  const isDue = `(n.not_before <= now() OR n.lane = 'high' AND ${hasReadySql('n.id', '<= now()', "(VALUES ('normal')) AS l (lane)")})`
   const rows = await searchWithin<[number, number | null]>(
     db,
     await batchDays(db),
@@ -71,7 +71,7 @@ export async function readyCertificates(db: Database, after: number): Promise<Fo
      SELECT n.id, CASE
        WHEN (r.certificate_id IS NULL OR r.retry_at <= now() OR r.opened_at <= now() - ${patience}) AND ${isDue} THEN n.id
        WHEN coalesce(r.retry_at <= now(), false) AND EXISTS (SELECT 1 FROM certificate c WHERE c.id = n.id AND c.state <> 'closed')
-         AND ${first("(VALUES ('high'), ('normal')) AS l (lane)", "= 'infinity'")} THEN n.id END
+         AND ${hasReadySql('n.id', "= 'infinity'")} THEN n.id END
      FROM next_certificate n LEFT JOIN breaker r ON r.certificate_id = n.id`,
     [after],
   )

@@ -30,6 +30,7 @@ export {
 } from './claim.ts'
 export { type ClaimedSingle, claimBundles, renewBundles, takeUnclaimedBundles } from './claim-bundle.ts'
 export { countDaily, uncountDaily } from './daily-counts.ts'
+export { dueCertificates, duePacedTasks } from './due-batches.ts'
 export { type DueWork, findDueWork } from './due-work.ts'
 export {
   type Destination,

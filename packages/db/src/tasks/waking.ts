@@ -1,28 +1,32 @@
 import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
-import { certificatesWithReady, type Found, foundIn, pacedTasksWith } from './feeder.ts'
+import { areBuilt } from '../store/late-indexes.ts'
+import { hasReadySql, lanes } from './due-batches.ts'
+import { certificatesWith, certificatesWithReady, type Found, foundIn, pacedTasksWith } from './feeder.ts'
 
 /** Rows of one statement: a certificate may have hundreds of thousands. */
 const CHUNK = 5000
 
-const lanes = `(VALUES ('high'), ('normal')) AS l (lane)`
+/** In the order of the index batch_asleep: by the certificate alone Postgres might read everything that is ready. */
+const firstAsleep = (afterId: string) => `SELECT certificate_id AS id FROM batch
+        WHERE ${inDays('task_id')} AND state = 'ready' AND node IS NULL AND not_before = 'infinity' AND certificate_id > ${afterId}
+        ORDER BY certificate_id, task_id LIMIT 1`
 
 /**
- * Looks at certificates after `after`, and returns those that can be used (or were removed) and have batches that are due at infinity.
- * Reads one row per certificate and lane.
+ * Looks at certificates with batches that are due at infinity, after the certificate `after`, and returns those that can be used or were
+ * removed. Until the index is complete it looks at all certificates with ready batches, and reads one row more per certificate and lane.
  */
 export async function certificatesToWake(db: Database, after: number): Promise<Found<number>> {
+  const [name, certificates, isAsleep] = (await areBuilt(db, ['batch_asleep']))
+    ? ['certificates-to-wake', certificatesWith(firstAsleep), 'true']
+    : ['search-certificates-to-wake', certificatesWithReady, hasReadySql('n.id', "= 'infinity'")]
   const rows = await searchWithin<[number, number | null]>(
     db,
     await batchDays(db),
-    'certificates-to-wake',
-    `WITH RECURSIVE ${certificatesWithReady}
-     SELECT n.id, CASE WHEN c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND EXISTS (
-       SELECT 1 FROM ${lanes} CROSS JOIN LATERAL (
-         SELECT 1 FROM batch WHERE ${inDays('task_id')} AND state = 'ready' AND certificate_id = n.id AND node IS NULL AND lane = l.lane
-           AND not_before = 'infinity' ORDER BY ${readyOrder} LIMIT 1
-       ) b) THEN n.id END
+    name,
+    `WITH RECURSIVE ${certificates}
+     SELECT n.id, CASE WHEN c.state IS DISTINCT FROM 'closed' AND r.certificate_id IS NULL AND ${isAsleep} THEN n.id END
      FROM next_certificate n LEFT JOIN certificate c ON c.id = n.id LEFT JOIN breaker r ON r.certificate_id = n.id`,
     [after],
   )
