@@ -1,9 +1,11 @@
 import { sampleMessage } from '@herald/testkit'
-import { expect, it } from '@jest/globals'
+import { afterEach, expect, it, jest } from '@jest/globals'
+import { ensurePartitions } from '../src/store/index.ts'
 import { acceptTasks, findDueWork } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase()
+afterEach(() => void jest.restoreAllMocks())
 
 it('says what is due, and when the first of the rest becomes due by itself', async () => {
   expect(await findDueWork(db)).toEqual({
@@ -54,3 +56,40 @@ it('says what is due, and when the first of the rest becomes due by itself', asy
   await db.pool.query('UPDATE task SET begin_at = now()')
   expect(await findDueWork(db)).toMatchObject({ plan: true })
 })
+
+it('looks at older days once per second, and when a task of them begins', async () => {
+  const DAY = 86_400_000
+  await ensurePartitions(db, Date.now() - 5 * DAY)
+  let now = 0
+  jest.spyOn(performance, 'now').mockImplementation(() => now)
+  // A process of its own, which has looked at nothing yet.
+  const fresh = { ...db, pool: new Proxy(db.pool, { get: (pool, key) => bound(pool, key) }) }
+  const begins = (beginAt: string) =>
+    db.pool.query(`UPDATE task SET state = 'accepted', begin_at = ${beginAt} WHERE app_id = 'older'`)
+  await db.pool.query('DELETE FROM inbox; DELETE FROM pause_change; DELETE FROM task; DELETE FROM task_check')
+  await db.pool.query(
+    `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
+     VALUES (next_task_id() - ${5 * DAY * 4096}::bigint, $1, 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100,
+       now() + interval '1 hour')`,
+    ['older'],
+  )
+  expect(await findDueWork(fresh)).toMatchObject({ plan: false })
+  // Begin times do not change, so this stands for whatever a look within a second does not see.
+  await begins('now()')
+  expect(await findDueWork(fresh)).toMatchObject({ plan: false })
+  now += 1000
+  expect(await findDueWork(fresh)).toMatchObject({ plan: true })
+  expect(await findDueWork(fresh)).toMatchObject({ plan: true })
+
+  await begins(`now() + interval '300 milliseconds'`)
+  const { nextMs } = await findDueWork(fresh)
+  expect(nextMs).toBeLessThanOrEqual(300)
+  await db.pool.query(`UPDATE task SET begin_at = now()`)
+  now += 300
+  expect(await findDueWork(fresh)).toMatchObject({ plan: true })
+})
+
+function bound(pool: object, key: PropertyKey): unknown {
+  const value = Reflect.get(pool, key)
+  return typeof value === 'function' ? value.bind(pool) : value
+}

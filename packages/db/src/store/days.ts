@@ -219,6 +219,12 @@ export async function openDays(db: Database, andHours = 0): Promise<Days> {
   return daysOfSearch(open, dayOfId(young - andHours * 3_600_000 * IDS_PER_MS), newest)
 }
 
+/** Those of `openDays` to which new tasks are added. */
+export async function presentDays(db: Database): Promise<Days> {
+  const { newest, young } = await openWork(db)
+  return daysOfSearch([], dayOfId(young), newest)
+}
+
 /** The first id of the days of `openDays`. */
 export async function firstOpenId(db: Database): Promise<number> {
   const { open, young } = await openWork(db)

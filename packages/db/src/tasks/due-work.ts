@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { batchDays, beginSearch, inDays, openDays, runWithin } from '../store/days.ts'
+import { batchDays, beginSearch, inDays, openDays, presentDays, runWithin } from '../store/days.ts'
 import { inTransaction } from '../store/statement.ts'
 import { type DueBatches, findDueBatches, isByTime } from './due-batches.ts'
 
@@ -16,17 +16,37 @@ export type DueWork = DueBatches & {
 }
 
 /**
+ * How long a look at all open days is used, if nothing was due: there may be thirty, of scheduled tasks and inboxes, and a statement that
+ * opens them costs twenty times as much as one that opens the present ones, to which new tasks are added.
+ */
+const LOOK_MS = 1000
+const NEVER = Number.POSITIVE_INFINITY
+/** The last look at all open days: until when it is used, and when something becomes due by itself, by the clock of this process. */
+const looks = new WeakMap<Database['pool'], { until: number; nextAt: number }>()
+
+/**
  * Asks for all rounds at once, so that an idle planner costs two cheap statements instead of twenty, whatever waits. It may return true
  * although there is nothing to do. Work that it does not see is found by the rounds that run at intervals in any case.
  */
 export async function findDueWork(db: Database): Promise<DueWork> {
-  const [days, ofBatches, byTime] = [await openDays(db), await batchDays(db), await isByTime(db)]
+  const last = looks.get(db.pool)
+  const now = performance.now()
+  const isUsed = last !== undefined && now < Math.min(last.until, last.nextAt)
+  const days = isUsed ? await presentDays(db) : await openDays(db)
+  const [ofBatches, byTime] = [await batchDays(db), await isByTime(db)]
   return inTransaction(
     db,
     async (runner) => {
       const batches = await findDueBatches(runner, ofBatches, byTime)
       const [row] = await runWithin<Row>(runner, days, 'due-work', dueWorkSql, [])
-      const [plan, send, native, probe, change, nextMs] = row!
+      const [plan, send, native, probe, change, ownMs] = row!
+      const nextMs = Math.min(ownMs ?? NEVER, isUsed ? last.nextAt - now : NEVER)
+      if (!isUsed)
+        looks.set(db.pool, {
+          until: plan || send || native ? now : now + LOOK_MS,
+          nextAt: now + nextMs,
+        })
+      const firstMs = Math.min(nextMs, batches.nextMs ?? NEVER)
       return {
         plan: plan ?? false,
         send: send || batches.send,
@@ -34,15 +54,11 @@ export async function findDueWork(db: Database): Promise<DueWork> {
         probe: probe ?? false,
         wake: batches.wake,
         change: change ?? undefined,
-        nextMs: earlier(nextMs ?? undefined, batches.nextMs),
+        nextMs: firstMs === NEVER ? undefined : firstMs,
       }
     },
     beginSearch,
   )
-}
-
-function earlier(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }
 
 type Row = [
