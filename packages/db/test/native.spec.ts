@@ -3,6 +3,7 @@ import { acceptPlan } from '@herald/testkit'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { markSeen, removeDevice, replacePushToken } from '../src/devices/index.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
+import { rememberErased } from '../src/ledger/erased-devices.ts'
 import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '../src/ledger/index.ts'
 import {
   acknowledge,
@@ -246,6 +247,35 @@ describe('the settle of a native batch', () => {
     ])
     expect(await counters(taskId)).toEqual({ target: 1, sent: 1, received: 1 })
     expect((await waitingInbox(db, [a!])).waiting).toEqual([])
+  })
+
+  it('leaves nothing of devices that were erased after their message was written', async () => {
+    const [a, b, c] = await devices(3)
+    const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a!, b!, c!], tried: [] }] }
+    const { taskId, batchId } = await accept(plan)
+    const [claimed] = await claim(taskId, batchId!, 30)
+    await rememberErased(db.pool, [a!, b!])
+    await settleNative(db.pool, [
+      {
+        taskId,
+        id: batchId!,
+        version: claimed!.version,
+        ...fold({
+          status: 'sss',
+          sent: 3,
+          acknowledged: [a!],
+          inbox: [{ recipients: [b!, c!], sent: true, fallbackIn: null }],
+        }),
+      },
+    ])
+    expect((await waitingInbox(db, [a!, b!, c!])).waiting).toEqual([{ deviceId: c, taskId, sent: true }])
+    // Its acknowledgement comes when it has been erased too, but its inbox has not been emptied yet.
+    await rememberErased(db.pool, [c!])
+    expect(await acknowledge(db, [a!, b!, c!].map((deviceId) => ({ appId: app, taskId, deviceId })))).toBe(0)
+    expect((await waitingInbox(db, [c!])).waiting).toEqual([])
+    expect(await counters(taskId)).toEqual({ target: 3, sent: 3 })
+    const { rows } = await db.pool.query('SELECT 1 FROM receipt WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([])
   })
 
   it('settles batches of nodes without a lease, and of no other', async () => {

@@ -1,4 +1,5 @@
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
+import { isErasedSql } from '../ledger/erased-devices.ts'
 import { addRecordsSql } from '../ledger/inbox-records.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold, tellingTasksSql } from '../ledger/task-events.ts'
@@ -12,8 +13,8 @@ export type Acknowledgement = { appId: string; taskId: number; deviceId: number 
 /**
  * Records acknowledgements of devices, once per device and task: inserts the receipt, raises `received` and deletes the copy in the
  * inbox. A message that was not counted as sent (its gateway crashed after writing it) is counted now. Nearly all are found in the
- * inbox by their key; `recordReceipts` searches the batches for the few that have neither a copy nor a receipt. Returns the number
- * of new ones.
+ * inbox by their key; `recordReceipts` searches the batches for the few that have neither a copy nor a receipt. Those of erased devices
+ * are not recorded. Returns the number of new ones.
  */
 export async function acknowledge(
   db: Database,
@@ -54,7 +55,8 @@ WITH input AS MATERIALIZED (
   DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id AND ${inDays('i.task_id')}
   RETURNING i.task_id, i.device_id, i.sent_at, i.fallback_at, i.is_copy
 ), received AS (
-  INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone WHERE NOT is_copy ORDER BY 1, 2
+  INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone g
+  WHERE NOT is_copy AND NOT ${isErasedSql('g.device_id')} ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id, device_id
 ), records AS (

@@ -1,6 +1,7 @@
 import type { NativeFold } from '@herald/domain'
 import { batchRow, idList } from '../ledger/batch-rows.ts'
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
+import { isErasedSql } from '../ledger/erased-devices.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold } from '../ledger/task-events.ts'
@@ -14,7 +15,8 @@ export type NativeSettlement = NativeFold & { taskId: number; id: number; versio
 
 /**
  * Writes the results of native batches in one statement: batch, receipts, inbox, batches of the next channel and counters. A batch
- * whose version has changed is not written. A recipient that has a receipt already counts as sent and gets no copy in the inbox.
+ * whose version has changed is not written. A recipient that has a receipt already counts as sent and gets no copy in the inbox. One
+ * that was erased after its message was written gets neither a receipt nor a copy.
  * Returns the batches that were written, as `task/batch`.
  */
 export async function settleNative(
@@ -67,7 +69,8 @@ WITH input AS MATERIALIZED (
     i.reasons
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel)
-  SELECT d.task_id, x.id, 'native' FROM done d CROSS JOIN LATERAL unnest(d.acknowledged::bigint[]) AS x (id) ORDER BY 1, 2
+  SELECT d.task_id, x.id, 'native' FROM done d CROSS JOIN LATERAL unnest(d.acknowledged::bigint[]) AS x (id)
+  WHERE NOT ${isErasedSql('x.id')} ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id, device_id
 ), copies AS MATERIALIZED (
@@ -79,7 +82,7 @@ WITH input AS MATERIALIZED (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, fallback_at, tried, is_copy)
   SELECT task_id, id, app_id, deadline, planned_at, CASE WHEN sent THEN now() END,
     now() + make_interval(secs => fallback_in), tried, is_copy
-  FROM copies WHERE NOT received ORDER BY task_id, id
+  FROM copies c WHERE NOT received AND NOT (sent AND ${isErasedSql('c.id')}) ORDER BY task_id, id
   ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = excluded.sent_at, fallback_at = excluded.fallback_at,
     tried = excluded.tried, is_copy = false WHERE inbox.is_copy
   RETURNING 1
