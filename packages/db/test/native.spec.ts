@@ -271,7 +271,12 @@ describe('the settle of a native batch', () => {
     expect((await waitingInbox(db, [a!, b!, c!])).waiting).toEqual([{ deviceId: c, taskId, sent: true }])
     // Its acknowledgement comes when it has been erased too, but its inbox has not been emptied yet.
     await rememberErased(db.pool, [c!])
-    expect(await acknowledge(db, [a!, b!, c!].map((deviceId) => ({ appId: app, taskId, deviceId })))).toBe(0)
+    expect(
+      await acknowledge(
+        db,
+        [a!, b!, c!].map((deviceId) => ({ appId: app, taskId, deviceId })),
+      ),
+    ).toBe(0)
     expect((await waitingInbox(db, [c!])).waiting).toEqual([])
     expect(await counters(taskId)).toEqual({ target: 3, sent: 3 })
     const { rows } = await db.pool.query('SELECT 1 FROM receipt WHERE task_id = $1', [taskId])
