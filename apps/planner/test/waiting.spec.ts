@@ -8,7 +8,7 @@ let database: TestDatabase
 let db: Database
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
+  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
   await ensurePartitions(db)
 })
 afterAll(async () => {
