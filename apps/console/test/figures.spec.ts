@@ -34,7 +34,19 @@ describeWith('chromium')('the figures of the console', () => {
       setting: { distribution_strategy: 'ospush_only', speed: 500, campaign: 'walk' },
       message: { title: 'Walked through', body: 'A push to look at', ext: { order: 1024 } },
     })
+    const request = Promise.withResolvers<void>()
+    await page.route('**/push/task/request', async (route) => {
+      await request.promise
+      await route.continue()
+    })
     await open(`/tasks/${taskId}`)
+    const place = async () => (await button('Pause').boundingBox())?.x
+    const before = await place()
+    request.resolve()
+    await page.getByRole('link', { name: 'Send again' }).waitFor()
+    // A button that moves while it is pressed is not pressed.
+    expect(await place()).toBe(before)
+    await page.unroute('**/push/task/request')
     await button('Pause').click()
     await state('paused').waitFor()
     await page.locator('[data-left="paused"]').waitFor()

@@ -6,30 +6,34 @@ import { AppLink } from '../../components/app-link.tsx'
 import { CurlDialog } from '../../components/curl-dialog.tsx'
 import { useRequest } from './request-panel.tsx'
 
-/** Opens the form with what the task sent, or shows the call that sends it. */
+/** Opens the form with what the task sent, or shows the call that sends it. A recall has no such call. */
 export function AgainActions({ appId, taskId }: { appId: string; taskId: number }) {
   const { t } = useTranslation()
   const [opened, setOpened] = useState(false)
   const body = useRequest(appId, taskId).data?.body
-  if (!body) return null
+  const again = {
+    variant: 'default',
+    leftSection: <IconRepeat size={16} aria-hidden />,
+    children: t('task.again'),
+  }
   return (
     <Group gap="xs">
-      <Button
-        component={AppLink}
-        to={`/send?from=${taskId}`}
-        variant="default"
-        leftSection={<IconRepeat size={16} aria-hidden />}
-      >
-        {t('task.again')}
-      </Button>
+      {body ? (
+        <Button {...again} component={AppLink} to={`/send?from=${taskId}`} />
+      ) : (
+        <Button {...again} disabled />
+      )}
       <Button
         variant="default"
         leftSection={<IconCode size={16} aria-hidden />}
+        disabled={!body}
         onClick={() => setOpened(true)}
       >
         {t('app.curl')}
       </Button>
-      <CurlDialog opened={opened} path="/push/notify" body={body} onClose={() => setOpened(false)} />
+      {body && (
+        <CurlDialog opened={opened} path="/push/notify" body={body} onClose={() => setOpened(false)} />
+      )}
     </Group>
   )
 }

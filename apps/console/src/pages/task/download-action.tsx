@@ -10,7 +10,7 @@ import { useLabels } from '../../i18n/labels.ts'
 import { useAppId } from '../../session/session.ts'
 
 /** Saves the result of every device of the task as a file. */
-export function DownloadAction({ taskId }: { taskId: number }) {
+export function DownloadAction({ taskId, disabled }: { taskId: number; disabled: boolean }) {
   const { t } = useTranslation()
   const { format } = useLabels()
   const appId = useAppId()
@@ -35,19 +35,20 @@ export function DownloadAction({ taskId }: { taskId: number }) {
   return (
     <Stack align="flex-end" gap="xs">
       <Group gap="xs">
-        <Button
-          variant="default"
-          leftSection={<IconDownload size={16} aria-hidden />}
-          loading={download.isPending}
-          onClick={() => download.mutate()}
-        >
-          {t('task.download')}
-        </Button>
         {download.isPending && (
           <Button variant="default" onClick={() => stop.current?.abort()}>
             {t('app.cancel')}
           </Button>
         )}
+        <Button
+          variant="default"
+          leftSection={<IconDownload size={16} aria-hidden />}
+          loading={download.isPending}
+          disabled={disabled}
+          onClick={() => download.mutate()}
+        >
+          {t('task.download')}
+        </Button>
       </Group>
       {download.isPending && megabytes > 0 && (
         <Text size="xs" c="dimmed">

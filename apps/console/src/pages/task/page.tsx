@@ -75,10 +75,11 @@ function TaskPage() {
         title={task.title || t('task.title', { id })}
         lead={<BackLink to={list.to}>{list.name}</BackLink>}
       >
+        {/* From the right edge: only what is leftmost may come and go, or buttons would move while they are pressed. */}
         {actionsOf(task).length > 0 && <TaskActions task={task} />}
         <AgainActions key={`again ${id}`} appId={appId} taskId={Number(task.task_id)} />
-        {task.sent > 0 && <RecallAction key={id} task={task} />}
-        {task.target > 0 && <DownloadAction key={`download ${id}`} taskId={Number(task.task_id)} />}
+        <RecallAction key={id} task={task} />
+        <DownloadAction key={`download ${id}`} taskId={Number(task.task_id)} disabled={task.target === 0} />
       </PageHeader>
       {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
       <ProgressPanel task={task} readAt={query.dataUpdatedAt} />

@@ -51,6 +51,7 @@ export function RecallAction({ task }: { task: TaskView }) {
       <Button
         variant="default"
         leftSection={<IconArrowBackUp size={16} aria-hidden />}
+        disabled={task.sent === 0}
         onClick={() => {
           recalling.reset()
           setOpened(true)
