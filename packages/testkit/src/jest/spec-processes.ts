@@ -42,7 +42,8 @@ export default class SpecProcesses {
   }
 
   private run({ path, context }: Test): Promise<SpecOutcome> {
-    const child = fork(program, { execArgv: ['--disable-warning=ExperimentalWarning'] })
+    // The path is only for people who look at the list of processes.
+    const child = fork(program, [path], { execArgv: ['--disable-warning=ExperimentalWarning'] })
     child.send({ path, globalConfig: this.globalConfig, config: context.config } satisfies SpecFile)
     return outcomeOf(child)
   }
