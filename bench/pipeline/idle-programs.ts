@@ -2,8 +2,7 @@ import { sleep } from '@herald/async'
 import { cpuNote, cpuPerItem, type Metrics, rounded, totalCpuPerItem } from '../metric.ts'
 import { countWal } from '../wal.ts'
 import { type GivenDatabase, startDeployment } from './deployment.ts'
-
-const SETTLE_MS = 15_000
+import { SETTLE_MS } from './idle.ts'
 
 /** What separate programs spend while nothing is accepted and nothing is due. */
 export async function measureIdlePrograms(seconds: number, database?: GivenDatabase): Promise<Metrics> {

@@ -6,6 +6,9 @@ import { freePort, startApp } from '@herald/testkit'
 import { type Metrics, rounded } from '../metric.ts'
 import { cpuSecondsWithChildren, statOf } from '../process-figures.ts'
 
+/** Programs look less often after half a minute without work. */
+export const SETTLE_MS = 45_000
+
 /** CPU time of an idle standalone with its Postgres. */
 export async function measureIdle(seconds: number): Promise<Metrics> {
   const dir = mkdtempSync(join(tmpdir(), 'herald-idle-'))
@@ -18,7 +21,7 @@ export async function measureIdle(seconds: number): Promise<Metrics> {
     await standalone.prints(/is ready at/, 120)
     const pidFile = join(dir, 'postgres', 'data', 'postmaster.pid')
     const postgres = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
-    await sleep(15_000)
+    await sleep(SETTLE_MS)
     const spent = () => statOf(standalone.pid)!.seconds + cpuSecondsWithChildren(postgres)
     const before = spent()
     await sleep(seconds * 1000)
