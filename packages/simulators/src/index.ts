@@ -6,4 +6,5 @@ export {
   loadDemo,
   packageName,
 } from './demo.ts'
+export type { TaskLedger } from './frame/ledger.ts'
 export type { Faults, Simulator } from './simulator.ts'

@@ -4,7 +4,8 @@
  *
  * GET  /_sim/ledger?task_id=N   {accepted, distinct, duplicates}; without task_id of all tasks
  * GET  /_sim/ledger/devices?task_id=N   {tokens: [...]}, the accepted tokens
- * GET  /_sim/ledger/tasks       {tasks: {N: {accepted, tokens, firstAt, lastAt}}, unheard}; unheard = accepted, but the reply was lost
+ * GET  /_sim/ledger/tasks       {tasks: {N: {accepted, tokens, unheard, firstAt, lastAt}}, unheard}; unheard = accepted, but the reply
+ *                               was lost: of a task the tokens for which this is certain, of all tasks the number of messages
  * GET  /_sim/requests           {requests}, the number of requests to the vendor so far, refused ones included
  * POST /_sim/faults             Faults as JSON; replaces the faults set before, {} switches all off
  * POST /_sim/dead               {tokens: [...], since?: ms} puts tokens on the dead list

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
@@ -152,7 +153,21 @@ describe('the frame of the simulators', () => {
     frame.setFaults({ cut: 1 })
     await expect(send('A')).rejects.toThrow()
     expect(frame.ledger(7).accepted).toBe(1)
-    expect(await sim('ledger/tasks')).toMatchObject({ body: { unheard: 1 } })
+    expect(await sim('ledger/tasks')).toMatchObject({
+      body: { tasks: { 7: { tokens: ['A'], unheard: ['A'] } }, unheard: 1 },
+    })
+  })
+
+  it('records the token of a reply that the client did not read', async () => {
+    await send('B')
+    const socket = connect(Number(new URL(frame.url).port), '127.0.0.1').pause()
+    socket.write('POST /send?task=7 HTTP/1.1\r\nhost: a\r\ncontent-length: 7\r\n\r\ntoken=A')
+    await until(() => frame.accepted.has('7', 'A'), { what: 'the request' })
+    socket.destroy()
+    await until(() => frame.accepted.byTask()[7]!.unheard.length > 0, { what: 'the reset' })
+    expect(await sim('ledger/tasks')).toMatchObject({
+      body: { tasks: { 7: { tokens: ['B', 'A'], unheard: ['A'] } }, unheard: 1 },
+    })
   })
 
   it('sends no reply when it hangs, and still closes', async () => {

@@ -8,22 +8,36 @@ export type AcceptedLedger = {
   /** Whether a message of this task to this token was accepted. */
   has(taskId: string | undefined, token: string): boolean
   byTask(): Record<string, TaskLedger>
-  /** Messages recorded so far. The number accepted during a call is the difference. */
-  count(): number
+  /** Runs the synchronous rules of one request and returns what they accepted. */
+  collect<Result>(rules: () => Result): { result: Result; accepted: readonly Acceptance[] }
+  /** Records that the client did not receive the reply to these messages. */
+  markUnheard(accepted: readonly Acceptance[]): void
   clear(): void
 }
 
-/** `firstAt`, `lastAt`: Unix ms of the first and of the last accepted message. */
-export type TaskLedger = { accepted: number; tokens: string[]; firstAt: number; lastAt: number }
+/**
+ * `unheard`: the tokens of `tokens` with an accepted message whose reply was lost. `firstAt`, `lastAt`: Unix ms of the first and of the
+ * last accepted message.
+ */
+export type TaskLedger = {
+  accepted: number
+  tokens: string[]
+  unheard: string[]
+  firstAt: number
+  lastAt: number
+}
 
-type TaskEntry = Omit<TaskLedger, 'tokens'> & { tokens: Set<string> }
+/** One accepted message. */
+export type Acceptance = { entry: TaskEntry; token: string }
+
+type TaskEntry = Omit<TaskLedger, 'tokens' | 'unheard'> & { tokens: Set<string>; unheard: Set<string> }
 
 /** The key of messages without a task id, which other clients than Herald send. */
 const withoutTask = ''
 
 export function openLedger(): AcceptedLedger {
   const tasks = new Map<string, TaskEntry>()
-  let count = 0
+  let collected: Acceptance[] = []
   const entriesOf = (taskId?: string | number): TaskEntry[] => {
     if (taskId === undefined) return [...tasks.values()]
     const entry = tasks.get(String(taskId))
@@ -35,10 +49,10 @@ export function openLedger(): AcceptedLedger {
       const now = Date.now()
       let entry = tasks.get(key)
       if (!entry) {
-        entry = { accepted: 0, tokens: new Set(), firstAt: now, lastAt: now }
+        entry = { accepted: 0, tokens: new Set(), unheard: new Set(), firstAt: now, lastAt: now }
         tasks.set(key, entry)
       }
-      count++
+      collected.push({ entry, token })
       entry.lastAt = now
       entry.accepted++
       entry.tokens.add(token)
@@ -55,8 +69,22 @@ export function openLedger(): AcceptedLedger {
     has: (taskId, token) => tasks.get(taskId ?? withoutTask)?.tokens.has(token) ?? false,
     tokens: (taskId) => entriesOf(taskId).flatMap((entry) => [...entry.tokens]),
     byTask: () =>
-      Object.fromEntries([...tasks].map(([task, entry]) => [task, { ...entry, tokens: [...entry.tokens] }])),
-    count: () => count,
+      Object.fromEntries(
+        [...tasks].map(([task, entry]) => [
+          task,
+          { ...entry, tokens: [...entry.tokens], unheard: [...entry.unheard] },
+        ]),
+      ),
+    collect(rules) {
+      collected = []
+      const result = rules()
+      const accepted = collected
+      collected = []
+      return { result, accepted }
+    },
+    markUnheard(accepted) {
+      for (const { entry, token } of accepted) entry.unheard.add(token)
+    },
     clear: () => tasks.clear(),
   }
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { sleep } from '@herald/async'
 import type { Simulator } from '../simulator.ts'
 import { findPresetAnswer, strikes, withRetryAfter } from './faults.ts'
+import { watchReplies } from './reply-watch.ts'
 import { compileRoutes, type RouteTable } from './routes.ts'
 import {
   openSimState,
@@ -87,8 +88,11 @@ export async function startSimServer<App extends object>(options: SimServerOptio
     })
   })
   server.keepAliveTimeout = 60_000
+  const replies = watchReplies(server, state.noteUnheard)
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = incoming
+    replies.noteHeard(socket)
     const body = await readBody(incoming, maxBytes)
     if (body === undefined) return write(response, { status: 413, body: 'Request Entity Too Large' })
     const request = simRequest(incoming, body)
@@ -103,15 +107,12 @@ export async function startSimServer<App extends object>(options: SimServerOptio
     if (strikes(unavailable)) return write(response, withRetryAfter(options.unavailable(request), faults))
     const slowDown = strikes(throttle) ? options.throttled(request) : undefined
     if (slowDown) return write(response, slowDown)
-    const before = state.accepted.count()
-    const answering = answer(request)
-    // Rules run synchronously, so the difference is what this request added.
-    const accepted = state.accepted.count() - before
-    const reply = await answering
-    const isCut = strikes(cut)
-    if (isCut || incoming.socket.destroyed) state.noteUnheard(accepted)
-    if (isCut) incoming.socket.destroy()
-    else write(response, reply)
+    const { result, accepted } = state.accepted.collect(() => answer(request))
+    const reply = await result
+    if (strikes(cut)) socket.destroy()
+    if (!socket.writable) return state.noteUnheard(accepted)
+    write(response, reply)
+    replies.noteWritten(socket, accepted)
   }
 
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { Faults, Simulator } from '../simulator.ts'
 import { readFaults, unknownRule } from './faults.ts'
-import { type AcceptedLedger, openLedger } from './ledger.ts'
+import { type Acceptance, type AcceptedLedger, openLedger } from './ledger.ts'
 
 /** A request to the simulated vendor with its body. */
 export type SimRequest = {
@@ -89,8 +89,11 @@ export type SimState = Pick<Simulator, 'ledger' | 'setFaults' | 'requests'> & {
   /** Counts a request to the vendor. */
   noteRequest(): void
   readonly accepted: AcceptedLedger
-  /** Counts devices that were accepted although the client did not receive the reply. */
-  noteUnheard(devices: number): void
+  /**
+   * Records messages that were accepted although the client did not receive the reply. `devices` is larger if replies to others may be
+   * lost with it; those are only counted.
+   */
+  noteUnheard(accepted: readonly Acceptance[], devices?: number): void
   /** Serves the routes below /_sim/. */
   route(request: SimRequest): SimReply
   /** Puts tokens on the dead list. */
@@ -170,7 +173,8 @@ export function openSimState(options: SimStateOptions): SimState {
       requests++
     },
     hasRule: (name) => faults.rules?.includes(name) ?? false,
-    noteUnheard(devices) {
+    noteUnheard(messages, devices = messages.length) {
+      accepted.markUnheard(messages)
       unheard += devices
     },
     setFaults,

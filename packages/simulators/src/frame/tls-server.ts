@@ -53,12 +53,10 @@ export async function startTlsSimServer<Connection>(
       if (strikes(unavailable)) return void reply(withRetryAfter(options.unavailable(exchange), faults))
       const slowDown = strikes(throttle) ? options.throttled(exchange) : undefined
       if (slowDown) return void reply(slowDown)
-      const before = state.accepted.count()
-      const given = options.answer(exchange, frame)
-      const accepted = state.accepted.count() - before
-      noteAccepted(accepted)
-      if (strikes(cutShare)) state.noteUnheard(cut())
-      else if (!reply(given)) state.noteUnheard(accepted)
+      const { result, accepted } = state.accepted.collect(() => options.answer(exchange, frame))
+      noteAccepted(accepted.length)
+      if (strikes(cutShare)) state.noteUnheard(accepted, cut())
+      else if (!reply(result)) state.noteUnheard(accepted)
     }
     if (latencyMs) setTimeout(answer, latencyMs)
     else answer()
