@@ -17,7 +17,7 @@ export type Evidence = {
 
 export type Findings = {
   deliveries: number
-  /** Second deliveries by vendors, and devices that were reached natively and by their vendor. */
+  /** Second deliveries by vendors, the same or another, and devices that were reached natively and by their vendor. */
   duplicates: number
   /** Pushes that were delivered natively, but acknowledged after they had been given to the vendor. */
   lateAcknowledgements: number
@@ -34,7 +34,7 @@ export function compare(evidence: Evidence): Findings {
   for (const task of evidence.records.states.keys())
     if (!known.has(task)) findings.wrong.push(`task ${task} exists, but no caller got its id`)
   for (const accepted of evidence.accepted) {
-    const tokens = acceptedTokens(evidence, accepted.task)
+    const tokens = tokensOf(evidence, accepted.task)
     checkEnd(evidence, accepted, findings)
     checkDevices(evidence, accepted, tokens, findings)
     checkCounters(evidence, accepted, tokens, findings)
@@ -42,12 +42,27 @@ export function compare(evidence: Evidence): Findings {
   return findings
 }
 
-type Tokens = ReadonlyMap<VendorChannel, ReadonlySet<string>>
+/** Tokens that the vendors accepted, and those of them whose response was lost. */
+type Tokens = ReadonlyMap<VendorChannel, { accepted: ReadonlySet<string>; unheard: ReadonlySet<string> }>
 
-function acceptedTokens({ ledgers }: Evidence, task: number): Tokens {
+function tokensOf({ ledgers }: Evidence, task: number): Tokens {
   return new Map(
-    vendorChannels.map((channel) => [channel, new Set(ledgers.get(channel)?.tasks[task]?.tokens ?? [])]),
+    vendorChannels.map((channel) => {
+      const { tokens = [], unheard = [] } = ledgers.get(channel)?.tasks[task] ?? {}
+      return [channel, { accepted: new Set(tokens), unheard: new Set(unheard) }]
+    }),
   )
+}
+
+/** Returns the channels from which Herald moved the device although their vendor had accepted the push: the response was lost. */
+function leftUnheard(
+  { population, records }: Evidence,
+  task: number,
+  tokens: Tokens,
+  n: number,
+): VendorChannel[] {
+  const left = records.moved.get(pairName(task, population.ids[n]!)) ?? []
+  return left.filter((channel) => tokens.get(channel)!.unheard.has(tokenOf(n, channel)))
 }
 
 function checkEnd({ records, erased }: Evidence, { task, request }: Accepted, { lost }: Findings): void {
@@ -69,7 +84,7 @@ function checkDevices(evidence: Evidence, accepted: Accepted, tokens: Tokens, fi
     const id = population.ids[n]!
     const where = `device ${id} (number ${n}), task ${task} (${request.strategy})`
     const times = shown.get(id)?.get(task) ?? 0
-    const byVendors = alive.filter((channel) => tokens.get(channel)!.has(tokenOf(n, channel))).length
+    const byVendors = alive.filter((channel) => tokens.get(channel)!.accepted.has(tokenOf(n, channel))).length
     findings.deliveries += byVendors + Math.min(times, 1)
     if (times > 1) findings.wrong.push(`${where} was shown ${times} times`)
     if (erased.has(n)) continue
@@ -81,8 +96,18 @@ function checkDevices(evidence: Evidence, accepted: Accepted, tokens: Tokens, fi
         findings.wrong.push(
           `${where} was given to its vendor ${Math.round(handedOver - receiptAt)} ms after its acknowledgement`,
         )
-      else findings.lateAcknowledgements++
-    } else if (byVendors > 1) findings.wrong.push(`${where} was sent by ${byVendors} of its vendors`)
+      // Moved from its vendor to the native channel: the lost response is in the bound, so it is not a late acknowledgement too.
+      else if (handedOver > 0 || leftUnheard(evidence, task, tokens, n).length === 0)
+        findings.lateAcknowledgements++
+    }
+    if (byVendors > 1) {
+      const explained = leftUnheard(evidence, task, tokens, n).length
+      if (explained >= byVendors - 1) findings.duplicates += byVendors - 1
+      else
+        findings.wrong.push(
+          `${where} was sent by ${byVendors} of its vendors, and left ${explained} after a lost response`,
+        )
+    }
     if (times > 0 && records.receipts.get(pairName(task, id)) === undefined)
       findings.wrong.push(`${where} was shown without a receipt`)
     const isReachable = alive.length > 0 || (native && request.strategy !== 'ospush_only')
@@ -95,14 +120,16 @@ function checkCounters(evidence: Evidence, accepted: Accepted, tokens: Tokens, f
   const { records, ledgers } = evidence
   const { task, request } = accepted
   const rows = records.counters.get(task) ?? []
+  const left = request.devices.flatMap((n) => leftUnheard(evidence, task, tokens, n))
   for (const channel of vendorChannels) {
     const row = rows.find((one) => one.channel === channel)
-    const distinct = tokens.get(channel)!.size
+    const distinct = tokens.get(channel)!.accepted.size
     findings.duplicates += (ledgers.get(channel)?.tasks[task]?.accepted ?? 0) - distinct
     const sent = row?.sent ?? 0
-    // A push that the vendor accepted, but whose response was lost before the task expired or was cancelled, is not counted.
+    // A push that the vendor accepted, but whose response was lost before it was moved, expired or was cancelled, is not counted.
+    const countable = distinct - left.filter((one) => one === channel).length
     const uncounted = (row?.expired ?? 0) + (row?.cancelled ?? 0)
-    if (sent > distinct || distinct - sent > uncounted)
+    if (sent > countable || countable - sent > uncounted)
       findings.wrong.push(`task ${task}: ${channel} accepted ${distinct}, counters ${JSON.stringify(row)}`)
     if ((row?.received ?? 0) > distinct)
       findings.wrong.push(`task ${task}: ${channel} counts more received than accepted`)

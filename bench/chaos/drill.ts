@@ -253,7 +253,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     await lostResponses.stop()
     const bound = {
       // Vendors and workers both count lost responses, and both miss some: a worker those of a killed process, a vendor those
-      // that arrived after the timeout.
+      // that arrived after the timeout over HTTP/2.
       lostResponses: Math.max(countUnheard(ledgers), lostResponses.count()),
       inFlight,
       lateAcknowledgements: findings.lateAcknowledgements,

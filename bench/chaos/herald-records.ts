@@ -1,6 +1,6 @@
 import { taskCountersSql, taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
-import { type Channel, type VendorChannel, vendorChannels } from '@herald/domain'
+import { type Channel, letters, type VendorChannel, vendorChannels } from '@herald/domain'
 import { aliasOf, guidOf, kindOf, type Population, tokenOf } from './population.ts'
 
 /** What Herald recorded about all tasks. A pair is named by `pairName`; times are Unix ms. */
@@ -12,6 +12,8 @@ export type HeraldRecords = {
   receipts: ReadonlyMap<string, number>
   /** By task and device: when the last batch for a vendor was planned after the native channel had been tried. */
   handedOver: ReadonlyMap<string, number>
+  /** By task and device: the vendors' channels from which it was moved to another. */
+  moved: ReadonlyMap<string, readonly VendorChannel[]>
 }
 
 export type CounterRow = {
@@ -50,6 +52,12 @@ export async function readHeraldRecords(
      FROM batch b CROSS JOIN LATERAL unnest(b.recipients) AS r (id)
      WHERE b.channel <> 'native' AND 'native' = ANY(b.tried) GROUP BY 1, 2`,
   )
+  const moved = await db.pool.query<{ task: number; device: number; channel: VendorChannel }>(
+    `SELECT DISTINCT b.task_id AS task, r.id AS device, b.channel
+     FROM batch b CROSS JOIN LATERAL unnest(b.recipients, string_to_array(b.status, NULL)) AS r (id, letter)
+     WHERE b.channel <> 'native' AND strpos(b.status, $1) > 0 AND r.letter = $1`,
+    [letters.moved],
+  )
   const byPair = (rows: Pair[]) => new Map(rows.map(({ task, device, at }) => [pairName(task, device), at]))
   return {
     states: new Map(tasks.rows.map(({ id, state }) => [id, state])),
@@ -57,6 +65,12 @@ export async function readHeraldRecords(
     counters: Map.groupBy(counters.rows, ({ task }) => task),
     receipts: byPair(receipts.rows),
     handedOver: byPair(handedOver.rows),
+    moved: new Map(
+      [...Map.groupBy(moved.rows, ({ task, device }) => pairName(task, device))].map(([pair, rows]) => [
+        pair,
+        rows.map(({ channel }) => channel),
+      ]),
+    ),
   }
 }
 

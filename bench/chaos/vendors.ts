@@ -3,18 +3,15 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
-import type { Faults } from '@herald/simulators'
+import type { Faults, TaskLedger } from '@herald/simulators'
 import { Agent, fetch } from 'undici'
 import type { ReceiptAddress, VendorsReady } from './vendors-process.ts'
 
 /**
- * What a vendor accepted: tokens and number of pushes by task, when it accepted the first and the last (Unix ms); `unheard`
- * counts pushes whose response was lost.
+ * What a vendor accepted: number of pushes and tokens by task, the tokens whose response was certainly lost at least once, when it
+ * accepted the first and the last (Unix ms); `unheard` of the ledger counts all pushes whose response may have been lost.
  */
-export type VendorLedger = {
-  tasks: Record<string, { accepted: number; tokens: string[]; firstAt: number; lastAt: number }>
-  unheard: number
-}
+export type VendorLedger = { tasks: Record<string, TaskLedger>; unheard: number }
 
 export type Vendors = {
   pid: number

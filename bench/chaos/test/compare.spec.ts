@@ -14,7 +14,7 @@ const xiaomi = find((n) => kindOf(n).alive.join() === 'xiaomi' && !kindOf(n).nat
 const both = find((n) => kindOf(n).alive.join() === 'xiaomi' && kindOf(n).native)
 const population = { ids: numbers.map((n) => n + 1000) } as unknown as Population
 const task = 7
-const times = { firstAt: 10, lastAt: 20 }
+const times = { unheard: [], firstAt: 10, lastAt: 20 }
 
 /** One task to two devices, one reached by its vendor, one by the native channel, without any violation. */
 function correct(request: Partial<NotifyRequest> = {}): Evidence {
@@ -61,6 +61,7 @@ function correct(request: Partial<NotifyRequest> = {}): Evidence {
       ]),
       receipts: new Map([[pairName(task, both + 1000), 50]]),
       handedOver: new Map(),
+      moved: new Map(),
     },
   }
 }
@@ -150,6 +151,113 @@ describe('the comparison at the end of a drill', () => {
     })
     expect(compare(handedAt(40))).toMatchObject({ duplicates: 1, lateAcknowledgements: 1, wrong: [] })
     expect(compare(handedAt(60)).wrong).toEqual([expect.stringMatching(/10 ms after its acknowledgement/)])
+  })
+
+  it('explains two deliveries once: by a late acknowledgement or by a response that was lost before the vendor was left', () => {
+    const evidence = correct()
+    const tokens = [tokenOf(xiaomi, 'xiaomi'), tokenOf(both, 'xiaomi')]
+    const tasks = { 7: { ...times, accepted: 2, tokens, unheard: tokens.slice(1) } }
+    const pair = pairName(task, both + 1000)
+    const left: Evidence = {
+      ...evidence,
+      ledgers: new Map(evidence.ledgers).set('xiaomi', { tasks, unheard: 1 }),
+      records: { ...evidence.records, moved: new Map([[pair, ['xiaomi']]]) },
+    }
+    expect(compare(left)).toMatchObject({ duplicates: 1, lateAcknowledgements: 0, wrong: [] })
+    const handedOver = new Map([[pair, 40]])
+    expect(compare({ ...left, records: { ...left.records, handedOver } })).toMatchObject({
+      duplicates: 1,
+      lateAcknowledgements: 1,
+    })
+  })
+
+  describe('of a device that was sent by two vendors', () => {
+    const two = find((n) => kindOf(n).alive.join() === 'huawei,oppo')
+    const pair = pairName(task, two + 1000)
+
+    /** The device was moved from huawei to oppo; both had accepted it. `unheard` names vendors whose response was lost. */
+    function movedOn(
+      unheard: readonly VendorChannel[],
+      { moved = ['huawei'] as VendorChannel[], sent = 0, accepted = 1 } = {},
+    ): Evidence {
+      const evidence = correct({ devices: [xiaomi, both, two] })
+      const [row] = evidence.records.counters.get(task)!
+      const ledger = (channel: VendorChannel, accepted: number): VendorLedger => {
+        const tokens = [tokenOf(two, channel)]
+        const lost = unheard.includes(channel) ? tokens : []
+        return { tasks: { 7: { ...times, accepted, tokens, unheard: lost } }, unheard: lost.length }
+      }
+      const counters = [
+        ...evidence.records.counters.get(task)!,
+        { ...row!, channel: 'huawei' as const, sent, moved: 1 - sent },
+        { ...row!, channel: 'oppo' as const },
+      ]
+      return {
+        ...evidence,
+        ledgers: new Map(evidence.ledgers)
+          .set('huawei', ledger('huawei', accepted))
+          .set('oppo', ledger('oppo', 1)),
+        records: {
+          ...evidence.records,
+          counters: new Map([[task, counters]]),
+          moved: new Map([[pair, moved]]),
+        },
+      }
+    }
+    const sentByTwo = (left: number) =>
+      expect.stringMatching(`sent by 2 of its vendors, and left ${left} after a lost response`)
+    const wrongCounter = expect.stringMatching(/huawei accepted 1, counters/)
+
+    it('allows it as a duplicate if it was moved after a lost response', () => {
+      expect(compare(movedOn(['huawei']))).toEqual({
+        deliveries: 4,
+        duplicates: 1,
+        lateAcknowledgements: 0,
+        lost: [],
+        wrong: [],
+      })
+      expect(compare(movedOn(['huawei', 'oppo']))).toMatchObject({ duplicates: 1, wrong: [] })
+    })
+
+    it('counts a repetition by the first vendor in addition', () => {
+      expect(compare(movedOn(['huawei'], { accepted: 2 }))).toMatchObject({ duplicates: 2, wrong: [] })
+    })
+
+    it('reports it if no response was lost', () => {
+      expect(compare(movedOn([]))).toMatchObject({ duplicates: 0, wrong: [sentByTwo(0), wrongCounter] })
+    })
+
+    it('reports it if only the response of the vendor to which it was moved was lost', () => {
+      expect(compare(movedOn(['oppo'])).wrong).toEqual([sentByTwo(0), wrongCounter])
+    })
+
+    it('reports it if it was not moved, although a response was lost', () => {
+      expect(compare(movedOn(['huawei'], { moved: [], sent: 1 })).wrong).toEqual([sentByTwo(0)])
+    })
+
+    it('reports it if it is counted as sent by the vendor that it left', () => {
+      expect(compare(movedOn(['huawei'], { sent: 1 })).wrong).toEqual([wrongCounter])
+    })
+
+    it('lets the lost response of one device explain the counter of no other', () => {
+      const evidence = movedOn(['huawei'])
+      const huawei = evidence.ledgers.get('huawei')!.tasks[7]!
+      huawei.tokens.push(
+        tokenOf(
+          find((n) => kindOf(n).alive.join() === 'huawei'),
+          'huawei',
+        ),
+      )
+      huawei.accepted++
+      expect(compare(evidence).wrong).toEqual([expect.stringMatching(/huawei accepted 2, counters/)])
+    })
+
+    it('lets another task explain nothing', () => {
+      const evidence = movedOn([])
+      const { tasks } = evidence.ledgers.get('huawei')!
+      tasks[8] = { ...tasks[7]!, unheard: [tokenOf(two, 'huawei')] }
+      expect(compare(evidence).wrong).toEqual([sentByTwo(0), wrongCounter])
+    })
   })
 
   it('includes the devices of the flooding application', () => {

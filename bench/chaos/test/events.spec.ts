@@ -94,7 +94,7 @@ describe('the comparison of events', () => {
   }
   const name = (type: string) => countName(task, type.startsWith('task') ? undefined : 'huawei', type)
   const ledger = (tokens: string[]): VendorLedger => ({
-    tasks: { 7: { accepted: tokens.length, tokens, firstAt: 1, lastAt: 2 } },
+    tasks: { 7: { accepted: tokens.length, tokens, unheard: [], firstAt: 1, lastAt: 2 } },
     unheard: 0,
   })
   /** What the server received, by type, if it differs from what is right. */

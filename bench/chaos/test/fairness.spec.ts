@@ -4,7 +4,13 @@ import { parseStat, shareOfOthers, ticksOfTree } from '../cpu-share.ts'
 import { type FairnessRun, fairnessOf, findUnfairness } from '../fairness.ts'
 import type { VendorLedger } from '../vendors.ts'
 
-const accepted = (firstAt: number, lastAt = firstAt) => ({ accepted: 1, tokens: ['t'], firstAt, lastAt })
+const accepted = (firstAt: number, lastAt = firstAt) => ({
+  accepted: 1,
+  tokens: ['t'],
+  unheard: [],
+  firstAt,
+  lastAt,
+})
 
 /** Twenty single pushes each, and one broadcast by two vendors; `slow` of the pushes during the flood take `ms`. */
 function run({ slow = 0, ms = 100, broadcastMs = 2000 } = {}) {
