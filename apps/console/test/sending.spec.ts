@@ -17,7 +17,7 @@ describeWith('chromium')('sending in the console', () => {
   let herald: TestConsole
   let tab: Tab
   let page: Page
-  const { step, button, dialog, open, count, signIn, endsClean } = createWalk({
+  const { step, button, dialog, open, hold, count, signIn, endsClean } = createWalk({
     onOpen(opened) {
       herald = opened.herald
       tab = opened.tab
@@ -162,12 +162,21 @@ describeWith('chromium')('sending in the console', () => {
     const { devices, by_channel } = await count({ tag: ['demo'] })
     await button('Insert sample').click()
     await field('title').fill('Walked through')
+    await page.setViewportSize({ width: 1024, height: 768 })
+    const counting = await hold('/push/audience/count')
     await field('audience').fill('demo')
     await page.keyboard.press('Enter')
+    await counting.asked
+    const place = () => button('Review and send').boundingBox()
+    const before = await place()
+    counting.release()
+    await page.locator(`[data-audience-size="${devices}"]`).waitFor()
+    // A button that moves while it is pressed is not pressed.
+    expect(await place()).toEqual(before)
+    await page.setViewportSize({ width: 1280, height: 800 })
     await field('speed').fill('2')
     await field('campaign').fill('spring')
     await field('beginAt').fill('2035-06-01T09:00')
-    await page.locator(`[data-audience-size="${devices}"]`).waitFor()
     await review()
     await dialog().getByText('Walked through').waitFor()
     await dialog().getByText('Tags (1): demo').waitFor()

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { AudienceCount } from '@herald/client'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, expect, jest } from '@jest/globals'
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Route } from 'playwright-core'
 import { createSteps } from './steps.ts'
 import { startTestConsole, type Tab, type TestConsole } from './test-console.ts'
 
@@ -59,6 +59,18 @@ export function createWalk({ settings, signedIn = true, seconds = 600, onOpen }:
     dialog: () => page.getByRole('dialog'),
     /** Opens a page of the demo application. */
     open: (path: string) => show(herald.appUrl(path)),
+    /** Holds back the answer to the next request of a path. `asked`: the page has sent it. */
+    hold: async (path: string) => {
+      const asked = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
+      const answer = async (route: Route) => {
+        asked.resolve()
+        await released.promise
+        await route.continue()
+      }
+      await page.route(`**${path}`, answer, { times: 1 })
+      return { asked: asked.promise, release: released.resolve }
+    },
     /** Opens a path without an application. */
     openPath: (path: string) => show(herald.url(path)),
     push: async (body: object) => (await herald.call<TaskRow>('/push/notify', body)).task_id,

@@ -127,7 +127,9 @@ function SendPage() {
       </Grid>
       {isChecked && problems.length > 0 && <ProblemList problems={problems} onSelect={focusField} />}
       <Group className="send-bar" justify="space-between" gap="sm">
-        <AudienceSize draft={draft} />
+        <div className="size">
+          <AudienceSize draft={draft} />
+        </div>
         <Group gap="xs">
           <Button variant="default" onClick={() => unlessWrong(check('audience'), () => setDialog('test'))}>
             {t('test.open')}
