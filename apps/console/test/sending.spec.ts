@@ -445,11 +445,22 @@ describeWith('chromium')('sending in the console', () => {
   })
 
   step('shows the outcome of a test push on the page of a device', async () => {
-    await open('/device?guid=demo-pixel')
+    const messages = await hold('/admin/device/messages')
+    await page.goto(herald.appUrl('/device?guid=demo-pixel'))
+    await messages.asked
+    // The list of messages would move what is below it.
+    expect(await button('Send test push').count()).toBe(0)
+    messages.release()
     const before = (await tasks()).length
     await page.getByLabel('Title', { exact: true }).press('Enter')
+    const place = async () => {
+      const panel = await page.getByRole('region', { name: 'Test push' }).boundingBox()
+      return (await button('Send test push').boundingBox())!.y - panel!.y
+    }
+    const shown = await place()
     await button('Send test push').click()
     await page.locator('[data-outcome="demo-pixel"]').getByText('sent', { exact: true }).waitFor()
+    expect(await place()).toBe(shown)
     expect(await tasks()).toHaveLength(before + 1)
   })
 

@@ -21,11 +21,10 @@ import { useAppId } from '../../session/session.ts'
 const PAGE_SIZE = 20
 const REFRESH_MS = 5000
 
-/** The pushes to this device, newest first. */
-export function MessagePanel({ guid }: { guid: string }) {
-  const { t } = useTranslation()
+/** The pushes to a device, newest first. */
+export function useMessages(guid: string, enabled: boolean) {
   const appId = useAppId()
-  const query = useInfiniteQuery({
+  return useInfiniteQuery({
     queryKey: ['device', appId, guid, 'messages'],
     queryFn: ({ pageParam }) =>
       listMessages(appId, { device_guid: guid, limit: PAGE_SIZE, before: pageParam }),
@@ -33,14 +32,21 @@ export function MessagePanel({ guid }: { guid: string }) {
     getNextPageParam: ({ next }) => (next === null ? undefined : Number(next)),
     // A refresh loads all pages again.
     refetchInterval: ({ state: { data } }) => ((data?.pages.length ?? 0) <= 1 ? REFRESH_MS : false),
+    enabled,
   })
+}
+
+type Props = { guid: string; query: ReturnType<typeof useMessages> }
+
+export function MessagePanel({ guid, query }: Props) {
+  const { t } = useTranslation()
   const messages = query.data?.pages.flatMap(({ list }) => list) ?? []
   const isReading = useSkipEmptyPages(query, messages)
   return (
     <Panel title={t('device.messages')}>
       <Stack gap="sm">
         {query.isError && <ErrorAlert error={query.error} retry={query.refetch} />}
-        {query.isPending || isReading ? (
+        {isReading ? (
           <Loading />
         ) : messages.length > 0 ? (
           <MessageTable guid={guid} messages={messages} />

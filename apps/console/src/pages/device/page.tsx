@@ -20,7 +20,7 @@ import { BindingTable } from './binding-table.tsx'
 import { EditPanel } from './edit-panel.tsx'
 import { ExplainPanel } from './explain-panel.tsx'
 import { LabelList } from './label-list.tsx'
-import { MessagePanel } from './message-panel.tsx'
+import { MessagePanel, useMessages } from './message-panel.tsx'
 import { RemovalPanel } from './removal-panel.tsx'
 import { TestPanel } from './test-panel.tsx'
 
@@ -39,7 +39,9 @@ function DevicePage() {
     refetchInterval: REFRESH_MS,
   })
   const device = query.data
-  if (query.isPending) return <Loading />
+  const messages = useMessages(guid, Boolean(device))
+  // The list of messages would move all that is below it.
+  if (query.isPending || (device && messages.isPending)) return <Loading />
   const list = { to: '/devices', name: t('device.back') }
   if (!device)
     return (
@@ -84,7 +86,7 @@ function DevicePage() {
         />
         <LabelList device={device} />
       </Panel>
-      <MessagePanel guid={device.device_guid} />
+      <MessagePanel guid={device.device_guid} query={messages} />
       <Panel title={t('device.bindings')}>
         <Stack gap="sm">
           <BindingTable device={device} />

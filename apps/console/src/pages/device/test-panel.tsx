@@ -46,6 +46,11 @@ export function TestPanel({ device }: { device: DeviceView }) {
           value={message.body}
           onChange={({ currentTarget }) => setBody(currentTarget.value)}
         />
+        <Group justify="flex-end">
+          <Button loading={sending.isPending} onClick={() => sending.mutate()}>
+            {t('device.testSend')}
+          </Button>
+        </Group>
         {sending.isError && <ErrorAlert error={sending.error} />}
         {sending.data && (
           <>
@@ -53,11 +58,6 @@ export function TestPanel({ device }: { device: DeviceView }) {
             <PushOutcome taskId={sending.data.task_id} guid={device.device_guid} />
           </>
         )}
-        <Group justify="flex-end">
-          <Button loading={sending.isPending} onClick={() => sending.mutate()}>
-            {t('device.testSend')}
-          </Button>
-        </Group>
       </Stack>
     </Panel>
   )
