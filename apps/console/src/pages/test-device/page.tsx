@@ -74,11 +74,13 @@ function TestDevicePage() {
               >
                 {t(connecting ? 'testDevice.disconnect' : 'testDevice.connect')}
               </Button>
-              {state === 'online' && (
-                <Button loading={testing.isPending} onClick={() => testing.mutate()}>
-                  {t('device.testSend')}
-                </Button>
-              )}
+              <Button
+                loading={testing.isPending}
+                disabled={state !== 'online'}
+                onClick={() => testing.mutate()}
+              >
+                {t('device.testSend')}
+              </Button>
             </Group>
             <Text size="xs" c="dimmed" mt={-8}>
               {t(connecting ? 'testDevice.kept' : 'testDevice.guidHint')}

@@ -70,8 +70,6 @@ export function WebhookCard({ webhook, onEdit }: Props) {
             </Badge>
           ))}
         </Group>
-        <ErrorAlert error={test.error ?? removal.error} />
-        {test.data && <TestResult result={test.data} />}
         <Group gap="xs">
           <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
             {t('webhooks.test')}
@@ -86,6 +84,8 @@ export function WebhookCard({ webhook, onEdit }: Props) {
             {t('webhooks.remove')}
           </Button>
         </Group>
+        <ErrorAlert error={test.error ?? removal.error} />
+        {test.data && <TestResult result={test.data} />}
       </Stack>
       <ReplayDialog webhook={webhook} opened={dialog === 'replay'} onClose={() => setDialog(undefined)} />
       <ConfirmDialog
