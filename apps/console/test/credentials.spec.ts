@@ -35,7 +35,9 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       .waitFor()
     await card('vivo').getByText('not checked yet', { exact: true }).waitFor()
     await button('Check all').click()
-    await until(async () => (await page.getByText('working', { exact: true }).count()) === 8)
+    await until(async () => (await page.getByText('working', { exact: true }).count()) === 8, {
+      seconds: 200,
+    })
     // Vendors with one environment do not show it.
     await card('APNs, production').waitFor()
     expect(await page.getByText('production').count()).toBe(1)
@@ -43,9 +45,9 @@ describeWith('chromium')('credentials and devices in a browser', () => {
 
   step('changes one setting and keeps the secrets, which never reach the browser', async () => {
     const before = await savedFor(6)
-    const bodies: string[] = []
-    page.on('response', async (response) => {
-      if (response.url().includes('/certificate')) bodies.push(await response.text().catch(() => ''))
+    const answers: Promise<string>[] = []
+    page.on('response', (response) => {
+      if (response.url().includes('/certificate')) answers.push(response.text().catch(() => ''))
     })
     await card('OPPO, Mainland China').getByRole('button', { name: 'Edit' }).click()
     expect(await form().getByLabel('App key').inputValue()).toBe(before.app_key)
@@ -57,6 +59,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     await card('OPPO, Mainland China').getByText('Renamed · Mainland China').waitFor()
     await card('OPPO, Mainland China').getByText('working', { exact: true }).waitFor()
     expect(await savedFor(6)).toEqual({ ...before, name: 'Renamed' })
+    const bodies = await Promise.all(answers)
     expect(bodies.length).toBeGreaterThan(0)
     expect(bodies.filter((body) => body.includes(before.app_secret))).toEqual([])
   })
@@ -97,6 +100,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
 
   step('does not lose what was typed by a click beside the dialog or by Escape', async () => {
     await button('Add credentials').click()
+    await form().waitFor()
     await page.keyboard.press('Escape')
     await form().waitFor({ state: 'hidden' })
     await button('Add credentials').click()
@@ -186,6 +190,9 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       { seconds: 200, what: 'the hold' },
     )
     await open('/certificates')
+    // It comes after the page and moves what is below it.
+    const alert = page.locator('[data-alert="held"]')
+    await alert.waitFor({ timeout: 200_000 })
     const oppo = card('OPPO, Mainland China')
     await oppo.getByText('part refused', { exact: true }).waitFor()
     await oppo.getByText('class service', { exact: true }).waitFor()
@@ -215,6 +222,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
 
     await setFaults('oppo', {})
     await open('/certificates')
+    await alert.waitFor({ timeout: 200_000 })
     await oppo.getByRole('button', { name: 'Check now' }).click()
     await oppo.getByText('working', { exact: true }).waitFor()
     expect(await oppo.getByText('class service', { exact: true }).count()).toBe(0)
@@ -238,10 +246,12 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       message: { title: 'Counted', body: 'x' },
     })
     type Listed = { channel: string; usage: { devices: number }[] }
-    await until(async () =>
-      (await herald.call<Listed[]>('/admin/push/certificate/list')).some(
-        ({ channel, usage }) => channel === 'vivo' && usage.some(({ devices }) => devices > 0),
-      ),
+    await until(
+      async () =>
+        (await herald.call<Listed[]>('/admin/push/certificate/list')).some(
+          ({ channel, usage }) => channel === 'vivo' && usage.some(({ devices }) => devices > 0),
+        ),
+      { seconds: 200, what: 'the used quota' },
     )
     await open('/certificates')
     await card('vivo')
@@ -274,9 +284,8 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     await page.getByRole('combobox', { name: 'Tags' }).fill('walked')
     await page.keyboard.press('Enter')
     await button('Save').click()
-    const tagged = () => herald.call<{ list: { tags: string[] }[] }>('/admin/device/list', { tag: 'walked' })
-    await until(async () => (await tagged()).list.length === 1)
-    expect((await tagged()).list[0]?.tags).toEqual(['demo', 'ios', 'vip', 'walked'])
+    await page.getByText('Saved.').waitFor()
+    expect((await deviceNow('demo-iphone'))?.tags).toEqual(['demo', 'ios', 'vip', 'walked'])
 
     await button('Explain').click()
     await page.getByText('demo-iphone would receive it through APNs.').waitFor()
@@ -408,7 +417,11 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       await page.evaluate(() => localStorage.setItem('herald.language', 'zh'))
       await page.setViewportSize({ width: 390, height: 844 })
       await open('/certificates')
+      await button('全部验证').waitFor()
+      const listed = page.waitForResponse((response) => response.url().endsWith('/certificate/list'))
       await button('全部验证').click()
+      // When all vendors have answered; each answer moves the cards below.
+      await listed
       await card('vivo').getByText('vivo：凭据有效。').waitFor()
       await card('vivo').getByText('正常', { exact: true }).waitFor()
       expect(await englishTexts(page)).toEqual([])

@@ -86,6 +86,8 @@ describeWith('chromium')('the day of an operator', () => {
     await setFaults('honor', {})
     await hand.press(honor.getByRole('button', { name: t.certificates.check }))
     await honor.getByText(t.certificateState.sending, { exact: true }).waitFor()
+    // It would move what is pressed next.
+    await alert.waitFor({ state: 'detached', timeout: 200_000 })
 
     // A push is written, looked at and sent. It cannot end before it is stopped.
     await setFaults('vivo', { throttle: 1 })
@@ -115,6 +117,7 @@ describeWith('chromium')('the day of an operator', () => {
     await dialog.waitFor()
     await hand.press(dialog.getByRole('button', { name: t.task.cancelButton, exact: true }))
     await state(t.taskState.cancelled).waitFor({ timeout: 200_000 })
+    await page.locator('tr[data-fate="cancelled"]').waitFor({ timeout: 200_000 })
     await setFaults('vivo', {})
     expect(await englishTextsIn(page, t)).toEqual([])
 

@@ -12,7 +12,7 @@ describeWith('chromium')('the figures of the console', () => {
   let page: Page
   let taskId: number
   let failing: number
-  const { step, button, region, open, push, taskNow, setFaults, killTokens, endsClean } = createWalk({
+  const { step, button, region, open, hold, push, taskNow, setFaults, killTokens, endsClean } = createWalk({
     onOpen(opened) {
       herald = opened.herald
       page = opened.page
@@ -34,19 +34,14 @@ describeWith('chromium')('the figures of the console', () => {
       setting: { distribution_strategy: 'ospush_only', speed: 500, campaign: 'walk' },
       message: { title: 'Walked through', body: 'A push to look at', ext: { order: 1024 } },
     })
-    const request = Promise.withResolvers<void>()
-    await page.route('**/push/task/request', async (route) => {
-      await request.promise
-      await route.continue()
-    })
+    const request = await hold('/push/task/request')
     await open(`/tasks/${taskId}`)
     const place = async () => (await button('Pause').boundingBox())?.x
     const before = await place()
-    request.resolve()
+    request.release()
     await page.getByRole('link', { name: 'Send again' }).waitFor()
     // A button that moves while it is pressed is not pressed.
     expect(await place()).toBe(before)
-    await page.unroute('**/push/task/request')
     await button('Pause').click()
     await state('paused').waitFor()
     await page.locator('[data-left="paused"]').waitFor()
@@ -174,6 +169,8 @@ describeWith('chromium')('the figures of the console', () => {
     const chart = page.getByRole('img', { name: /^Chart of devices sent and failed/ })
     await chart.waitFor()
     await page.reload()
+    // The table is above the chart.
+    await huawei.waitFor()
     await chart.waitFor()
     await page.getByText('24 h', { exact: true }).click()
     await page.getByRole('heading', { name: 'Devices per 10 minutes' }).waitFor()

@@ -92,7 +92,7 @@ describeWith('chromium')('the history in the console', () => {
     await find.getByText('This device is not a recipient of the task.').waitFor()
     await page.goBack()
     await vivo.waitFor()
-    expect(await find.getByLabel('Search for').inputValue()).toBe('customer-17')
+    await until(async () => (await find.getByLabel('Search for').inputValue()) === 'customer-17')
 
     await find.getByLabel('Search for').fill('nobody at all')
     await page.keyboard.press('Enter')
@@ -170,24 +170,25 @@ describeWith('chromium')('the history in the console', () => {
   })
 
   step('shows older messages on further pages', async () => {
-    const ids = new Set<string>()
+    const ids: number[] = []
     for (let index = 0; index < 22; index++)
-      ids.add(
-        String(
-          await push({
-            audience: { alias: ['customer-17'] },
-            setting: { campaign: 'many' },
-            message: { title: `Message ${index}`, body: 'x' },
-          }),
-        ),
+      ids.push(
+        await push({
+          audience: { alias: ['customer-17'] },
+          setting: { campaign: 'many' },
+          message: { title: `Message ${index}`, body: 'x' },
+        }),
       )
+    // What becomes of a message changes the height of its row.
+    for (const id of ids)
+      await until(async () => (await taskNow(id))?.received === 1, { seconds: 200, what: `receipt of ${id}` })
     await open('/device?guid=walked-vivo')
     const rows = page.getByRole('table', { name: 'Messages' }).locator('tr[data-task]')
     await until(async () => (await rows.count()) === 20, { seconds: 200 })
     await button('Show more').click()
     await until(async () => (await rows.count()) === 23, { seconds: 200 })
     const shown = await rows.evaluateAll((all) => all.map((row) => row.getAttribute('data-task')))
-    expect(new Set(shown)).toEqual(new Set([...ids, String(waiting)]))
+    expect(new Set(shown)).toEqual(new Set([...ids, waiting].map(String)))
     expect(await button('Show more').count()).toBe(0)
   })
 

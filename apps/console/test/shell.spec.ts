@@ -17,6 +17,8 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     button,
     heading,
     openPath: open,
+    hold,
+    region,
     setFaults,
     untilFocusIn,
     signIn,
@@ -86,20 +88,12 @@ describeWith('chromium')('the frame of the console in a browser', () => {
   })
 
   step('shows its frame before it is known who is signed in', async () => {
-    let answer = () => {}
-    const asked = new Promise<void>((resolve) => {
-      answer = resolve
-    })
-    await page.route('**/console/session', async (route) => {
-      await asked
-      await route.continue()
-    })
+    const session = await hold('/console/session')
     await page.goto(herald.appUrl('/tasks'))
     await page.getByRole('navigation', { name: 'Main menu' }).getByRole('link', { name: 'Tasks' }).waitFor()
     await page.getByRole('status').getByText('Loading…').waitFor()
-    answer()
+    session.release()
     await heading('Tasks').waitFor()
-    await page.unroute('**/console/session')
   })
 
   step('offers to skip the menu at the first Tab', async () => {
@@ -107,7 +101,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.keyboard.press('Tab')
     expect(await focused()).toBe('Skip to content')
     await page.keyboard.press('Enter')
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content')
+    await until(() => page.evaluate(() => document.activeElement?.id === 'content'))
   })
 
   step('creates an application, shows its secret once, and stays where it was', async () => {
@@ -196,6 +190,8 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await button('Review and send').click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('row', { name: 'Application Herald demo' }).waitFor()
+    // The size of the audience moves the buttons.
+    await button(/^Send to .* devices$/, dialog).waitFor()
     await dialog.getByRole('button', { name: 'Back' }).click()
     await button('Clear draft').click()
     // A new tab begins with the last one of any tab; this one with its own.
@@ -260,9 +256,9 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await oppo.getByText('refused by the vendor', { exact: true }).waitFor()
     // The vendor's code is told in words.
     await oppo.getByText(/^The vendor refuses the credentials/).waitFor()
+    await alert.waitFor({ timeout })
     await setFaults('oppo', {})
     await herald.call('/admin/push/certificate/check', { provider: 6 })
-    await open('/tasks')
     await alert.waitFor({ state: 'detached', timeout })
   })
 
@@ -284,8 +280,8 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.getByLabel('Default strategy').selectOption({ label: 'Native channel first, then vendors' })
     await page.getByLabel('Default time to live (seconds)').fill('')
     await button('Save').first().click()
-    await until(async () => (await settings()).default_ttl === 86_400)
-    expect(await settings()).toMatchObject({ default_strategy: 'combined' })
+    await page.getByText('Saved.').waitFor()
+    expect(await settings()).toMatchObject({ default_strategy: 'combined', default_ttl: 86_400 })
 
     await page.getByLabel('Issuer (iss)').fill('https://id.example.com')
     await page.getByLabel('Audience (aud)').fill('shop')
@@ -301,6 +297,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     await pem.fill(publicKey.export({ type: 'spki', format: 'pem' }).toString())
     await button('Save').last().click()
+    await region('Sign-in with your own tokens').getByText('Saved.').waitFor()
     await page.getByText('in use', { exact: true }).waitFor()
     expect(await herald.call('/admin/identity')).toMatchObject({
       issuer: 'https://id.example.com',
@@ -364,7 +361,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
       const previous = path === paths[0] ? '' : await title.textContent()
       await page.locator(`a[href="${path}"]`).first().click()
       await until(async () => (await title.textContent()) !== previous, { seconds: 200, what: path })
-      await page.locator('.mantine-Loader-root').waitFor({ state: 'detached' })
+      await page.locator('.mantine-Loader-root').first().waitFor({ state: 'detached' })
       await check(path)
     }
     for (const path of paths) {
