@@ -285,7 +285,8 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     await page.keyboard.press('Enter')
     await button('Save').click()
     await page.getByText('Saved.').waitFor()
-    expect((await deviceNow('demo-iphone'))?.tags).toEqual(['demo', 'ios', 'vip', 'walked'])
+    const tagged = await herald.call<{ list: Device[] }>('/admin/device/list', { tag: 'walked' })
+    expect(tagged.list.map(({ tags }) => tags)).toEqual([['demo', 'ios', 'vip', 'walked']])
 
     await button('Explain').click()
     await page.getByText('demo-iphone would receive it through APNs.').waitFor()

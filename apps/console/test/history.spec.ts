@@ -246,8 +246,14 @@ describeWith('chromium')('the history in the console', () => {
 
     const card = region('Orders')
     await card.getByText('active', { exact: true }).waitFor()
+    const place = async () => {
+      const test = await card.getByRole('button', { name: 'Test' }).boundingBox()
+      return test!.y - (await card.boundingBox())!.y
+    }
+    const before = await place()
     await card.getByRole('button', { name: 'Test' }).click()
     await card.getByText('The server accepted the test event (HTTP status 204).').waitFor()
+    expect(await place()).toBe(before)
     expect(sink.types.splice(0)).toEqual(['webhook.test'])
     sink.answerWith(500)
     await card.getByRole('button', { name: 'Test' }).click()

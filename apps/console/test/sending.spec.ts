@@ -247,6 +247,7 @@ describeWith('chromium')('sending in the console', () => {
     // A second press, whose answer is lost too.
     await button('Send again', dialog()).click()
     await until(() => lost === 2, { what: 'the second answer' })
+    await dialog().getByText('No answer: the push may have been accepted').waitFor()
     // The same draft after a reload has the same id.
     page.once('dialog', (question) => void question.accept())
     await page.reload()
@@ -379,6 +380,7 @@ describeWith('chromium')('sending in the console', () => {
 
   step('stays connected as a test device while a push is written, and shows all of the message', async () => {
     await open('/test-device')
+    expect(await button('Send test push').isDisabled()).toBe(true)
     await button('Connect').click()
     await page.getByText('online', { exact: true }).waitFor()
     const guid = await page.getByLabel('Device ID').inputValue()

@@ -44,6 +44,23 @@ export function WebhookCard({ webhook, onEdit }: Props) {
       aside={<StatusBadge tone={tones[webhook.state]}>{t(`webhookState.${webhook.state}`)}</StatusBadge>}
     >
       <Stack gap="md">
+        {/* Above all that changes while it is shown, so that the buttons stay where they are. */}
+        <Group gap="xs">
+          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+            {t('webhooks.test')}
+          </Button>
+          <Button variant="default" onClick={() => setDialog('replay')}>
+            {t('webhooks.replay')}
+          </Button>
+          <Button variant="default" onClick={onEdit}>
+            {t('webhooks.edit')}
+          </Button>
+          <Button variant="default" onClick={() => setDialog('remove')}>
+            {t('webhooks.remove')}
+          </Button>
+        </Group>
+        <ErrorAlert error={test.error ?? removal.error} />
+        {test.data && <TestResult result={test.data} />}
         <StateText webhook={webhook} />
         <DescriptionList
           items={[
@@ -70,22 +87,6 @@ export function WebhookCard({ webhook, onEdit }: Props) {
             </Badge>
           ))}
         </Group>
-        <Group gap="xs">
-          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-            {t('webhooks.test')}
-          </Button>
-          <Button variant="default" onClick={() => setDialog('replay')}>
-            {t('webhooks.replay')}
-          </Button>
-          <Button variant="default" onClick={onEdit}>
-            {t('webhooks.edit')}
-          </Button>
-          <Button variant="default" onClick={() => setDialog('remove')}>
-            {t('webhooks.remove')}
-          </Button>
-        </Group>
-        <ErrorAlert error={test.error ?? removal.error} />
-        {test.data && <TestResult result={test.data} />}
       </Stack>
       <ReplayDialog webhook={webhook} opened={dialog === 'replay'} onClose={() => setDialog(undefined)} />
       <ConfirmDialog
