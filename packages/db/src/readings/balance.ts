@@ -48,8 +48,9 @@ WITH pending AS (
   SELECT t.id AS task_id, m.channel, m.letter FROM task t ${memberSql('t')}
   WHERE t.state = 'bundled' AND ${inDays('t.id')} AND ($1::bigint[] IS NULL OR t.id = ANY($1))
 ), counted AS (
-  SELECT task_id, channel, target, sent, failed, moved, expired, cancelled FROM counter
-  WHERE ${inDays('task_id')} AND ($1::bigint[] IS NULL OR task_id = ANY($1)) AND task_id NOT IN (SELECT task_id FROM bundled)
+  SELECT c.task_id, c.channel, c.target, c.sent, c.failed, c.moved, c.expired, c.cancelled FROM counter c
+  WHERE ${inDays('c.task_id')} AND ($1::bigint[] IS NULL OR c.task_id = ANY($1))
+    AND NOT EXISTS (SELECT FROM bundled d WHERE d.task_id = c.task_id)
 )
 SELECT task_id AS "taskId", channel, coalesce(target, 0) AS target, coalesce(sent, 0) AS sent, coalesce(failed, 0) AS failed,
   coalesce(moved, 0) AS moved, coalesce(expired, 0) AS expired, coalesce(cancelled, 0) AS cancelled,
