@@ -58,8 +58,12 @@ if (loaded) {
   if (loaded.only === undefined && loaded.load === undefined && loaded.scale !== 'small')
     write((before, stamp) => withRatios(before, stamp, ratios))
 } else {
-  const metrics = await measureAll()
+  const { metrics, failed } = await measureAll()
   if (only === undefined) write((before, stamp) => withFigures(before, stamp, metrics))
+  if (failed.length > 0) {
+    console.error(`failed, without figures: ${failed.join(', ')}`)
+    process.exit(1)
+  }
 }
 process.exit(0)
 
@@ -80,17 +84,23 @@ function readArgs(): { quick: boolean; only?: Part; loaded?: Extract<Options, { 
     : { quick: options.quick, only: options.only }
 }
 
-async function measureAll(): Promise<Metrics> {
+/** A part that fails does not lose the figures of the others. */
+async function measureAll(): Promise<{ metrics: Metrics; failed: string[] }> {
   const metrics: Metrics = {}
+  const failed: string[] = []
   for (const [name, measure] of Object.entries(suites)) {
     if (only !== undefined && only !== name) continue
     process.stdout.write(`${name} …\n`)
-    const found = await measure()
+    const found = await measure().catch((error) => {
+      console.error(error)
+      failed.push(name)
+      return {}
+    })
     for (const [metric, { value, unit, note }] of Object.entries(found))
       console.log(`  ${metric}  ${value} ${unit}  (${note})`)
     Object.assign(metrics, found)
   }
-  return metrics
+  return { metrics, failed }
 }
 
 function write(change: (before: Report | undefined, stamp: Stamp) => Report): void {
