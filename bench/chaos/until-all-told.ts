@@ -3,7 +3,8 @@ import { until } from '@herald/testkit'
 
 /**
  * Waits until the outbox is empty and the webhooks have nothing left to send. Throws if nothing was sent for `seconds`: how long a long
- * backlog takes depends on the machine and on the server of the webhook, which fails half of the time.
+ * backlog takes depends on the machine and on the server of the webhook, which fails half of the time,
+ * but not more than four requests in a row.
  */
 export async function untilAllTold(db: Database, seconds: number): Promise<void> {
   for (let left = await leftToTell(db); left.waits; ) {
@@ -14,8 +15,8 @@ export async function untilAllTold(db: Database, seconds: number): Promise<void>
         return (!now.waits || now.sent !== before.sent || now.outbox !== before.outbox) && now
       },
       { what: 'events to be sent', seconds, everyMs: 500 },
-    ).catch((error: Error) => {
-      throw new Error(`${error.message} ${JSON.stringify(before)}`)
+    ).catch(async (error: Error) => {
+      throw new Error(`${error.message} ${JSON.stringify({ before, now: await leftToTell(db) })}`)
     })
   }
 }

@@ -67,6 +67,16 @@ describe('the server of the webhook', () => {
     expect(sink.records()).toMatchObject({ entries: 1, repeated: 1, failed: 2 })
   })
 
+  it('answers one request after four that failed, also while it is down', async () => {
+    clock = 3000
+    const statuses = []
+    for (let n = 0; n < 11; n++) {
+      dice = [0.4, 0.4, 0.4]
+      statuses.push((await post('a', [entry('5-0')])).status)
+    }
+    expect(statuses).toEqual([500, 500, 500, 500, 204, 500, 500, 500, 500, 204, 500])
+  })
+
   it('reports wrong signatures, repeated requests with other entries, and devices that are told twice', async () => {
     await post('a', [entry('5-0')], newWebhookSecret())
     await post('b', [entry('6-0')])
