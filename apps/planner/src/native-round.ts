@@ -1,4 +1,4 @@
-import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '@herald/db/ledger'
+import { cancelInbox, expireInbox } from '@herald/db/ledger'
 import {
   type DueFallback,
   type FallbackPlan,
@@ -125,14 +125,4 @@ async function planFallback(
       for (const id of batch.recipients) note('moved', ownReasons.device_not_reached, id)
     }
   return { plan, reasons: reasons() }
-}
-
-/** Trims the inboxes of devices that do not connect. */
-export async function trimRound({ db, onEnded }: NativeDeps): Promise<boolean> {
-  for (let last: number | undefined = 0; last !== undefined; ) {
-    const devices = await overfullInboxes(db, last)
-    if (devices.length > 0) onEnded('native', 'expired', (await trimInboxes(db, devices)).unsent)
-    last = devices.at(-1)
-  }
-  return false
 }

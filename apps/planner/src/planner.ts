@@ -16,8 +16,9 @@ import { askVendor, type Context, type Service, transportDeps } from '@herald/pr
 import { beginRound } from './begin-round.ts'
 import { BUNDLES_MS, feedRound, newFeedTurns } from './feed-round.ts'
 import { pauseAfter } from './feed-window.ts'
+import { erasedRound, trimRound } from './inbox-rounds.ts'
 import { type OnLoopError, startLoops } from './loop.ts'
-import { nativeRound, trimRound } from './native-round.ts'
+import { nativeRound } from './native-round.ts'
 import { newPageTurns, planRound } from './plan-round.ts'
 import { createPostponed } from './postponed.ts'
 import { probeRound } from './probe-round.ts'
@@ -58,6 +59,7 @@ const RETENTION_MS = 3_600_000
 /** The first retention after a long pause deletes the rows of many days. */
 const RETENTION_LIMIT_MS = 6 * 3_600_000
 const SUSPECTS_MS = 30_000
+const ERASED_MS = 30_000
 /** How often older tasks are summed up; statistics read the others one by one. */
 const SUMS_MS = 60_000
 const QUIET_SUMS_MS = 300_000
@@ -220,6 +222,7 @@ export const planner: Service = {
           round: () => analyzeGrown(db).then(() => false),
         },
         { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
+        { name: 'erased', idleMs: ERASED_MS, round: () => erasedRound(deps) },
         { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
         {
           name: 'sums',

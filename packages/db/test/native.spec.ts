@@ -4,7 +4,15 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { markSeen, removeDevice, replacePushToken } from '../src/devices/index.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import { rememberErased } from '../src/ledger/erased-devices.ts'
-import { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from '../src/ledger/index.ts'
+import {
+  cancelInbox,
+  emptyInboxes,
+  expireInbox,
+  inboxesOfErased,
+  inboxesOfRemoved,
+  overfullInboxes,
+  trimInboxes,
+} from '../src/ledger/index.ts'
 import {
   acknowledge,
   connectDevices,
@@ -428,6 +436,40 @@ describe('the inbox', () => {
     expect((await waitingInbox(db, [a!])).waiting.map(({ taskId }) => taskId)).toEqual(tasks.slice(3))
     expect(await counters(tasks[0]!)).toEqual({ target: 1, expired: 1 })
     expect(await overfullInboxes(db, 0)).toEqual([])
+  })
+
+  it('is emptied of what was written after its device was removed or erased', async () => {
+    const [erased, removed, present] = await devices(3)
+    await removeDevice(db, app, erased!)
+    await rememberErased(db.pool, [erased!])
+    await removeDevice(db, app, removed!)
+    // The plan was made before.
+    const { taskId } = await accept({ inbox: [erased!, removed!, present!] })
+    expect(await inboxesOfErased(db)).toEqual([erased])
+    expect(await emptyInboxes(db, [erased!])).toEqual({ removed: 1, unsent: 1 })
+    expect(await inboxesOfErased(db)).toEqual([])
+    expect(await inboxesOfRemoved(db, 0)).toEqual([removed])
+    expect(await inboxesOfRemoved(db, removed!)).toEqual([])
+    expect(await emptyInboxes(db, [removed!])).toEqual({ removed: 1, unsent: 1 })
+    expect(await inboxesOfRemoved(db, 0)).toEqual([])
+    expect((await waitingInbox(db, [erased!, removed!, present!])).waiting).toEqual([
+      { deviceId: present, taskId, sent: false },
+    ])
+    expect(await counters(taskId)).toEqual({ target: 3, expired: 2 })
+  })
+
+  it('leaves inboxes of devices that were erased long ago to the rare search', async () => {
+    const [device] = await devices(1)
+    await removeDevice(db, app, device!)
+    await rememberErased(db.pool, [device!])
+    await db.pool.query(
+      `UPDATE erased_device SET erased_at = now() - interval '11 minutes' WHERE device_id = $1`,
+      [device],
+    )
+    await accept({ inbox: [device!] })
+    expect(await inboxesOfErased(db)).toEqual([])
+    expect(await inboxesOfRemoved(db, 0)).toEqual([device])
+    await emptyInboxes(db, [device!])
   })
 
   it('moves due messages to the next channel, keeps the copy of sent ones, and deletes received ones', async () => {

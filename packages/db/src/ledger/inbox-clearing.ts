@@ -39,6 +39,11 @@ export function clearInboxesOf(runner: Runner, days: Days, deviceIds: readonly n
   return clear(runner, days, 'clear-inbox', disownSql, deviceIds)
 }
 
+/** Empties the inboxes of devices that are gone. */
+export async function emptyInboxes(db: Database, deviceIds: readonly number[]): Promise<Cleared> {
+  return clearInboxesOf(db.pool, await openDays(db), deviceIds)
+}
+
 async function clear(
   runner: Runner,
   days: Days,
@@ -127,6 +132,38 @@ export async function overfullInboxes(db: Database, afterId: number): Promise<nu
     'overfull-inboxes',
     `SELECT device_id FROM inbox WHERE ${inDays('task_id')} AND device_id > $1 GROUP BY device_id HAVING count(*) > ${inboxSize}
      ORDER BY device_id LIMIT 1000`,
+    [afterId],
+  )
+  return rows.map(([deviceId]) => deviceId)
+}
+
+/** Longer than a statement is repeated after the device was read. */
+const LATE = `interval '10 minutes'`
+
+/**
+ * Returns up to a thousand devices that were erased a short time ago and have messages: a statement that had read the device before wrote
+ * them afterwards.
+ */
+export async function inboxesOfErased(db: Database): Promise<number[]> {
+  const rows = await runWithin<[number]>(
+    db.pool,
+    await openDays(db),
+    'inboxes-of-erased',
+    `SELECT DISTINCT i.device_id FROM erased_device e JOIN inbox i ON i.device_id = e.device_id
+     WHERE e.erased_at > now() - ${LATE} AND ${inDays('i.task_id')} LIMIT 1000`,
+    [],
+  )
+  return rows.map(([deviceId]) => deviceId)
+}
+
+/** Returns up to a thousand devices with ids above `afterId` that have messages but do not exist any more. Reads the whole inbox. */
+export async function inboxesOfRemoved(db: Database, afterId: number): Promise<number[]> {
+  const rows = await runWithin<[number]>(
+    db.pool,
+    await openDays(db),
+    'inboxes-of-removed',
+    `SELECT DISTINCT device_id FROM inbox i WHERE ${inDays('task_id')} AND device_id > $1
+       AND NOT EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id) ORDER BY device_id LIMIT 1000`,
     [afterId],
   )
   return rows.map(([deviceId]) => deviceId)

@@ -1,3 +1,11 @@
 export { type AuditDetail, type AuditEntry, addAudit, audited, type By } from './audit-rows.ts'
 export type { ReleasedBatch } from './batch-rows.ts'
-export { cancelInbox, expireInbox, overfullInboxes, trimInboxes } from './inbox-clearing.ts'
+export {
+  cancelInbox,
+  emptyInboxes,
+  expireInbox,
+  inboxesOfErased,
+  inboxesOfRemoved,
+  overfullInboxes,
+  trimInboxes,
+} from './inbox-clearing.ts'
