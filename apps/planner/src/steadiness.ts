@@ -33,7 +33,7 @@ export function createSteadiness(now: () => number = () => performance.now()): S
     const gap = at - answeredAt
     if (gap <= GAP_MS) return
     if (gap >= LEASE_GAP_MS) outageAt = at
-    if (at - gapAt > STEADY_MS) firstGapAt = at
+    if (answeredAt - gapAt > STEADY_MS) firstGapAt = at
     gapAt = at
   }
 
