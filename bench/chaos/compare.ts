@@ -1,5 +1,5 @@
 import { type VendorChannel, vendorChannels } from '@herald/domain'
-import { type CounterRow, type HeraldRecords, pairName } from './herald-records.ts'
+import { type CounterRow, type HeraldRecords, pairName, placeName } from './herald-records.ts'
 import type { Accepted } from './load.ts'
 import { kindOf, type Population, tokenOf } from './population.ts'
 import type { VendorLedger } from './vendors.ts'
@@ -10,6 +10,8 @@ export type Evidence = {
   /** Numbers of the devices that were erased during the load: they need not be reached, and have no receipts. */
   erased: ReadonlySet<number>
   ledgers: ReadonlyMap<VendorChannel, VendorLedger>
+  /** By `placeName`: pushes that a worker had in flight when it was stopped, so that it may have read a response and not recorded it. */
+  unrecorded: ReadonlySet<string>
   /** How often each native device showed each task, by Herald's device id and task. */
   shown: ReadonlyMap<number, ReadonlyMap<number, number>>
   records: HeraldRecords
@@ -54,15 +56,23 @@ function tokensOf({ ledgers }: Evidence, task: number): Tokens {
   )
 }
 
-/** Returns the channels from which Herald moved the device although their vendor had accepted the push: the response was lost. */
+/**
+ * Returns the channels from which Herald moved the device although their vendor had accepted the push: the response was lost, or the worker
+ * that had read it was stopped.
+ */
 function leftUnheard(
-  { population, records }: Evidence,
+  { population, records, unrecorded }: Evidence,
   task: number,
   tokens: Tokens,
   n: number,
 ): VendorChannel[] {
-  const left = records.moved.get(pairName(task, population.ids[n]!)) ?? []
-  return left.filter((channel) => tokens.get(channel)!.unheard.has(tokenOf(n, channel)))
+  const id = population.ids[n]!
+  const left = records.moved.get(pairName(task, id)) ?? []
+  return left.filter((channel) => {
+    const { accepted, unheard } = tokens.get(channel)!
+    const token = tokenOf(n, channel)
+    return unheard.has(token) || (accepted.has(token) && unrecorded.has(placeName(task, id, channel)))
+  })
 }
 
 function checkEnd({ records, erased }: Evidence, { task, request }: Accepted, { lost }: Findings): void {

@@ -12,9 +12,9 @@ import { startErasing } from './erasing.ts'
 import type { SinkRecords } from './event-sink.ts'
 import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
 import { runFairness } from './fairness-run.ts'
-import { makeFault } from './faults.ts'
+import { makeFault, type PushInFlight } from './faults.ts'
 import { createFlood, FLOOD_CONNECTIONS } from './flood.ts'
-import { type HeraldRecords, readHeraldRecords, remainsOf } from './herald-records.ts'
+import { type HeraldRecords, placeName, readHeraldRecords, remainsOf } from './herald-records.ts'
 import { type Accepted, startLoad } from './load.ts'
 import { watchLostResponses } from './lost-responses.ts'
 import { withPriority } from './priority.ts'
@@ -110,6 +110,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const caller = openCaller(processes.apis, tenant.appId, tenant.appSecret)
     closing.push(caller.close)
     let inFlight = 0
+    const unrecorded = new Set<string>()
     const flooderCaller = openCaller(
       processes.apis,
       deployment.flooder.appId,
@@ -126,7 +127,10 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     })
     const targets = {
       ...deployment,
-      allow: (devices: number) => (inFlight += devices),
+      allow(count: number, pushes: readonly PushInFlight[] = []) {
+        inFlight += count
+        for (const { task, device, channel } of pushes) unrecorded.add(placeName(task, device, channel))
+      },
       vendorFaults: createVendorFaults(vendors),
       onBroken,
       flood(seconds: number) {
@@ -226,7 +230,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const ledgers = await readLedgers(vendors)
     const shown = await devices.shown()
     const records = await readHeraldRecords(db, [...shown.keys()])
-    const findings = compare({ accepted, population, erased, ledgers, shown, records })
+    const findings = compare({ accepted, population, erased, ledgers, unrecorded, shown, records })
     // Receipts may arrive after the tasks have ended: counters and events are compared when neither changes any more.
     let counted = records
     for (let received = -1; received !== countReceived(counted); ) {

@@ -1,4 +1,5 @@
 import { sleep, within } from '@herald/async'
+import { letters, type VendorChannel } from '@herald/domain'
 import type { Deployment } from './deployment.ts'
 import { lockTable, makeReadOnly, slowDisk } from './postgres-faults.ts'
 import { CONCURRENCY, type Processes } from './processes.ts'
@@ -7,13 +8,16 @@ import type { Supervised } from './supervised.ts'
 import { stormFaults, type VendorFaults } from './vendor-faults.ts'
 
 export type FaultTargets = Deployment & {
-  /** Adds devices that may get their push twice, because a worker cannot record that it was sent. */
-  allow(devices: number): void
+  /** Adds pushes that may be sent twice, because a worker cannot record that they were sent: how many, and which if that is known. */
+  allow(count: number, pushes?: readonly PushInFlight[]): void
   vendorFaults: VendorFaults
   /** Sends pushes of the other application for `seconds`. */
   flood(seconds: number): Promise<void>
   onBroken(sentence: string): void
 }
+
+/** A push that a worker had claimed and not settled when it was stopped. */
+export type PushInFlight = { task: number; device: number; channel: VendorChannel }
 
 /** Makes one fault and resolves when it is over. */
 export async function makeFault(fault: Fault, targets: FaultTargets): Promise<void> {
@@ -87,19 +91,21 @@ const MAX_STOPPED_MS = 1500
 /** The rows of a stopped worker do not change until its leases expire, so an unreachable Postgres is asked again. */
 const MAX_ASKING_MS = 20_000
 
-/** Counts the recipients that a worker has in flight; if Postgres stays unreachable, the maximum it can have. */
+/** Allows what a worker has in flight; if Postgres stays unreachable, the maximum it can have. */
 async function allowInFlight(name: string, { processes, db, allow }: FaultTargets): Promise<void> {
   const victim = processes.list.find((one) => one.name === name)
   if (victim?.role !== 'worker') return
   for (const until = performance.now() + MAX_ASKING_MS; ; await sleep(200)) {
     try {
-      const { rows } = await db.pool.query<{ devices: number }>(
-        `SELECT coalesce(sum(length(status) - length(replace(status, '.', ''))), 0)::int AS devices
-         FROM (SELECT status, state, worker FROM batch UNION ALL SELECT status, state, worker FROM bundle) b
-         WHERE state = 'sending' AND split_part(worker, ' ', 1) LIKE '%@' || $1`,
-        [name],
+      const { rows } = await db.pool.query<PushInFlight>(
+        `SELECT r.task, r.device, b.channel FROM (
+           SELECT channel, array_fill(task_id, ARRAY[length(status)]) AS tasks, recipients, status, state, worker FROM batch
+           UNION ALL SELECT channel, tasks, recipients, status, state, worker FROM bundle) b
+         CROSS JOIN LATERAL unnest(b.tasks, b.recipients, string_to_array(b.status, NULL)) AS r (task, device, letter)
+         WHERE b.state = 'sending' AND split_part(b.worker, ' ', 1) LIKE '%@' || $1 AND r.letter = $2`,
+        [name, letters.pending],
       )
-      return allow(rows[0]!.devices)
+      return allow(rows.length, rows)
     } catch {
       if (performance.now() > until) return allow(CONCURRENCY * JOB_RECIPIENTS * victim.channels.length)
     }

@@ -30,6 +30,8 @@ export type CounterRow = {
 }
 
 export const pairName = (task: number, device: number) => `${task}/${device}`
+export const placeName = (task: number, device: number, channel: VendorChannel) =>
+  `${pairName(task, device)}/${channel}`
 
 export async function readHeraldRecords(
   db: Database,

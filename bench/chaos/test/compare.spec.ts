@@ -46,6 +46,7 @@ function correct(request: Partial<NotifyRequest> = {}): Evidence {
         },
       ]),
     ),
+    unrecorded: new Set(),
     shown: new Map([[both + 1000, new Map([[task, 1]])]]),
     records: {
       states: new Map([[task, 'finished']]),
@@ -217,6 +218,13 @@ describe('the comparison at the end of a drill', () => {
         wrong: [],
       })
       expect(compare(movedOn(['huawei', 'oppo']))).toMatchObject({ duplicates: 1, wrong: [] })
+    })
+
+    it('allows it if the worker had it in flight when it was stopped, for this vendor and task only', () => {
+      const stopped = (place: string) => compare({ ...movedOn([]), unrecorded: new Set([place]) })
+      expect(stopped(`${pair}/huawei`)).toMatchObject({ duplicates: 1, wrong: [] })
+      for (const other of [`${pair}/oppo`, `8${pair.slice(1)}/huawei`])
+        expect(stopped(other).wrong).toEqual([sentByTwo(0), wrongCounter])
     })
 
     it('counts a repetition by the first vendor in addition', () => {

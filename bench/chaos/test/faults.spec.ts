@@ -3,17 +3,19 @@ import { type FaultTargets, makeFault } from '../faults.ts'
 import { processesOf } from '../processes.ts'
 import { createVendorFaults } from '../vendor-faults.ts'
 
-/** A deployment that records what is done to it; its worker has 7 recipients in flight. */
+const inFlight = Array.from({ length: 7 }, (_, n) => ({ task: 1, device: n, channel: 'fcm' }))
+
+/** A deployment that records what is done to it; its worker has seven pushes in flight. */
 function targetsOf() {
   const steps: string[] = []
-  let allowed = 0
+  const allowed: unknown[] = []
   const targets = {
     processes: { list: processesOf('small') },
     db: {
       pool: {
         query: async (text: string) => {
           steps.push(/FROM batch/.test(text) ? 'count' : text)
-          return { rows: [{ devices: 7 }] }
+          return { rows: inFlight }
         },
       },
     },
@@ -22,12 +24,10 @@ function targetsOf() {
       restore: async (name: string) => void steps.push(`restore ${name}`),
     },
     postgres: { fillDisk: async () => Promise.reject(new Error('never full')) },
-    allow: (devices: number) => {
-      allowed += devices
-    },
+    allow: (...given: unknown[]) => void allowed.push(given),
     onBroken: (sentence: string) => void steps.push(sentence),
   } as unknown as FaultTargets
-  return { targets, steps, allowed: () => allowed }
+  return { targets, steps, allowed }
 }
 
 describe('the faults of a drill', () => {
@@ -35,7 +35,7 @@ describe('the faults of a drill', () => {
     const { targets, steps, allowed } = targetsOf()
     await makeFault({ kind: 'cut-host', victim: 'workers-1', seconds: 0, at: 0 }, targets)
     expect(steps).toEqual(['cut workers-1', 'count', 'restore workers-1'])
-    expect(allowed()).toBe(7)
+    expect(allowed).toEqual([[7, inFlight]])
   })
 
   it('allow none while Postgres refuses writes, and report a disk that was not full', async () => {
@@ -49,7 +49,7 @@ describe('the faults of a drill', () => {
       'SELECT pg_reload_conf()',
       'never full',
     ])
-    expect(allowed()).toBe(0)
+    expect(allowed).toEqual([])
   })
 
   it('of a vendor do not end each other', async () => {
