@@ -34,11 +34,7 @@ export async function measureScheduled(count: number, database?: GivenDatabase):
     // They are due from the commit on.
     const before = herald.cpuTime()
     const began = performance.now()
-    let pause = 100
-    for (let waiting = count; waiting > 0; await sleep(pause)) {
-      waiting = await countWaiting(herald)
-      pause = waiting > 10_000 ? 500 : 50
-    }
+    while (await someWait(herald)) await sleep(100)
     const seconds = (performance.now() - began) / 1000
     const after = herald.cpuTime()
     await checkBalance(herald)
@@ -80,10 +76,11 @@ async function schedule({ db, appId }: Deployment, count: number): Promise<void>
   await db.pool.query('VACUUM ANALYZE task')
 }
 
-async function countWaiting({ db, appId, firstTask }: Deployment): Promise<number> {
-  const { rows } = await db.pool.query<{ waiting: number }>(
-    `SELECT count(*)::int AS waiting FROM task WHERE app_id = $1 AND id >= ${firstTask} AND state = 'accepted'`,
+/** Not their number: counting them took a quarter of the time of Postgres. */
+async function someWait({ db, appId, firstTask }: Deployment): Promise<boolean> {
+  const { rows } = await db.pool.query<{ waits: boolean }>(
+    `SELECT EXISTS (SELECT 1 FROM task WHERE app_id = $1 AND id >= ${firstTask} AND state = 'accepted') AS waits`,
     [appId],
   )
-  return rows[0]!.waiting
+  return rows[0]!.waits
 }
