@@ -4,6 +4,7 @@ import { memberSql } from '../ledger/bundled-tasks.ts'
 import { dayWindows } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { byDays, type Days, daysOf, inDays, textWithin } from '../store/days.ts'
+import { aboutTasks } from './about-tasks.ts'
 
 export type Imbalance = {
   taskId: number
@@ -24,32 +25,34 @@ export type Imbalance = {
  */
 export async function findImbalances(db: Database, taskIds?: number[]): Promise<Imbalance[]> {
   const found: Imbalance[] = []
-  const check = async (days: Days, ids: number[] | null) => {
+  const check = async (days: Days, ids?: number[]) => {
+    const { text, values } = balanceOf(ids)
     const { rows } = await db.pool.query<Omit<Imbalance, 'channel'> & { channel: Channel }>(
-      textWithin(days, balanceSql),
-      [ids],
+      textWithin(days, text),
+      values,
     )
     found.push(...rows.map((row) => ({ ...row, channel: publicName(row.channel) })))
   }
   if (taskIds) for (const ids of byDays(taskIds)) await check(daysOf(ids), ids)
-  else for await (const days of dayWindows(db)) await check(days, null)
+  else for await (const days of dayWindows(db)) await check(days)
   return found
 }
 
-const balanceSql = `
+const balanceOf = aboutTasks(
+  (isWanted) => `
 WITH pending AS (
   SELECT task_id, channel, sum(open) AS open FROM (
     SELECT task_id, channel, ${pendingSql('status')} AS open FROM batch
-    WHERE state <> 'settled' AND ${inDays('task_id')} AND ($1::bigint[] IS NULL OR task_id = ANY($1))
+    WHERE state <> 'settled' AND ${inDays('task_id')} AND ${isWanted('task_id')}
     UNION ALL
-    SELECT task_id, 'native', 1 FROM inbox WHERE sent_at IS NULL AND ${inDays('task_id')} AND ($1::bigint[] IS NULL OR task_id = ANY($1))
+    SELECT task_id, 'native', 1 FROM inbox WHERE sent_at IS NULL AND ${inDays('task_id')} AND ${isWanted('task_id')}
   ) o GROUP BY 1, 2
 ), bundled AS (
   SELECT t.id AS task_id, m.channel, m.letter FROM task t ${memberSql('t')}
-  WHERE t.state = 'bundled' AND ${inDays('t.id')} AND ($1::bigint[] IS NULL OR t.id = ANY($1))
+  WHERE t.state = 'bundled' AND ${inDays('t.id')} AND ${isWanted('t.id')}
 ), counted AS (
   SELECT c.task_id, c.channel, c.target, c.sent, c.failed, c.moved, c.expired, c.cancelled FROM counter c
-  WHERE ${inDays('c.task_id')} AND ($1::bigint[] IS NULL OR c.task_id = ANY($1))
+  WHERE ${inDays('c.task_id')} AND ${isWanted('c.task_id')}
     AND NOT EXISTS (SELECT FROM bundled d WHERE d.task_id = c.task_id)
 )
 SELECT task_id AS "taskId", channel, coalesce(target, 0) AS target, coalesce(sent, 0) AS sent, coalesce(failed, 0) AS failed,
@@ -59,7 +62,8 @@ FROM counted FULL JOIN pending USING (task_id, channel)
 WHERE coalesce(target, 0)
   <> coalesce(sent, 0) + coalesce(failed, 0) + coalesce(moved, 0) + coalesce(expired, 0) + coalesce(cancelled, 0) + coalesce(open, 0)
 UNION ALL
-SELECT task_id, coalesce(channel, 'native'), 1, 0, 0, 0, 0, 0, 0 FROM bundled WHERE letter IS NULL OR letter NOT IN ('.', 's')`
+SELECT task_id, coalesce(channel, 'native'), 1, 0, 0, 0, 0, 0, 0 FROM bundled WHERE letter IS NULL OR letter NOT IN ('.', 's')`,
+)
 
 export type BalanceSize = { tasks: number; rows: number; targets: number; pending: number }
 

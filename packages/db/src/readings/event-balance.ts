@@ -1,5 +1,6 @@
 import { type Channel, publicName } from '@herald/domain'
 import type { Database } from '../store/database.ts'
+import { aboutTasks } from './about-tasks.ts'
 
 /** A counter of a task with events of its devices, and the entries of its events, which should be as many. */
 export type EventImbalance = {
@@ -30,15 +31,16 @@ export async function findEventImbalances(
   db: Database,
   taskIds?: readonly number[],
 ): Promise<EventImbalance[]> {
-  const { rows } = await db.pool.query<Omit<EventImbalance, 'channel'> & { channel: Channel }>(eventsSql, [
-    taskIds ?? null,
-  ])
+  const { rows } = await db.pool.query<Omit<EventImbalance, 'channel'> & { channel: Channel }>(
+    eventsOf(taskIds),
+  )
   return rows.map((row) => ({ ...row, channel: publicName(row.channel) }))
 }
 
-const eventsSql = `
+const eventsOf = aboutTasks(
+  (isWanted) => `
 WITH concerned AS MATERIALIZED (
-  SELECT id FROM task WHERE events = 2 AND ($1::bigint[] IS NULL OR id = ANY($1))
+  SELECT id FROM task WHERE events = 2 AND ${isWanted('id')}
 ), counted AS (
   SELECT c.task_id, c.channel, v.kind, v.n FROM counter c JOIN concerned t ON t.id = c.task_id
   CROSS JOIN LATERAL (VALUES ('device.sent', c.sent), ('device.failed', c.failed), ('device.expired', c.expired),
@@ -56,7 +58,8 @@ SELECT task_id AS "taskId", channel, kind, coalesce(c.n, 0)::float8 AS counted, 
   coalesce(t.repeated, 0)::int AS repeated
 FROM counted c FULL JOIN told t USING (task_id, channel, kind)
 WHERE coalesce(c.n, 0) <> coalesce(t.n, 0) OR coalesce(t.repeated, 0) > 0
-ORDER BY 1, 2, 3`
+ORDER BY 1, 2, 3`,
+)
 
 /**
  * Checks the letters of vendor batches against the counters: as many s, f, m, x and c as are counted, and every f, m, x and c has a reason.
@@ -67,24 +70,25 @@ export async function findLetterImbalances(
   db: Database,
   taskIds?: readonly number[],
 ): Promise<LetterImbalance[]> {
-  const { rows } = await db.pool.query<Omit<LetterImbalance, 'channel'> & { channel: Channel }>(lettersSql, [
-    taskIds ?? null,
-  ])
+  const { rows } = await db.pool.query<Omit<LetterImbalance, 'channel'> & { channel: Channel }>(
+    lettersOf(taskIds),
+  )
   return rows.map((row) => ({ ...row, channel: publicName(row.channel) }))
 }
 
-const lettersSql = `
+const lettersOf = aboutTasks(
+  (isWanted) => `
 WITH placed AS MATERIALIZED (
   SELECT b.task_id, b.channel, f.fate, f.letter, length(b.status) - length(replace(b.status, f.letter, '')) AS n, b.whys
   FROM batch b CROSS JOIN (VALUES ('sent', 's'), ('failed', 'f'), ('moved', 'm'), ('expired', 'x'), ('cancelled', 'c')) AS f (fate, letter)
-  WHERE b.channel <> 'native' AND NOT b.is_record AND ($1::bigint[] IS NULL OR b.task_id = ANY($1))
+  WHERE b.channel <> 'native' AND NOT b.is_record AND ${isWanted('b.task_id')}
 ), letters AS (
   SELECT task_id, channel, fate, sum(n) AS n FROM placed GROUP BY 1, 2, 3
 ), counted AS (
   SELECT c.task_id, c.channel, v.fate, v.n FROM counter c JOIN task t ON t.id = c.task_id AND t.state <> 'bundled'
   CROSS JOIN LATERAL (VALUES ('sent', c.sent), ('failed', c.failed), ('moved', c.moved), ('expired', c.expired), ('cancelled', c.cancelled))
     AS v (fate, n)
-  WHERE c.channel <> 'native' AND ($1::bigint[] IS NULL OR c.task_id = ANY($1))
+  WHERE c.channel <> 'native' AND ${isWanted('c.task_id')}
 ), explained AS (
   SELECT p.task_id, p.channel, p.fate, p.n, CASE
     WHEN EXISTS (SELECT 1 FROM jsonb_array_elements(p.whys) w WHERE w ->> 'f' = p.fate AND NOT w ? 'p') THEN p.n
@@ -96,4 +100,5 @@ FROM counted c FULL JOIN letters l USING (task_id, channel, fate) WHERE coalesce
 UNION ALL
 SELECT task_id, channel, fate || ' without a reason', sum(n)::float8, sum(reasons)::float8 FROM explained
 GROUP BY 1, 2, 3 HAVING sum(n) <> sum(reasons)
-ORDER BY 1, 2, 3`
+ORDER BY 1, 2, 3`,
+)
