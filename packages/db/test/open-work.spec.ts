@@ -102,9 +102,10 @@ describe('the days of searches', () => {
     ])
     const all = withDays(20, 13, 11, 7, 6, 5)
     expect(await firstLook(db)).toEqual({ tasks: all, batches: all.slice(1) })
-    // With the tasks of the last hours.
+    // With the tasks of the last hours, and of one more.
+    const first = dayAgo(20 + 1 / 24)
     expect(daysIn(await openDays(db, 20 * 24))).toEqual(
-      Array.from({ length: soon() - dayAgo(20) + 1 }, (_, n) => dayAgo(20) + n),
+      Array.from({ length: soon() - first + 1 }, (_, n) => first + n),
     )
     await db.pool.query('TRUNCATE task, batch, bundle, inbox, slice')
   })
