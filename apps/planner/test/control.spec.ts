@@ -200,13 +200,17 @@ describe('a broadcast in progress', () => {
     await harness.addDevices(second, devices.slice(0, 2500))
     const sent = async (task: number) => (await harness.counters(task)).oppo?.sent ?? 0
 
-    const broadcast = await harness.notify(app)
-    await until(async () => (await sent(broadcast)) > 0, { what: 'the broadcast' })
-    // The vendor answers nothing until both are planned, so that the broadcast cannot end before.
+    // The vendor answers nothing until the other two are planned, so that only what the workers have taken by then
+    // can be ahead of them, however slow the machine is.
     const answer = harness.stub.hold('oppo')
+    const broadcast = await harness.notify(app)
+    await until(async () => (await harness.ledger(broadcast)).length > 0, { what: 'the broadcast' })
     const targeted = await harness.notify(app, { audience: { kind: 'alias', aliases: ['urgent'] } })
     const neighbour = await harness.notify(second)
-    await until(async () => (await harness.counters(neighbour)).oppo?.target === 2500, { what: 'the plan' })
+    const targets = async (task: number) => (await harness.counters(task)).oppo?.target
+    await until(async () => (await targets(targeted)) === 1 && (await targets(neighbour)) === 2500, {
+      what: 'the plans',
+    })
     answer()
     for (const task of [targeted, neighbour, broadcast]) await harness.finished(task, 200)
     expect(await harness.counters(broadcast)).toEqual({ oppo: { target: 60_001, sent: 60_001 } })
