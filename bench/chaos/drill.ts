@@ -187,10 +187,14 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     await sleep(seconds * 1000)
     const { least } = options
     if (least)
-      await until(() => countCertain(load.accepted) > least.deliveries && erased.size > least.erased, {
-        what: 'enough requests',
-        seconds: LEAST_SECONDS,
-      })
+      await until(
+        () => {
+          const deliveries = countCertain(load.accepted)
+          if (deliveries > least.deliveries && erased.size > least.erased) return true
+          throw new Error(`${deliveries} deliveries and ${erased.size} erasures`)
+        },
+        { what: 'enough requests', seconds: LEAST_SECONDS },
+      )
     await load.end()
     await erasing.end()
     const loaded = sinceStart()

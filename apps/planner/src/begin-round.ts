@@ -2,17 +2,20 @@ import { type Database, isTransient } from '@herald/db/store'
 import {
   beginRecall,
   beginTasks,
+  type DueTask,
   type DueTasks,
   finishPlanning,
   giveBackDue,
   type PlannedTask,
   PlanningFailed,
   resolveSmallAudiences,
+  singleToBegin,
   type TaskToBegin,
   takeDueTasks,
 } from '@herald/db/tasks'
-import type { Lane, Plan, PlanDevice } from '@herald/domain'
-import { planOf, type RoutingDeps } from './plan-round.ts'
+import { type Lane, type Plan, type PlanDevice, planDevices } from '@herald/domain'
+import { closedCertificates, rulesFor } from '@herald/plan'
+import type { RoutingDeps } from './plan-round.ts'
 import type { Postponed } from './postponed.ts'
 
 /** Tasks per turn: the statements that take them, and the commit that begins them, cost little more for 500 than for 50. */
@@ -33,6 +36,8 @@ export type BeginDeps = RoutingDeps & {
   onBegun(tasks: { taskId: number; large: boolean }[]): void
   /** Called with each committed plan. */
   onPlanned(plan: Plan): void
+  /** Whether tasks to one device each may wait for the feeder in bundles. */
+  mayWaitInBundle(): Promise<boolean>
 }
 
 /** Begins a group of due tasks, high lane first. Returns whether there may be more to do. */
@@ -73,7 +78,7 @@ async function beginOneRecall(deps: BeginDeps, { taskId, audience }: PlannedTask
   deps.onBegun([{ taskId, large: true }])
 }
 
-async function beginAll(deps: BeginDeps, tasks: PlannedTask[]): Promise<void> {
+async function beginAll(deps: BeginDeps, tasks: DueTask[]): Promise<void> {
   let planned: TaskToBegin[] = []
   for (let at = 0; at < tasks.length; at += RESOLVED_TOGETHER) {
     planned.push(...(await planTogether(deps, tasks.slice(at, at + RESOLVED_TOGETHER))))
@@ -108,14 +113,15 @@ async function eachHalf<T extends { taskId: number }>(
   }
 }
 
-async function planTogether(deps: BeginDeps, tasks: PlannedTask[]): Promise<TaskToBegin[]> {
+async function planTogether(deps: BeginDeps, tasks: DueTask[]): Promise<TaskToBegin[]> {
   const planned: TaskToBegin[] = []
+  const mayBundle = await deps.mayWaitInBundle()
   await eachHalf(deps, tasks, async (some) => {
     const audiences = await resolveSmallAudiences(deps.db, some)
     const plans: TaskToBegin[] = []
     for (const [i, task] of some.entries()) {
       try {
-        plans.push({ taskId: task.taskId, plan: await smallPlan(deps, task, audiences[i]) })
+        plans.push(await planSmall(deps, task, audiences[i], mayBundle))
       } catch (error) {
         if (isTransient(error)) throw error
         await deps.postponed.add(new PlanningFailed(task.taskId, error))
@@ -139,10 +145,18 @@ async function beginTogether(deps: BeginDeps, planned: TaskToBegin[]): Promise<v
   })
 }
 
-async function smallPlan(
-  deps: RoutingDeps,
-  task: PlannedTask,
+async function planSmall(
+  { certificates }: RoutingDeps,
+  task: DueTask,
   devices: PlanDevice[] | undefined,
-): Promise<Plan | undefined> {
-  return devices && planOf(deps, task, devices)
+  mayBundle: boolean,
+): Promise<TaskToBegin> {
+  const { taskId } = task
+  if (!devices) return { taskId }
+  const rules = rulesFor(task, await certificates.of(task.appId))
+  const plan = planDevices(devices, rules, task.speed)
+  const single = mayBundle ? singleToBegin(task, plan) : undefined
+  // What waits for a certificate waits in batches, of which any number may wait.
+  const isClosed = single && closedCertificates(devices, rules)?.has(single.certificateId)
+  return { taskId, plan, single: isClosed ? undefined : single }
 }

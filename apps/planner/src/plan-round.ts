@@ -1,13 +1,6 @@
 import type { Database } from '@herald/db/store'
-import {
-  devicePage,
-  finishPlanning,
-  type PlannedPage,
-  type PlannedTask,
-  PlanningFailed,
-  planPage,
-} from '@herald/db/tasks'
-import { type Lane, type Plan, type PlanDevice, planDevices, planGroups } from '@herald/domain'
+import { devicePage, finishPlanning, type PlannedPage, PlanningFailed, planPage } from '@herald/db/tasks'
+import { type Lane, type Plan, planGroups } from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
 import type { Postponed } from './postponed.ts'
 import { planRecallPage } from './recall-page.ts'
@@ -71,12 +64,4 @@ async function nextPage(deps: PlanDeps): Promise<PlannedPage | undefined> {
     }
   }
   return undefined
-}
-
-export async function planOf(
-  { certificates }: RoutingDeps,
-  task: PlannedTask,
-  devices: Iterable<PlanDevice>,
-): Promise<Plan> {
-  return planDevices(devices, rulesFor(task, await certificates.of(task.appId)), task.speed)
 }

@@ -8,10 +8,11 @@ import {
   type DueWork,
   findDueWork,
   finishPlanned,
+  mayBundle,
   walkOpenTasks,
 } from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
-import type { ReadCertificate } from '@herald/plan'
+import { createBundleRoom, type ReadCertificate } from '@herald/plan'
 import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
 import { BUNDLES_MS, feedRound, newFeedTurns } from './feed-round.ts'
@@ -85,6 +86,7 @@ export const planner: Service = {
       if (isConnectionLost(error)) steadiness.disconnected()
       reports.onLoopError(error, ...rest)
     }
+    const hasRoom = createBundleRoom(db)
     const deps = {
       db,
       queues,
@@ -94,6 +96,7 @@ export const planner: Service = {
       dueTurns: { high: '', normal: '' },
       turns: newPageTurns(),
       isSteady: steadiness.isSteady,
+      mayWaitInBundle: async () => (await mayBundle(db)) && hasRoom(),
       ...reports,
     }
     const sampler = createSampler({ db, queues, registry })

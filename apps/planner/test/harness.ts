@@ -249,6 +249,7 @@ export function planningDeps({ db, certificates }: Pick<Harness, 'db' | 'certifi
     }),
     dueTurns: { high: '', normal: '' },
     turns: newPageTurns(),
+    mayWaitInBundle: async () => true,
     onBegun() {},
     onPlanned() {},
   }

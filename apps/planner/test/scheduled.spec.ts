@@ -48,9 +48,10 @@ describe('scheduled pushes', () => {
     for (const task of [tasks[0]!, tasks.at(-1)!])
       expect(await harness.counters(task)).toEqual({ xiaomi: { target: 1 } })
     const { rows } = await harness.db.pool.query(
-      `SELECT count(*)::int AS tasks, count(DISTINCT recipients)::int AS devices FROM batch WHERE state = 'ready'`,
+      `SELECT count(DISTINCT r.task)::int AS tasks, count(DISTINCT r.device)::int AS devices, max(b.size) AS largest
+       FROM bundle b CROSS JOIN LATERAL unnest(b.tasks, b.recipients) AS r (task, device) WHERE b.lease_until = 'infinity'`,
     )
-    expect(rows).toEqual([{ tasks: 640, devices: 640 }])
+    expect(rows).toEqual([{ tasks: 640, devices: 640, largest: 64 }])
     const begins = statements.filter((name) => name.startsWith('begin-tasks'))
     expect(begins).toHaveLength(2)
     // Per group two lanes, the commit and the return of the lease, and the audiences by 64; the last round finds nothing.

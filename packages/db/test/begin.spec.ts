@@ -6,15 +6,21 @@ import {
   acceptTasks,
   beginTasks,
   cancelTask,
+  type DueTask,
   giveBackDue,
   type PlannedTask,
+  pauseTask,
+  releaseBundles,
+  singleToBegin,
   takeDueTasks,
 } from '../src/tasks/index.ts'
 import { blocksRead } from './blocks-read.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase()
-beforeEach(() => db.pool.query('DELETE FROM task; DELETE FROM begin_lease; DELETE FROM slice'))
+beforeEach(() =>
+  db.pool.query('DELETE FROM task; DELETE FROM bundle; DELETE FROM begin_lease; DELETE FROM slice'),
+)
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 /** Accepts tasks that are due in the order of the calls. */
@@ -176,6 +182,83 @@ describe('a group', () => {
       { unreachable: 3, targets: { xiaomi: 2, native: 1 }, batches: ['{5,7}ready'] },
       { unreachable: 0, targets: { native: 1 }, batches: null },
     ])
+  })
+
+  describe('of tasks to one device each', () => {
+    const planFor = (device: number, certificateId = 1): Plan => ({
+      ...empty,
+      batches: [{ channel: 'xiaomi', certificateId, recipients: [device], tried: [] }],
+    })
+    const toBegin = (tasks: readonly DueTask[]) =>
+      tasks.map((task, n) => ({
+        taskId: task.taskId,
+        plan: planFor(n),
+        single: singleToBegin(task, planFor(n)),
+      }))
+    const states = async () =>
+      (await db.pool.query('SELECT id, state, bundle FROM task ORDER BY id')).rows as {
+        id: number
+        state: string
+        bundle: number | null
+      }[]
+
+    it('writes bundles that wait for the feeder, of at most 64', async () => {
+      const ids = await schedule('bundled', 70)
+      const due = await take(100)
+      expect((await beginTasks(db, toBegin(due!.tasks))).size).toBe(70)
+      expect(new Set((await states()).map(({ state }) => state))).toEqual(new Set(['bundled']))
+      const { rows } = await db.pool.query(
+        `SELECT task_id, size, lane, status, tasks, lease_until = 'infinity' AS waits FROM bundle ORDER BY size DESC`,
+      )
+      expect(rows.map(({ size, lane, waits }) => [size, lane, waits])).toEqual([
+        [64, 'high', true],
+        [6, 'high', true],
+      ])
+      expect(rows.flatMap(({ tasks }) => tasks).sort((a, b) => a - b)).toEqual(ids)
+      expect(rows.every(({ task_id, tasks }) => task_id === tasks[0])).toBe(true)
+      const { released } = await releaseBundles(db, { batches: 1000 })
+      expect(released.map(({ size }) => size).sort()).toEqual([6, 64])
+    })
+
+    it('writes batches for few, and for those that need a row of their own', async () => {
+      await schedule('few', 8)
+      const due = await take(100)
+      await beginTasks(db, toBegin(due!.tasks))
+      expect((await states()).map(({ state, bundle }) => [state, bundle])).toEqual(
+        Array.from({ length: 8 }, () => ['sending', null]),
+      )
+      const [task] = due!.tasks
+      expect(singleToBegin({ ...task!, laneFixed: true }, planFor(1))?.lane).toBe('normal')
+      for (const change of [{ paused: true }, { speed: 5 }, { events: 2 as const }])
+        expect(singleToBegin({ ...task!, ...change }, planFor(1))).toBeUndefined()
+    })
+
+    it('leaves out a task that was paused or got another lane since, and names the bundle by another', async () => {
+      const [first, second, ...others] = await schedule('changed', 12)
+      const due = await take(100)
+      const tasks = toBegin(due!.tasks)
+      await giveBackDue(db, due!.lease)
+      await pauseTask(db, { appId: 'changed' }, first!)
+      await db.pool.query(`UPDATE task SET lane = 'normal', lane_fixed = true WHERE id = $1`, [second])
+      expect([...(await beginTasks(db, tasks))].sort()).toEqual(others)
+      expect((await states()).map(({ bundle }) => bundle)).toEqual([
+        null,
+        null,
+        ...others.map(() => others[0]),
+      ])
+      // In the next group the paused one gets a batch that is held.
+      const next = await take(100)
+      expect(next!.tasks.map(({ taskId, paused }) => [taskId, paused]).sort()).toEqual([
+        [first, true],
+        [second, false],
+      ])
+      await beginTasks(db, toBegin(next!.tasks))
+      const { rows } = await db.pool.query(
+        'SELECT state FROM batch WHERE task_id = ANY($1) ORDER BY task_id',
+        [[first, second]],
+      )
+      expect(rows).toEqual([{ state: 'held' }, { state: 'ready' }])
+    })
   })
 
   it('divides the devices of a large audience into slices without gaps', async () => {

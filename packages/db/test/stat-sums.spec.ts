@@ -4,9 +4,12 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/gl
 import { readStats, type StatCounts, sumStats } from '../src/history/index.ts'
 import {
   acceptTasks,
+  beginTasks,
   claimBatches,
   claimBundles,
+  pauseTask,
   recordReceipts,
+  releaseBundles,
   settleBatches,
   settleBundles,
 } from '../src/tasks/index.ts'
@@ -150,16 +153,18 @@ describe('sums of statistics', () => {
     await db.pool.query('DELETE FROM stat_sum WHERE app_id = $1', [app])
   })
 
-  it('contain a bundle only when it is settled', async () => {
+  it('contain bundles, also those that are settled later, and tasks that leave them', async () => {
     const { tasks, bundle } = await bundled(3)
     await sumAll()
-    expect((await head()).summed).toBeLessThanOrEqual(bundle)
-    expect(await shown()).toMatchObject({ target: 3, sent: 0 })
-    await settleBundle(bundle, 3)
-    expect(await shown()).toMatchObject({ target: 3, sent: 3 })
-    await sumAll()
     expect((await head()).summed).toBeGreaterThan(tasks.at(-1)!)
-    expect(await shown({ campaign: 'single' })).toMatchObject({ target: 3, sent: 3, received: 0 })
+    expect(await shown()).toMatchObject({ target: 3, sent: 0 })
+    expect(await pauseTask(db, { appId: app }, tasks[1]!)).toBe('ok')
+    expect(await shown()).toEqual(await counted())
+    await settleBundle(bundle, 3)
+    expect(await shown()).toMatchObject({ target: 3, sent: 2 })
+    await sumAll()
+    expect(await notes()).toBe(0)
+    expect(await shown({ campaign: 'single' })).toMatchObject({ target: 3, sent: 2, received: 0 })
     const { rows } = await db.pool.query('SELECT recipients FROM bundle WHERE task_id = $1', [bundle])
     await recordReceipts(db, [
       {
@@ -171,6 +176,63 @@ describe('sums of statistics', () => {
       },
     ])
     expect(await shown()).toMatchObject({ received: 1 })
+  })
+
+  it('contain a bundle of which tasks before and after an end of the sums are members', async () => {
+    const { tasks, bundle } = await bundled(5)
+    await settleBundle(bundle, 5)
+    for (const end of [tasks[2]!, tasks[4]!]) {
+      await db.pool.query('UPDATE stat_head SET noted = $1', [end])
+      await until(
+        async () => {
+          await sumStats(db, 0)
+          return (await head()).summed === end
+        },
+        { seconds: 180 },
+      )
+      expect(await shown()).toMatchObject({ target: 5, sent: 5 })
+    }
+    await sumAll()
+  })
+
+  it('contain a bundle of tasks that begin after they were summed', async () => {
+    const due = Math.floor(Date.now() / 1000)
+    const tasks = (
+      await acceptTasks(
+        db,
+        Array.from({ length: 12 }, () => ({
+          task: {
+            appId: app,
+            audience: { kind: 'all' as const },
+            strategy: 'ospush_only' as const,
+            sequence: [],
+            message: { ...sampleMessage(), showBegin: due },
+            ttl: 100,
+          },
+          mayRelease: () => false,
+        })),
+      )
+    ).map(({ taskId }) => taskId)
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(tasks.at(-1)!)
+    const plans = tasks.map(() => ({ batches: [vendor(1)], inbox: [], unreachable: 0 }))
+    const single = (plan: Plan) => ({
+      channel: 'huawei' as const,
+      lane: 'high' as const,
+      certificateId,
+      deviceId: plan.batches[0]!.recipients[0]!,
+    })
+    await beginTasks(
+      db,
+      plans.map((plan, n) => ({ taskId: tasks[n]!, plan, single: single(plan) })),
+    )
+    expect(await shown()).toMatchObject({ target: 12, sent: 0 })
+    const { released } = await releaseBundles(db, { batches: 1000 })
+    expect(released.map(({ taskId, size }) => [taskId, size])).toEqual([[tasks[0], 12]])
+    await settleBundle(tasks[0]!, 12)
+    expect(await shown()).toMatchObject({ target: 12, sent: 12 })
+    await sumAll()
+    expect(await notes()).toBe(0)
   })
 
   it('wait for transactions that may have changed counters without a note', async () => {

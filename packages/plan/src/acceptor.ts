@@ -14,6 +14,7 @@ import { type NewTask, type Plan, planDevices } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
 import { createBundleRoom } from './bundle-room.ts'
 import type { ApplicationCertificates, CertificateCache } from './certificate-cache.ts'
+import { closedCertificates } from './closed-certificates.ts'
 import { enqueue, queueOf } from './jobs.ts'
 import { createBacklogCheck } from './queue-backlog.ts'
 import { rulesFor } from './rules.ts'
@@ -213,21 +214,4 @@ function createBusyCheck(): (appId: string) => boolean {
     }
     return (busyUntil.get(appId) ?? 0) > now
   }
-}
-
-/** Undefined if all certificates send, as nearly always. */
-function closedCertificates(
-  devices: Parameters<typeof planDevices>[0],
-  rules: ReturnType<typeof rulesFor>,
-): Set<number> | undefined {
-  let closed: Set<number> | undefined
-  for (const { bindings } of devices) {
-    for (const { channel, environment, region } of bindings) {
-      const status = rules.statusOf(channel, environment, region)
-      if (!(status.unavailable || status.resting) || status.certificateId === undefined) continue
-      closed ??= new Set()
-      closed.add(status.certificateId)
-    }
-  }
-  return closed
 }

@@ -1,4 +1,5 @@
 export { type Accepted, type Acceptor, AcceptorFull, createAcceptor } from './acceptor.ts'
+export { createBundleRoom } from './bundle-room.ts'
 export {
   type ApplicationCertificates,
   type CertificateCache,
@@ -7,6 +8,7 @@ export {
   type ReadCertificate,
   type Unusable,
 } from './certificate-cache.ts'
+export { closedCertificates } from './closed-certificates.ts'
 export { type AudienceCount, countRoutes, MAX_COUNTED } from './count-routes.ts'
 export { type Explanation, explain } from './explain.ts'
 export { enqueue, isLittle, jobsOf } from './jobs.ts'

@@ -1,3 +1,4 @@
+import { type IdRange, inRange, inRangeOfBundles } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { dayOfId, daysOf, inDays, textWithin, WINDOW_DAYS } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from '../store/partitions.ts'
@@ -37,13 +38,17 @@ function addSumsSql(from: string): string {
     ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${summedCounts.map((name) => `${name} = s.${name} + excluded.${name}`).join(', ')}`
 }
 
-/** The counters of the tasks of a step `t` (id, state, bundle, unreachable and `columns`), with ids that meet `within`. */
-export function countsOfSql(columns: string, within: (column: string) => string): string {
+/** The counters of the tasks of a step `t` (id, state, bundle, unreachable and `columns`), with ids in the range. Each bundle is looked up once. */
+export function countsOfSql(columns: string, range: IdRange): string {
+  const [within, withinBundles] = [inRange(range), inRangeOfBundles(range)]
   return `SELECT ${columns}, c.channel, c.target, c.sent, c.failed, c.moved, c.received, c.clicked, 0 AS unreachable
     FROM t JOIN counter c ON c.task_id = t.id AND ${within('c.task_id')}
     UNION ALL
-    SELECT ${columns}, b.channel, 1, (substr(b.status, array_position(b.tasks, t.id), 1) = 's')::int, 0, 0, 0, 0, 0
-    FROM t JOIN bundle b ON b.task_id = t.bundle AND ${within('b.task_id')} WHERE t.state = 'bundled'
+    SELECT ${columns}, b.channel, 1, (substr(b.status, m.n::int, 1) = 's')::int, 0, 0, 0, 0, 0
+    FROM (SELECT DISTINCT bundle AS id FROM t WHERE state = 'bundled') named CROSS JOIN LATERAL (
+      SELECT b.channel, b.status, b.tasks FROM bundle b WHERE b.task_id = named.id AND ${withinBundles('b.task_id')} OFFSET 0
+    ) b CROSS JOIN LATERAL unnest(b.tasks) WITH ORDINALITY AS m (id, n)
+    JOIN t ON t.id = m.id AND t.bundle = named.id AND t.state = 'bundled'
     UNION ALL
     SELECT ${columns}, '', 0, 0, 0, 0, 0, 0, t.unreachable FROM t WHERE t.unreachable <> 0`
 }
@@ -76,10 +81,7 @@ export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
 /** The end of the days that a statement may read from this id on: it locks every table and index of its days. */
 const windowEnd = (id: number) => (dayOfId(id) + WINDOW_DAYS) * IDS_PER_DAY
 
-/**
- * Up to the first bundle that is not settled: of later ones the letters may change, which is noted nowhere. Those below `noted` are
- * settled. Returns whether there are more days than one call reads, as in a database that has not been summed yet.
- */
+/** Returns whether there are more days than one call reads, as in a database that has not been summed yet. */
 async function moveNoted(runner: Runner, noted: number, now: number): Promise<boolean> {
   const end = Math.max(0, firstTaskIdAt(now - SETTLED_MS))
   let upto = end
@@ -87,15 +89,11 @@ async function moveNoted(runner: Runner, noted: number, now: number): Promise<bo
     const { first, before } = await readExtent(runner)
     upto = Math.min(end, windowEnd(before > 0 ? noted : Math.max(noted, first)))
   }
-  const within = (column: string) => `${column} >= ${noted} AND ${column} < ${upto}`
   const moved = await run(
     runner,
     undefined,
-    `WITH next AS MATERIALIZED (
-       SELECT least(${upto}, (SELECT task_id FROM bundle WHERE state <> 'settled' AND ${within('task_id')} ORDER BY task_id LIMIT 1)) AS id
-     )
-     UPDATE stat_head SET noted = next.id, xid = pg_current_xact_id() FROM next
-     WHERE next.id > noted AND (${upto < end} OR EXISTS (SELECT 1 FROM task WHERE ${within('id')})) RETURNING 1`,
+    `UPDATE stat_head SET noted = ${upto}, xid = pg_current_xact_id()
+     WHERE noted < ${upto} AND (${upto < end} OR EXISTS (SELECT 1 FROM task WHERE ${inRange({ from: noted, upto })('id')})) RETURNING 1`,
     [],
   )
   return upto < end && moved.length > 0
@@ -112,7 +110,7 @@ async function sumNext(runner: Runner, summed: number, noted: number): Promise<v
   )
   const from = first?.[0] ?? end
   const upto = Math.min(end, from + STEP_MS * IDS_PER_MS)
-  const within = (column: string) => `${column} >= ${from} AND ${column} < ${upto}`
+  const within = inRange({ from, upto })
   await run(
     runner,
     undefined,
@@ -121,7 +119,7 @@ async function sumNext(runner: Runner, summed: number, noted: number): Promise<v
      ), t AS MATERIALIZED (
        SELECT t.id, t.state, t.bundle, t.unreachable, ${taskColumns} FROM task t WHERE ${within('t.id')}
      ), sums AS (
-       ${addSumsSql(countsOfSql('t.app_id, t.at, t.campaign, t.group_id', within))}
+       ${addSumsSql(countsOfSql('t.app_id, t.at, t.campaign, t.group_id', { from, upto }))}
      )
      UPDATE stat_head SET summed = ${upto}`,
     [],

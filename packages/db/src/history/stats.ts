@@ -1,4 +1,5 @@
 import { type Channel, publicName } from '@herald/domain'
+import { inRange } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, textWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
@@ -94,11 +95,10 @@ function statsSql({ from, to, length }: StatsQuery, summed: number): string {
   const between = (column: string) => `${column} >= ${time(from)} AND ${column} < ${time(to)}`
   const wanted = `t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ($4::text IS NULL OR t.campaign = $4)
     AND ${between('t.begin_at')}`
-  const within = (column: string) =>
-    `${column} >= ${summed} AND ${column} < ${Math.max(summed, firstTaskIdAt(to + MARGIN_MS))}`
+  const recent = { from: summed, upto: Math.max(summed, firstTaskIdAt(to + MARGIN_MS)) }
   const counts = summedCounts.join(', ')
   return `WITH t AS MATERIALIZED (
-    SELECT t.id, t.state, t.bundle, t.unreachable, ${periodSql('t.begin_at')} AS at FROM task t WHERE ${wanted} AND ${within('t.id')}
+    SELECT t.id, t.state, t.bundle, t.unreachable, ${periodSql('t.begin_at')} AS at FROM task t WHERE ${wanted} AND ${inRange(recent)('t.id')}
   ), counts AS (
     SELECT at, channel, ${counts} FROM stat_sum t WHERE t.app_id = $1 AND ${between('t.at')}
       AND ($2::bigint IS NULL OR t.group_id = $2) AND ($4::text IS NULL OR t.campaign = $4)
@@ -106,7 +106,7 @@ function statsSql({ from, to, length }: StatsQuery, summed: number): string {
     SELECT ${periodSql('t.begin_at')}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')}
     FROM stat_change c JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} WHERE c.task_id < ${summed} AND ${wanted}
     UNION ALL
-    ${countsOfSql('t.at', within)}
+    ${countsOfSql('t.at', recent)}
   )
   SELECT floor((extract(epoch FROM at) - ${from / 1000}) / ${length / 1000})::int, channel,
     ${summedCounts.map((name) => `sum(${name})::bigint`).join(', ')}

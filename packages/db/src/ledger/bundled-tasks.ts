@@ -1,4 +1,5 @@
-import { inDays } from '../store/days.ts'
+import { dayOfId, inDays } from '../store/days.ts'
+import { IDS_PER_DAY } from '../store/partitions.ts'
 
 /**
  * A task to one device is written once, in the state 'bundled'; its result is one letter of its bundle. All statements that read
@@ -16,6 +17,19 @@ export function memberSql(task: string, within = inDays('b.task_id')): string {
     FROM bundle b CROSS JOIN LATERAL (SELECT array_position(b.tasks, ${task}.id) AS n) p
     WHERE b.task_id = ${task}.bundle AND ${task}.state = 'bundled' AND ${within}
   ) m ON true`
+}
+
+/** The ids of tasks from `from` on, and below `upto`. */
+export type IdRange = { from: number; upto?: number }
+
+/** The condition that a column is in the range. The ids are constants, so that other days are not opened (days.ts). */
+export function inRange({ from, upto }: IdRange): (column: string) => string {
+  return (column) => `${column} >= ${from}${upto === undefined ? '' : ` AND ${column} < ${upto}`}`
+}
+
+/** The same for the bundles of these tasks: a bundle has tasks of one day, and the id of the first. */
+export function inRangeOfBundles({ from, upto }: IdRange): (column: string) => string {
+  return inRange({ from: dayOfId(from) * IDS_PER_DAY, upto })
 }
 
 /**

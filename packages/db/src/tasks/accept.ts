@@ -18,7 +18,7 @@ import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
-import { bundlesOf, LEASE_OF_FEEDER, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
+import { bundlesOf, insertBundlesSql, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
 import { findRequestsSql, requestSteps } from './requests.ts'
 
 export type TaskToAccept = {
@@ -288,10 +288,6 @@ function forms(sql: (steps: string, condition: string) => string): { tasks: stri
   }
 }
 
-const bundleColumns = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, lease_until)
-  SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
-    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline), CASE WHEN bool_or(waits) THEN ${LEASE_OF_FEEDER} END`
-
 /**
  * A step costs time also if it has no rows: Postgres opens its table, and calls its triggers. So the two usual kinds of commits have
  * statements without the steps that they do not need: single pushes in bundles, and single pushes in batches, which are left to the feeder.
@@ -324,7 +320,7 @@ WITH shared AS MATERIALIZED (
   FROM timed WHERE ${condition}
   RETURNING id
 ), bundles AS (
-  ${bundleColumns}
+  ${insertBundlesSql}
   FROM timed JOIN inserted USING (id) GROUP BY 1, 2, 3
 )
 SELECT CASE WHEN count(*) < cardinality($3::bigint[]) THEN coalesce(string_agg(id::text, ','), '') END,
@@ -369,7 +365,7 @@ WITH input AS MATERIALIZED (
 )${
     all
       ? `, bundles AS (
-  ${bundleColumns}
+  ${insertBundlesSql}
   FROM fresh WHERE bundle IS NOT NULL GROUP BY 1, 2, 3
 ), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)

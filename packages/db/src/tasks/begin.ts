@@ -13,6 +13,7 @@ import type { Database } from '../store/database.ts'
 import { daysOf, inDays, noteBatchesOf, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
+import { bundlesOf, insertBundlesSql, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns, taskFields } from './planned-task.ts'
 
 /** A broadcast is planned in this many slices, so at most this many planners work on it at once. */
@@ -32,8 +33,11 @@ export type DueTurn = {
   except: readonly number[]
 }
 
+/** `laneFixed`: its lane does not depend on the size of its audience. */
+export type DueTask = PlannedTask & { laneFixed: boolean; paused: boolean }
+
 export type DueTasks = {
-  tasks: PlannedTask[]
+  tasks: DueTask[]
   /** Tasks whose stored data cannot be read. */
   failed: PlanningFailed[]
   lease: { lane: Lane; appIds: string[]; until: string }
@@ -52,14 +56,15 @@ export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTask
   const rows = await searchWithin(db, days, 'take-due', takeDueSql, [lane, turn.after, turn.except, turn.max])
   if (rows.length === 0) return undefined
   const [until, after] = rows[0]!.slice(-2) as [string, string | null]
-  const tasks: PlannedTask[] = []
+  const tasks: DueTask[] = []
   const failed: PlanningFailed[] = []
   const appIds = new Set<string>()
   for (const row of rows) {
     const { taskId, appId } = taskFields.read(row)
     appIds.add(appId)
     try {
-      tasks.push(plannedTask(row))
+      const [laneFixed, paused] = row.slice(-4) as [boolean, boolean]
+      tasks.push({ ...plannedTask(row), laneFixed, paused })
     } catch (error) {
       failed.push(new PlanningFailed(taskId, error))
     }
@@ -96,13 +101,13 @@ WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest 
 )
 SELECT ${Object.keys(taskColumns)
   .map((name) => `t."${name}"`)
-  .join(', ')}, leased.until::text, (
+  .join(', ')}, t.lane_fixed, t.paused, leased.until::text, (
     SELECT CASE WHEN count(*) < $4 THEN (SELECT w.app_id FROM walk w WHERE w.nth = ${MAX_LOOKED_AT})
       ELSE max(c.app_id) FILTER (WHERE c.nth <= ${MAX_LOOKED_AT}) END FROM candidates c)
 FROM leased CROSS JOIN LATERAL (
   SELECT ${Object.entries(taskColumns)
     .map(([name, sql]) => `${sql} AS "${name}"`)
-    .join(', ')}
+    .join(', ')}, t.lane_fixed, t.paused
   FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
   ORDER BY t.begin_at LIMIT (SELECT $4 / NULLIF(count(*), 0) FROM leased)
 ) t`
@@ -117,25 +122,50 @@ export async function giveBackDue(db: Database, { lane, appIds, until }: DueTask
   )
 }
 
-/** A due task and the plan of its audience; without a plan the audience is large and is divided into slices. */
-export type TaskToBegin = { taskId: number; plan?: Plan }
+/**
+ * A due task and the plan of its audience; without a plan the audience is large and is divided into slices. With `single` it may wait in
+ * a bundle with others.
+ */
+export type TaskToBegin = { taskId: number; plan?: Plan; single?: Single }
+
+/** Undefined if the task needs a batch. */
+export function singleToBegin({ paused, laneFixed, ...task }: DueTask, plan: Plan): Single | undefined {
+  return paused ? undefined : singleOf({ ...task, lane: laneFixed ? task.lane : 'high' }, plan)
+}
 
 /**
  * Begins tasks with one statement, hence one fsync. Those that another planner began, or that were cancelled, are left
- * out. The batches wait for the feeder: many reminders for the same minute are a backlog like any other, and only the feeder keeps
+ * out. Batches and bundles wait for the feeder: many reminders for the same minute are a backlog like any other, and only the feeder keeps
  * the windows and the turns of the applications. Returns the ids of the tasks that were begun.
  */
 export async function beginTasks(db: Database, tasks: readonly TaskToBegin[]): Promise<Set<number>> {
   if (tasks.length === 0) return new Set()
   const days = daysOf(tasks.map(({ taskId }) => taskId))
-  const input = JSON.stringify(tasks.map(beginRow))
+  const singles = withoutFewWaiting(tasks.map(({ single }) => single && { ...single, waits: true }))
+  const bundles = bundlesOf(
+    tasks.map(({ taskId }) => taskId),
+    singles,
+  )
+  const input = JSON.stringify(tasks.map((task, i) => beginRow(task, singles[i], bundles[i])))
   const rows = await runWithin<[number]>(db.pool, days, 'begin-tasks', beginSql, [input])
   const begun = new Set(rows.map(([taskId]) => taskId))
   await noteBatchesOf(db, begun)
   return begun
 }
 
-function beginRow({ taskId, plan }: TaskToBegin) {
+function beginRow({ taskId, plan }: TaskToBegin, single: Single | undefined, bundle: number | undefined) {
+  if (single)
+    return {
+      id: taskId,
+      large: false,
+      wide: false,
+      unreachable: plan!.unreachable,
+      bundle,
+      single_lane: single.lane,
+      single_channel: single.channel,
+      device_id: single.deviceId,
+      certificate_id: single.certificateId,
+    }
   return {
     id: taskId,
     large: plan === undefined,
@@ -148,48 +178,61 @@ function beginRow({ taskId, plan }: TaskToBegin) {
   }
 }
 
+// No later step joins `input`: Postgres expects one row of `begun`, and would compare each of 500 with each.
+// waiting: a task that was changed after it was taken, so that it needs a batch, is left to the next group.
+// placed: the bundle is named by a task that is in it, because one that is left out may name another later.
 const beginSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb)
-    AS r (id bigint, large boolean, wide boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb)
+    AS r (id bigint, large boolean, wide boolean, unreachable bigint, batches jsonb, inbox text, copies text, targets jsonb,
+      bundle bigint, single_lane text, single_channel text, device_id bigint, certificate_id bigint)
 ), waiting AS MATERIALIZED (
-  SELECT t.id FROM task t WHERE ${inDays('t.id')} AND t.id IN (SELECT id FROM input) AND t.state = 'accepted' AND NOT t.cancelling
-  ORDER BY t.id FOR UPDATE SKIP LOCKED
+  SELECT t.id, i.bundle FROM input i JOIN task t ON t.id = i.id
+  WHERE ${inDays('t.id')} AND t.state = 'accepted' AND NOT t.cancelling AND (i.bundle IS NULL OR (NOT t.paused AND t.speed IS NULL
+    AND CASE WHEN t.lane_fixed THEN t.lane ELSE 'high' END = i.single_lane))
+  ORDER BY t.id FOR UPDATE OF t SKIP LOCKED
+), placed AS MATERIALIZED (
+  SELECT id, CASE WHEN bundle IS NOT NULL THEN min(id) OVER (PARTITION BY bundle) END AS bundle FROM waiting
 ), begun AS (
-  UPDATE task SET state = CASE WHEN i.large THEN 'planning' ELSE 'sending' END,
+  UPDATE task SET state = CASE WHEN w.bundle IS NOT NULL THEN 'bundled' WHEN i.large THEN 'planning' ELSE 'sending' END,
+    bundle = w.bundle,
     lane = CASE WHEN lane_fixed THEN lane WHEN i.large THEN 'normal' ELSE 'high' END,
     deadline = LEAST(now() + ${deliveryWindowSql}, show_end), planned_at = CASE WHEN NOT i.large THEN now() END,
     unreachable = i.unreachable, wide = i.wide, speed_at = now()
-  FROM waiting w JOIN input i USING (id) WHERE task.id = w.id AND ${inDays('task.id')}
-  RETURNING task.id, task.app_id, task.lane, task.deadline, task.paused, task.speed
+  FROM placed w JOIN input i USING (id) WHERE task.id = w.id AND ${inDays('task.id')}
+  RETURNING task.id, task.app_id, task.lane, task.deadline, task.paused, task.speed, task.bundle, i.large, i.batches, i.inbox, i.copies,
+    i.targets, i.single_channel, i.device_id, i.certificate_id
 ), batches AS (
   ${insertBatchesSql({
-    from: `begun t JOIN input i USING (id), jsonb_to_recordset(i.batches) AS b (${batchRecord})`,
+    from: `begun t, jsonb_to_recordset(t.batches) AS b (${batchRecord})`,
     task: 't',
     taskId: 't.id',
     state: waitingStateSql('t'),
   })}
+), bundles AS (
+  ${insertBundlesSql}
+  FROM (SELECT *, single_channel AS channel, true AS waits FROM begun WHERE bundle IS NOT NULL) b GROUP BY 1, 2, 3
 ), inboxes AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at)
-  SELECT t.id, d.id, t.app_id, t.deadline FROM begun t JOIN input i USING (id), unnest(i.inbox::bigint[]) AS d (id)
+  SELECT t.id, d.id, t.app_id, t.deadline FROM begun t, unnest(t.inbox::bigint[]) AS d (id)
 ), copies AS (
-  ${insertCopiesSql('t', 'begun t JOIN input i USING (id), unnest(i.copies::bigint[]) AS d (id)')}
+  ${insertCopiesSql('t', 'begun t, unnest(t.copies::bigint[]) AS d (id)')}
 ), slices AS (
   INSERT INTO slice (task_id, no, hi, cursor, width)
   SELECT t.id, n, LEAST(e.lo + n * s.span, e.hi), e.lo + (n - 1) * s.span, ${FIRST_WIDTH}
-  FROM begun t JOIN input i USING (id)
+  FROM begun t
   CROSS JOIN LATERAL (
     SELECT (SELECT d.id FROM device d WHERE d.app_id = t.app_id ORDER BY d.id LIMIT 1) AS lo,
       (SELECT d.id FROM device d WHERE d.app_id = t.app_id ORDER BY d.id DESC LIMIT 1) + 1 AS hi
   ) e
   CROSS JOIN LATERAL (SELECT (e.hi - e.lo + ${SLICES - 1}) / ${SLICES} AS span) s
   CROSS JOIN generate_series(1, ${SLICES}) n
-  WHERE i.large AND e.lo + (n - 1) * s.span < e.hi
+  WHERE t.large AND e.lo + (n - 1) * s.span < e.hi
 ), counted AS (
   INSERT INTO counter (task_id, channel, target, ranged, spread)
   SELECT t.id, n.channel, n.target, n.target, n.spread
-  FROM begun t JOIN input i USING (id), jsonb_to_recordset(i.targets) AS n (${targetRecord})
+  FROM begun t, jsonb_to_recordset(t.targets) AS n (${targetRecord})
 ), checks AS (
-  ${addChecksSql("SELECT t.id AS task_id FROM begun t JOIN input i USING (id) WHERE NOT i.large AND i.batches = '[]'")}
+  ${addChecksSql("SELECT t.id AS task_id FROM begun t WHERE NOT t.large AND t.batches = '[]'")}
 )
 SELECT id FROM begun`

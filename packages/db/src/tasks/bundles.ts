@@ -16,7 +16,10 @@ export type Single = {
  * For a task that is one message to one device by a vendor. Speeds, inboxes and copies need rows that a bundle does not have; events are
  * written by the statements that settle batches.
  */
-export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefined {
+export function singleOf(
+  task: Pick<NewTask, 'speed' | 'events' | 'lane'>,
+  plan: Plan | undefined,
+): Single | undefined {
   if (plan?.batches.length !== 1 || task.speed || task.events || plan.inbox.length > 0) return undefined
   const batch = plan.batches[0]!
   if (plan.copies && plan.copies.length > 0) return undefined
@@ -36,6 +39,11 @@ export function singleOf(task: NewTask, plan: Plan | undefined): Single | undefi
  * the release before takes it for one whose job was lost, and enqueues it.
  */
 export const LEASE_OF_FEEDER = `'infinity'::timestamptz`
+
+/** Inserts the bundles of the rows that follow: `... FROM rows GROUP BY 1, 2, 3`. */
+export const insertBundlesSql = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, lease_until)
+  SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
+    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline), CASE WHEN bool_or(waits) THEN ${LEASE_OF_FEEDER} END`
 
 /** A certificate with more tasks in one commit has a bundle of its own, so that others do not wait for its calls. */
 const LITTLE = 8

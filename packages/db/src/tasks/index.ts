@@ -10,7 +10,15 @@ export {
 export { devicePage, devicesById, resolveSmallAudiences } from './audience.ts'
 export { type CountedAudience, countAudience, type DeviceKind } from './audience-count.ts'
 export { assignBadges } from './badges.ts'
-export { beginTasks, type DueTasks, giveBackDue, type TaskToBegin, takeDueTasks } from './begin.ts'
+export {
+  beginTasks,
+  type DueTask,
+  type DueTasks,
+  giveBackDue,
+  singleToBegin,
+  type TaskToBegin,
+  takeDueTasks,
+} from './begin.ts'
 export { assignBundleBadges } from './bundle-badges.ts'
 export { mayBundle } from './bundles.ts'
 export {

@@ -1,6 +1,15 @@
 import { type Channel, type Lane, publicName, type ShownTaskState, shownTaskStates } from '@herald/domain'
 import { addAuditSql, type By } from '../ledger/audit-rows.ts'
-import { countersSql, finishedAtSql, isWaitingSql, memberSql, stateSql } from '../ledger/bundled-tasks.ts'
+import {
+  countersSql,
+  finishedAtSql,
+  type IdRange,
+  inRange,
+  inRangeOfBundles,
+  isWaitingSql,
+  memberSql,
+  stateSql,
+} from '../ledger/bundled-tasks.ts'
 import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
 import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
@@ -129,8 +138,9 @@ export async function searchTasks(
       left -= span.count
       if (left === 0 && span.min !== undefined) next = from = span.min
     }
-    const range = rangeOf({ from, upto })
-    rows.push(...(await listDays(db, scope, range, filter, page.limit - rows.length)))
+    const range = { from, upto }
+    const within = { tasks: inRange(range), bundles: inRangeOfBundles(range) }
+    rows.push(...(await listDays(db, scope, within, filter, page.limit - rows.length)))
     if (rows.length >= page.limit) next = undefined
     if (rows.length >= page.limit || isLast || next !== undefined) break
     upto = from
@@ -139,10 +149,9 @@ export async function searchTasks(
   }
   for (const taskIds of byDays(page.taskIds ?? []).reverse()) {
     const asked = taskIds.filter((id) => id < (page.before ?? Number.POSITIVE_INFINITY))
-    const days = daysOf(asked)
-    rows.push(
-      ...(await listDays(db, scope, days.of, { ...filter, taskIds: asked }, page.limit - rows.length)),
-    )
+    const { of } = daysOf(asked)
+    const within = { tasks: of, bundles: of }
+    rows.push(...(await listDays(db, scope, within, { ...filter, taskIds: asked }, page.limit - rows.length)))
     if (rows.length >= page.limit) break
   }
   const list = rows.map(({ moved, seconds, ...row }) => {
@@ -166,31 +175,28 @@ export async function searchTasks(
 async function idsOf(
   db: Database,
   scope: TaskScope,
-  { from, upto }: Range,
+  range: IdRange,
   limit: number,
 ): Promise<{ min?: number; count: number }> {
   const { rows } = await db.pool.query<{ min: number | null; count: number }>(
     `SELECT min(id)::bigint AS min, count(*)::int AS count FROM (
-       SELECT id FROM task WHERE app_id = $1 AND ${rangeOf({ from, upto })('id')} ORDER BY id DESC LIMIT $2) t`,
+       SELECT id FROM task WHERE app_id = $1 AND ${inRange(range)('id')} ORDER BY id DESC LIMIT $2) t`,
     [scope.appId, limit],
   )
   return { min: rows[0]!.min ?? undefined, count: rows[0]!.count }
 }
 
-type Range = { from: number; upto?: number }
 type TaskFilter = Omit<TaskPage, 'before' | 'limit' | 'from' | 'to'>
 
-/** The condition that a column is in the range. The ids are constants, so that other days are not opened (days.ts). */
-function rangeOf({ from, upto }: Range): (column: string) => string {
-  return (column) => `${column} >= ${from}${upto === undefined ? '' : ` AND ${column} < ${upto}`}`
-}
+/** Conditions on a column with ids of tasks, and of their bundles. */
+type Within = Record<'tasks' | 'bundles', (column: string) => string>
 type ListedRow = Omit<TaskView, 'pending' | 'rate' | 'eta'> & { moved: number; seconds: number }
 
-/** Tasks with ids in the range, the newest first. */
+/** The newest first. */
 async function listDays(
   db: Database,
   scope: TaskScope,
-  range: (column: string) => string,
+  within: Within,
   { state, campaign, taskIds, title, actor, minTarget, broadcasts }: TaskFilter,
   limit: number,
 ): Promise<ListedRow[]> {
@@ -209,9 +215,9 @@ async function listDays(
   }
   if (broadcasts)
     also.push(`(t.wide OR t.audience->>'kind' IN ('all', 'tag') OR t.message->>'showBegin' IS NOT NULL)`)
-  for (const condition of inState(state, range)) {
+  for (const condition of inState(state, within)) {
     const { rows } = await db.pool.query<ListedRow>(
-      listSql(range, [condition, ...also].join(' AND ')),
+      listSql(within, [condition, ...also].join(' AND ')),
       values,
     )
     listed.push(...rows)
@@ -219,7 +225,7 @@ async function listDays(
   return listed.sort((a, b) => b.taskId - a.taskId).slice(0, limit)
 }
 
-function listSql(range: (column: string) => string, condition: string): string {
+function listSql(within: Within, condition: string): string {
   const ended = 'sent + failed + moved + expired + cancelled'
   return `SELECT t.id AS "taskId", CASE WHEN t.state IN ('finished', 'cancelled') THEN t.state WHEN t.cancelling THEN 'cancelling'
          WHEN t.paused THEN 'paused' WHEN t.state = 'accepted' AND t.begin_at > now() THEN 'scheduled' ELSE ${stateSql('t')} END AS state,
@@ -230,12 +236,12 @@ function listSql(range: (column: string) => string, condition: string): string {
        coalesce(c.failed, 0)::bigint AS failed, coalesce(c.moved, 0)::bigint AS moved,
        coalesce(c.expired, 0)::bigint AS expired, coalesce(c.cancelled, 0)::bigint AS cancelled,
        extract(epoch FROM coalesce(${finishedAtSql('t')}, now()) - t.begin_at)::float8 AS seconds
-     FROM task t ${memberSql('t', range('b.task_id'))} LEFT JOIN LATERAL (
+     FROM task t ${memberSql('t', within.bundles('b.task_id'))} LEFT JOIN LATERAL (
        SELECT sum(target) AS target, sum(sent) AS sent, sum(received) AS received, sum(clicked) AS clicked, sum(failed) AS failed,
          sum(target - (${ended})) FILTER (WHERE channel = 'native') AS waiting, sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
-       FROM (${countersSql('t', range('c.task_id'))}) c
+       FROM (${countersSql('t', within.tasks('c.task_id'))}) c
      ) c ON true
-     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${range('t.id')} AND ${condition}
+     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${within.tasks('t.id')} AND ${condition}
      ORDER BY t.id DESC LIMIT $3`
 }
 
@@ -243,7 +249,7 @@ function listSql(range: (column: string) => string, condition: string): string {
  * The conditions of a state as it is shown; the rows of several are merged. Those of 'sending' are two because each has an index: one of open tasks, and
  * one of bundles that are not settled, of which there are few.
  */
-function inState(state: ShownTaskState | undefined, range: (column: string) => string): string[] {
+function inState(state: ShownTaskState | undefined, within: Within): string[] {
   const free = 'NOT t.paused AND NOT t.cancelling'
   // As in the index of tasks that are paused or cancelled.
   const controlled = `(t.paused OR t.cancelling) AND t.state IN ('accepted', 'planning', 'sending')`
@@ -257,7 +263,7 @@ function inState(state: ShownTaskState | undefined, range: (column: string) => s
     case 'planning':
       return [`t.state = 'planning' AND ${free}`]
     case 'sending': {
-      const open = `SELECT unnest(o.tasks) FROM bundle o WHERE o.state <> 'settled' AND ${range('o.task_id')}`
+      const open = `SELECT unnest(o.tasks) FROM bundle o WHERE o.state <> 'settled' AND ${within.bundles('o.task_id')}`
       return [
         `t.state = 'sending' AND t.finished_at IS NULL AND ${free}`,
         `t.id = ANY (ARRAY(${open})) AND t.state = 'bundled' AND m.letter = '.'`,
