@@ -1,19 +1,9 @@
-import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { acceptPlan } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { describe, expect, it } from '@jest/globals'
 import { erasedRound, trimRound } from '../src/inbox-rounds.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
 
 const ended: unknown[] = []
 const deps = () => ({ db, onEnded: (...args: unknown[]) => void ended.push(args) })

@@ -1,23 +1,14 @@
 import { findImbalances } from '@herald/db/readings'
-import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import type { Database } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
 import type { PushJob, PushQueues } from '@herald/queue'
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { acceptPlan } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { describe, expect, it } from '@jest/globals'
 import { feedRound } from '../src/feed-round.ts'
 import { sweepRound } from '../src/sweep-round.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
 
 /** Queues that record the tasks of their jobs; `oldest` is when the job that waits longest was released. */
 function queuesOf(oldest: (queue: string) => Promise<number | undefined> = async () => undefined) {

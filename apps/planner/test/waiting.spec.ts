@@ -1,20 +1,11 @@
-import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import type { Database } from '@herald/db/store'
 import type { PushQueues } from '@herald/queue'
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
+import { acceptPlan } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, expect, it, jest } from '@jest/globals'
 import { feedRound, newFeedTurns } from '../src/feed-round.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const db = useDatabase()
 afterEach(() => void jest.restoreAllMocks())
 
 const walks = ['ready-certificates', 'paced-tasks']

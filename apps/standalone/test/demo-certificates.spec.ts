@@ -2,17 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { certificatesOf, saveCertificate } from '@herald/db/certificates'
-import { createSealer, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { testDatabase } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
 import { expect, it } from '@jest/globals'
 import { demoCertificate, keepDemoCredentials } from '../src/demo/credentials.ts'
 import { closeDemoCertificates } from '../src/demo/seed.ts'
 
+const db = useDatabase({ partitions: false })
+
 it('certificates of the demo are closed without simulators, and those of others stay open', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'herald-demo-'))
-  const database = await testDatabase()
-  const db = openDatabase(database.url)
   const sealer = createSealer(Buffer.alloc(32))
   try {
     const credentials = await keepDemoCredentials(dataDir)
@@ -32,8 +32,6 @@ it('certificates of the demo are closed without simulators, and those of others 
     ])
     expect(Object.fromEntries(states)).toEqual({ apns: 'closed', huawei: 'closed', oppo: 'open' })
   } finally {
-    await db.close()
-    await database.drop()
     rmSync(dataDir, { recursive: true })
   }
 })

@@ -3,19 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectDevice } from '@herald/client/device'
 import { findImbalances } from '@herald/db/readings'
-import { type Database, openDatabase } from '@herald/db/store'
 import { cardOf, publicName, vendorChannels } from '@herald/domain'
 import type { Demo } from '@herald/settings'
 import { loadDemo } from '@herald/simulators'
-import {
-  dumpOf,
-  freePort,
-  type RunningProcess,
-  startApp,
-  type TestDatabase,
-  testDatabase,
-  until,
-} from '@herald/testkit'
+import { dumpOf, freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { demoToken } from '../src/index.ts'
@@ -26,22 +18,24 @@ jest.setTimeout(600_000)
 type Json = any
 
 let dataDir: string
-let database: TestDatabase
-let db: Database
 let herald: RunningProcess
 let demo: Required<Demo>
 let app: { app_id: string; app_secret: string }
 let token: string
 
+// Before the database is dropped, because jest calls these in the order of registration.
+afterAll(async () => {
+  await herald.stop('SIGTERM')
+  rmSync(dataDir, { recursive: true, force: true })
+})
+const db = useDatabase({ partitions: false })
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'herald-own-'))
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 2 })
   const port = await freePort()
   herald = startApp('apps/standalone/src/main.ts', {
     HERALD_PORT: String(port),
     HERALD_DATA_DIR: dataDir,
-    DATABASE_URL: database.url,
+    DATABASE_URL: db.url,
     HERALD_MASTER_KEY: '1'.repeat(64),
     HERALD_OPERATOR_KEY: 'operator-key-of-this-spec',
     HERALD_LOG_LEVEL: 'trace',
@@ -49,12 +43,6 @@ beforeAll(async () => {
   const readyz = `http://127.0.0.1:${port}/readyz`
   await until(async () => (await fetch(readyz)).status === 200, { seconds: 200, what: readyz })
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
-})
-afterAll(async () => {
-  await herald.stop('SIGTERM')
-  await db.close()
-  await database.drop()
-  rmSync(dataDir, { recursive: true, force: true })
 })
 
 async function call(method: string, path: string, body?: unknown, headers: object = {}): Promise<Json> {

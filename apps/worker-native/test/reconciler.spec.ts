@@ -1,25 +1,17 @@
 import { type ConnectedDevice, connectDevices, fenceNodes, joinNode, takeNews } from '@herald/db/native'
-import { type Database, ensurePartitions, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { acceptPlan, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { type Reconciler, startReconciler } from '../src/reconciler.ts'
 import type { Session } from '../src/session.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase()
 let app: string
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5 })
-  await ensurePartitions(db)
   const made = await createApplication(db, { name: 'gateways', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   app = made.appId
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 
 const realNow = performance.now.bind(performance)

@@ -1,5 +1,5 @@
-import { ensurePartitions, openDatabase } from '@herald/db/store'
-import { acceptPlan, testDatabase } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
 import { describe, expect, it } from '@jest/globals'
 import { type FaultTargets, makeFault } from '../faults.ts'
 import { processesOf } from '../processes.ts'
@@ -32,6 +32,8 @@ function targetsOf() {
   return { targets, steps, allowed }
 }
 
+const db = useDatabase()
+
 describe('the faults of a drill', () => {
   it('allow duplicates of what a worker had in flight when it was cut off', async () => {
     const { targets, steps, allowed } = targetsOf()
@@ -41,36 +43,25 @@ describe('the faults of a drill', () => {
   })
 
   it('find the pushes in flight of this worker in batches and bundles', async () => {
-    const database = await testDatabase()
-    const db = openDatabase(database.url, { max: 2 })
-    try {
-      await ensurePartitions(db)
-      const batches = [{ channel: 'fcm' as const, certificateId: 1, recipients: [5, 6, 7], tried: [] }]
-      const [own, other] = [
-        await acceptPlan(db, 'app', { batches }),
-        await acceptPlan(db, 'app', { batches }),
-      ]
-      const sending = `state = 'sending', worker = $2 || ' 3'`
-      await db.pool.query(`UPDATE batch SET status = 's..', ${sending} WHERE task_id = $1`, [
-        own.taskId,
-        'fcm@workers-1',
-      ])
-      await db.pool.query(`UPDATE batch SET ${sending} WHERE task_id = $1`, [other.taskId, 'fcm@workers-2'])
-      await db.pool.query(
-        `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, worker)
-         VALUES ($1, 'fcm', 'normal', 'sending', 2, ARRAY[$1::bigint, $1::bigint + 1], '{8,9}', '{1,1}', '.s', now(), 'fcm@workers-1 4')`,
-        [other.taskId],
-      )
-      const { targets, allowed } = targetsOf()
-      await makeFault({ kind: 'cut-host', victim: 'workers-1', seconds: 0, at: 0 }, { ...targets, db })
-      const push = (task: number, device: number) => ({ task, device, channel: 'fcm' })
-      expect(allowed).toEqual([
-        [3, expect.arrayContaining([push(own.taskId, 6), push(own.taskId, 7), push(other.taskId, 8)])],
-      ])
-    } finally {
-      await db.close()
-      await database.drop()
-    }
+    const batches = [{ channel: 'fcm' as const, certificateId: 1, recipients: [5, 6, 7], tried: [] }]
+    const [own, other] = [await acceptPlan(db, 'app', { batches }), await acceptPlan(db, 'app', { batches })]
+    const sending = `state = 'sending', worker = $2 || ' 3'`
+    await db.pool.query(`UPDATE batch SET status = 's..', ${sending} WHERE task_id = $1`, [
+      own.taskId,
+      'fcm@workers-1',
+    ])
+    await db.pool.query(`UPDATE batch SET ${sending} WHERE task_id = $1`, [other.taskId, 'fcm@workers-2'])
+    await db.pool.query(
+      `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, worker)
+       VALUES ($1, 'fcm', 'normal', 'sending', 2, ARRAY[$1::bigint, $1::bigint + 1], '{8,9}', '{1,1}', '.s', now(), 'fcm@workers-1 4')`,
+      [other.taskId],
+    )
+    const { targets, allowed } = targetsOf()
+    await makeFault({ kind: 'cut-host', victim: 'workers-1', seconds: 0, at: 0 }, { ...targets, db })
+    const push = (task: number, device: number) => ({ task, device, channel: 'fcm' })
+    expect(allowed).toEqual([
+      [3, expect.arrayContaining([push(own.taskId, 6), push(own.taskId, 7), push(other.taskId, 8)])],
+    ])
   })
 
   it('allow none while Postgres refuses writes, and report a disk that was not full', async () => {

@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { type ChannelAdapter, isUnsupported, type TransportDeps } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { certificatesOf, type StoredCertificate } from '@herald/db/certificates'
-import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import type { Outcome, VendorChannel } from '@herald/domain'
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sampleMessage } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { openListSink } from '../list-sink.ts'
 import { addMixedDevices, addVendorCertificates } from '../mixed-devices.ts'
 import { measuredVendors } from '../vendor-calls.ts'
@@ -15,15 +16,12 @@ import { measuredVendors } from '../vendor-calls.ts'
 const size = { devices: 909, native: 101, few: 90 }
 const each = (size.devices - size.native) / measuredVendors.length
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ partitions: false })
 let native: string[]
 let tokens: Map<VendorChannel, string[]>
 let certificates: StoredCertificate[]
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 2, name: 'mixed', waitMs: 60_000 })
   const made = await createApplication(db, { name: 'mixed', packageName: 'com.example.mixed' })
   if (made === 'taken') throw new Error('the database is not new')
   const sealer = createSealer(randomBytes(32))
@@ -35,10 +33,6 @@ beforeAll(async () => {
   )
   tokens = new Map(measuredVendors.map((channel) => [channel, []]))
   for (const { channel, token } of rows) tokens.get(channel)!.push(token)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 
 describe('the devices of the mixed broadcast', () => {

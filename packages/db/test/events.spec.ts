@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eventNames } from '@herald/domain'
-import { testDatabase } from '@herald/testkit'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import {
   claimWebhooks,
   courierFigures,
@@ -17,27 +16,16 @@ import {
   replayWebhook,
   saveWebhook,
 } from '../src/events/index.ts'
-import {
-  createSealer,
-  type Database,
-  ensurePartitions,
-  openDatabase,
-  resealSecrets,
-} from '../src/store/index.ts'
+import { createSealer, resealSecrets } from '../src/store/index.ts'
 import { createApplication, findApplication } from '../src/tenants/index.ts'
+import { useDatabase } from './setup.ts'
 
-let database: Awaited<ReturnType<typeof testDatabase>>
-let db: Database
+const db = useDatabase({ max: 10 })
 let appId: string
 const key = randomBytes(32)
 const sealer = createSealer(key)
 const by = { actor: 'spec' }
 
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { waitMs: 60_000 })
-  await ensurePartitions(db)
-})
 beforeEach(async () => {
   await db.pool.query('TRUNCATE outbox, event, webhook')
   await db.pool.query('UPDATE event_head SET last = 0')
@@ -46,10 +34,6 @@ beforeEach(async () => {
     packageName: 'com.example',
   })
   appId = (made as { appId: string }).appId
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 
 async function write(count: number, kind = 'device.sent', devices: number[] | null = null, of = appId) {

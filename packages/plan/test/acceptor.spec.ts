@@ -1,25 +1,18 @@
 import { saveCertificate } from '@herald/db/certificates'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createSealer, type Database } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import { sampleMessage, stubChannel, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { sampleMessage, stubChannel, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { AcceptorFull, createAcceptor, createCertificateCache } from '../src/index.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase()
 let appId: string
 const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
-  await ensurePartitions(db)
   appId = await addApplication('accepting')
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 
 /** Creates an application with a device on OPPO. */

@@ -7,25 +7,19 @@ import {
   saveCertificate,
   storeHold,
 } from '@herald/db/certificates'
-import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { stubChannel, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { stubChannel, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createCertificateCache, type ReadCertificate } from '../src/index.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ partitions: false })
 let application: string
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 3, waitMs: 60_000 })
   const made = await createApplication(db, { name: 'cached', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   application = made.appId
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 
 describe('the certificate cache', () => {

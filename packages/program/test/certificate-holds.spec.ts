@@ -1,9 +1,10 @@
 import { clearHolds, saveCertificate } from '@herald/db/certificates'
-import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import { type CertificateCache, createCertificateCache } from '@herald/plan'
-import { type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { certificateHolds } from '../src/certificate-holds.ts'
 
 const sealer = createSealer(Buffer.alloc(32))
@@ -12,18 +13,9 @@ const quota = { kind: 'quota', reason: { code: 'vivo.10070', text: 'quota' }, un
 const rejected = { kind: 'rejected', reason: { code: 'vivo.10045', text: 'no right' } } as const
 
 describe('the holds of a certificate', () => {
-  let database: TestDatabase
-  let db: Database
+  const db = useDatabase({ partitions: false })
   let app: string
   let id: number
-  beforeAll(async () => {
-    database = await testDatabase()
-    db = openDatabase(database.url, { max: 3, waitMs: 60_000 })
-  })
-  afterAll(async () => {
-    await db.close()
-    await database.drop()
-  })
   const fields = { name: '', appId: '', appKey: '', appSecret: '', certificate: '', extra: {} }
   const save = () =>
     saveCertificate(db, sealer, { application: app, channel: 'vivo', environment: 'production', ...fields })

@@ -2,10 +2,11 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { type Certificate, isUnsupported } from '@herald/channels'
 import { adapter as apns } from '@herald/channels/apns'
 import { saveCertificate } from '@herald/db/certificates'
-import { createSealer, type Database, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
-import { sampleMessage, type TestDatabase, testDatabase } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import type { Context } from '../src/service.ts'
 import { transportDeps } from '../src/transport-deps.ts'
@@ -18,19 +19,12 @@ const newKey = () =>
     .toString()
 const p8 = newKey()
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ partitions: false })
 let simulator: ApnsSimulator
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
   simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key: p8 }], tokenUpdateGrace: 0 })
 })
-afterAll(async () => {
-  await simulator.close()
-  await db.close()
-  await database.drop()
-})
+afterAll(() => simulator.close())
 
 async function addRecord(
   name: string,

@@ -2,29 +2,20 @@ import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
 import { closeCertificate, saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances, taskCountersSql, taskStatesSql } from '@herald/db/readings'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createSealer, type Database } from '@herald/db/store'
 import { acceptTasks, cancelTask, endLostBundles, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import type { Outcome } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { sampleMessage, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { sampleMessage, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase()
 const sealer = createSealer(Buffer.alloc(32))
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 type Send = Transport<unknown>['send']

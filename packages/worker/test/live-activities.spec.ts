@@ -4,14 +4,15 @@ import { adapter as apns } from '@herald/channels/apns'
 import { saveCertificate } from '@herald/db/certificates'
 import { bind, bindActivity, takeActivities } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import type { Audience, Message } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
-import { acceptPlan, type TestDatabase, testDatabase } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit'
 import { sampleMessage } from '@herald/testkit/sample-message'
+import { useDatabase } from '@herald/testkit/use-database'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
@@ -24,17 +25,13 @@ const key = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .toString()
 const sealer = createSealer(Buffer.alloc(32))
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ max: 8 })
 let app: string
 let certificateId: number
 let simulator: ApnsSimulator
 const closers: (() => Promise<void>)[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 8, waitMs: 60_000 })
-  await ensurePartitions(db)
   const made = await createApplication(db, { name: 'activities', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   app = made.appId
@@ -45,8 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of closers) await close()
   await simulator.close()
-  await db.close()
-  await database.drop()
 })
 let seen = 0
 beforeEach(() => {

@@ -2,29 +2,20 @@ import type { ChannelAdapter, CheckResult, Limits, SendContext, Transport } from
 import { saveCertificate } from '@herald/db/certificates'
 import { bind } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createSealer } from '@herald/db/store'
 import { certificatesToWake, readyCertificates, releaseReady, wakeBatches } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { type Outcome, PATIENCE_SECONDS, type RecoveryPauses } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { acceptPlan, until } from '@herald/testkit'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { ANSWERS_WRITTEN_MS, createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase({ max: 8 })
 const sealer = createSealer(Buffer.alloc(32))
-beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 8, waitMs: 60_000 })
-  await ensurePartitions(db)
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 // So long that a spec in which a pause matters cannot pass by waiting.

@@ -3,26 +3,23 @@ import { closeCertificate, governorOf, saveCertificate, takePermits } from '@her
 import { bind, openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
 import { findEventImbalances, findImbalances } from '@herald/db/readings'
-import { createSealer, type Database, ensurePartitions, openDatabase } from '@herald/db/store'
+import { createSealer, type Database } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
 import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
-import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { acceptPlan, until } from '@herald/testkit'
 import { sampleMessage } from '@herald/testkit/sample-message'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { useDatabase } from '@herald/testkit/use-database'
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
 import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
 
-let database: TestDatabase
-let db: Database
+const db = useDatabase()
 let app: string
 let certificateId: number
 const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
-  database = await testDatabase()
-  db = openDatabase(database.url, { max: 5, waitMs: 60_000 })
-  await ensurePartitions(db)
   const made = await createApplication(db, { name: 'runner', packageName: '' })
   if (made === 'taken') throw new Error('taken')
   app = made.appId
@@ -38,10 +35,6 @@ beforeAll(async () => {
     extra: {},
   })
   certificateId = saved.id
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
 })
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
