@@ -34,7 +34,7 @@ export async function measureScheduled(count: number, database?: GivenDatabase):
     // They are due from the commit on.
     const before = herald.cpuTime()
     const began = performance.now()
-    while (await someWait(herald)) await sleep(100)
+    while (await someWait(herald)) await sleep(500)
     const seconds = (performance.now() - began) / 1000
     const after = herald.cpuTime()
     await checkBalance(herald)

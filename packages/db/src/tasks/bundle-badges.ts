@@ -66,6 +66,6 @@ WITH input AS MATERIALIZED (
     SELECT h.task_id, array_agg(coalesce(c.number, h.badges[g.i]) ORDER BY g.i) AS badges
     FROM held h CROSS JOIN LATERAL generate_series(1, h.size) g (i) LEFT JOIN numbers c ON c.bundle = h.task_id AND c.n = g.i
     WHERE h.task_id IN (SELECT bundle FROM numbers) GROUP BY 1
-  ) s WHERE b.task_id = s.task_id AND ${inDays('b.task_id')} RETURNING b.task_id, b.badges
+  ) s WHERE b.task_id = s.task_id AND b.task_id = ANY($1::bigint[]) AND ${inDays('b.task_id')} RETURNING b.task_id, b.badges
 )
 SELECT h.task_id, coalesce(c.badges, h.badges) FROM held h LEFT JOIN changed c ON c.task_id = h.task_id`

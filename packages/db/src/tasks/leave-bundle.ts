@@ -26,7 +26,8 @@ export function leavingColumns(as: LeavingAs, lost: 0 | 1 = 0, wait = '0'): stri
 
 // The locks are taken in the order of all statements: bundles (the step before), tasks, counters.
 export const leaveSteps = `left_tasks AS (
-  UPDATE task t SET state = 'sending' FROM leaving l WHERE t.id = l.task_id AND ${inDays('t.id')} AND t.state = 'bundled'
+  UPDATE task t SET state = 'sending' FROM leaving l
+  WHERE t.id = l.task_id AND t.id = ANY(ARRAY(SELECT task_id FROM leaving)) AND ${inDays('t.id')} AND t.state = 'bundled'
   RETURNING t.id, t.app_id, t.deadline
 ), left_batches AS (
   INSERT INTO batch (task_id, id, app_id, channel, certificate_id, lane, state, version, attempts, lost, size, recipients, status, badges,
@@ -54,7 +55,7 @@ function endBundlesSql(ended: string, columns: string): string {
   SELECT ${columns} FROM ended b CROSS JOIN LATERAL generate_series(1, b.size) n WHERE substr(b.status, n, 1) = '.'
 ), closed AS (
   UPDATE bundle b SET state = 'settled', status = replace(e.status, '.', 'm'), lease_until = NULL, worker = NULL, settled_at = now()
-  FROM ended e WHERE b.task_id = e.task_id AND ${inDays('b.task_id')} RETURNING 1
+  FROM ended e WHERE b.task_id = e.task_id AND b.task_id = ANY(ARRAY(SELECT task_id FROM ended)) AND ${inDays('b.task_id')} RETURNING 1
 ), ${leaveSteps}
 SELECT count(*)::int FROM left_counters`
 }
@@ -103,7 +104,7 @@ const changedSql = `changed AS (
     SELECT h.task_id, string_agg(CASE WHEN l.n IS NOT NULL THEN 'm' ELSE substr(h.status, g.i, 1) END, '' ORDER BY g.i) AS status
     FROM held h CROSS JOIN LATERAL generate_series(1, h.size) g (i) LEFT JOIN leaving l ON l.bundle = h.task_id AND l.n = g.i
     WHERE EXISTS (SELECT 1 FROM leaving l WHERE l.bundle = h.task_id) GROUP BY 1
-  ) s WHERE b.task_id = s.task_id AND ${inDays('b.task_id')} RETURNING 1
+  ) s WHERE b.task_id = s.task_id AND b.task_id = ANY(ARRAY(SELECT task_id FROM held)) AND ${inDays('b.task_id')} RETURNING 1
 )`
 
 const leaveReleasedSql = `WITH held AS MATERIALIZED (

@@ -30,17 +30,20 @@ export async function settleBundles(
   return new Map(rows)
 }
 
-// held: the rows are locked, so that the letters are those of the last commit, not of this statement's snapshot.
+// held: the rows are locked, so that the letters are those of the last commit, not of this statement's snapshot. The ids are given to
+// each step as a list: with a join alone, a plan that was made for an empty day reads all bundles of the day.
 const settledSql = `WITH held AS MATERIALIZED (
   SELECT b.*, i.wanted FROM unnest($1::bigint[], $2::text[], $3::text[]) AS i (id, worker, wanted)
-  JOIN bundle b ON b.task_id = i.id AND b.worker = i.worker WHERE ${inDays('b.task_id')} ORDER BY b.task_id FOR UPDATE OF b
+  JOIN bundle b ON b.task_id = i.id AND b.worker = i.worker
+  WHERE b.task_id = ANY($1::bigint[]) AND ${inDays('b.task_id')} ORDER BY b.task_id FOR UPDATE OF b
 ), merged AS MATERIALIZED (
   SELECT h.task_id, ${mergedSql('h.status', 'h.wanted')} AS status FROM held h
 ), settled AS (
   UPDATE bundle b SET status = m.status, settled_at = now(),
     state = CASE WHEN position('.' IN m.status) > 0 THEN b.state ELSE 'settled' END,
     lease_until = CASE WHEN position('.' IN m.status) > 0 THEN b.lease_until END
-  FROM merged m WHERE b.task_id = m.task_id AND ${inDays('b.task_id')} RETURNING b.task_id, b.status
+  FROM merged m WHERE b.task_id = m.task_id AND b.task_id = ANY($1::bigint[]) AND ${inDays('b.task_id')}
+  RETURNING b.task_id, b.status
 )`
 
 const plainSql = `${settledSql} SELECT task_id, status FROM settled`
