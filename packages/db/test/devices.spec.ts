@@ -1,5 +1,6 @@
+import { until } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { bind } from '../src/devices/bindings.ts'
+import { bind, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'
 import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices/devices.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
@@ -52,6 +53,38 @@ describe('binding', () => {
     )
     for (const { channel, token } of retired.rows) known.add(`${channel}/${token}`)
     expect(known.size).toBe(8)
+  })
+
+  it('does not lock the row of a retired token while it waits for another bind', async () => {
+    const [first, second] = await addDevices('turns', 2)
+    const binding = { appId: 'turns', deviceId: second!, channel: 'fcm' as const }
+    const again = () => bind(db, { ...binding, token: 'turned', environment: 'production' })
+    await again()
+    await unbind(db, binding)
+    const other = await db.pool.connect()
+    try {
+      await other.query('BEGIN')
+      await other.query(
+        `INSERT INTO binding (device_id, channel, app_id, token) VALUES ($1, 'fcm', 'turns', 'turned')`,
+        [first],
+      )
+      const bound = again()
+      const isWaiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      await until(async () => (await db.pool.query(isWaiting)).rowCount === 1)
+      // If the other transaction retired the token, each would wait for the other.
+      const { rowCount } = await other.query(
+        `SELECT 1 FROM retired_token WHERE app_id = 'turns' AND token = 'turned' FOR UPDATE NOWAIT`,
+      )
+      expect(rowCount).toBe(1)
+      await other.query('ROLLBACK')
+      await bound
+    } finally {
+      other.release()
+    }
+    const { rows } = await db.pool.query(
+      `SELECT device_id, (SELECT count(*)::int FROM retired_token WHERE app_id = 'turns') AS retired FROM binding WHERE app_id = 'turns'`,
+    )
+    expect(rows).toEqual([{ device_id: second, retired: 0 }])
   })
 
   it('forgets that a token was retired when its device binds it again', async () => {

@@ -45,9 +45,10 @@ export async function writeBindings(
   }
   if (fresh.length > 0) {
     fresh.sort((a, b) => a.deviceId - b.deviceId || (a.channel < b.channel ? -1 : 1))
+    await insertBindings(runner, appId, fresh)
+    // After the insert, as in `bind`.
     const again = fresh.filter(({ known }) => known)
     if (again.length > 0) await forgetRetired(runner, appId, again)
-    await insertBindings(runner, appId, fresh)
     await resetBadges(runner, fresh)
     for (const { deviceId } of fresh) changed.add(deviceId)
   }

@@ -63,10 +63,6 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   if (other) await retire(client, appId, other.device_id, channel, 'moved')
   if (own && own.token !== token) await retire(client, appId, deviceId, channel, 'replaced')
   await client.query(
-    'DELETE FROM retired_token WHERE app_id = $1 AND channel = $2 AND token = $3 AND device_id = $4',
-    [appId, channel, token, deviceId],
-  )
-  await client.query(
     `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, region) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (device_id, channel) DO UPDATE
      SET environment = excluded.environment, bundle_id = excluded.bundle_id, region = excluded.region, token = excluded.token,
@@ -80,6 +76,11 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
       binding.bundleId ?? null,
       binding.region ?? null,
     ],
+  )
+  // After the insert, which waits for those that retire the same token: they need the row that is deleted here.
+  await client.query(
+    'DELETE FROM retired_token WHERE app_id = $1 AND channel = $2 AND token = $3 AND device_id = $4',
+    [appId, channel, token, deviceId],
   )
   // A new token is a new installation, whose icon has no badge.
   if (absoluteBadge && own?.token !== token)

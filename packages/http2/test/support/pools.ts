@@ -7,7 +7,7 @@ export function makePools() {
   const open: { close(graceMs?: number): Promise<void> }[] = []
   return {
     pool(options: PoolOptions): Pool {
-      const pool = openPool(options)
+      const pool = openPool({ ...connectionLimits, ...options })
       open.push(pool)
       return pool
     },
@@ -22,7 +22,8 @@ export function makePools() {
   }
 }
 
-/** No request of a spec reaches them, unless the spec sets its own: the machine may stand still for seconds. */
+/** No connection or request of a spec reaches them, unless the spec sets its own: the machine may stand still for seconds. */
+const connectionLimits = { connectTimeoutMs: 120_000, pingTimeoutMs: 120_000 }
 const limits = { timeoutMs: 120_000, deadlineMs: 200_000 }
 
 /** Sends to `count` recipients below /to/ and waits for all reports. */
