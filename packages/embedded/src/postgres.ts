@@ -51,7 +51,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     const server = launchServer({ cluster, binaries, user, port, durable, settings })
     const failure = await server.ready(() => accepts(cluster, port))
     if (failure !== undefined) throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
-    await createDatabase(cluster, port)
+    await createDatabase(cluster, port).catch(async (error) => {
+      await server.stop()
+      throw error
+    })
     server.onUnexpectedExit((sentence) => options.onExit?.(sentence))
     return { url: urlOf(cluster, port, userName), port, pid: server.pid, stop: server.stop }
   }
@@ -84,18 +87,23 @@ export function findRunning(dir: string): string | undefined {
 }
 
 async function accepts(cluster: Cluster, port: number): Promise<boolean> {
-  return await withClient(urlOf(cluster, port, 'postgres'), async () => true).catch(() => false)
+  return await withClient(urlOf(cluster, port, 'postgres'), 5_000, async () => true).catch(() => false)
 }
 
 async function createDatabase(cluster: Cluster, port: number): Promise<void> {
-  await withClient(urlOf(cluster, port, 'postgres'), async (client) => {
+  // The server has accepted a connection before. A machine without free CPU time may need long for the next one.
+  await withClient(urlOf(cluster, port, 'postgres'), 60_000, async (client) => {
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [userName])
     if (rowCount === 0) await client.query(`CREATE DATABASE ${userName}`)
   })
 }
 
-async function withClient<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000 })
+async function withClient<T>(
+  connectionString: string,
+  connectionTimeoutMillis: number,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis })
   client.on('error', () => {})
   try {
     await client.connect()

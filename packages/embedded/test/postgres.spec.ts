@@ -101,6 +101,12 @@ describe('startPostgres', () => {
     expect(row).toEqual({ f: 'on', s: 'on' })
   })
 
+  it('leaves no server behind if its database cannot be created', async () => {
+    const refused = start({ settings: { default_transaction_read_only: 'on' } })
+    await expect(refused).rejects.toThrow('read-only transaction')
+    expect(serversOf(join(dir, 'data'))).toEqual([])
+  })
+
   it('stops a server whose parent process was killed', async () => {
     const { child, pid, url } = await startInProcess()
     await query(url, 'CREATE TABLE thing AS SELECT 7 AS n')
