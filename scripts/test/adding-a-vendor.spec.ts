@@ -109,7 +109,7 @@ describe('a vendor that follows docs/adding-a-vendor.md', () => {
     herald = started
     const isReady = async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.status === 200
     await Promise.race([
-      until(isReady, { seconds: 90, what: `${base}/readyz` }),
+      until(isReady, { what: `${base}/readyz` }),
       started.exited.then(() => Promise.reject(new Error(started.output()))),
     ])
     const demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
@@ -133,11 +133,9 @@ describe('a vendor that follows docs/adding-a-vendor.md', () => {
     })
     const ledger = `${demo.simulators.acme}/_sim/ledger?task_id=${task_id}`
     await until(async () => ((await (await fetch(ledger)).json()) as { distinct: number }).distinct === 1, {
-      seconds: 60,
       what: 'the push to be delivered',
     })
     await until(async () => (await call('/push/task/detail', { list: [task_id] }))[0].acme_sent === 1, {
-      seconds: 60,
       what: 'the push to be counted',
     })
     const document = JSON.stringify(await (await fetch(`${base}/openapi.json`)).json())

@@ -51,7 +51,6 @@ beforeAll(async () => {
   await db.close()
   const answers = (port: number, path: string) =>
     until(async () => (await fetch(`http://127.0.0.1:${port}${path}`)).status > 0, {
-      seconds: 120,
       what: path,
     })
   await answers(api, '/healthz')
@@ -118,7 +117,6 @@ async function startCaddy(to = { api, gateway }): Promise<Proxy> {
 
 async function running(port: number, process: RunningProcess): Promise<Proxy> {
   const up = until(async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).status === 404, {
-    seconds: 120,
     what: 'the proxy',
   })
   const ended = process.exited.then(() => Promise.reject(new Error('The proxy ended.')))

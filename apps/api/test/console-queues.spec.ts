@@ -191,9 +191,9 @@ for (const backend of backends)
         certificateIds: [],
         batches: [{ taskId: 1, id: 1 }],
       })
-      await until(async () => (await namesShown()).includes('push-native-spec-node'), { seconds: 60 })
+      await until(async () => (await namesShown()).includes('push-native-spec-node'))
       await leaveNode(db, 'spec-node')
-      await until(async () => !(await namesShown()).includes('push-native-spec-node'), { seconds: 60 })
+      await until(async () => !(await namesShown()).includes('push-native-spec-node'))
       expect((await queues.counts(nativeQueue('spec-node'))).waiting).toBe(1)
     })
 

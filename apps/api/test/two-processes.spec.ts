@@ -25,7 +25,7 @@ async function start() {
     HERALD_OPERATOR_KEY: operatorKey,
   })
   const url = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${url}/readyz`)).ok, { seconds: 120 })
+  await until(async () => (await fetch(`${url}/readyz`)).ok)
   return { url, process }
 }
 

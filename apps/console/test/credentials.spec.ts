@@ -35,9 +35,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       .waitFor()
     await card('vivo').getByText('not checked yet', { exact: true }).waitFor()
     await button('Check all').click()
-    await until(async () => (await page.getByText('working', { exact: true }).count()) === 8, {
-      seconds: 200,
-    })
+    await until(async () => (await page.getByText('working', { exact: true }).count()) === 8)
     // Vendors with one environment do not show it.
     await card('APNs, production').waitFor()
     expect(await page.getByText('production').count()).toBe(1)
@@ -187,7 +185,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       herald.call<{ channel: string; holds: unknown[] }[]>('/admin/push/certificate/list')
     await until(
       async () => (await certificates()).some(({ channel, holds }) => channel === 'oppo' && holds.length > 0),
-      { seconds: 200, what: 'the hold' },
+      { what: 'the hold' },
     )
     await open('/certificates')
     // It comes after the page and moves what is below it.
@@ -251,7 +249,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
         (await herald.call<Listed[]>('/admin/push/certificate/list')).some(
           ({ channel, usage }) => channel === 'vivo' && usage.some(({ devices }) => devices > 0),
         ),
-      { seconds: 200, what: 'the used quota' },
+      { what: 'the used quota' },
     )
     await open('/certificates')
     await card('vivo')

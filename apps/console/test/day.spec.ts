@@ -67,7 +67,7 @@ describeWith('chromium')('the day of an operator', () => {
       (await herald.call<Certificate[]>('/admin/push/certificate/list')).find(
         (one) => one.channel === channel,
       )?.state
-    await until(async () => (await stateOf('honor')) === 'closed', { seconds: 200, what: 'the refusal' })
+    await until(async () => (await stateOf('honor')) === 'closed', { what: 'the refusal' })
 
     const { devices } = await count('all')
     await page.goto(herald.url('/'))
@@ -112,7 +112,7 @@ describeWith('chromium')('the day of an operator', () => {
     expect((await taskNow(id))?.state).toBe('paused')
     await hand.press(button(t.task.resume))
     await button(t.task.pause).waitFor()
-    await until(async () => ((await taskNow(id))?.sent ?? 0) > 0, { seconds: 200, what: 'a device' })
+    await until(async () => ((await taskNow(id))?.sent ?? 0) > 0, { what: 'a device' })
     await hand.press(button(t.task.cancel))
     await dialog.waitFor()
     await hand.press(dialog.getByRole('button', { name: t.task.cancelButton, exact: true }))

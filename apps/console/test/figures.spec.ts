@@ -54,7 +54,7 @@ describeWith('chromium')('the figures of the console', () => {
   })
 
   step('shows every counter by channel, and received only of channels that report', async () => {
-    await until(async () => (await taskNow(taskId))?.received === 9, { seconds: 200 })
+    await until(async () => (await taskNow(taskId))?.received === 9)
     const received = page.locator('[data-step="received"]')
     await received.getByText('100% of 9 sent through channels that report').waitFor({ timeout: 200_000 })
     await page.getByText(/^Devices not reported: 3\. APNs and FCM /).waitFor()
@@ -102,9 +102,6 @@ describeWith('chromium')('the figures of the console', () => {
     await page.waitForURL(/\/send/)
     await until(
       async () => (await page.getByLabel('Title', { exact: true }).inputValue()) === 'Walked through',
-      {
-        seconds: 200,
-      },
     )
   })
 
@@ -161,7 +158,7 @@ describeWith('chromium')('the figures of the console', () => {
     const { sent: expected } = (
       await herald.call<{ channel: string; sent: number }[]>('/push/task/channels', { task_id: taskId })
     ).find(({ channel }) => channel === 'huawei')!
-    await until(async () => (await sent()) === expected, { seconds: 200 })
+    await until(async () => (await sent()) === expected)
     await huawei
       .getByRole('cell', { name: String(expected), exact: true })
       .first()
@@ -178,7 +175,7 @@ describeWith('chromium')('the figures of the console', () => {
     // An old task that is still open is not of the last ten minutes: only what was sent counts.
     await page.getByRole('combobox', { name: 'Channel', exact: true }).selectOption({ label: 'vivo' })
     await setFaults('vivo', {})
-    await until(async () => (await taskNow(failing))?.state === 'finished', { seconds: 150 })
+    await until(async () => (await taskNow(failing))?.state === 'finished')
     await page.locator('tr[data-channel="vivo"][data-state="working"]').waitFor({ timeout: 150_000 })
     await page.getByText('Nothing waits.').waitFor({ timeout: 200_000 })
   })
@@ -191,7 +188,7 @@ describeWith('chromium')('the figures of the console', () => {
       setting: { distribution_strategy: 'ospush_only', speed: 1 },
       message: { title: 'Stopped' },
     })
-    await until(async () => ((await taskNow(id))?.sent ?? 0) > 0, { seconds: 200 })
+    await until(async () => ((await taskNow(id))?.sent ?? 0) > 0)
     // Some are sent, and no more.
     await herald.call('/push/task/pause', { task_id: id })
     await open(`/tasks/${id}`)
@@ -345,9 +342,7 @@ describeWith('chromium')('the figures of the console', () => {
         ),
       )
     // On each channel the target is the sum of the results.
-    await until(async () => JSON.stringify(await shown()) === '[["1","0","1"],["1","1","0"],["1","1",""]]', {
-      seconds: 200,
-    })
+    await until(async () => JSON.stringify(await shown()) === '[["1","0","1"],["1","1","0"],["1","1",""]]')
     await part('sent')
       .filter({ hasText: /^1 100%$/ })
       .waitFor()

@@ -106,7 +106,7 @@ describeWith('chromium')('the history in the console', () => {
       setting: { campaign: 'spring', distribution_strategy: 'ospush_only' },
       message: { title: 'Spring sale', body: 'x' },
     })
-    await until(async () => (await taskNow(spring))?.received === 9, { seconds: 200 })
+    await until(async () => (await taskNow(spring))?.received === 9)
     const [device] = (
       await herald.call<{ list: { push_token: string }[] }>('/admin/device/list', {
         device_guid: 'demo-huawei',
@@ -181,12 +181,12 @@ describeWith('chromium')('the history in the console', () => {
       )
     // What becomes of a message changes the height of its row.
     for (const id of ids)
-      await until(async () => (await taskNow(id))?.received === 1, { seconds: 200, what: `receipt of ${id}` })
+      await until(async () => (await taskNow(id))?.received === 1, { what: `receipt of ${id}` })
     await open('/device?guid=walked-vivo')
     const rows = page.getByRole('table', { name: 'Messages' }).locator('tr[data-task]')
-    await until(async () => (await rows.count()) === 20, { seconds: 200 })
+    await until(async () => (await rows.count()) === 20)
     await button('Show more').click()
-    await until(async () => (await rows.count()) === 23, { seconds: 200 })
+    await until(async () => (await rows.count()) === 23)
     const shown = await rows.evaluateAll((all) => all.map((row) => row.getAttribute('data-task')))
     expect(new Set(shown)).toEqual(new Set([...ids, waiting].map(String)))
     expect(await button('Show more').count()).toBe(0)
@@ -277,7 +277,7 @@ describeWith('chromium')('the history in the console', () => {
     ).list
     const walked = device?.push_token
     await send()
-    await until(() => sink.types.length === 2, { seconds: 200, what: 'the events' })
+    await until(() => sink.types.length === 2, { what: 'the events' })
     expect(sink.types.splice(0).sort()).toEqual(['device.sent', 'task.finished'])
     await card.getByText(/^HTTP 204/).waitFor({ timeout: 200_000 })
 
@@ -300,7 +300,7 @@ describeWith('chromium')('the history in the console', () => {
     expect(await accessibilityProblems(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Replay' }).click()
     await card.getByText('active', { exact: true }).waitFor({ timeout: 200_000 })
-    await until(() => sink.types.length >= 4, { seconds: 200, what: 'the replayed events' })
+    await until(() => sink.types.length >= 4, { what: 'the replayed events' })
     await card.getByText('Events: 0').waitFor({ timeout: 200_000 })
   })
 

@@ -240,7 +240,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
       (await herald.call<{ channel: string; state: string }[]>('/admin/push/certificate/list')).find(
         ({ channel }) => channel === 'oppo',
       )?.state
-    await until(async () => (await state()) === 'closed', { seconds: 200, what: 'the closed channel' })
+    await until(async () => (await state()) === 'closed', { what: 'the closed channel' })
     const alert = page.locator('[data-alert="closed"]', { hasText: 'OPPO' })
     for (const path of ['/tasks', '/devices', '/settings']) {
       await page.goto(herald.appUrl(path))
@@ -360,7 +360,7 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     const follow = async (path: string) => {
       const previous = path === paths[0] ? '' : await title.textContent()
       await page.locator(`a[href="${path}"]`).first().click()
-      await until(async () => (await title.textContent()) !== previous, { seconds: 200, what: path })
+      await until(async () => (await title.textContent()) !== previous, { what: path })
       await page.locator('.mantine-Loader-root').first().waitFor({ state: 'detached' })
       await check(path)
     }

@@ -45,7 +45,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
   })
   const ready = `http://127.0.0.1:${port}/readyz`
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
-  await until(async () => (await fetch(ready)).status === 200, { seconds: 200, what: ready })
+  await until(async () => (await fetch(ready)).status === 200, { what: ready })
   const demo = readDemo(dataDir) as Required<Demo>
   const url = (path: string) => `${demo.base_url}/console${path}`
   return {

@@ -47,7 +47,6 @@ describe('a batch planned before its certificate failed', () => {
     ])
     const paced = await harness.notify(app, { speed: 100 })
     await until(async () => (await harness.counters(paced)).fcm?.sent === 100, {
-      seconds: 60,
       what: 'the fallback of all',
     })
     expect((await harness.counters(paced)).huawei).toEqual({ target: 101, moved: 100 })
@@ -79,7 +78,6 @@ describe('a batch planned before its certificate failed', () => {
     await pauseTask(harness.db, { appId: app }, task)
     await harness.begin(task)
     await until(async () => (await harness.counters(task)).huawei?.target === 1500, {
-      seconds: 60,
       what: 'the plan',
     })
     await closeCertificate(harness.db, (await certificateOf(harness, app, 'huawei')).id, {
@@ -105,7 +103,6 @@ describe('a batch planned before its certificate failed', () => {
     await pauseTask(harness.db, { appId: app }, task)
     await harness.begin(task)
     await until(async () => (await harness.counters(task)).vivo?.target === 1500, {
-      seconds: 60,
       what: 'the plan',
     })
     await removeCertificate(harness.db, harness.sealer, {
@@ -127,7 +124,7 @@ describe('a batch planned before its certificate failed', () => {
     await harness.addDevices(app, [{ tokens: { oppo: 'a:misconfigured,accepted' } }])
     const answer = harness.stub.hold('oppo')
     const task = await harness.notify(app)
-    await until(async () => (await harness.ledger(task)).length === 1, { seconds: 60, what: 'the call' })
+    await until(async () => (await harness.ledger(task)).length === 1, { what: 'the call' })
     await saveCertificate(harness.db, harness.sealer, {
       application: app,
       channel: 'oppo',
@@ -215,7 +212,6 @@ describe('timing', () => {
     await harness.startWorkers(['xiaomi'])
     // The job finds nothing to claim; the push must not wait until it counts as lost.
     await until(async () => (await harness.queues.depth(pushQueue('xiaomi'))) === 0, {
-      seconds: 60,
       what: 'the job',
     })
     await resumeTask(harness.db, { appId: app }, task)
@@ -270,7 +266,7 @@ describe('a tenant whose rows are broken', () => {
       harness.db.pool.query(`UPDATE batch SET not_before = now() WHERE task_id = $1 AND state = 'ready'`, [
         first,
       ])
-    await until(async () => (await retry()) && (await harness.stateOf(first)) === 'finished', { seconds: 60 })
+    await until(async () => (await retry()) && (await harness.stateOf(first)) === 'finished')
     expect(await harness.counters(first)).toEqual({ xiaomi: { target: 1200, sent: 1200 } })
   })
 })
@@ -302,7 +298,6 @@ describe('two broadcasts', () => {
     await cancelTask(harness.db, { appId: rows[0].app_id }, half)
     const sweep = { ...harness, onQueueFailure() {}, onEnded() {}, isSteady: () => true }
     await until(async () => !(await sweepRound(sweep)) && (await harness.stateOf(half)) === 'cancelled', {
-      seconds: 60,
       what: 'the end of the cancelled task',
     })
     await planRound(deps)
@@ -334,7 +329,7 @@ describe('the governor over several workers', () => {
         ahead = Math.max(ahead, accepted - 50 * ((Date.now() - began) / 1000))
         return accepted === 200
       },
-      { seconds: 60, what: 'the last device' },
+      { what: 'the last device' },
     )
     expect(ahead).toBeLessThanOrEqual(100)
     await harness.finished(task)

@@ -146,7 +146,6 @@ describe('the count of an audience', () => {
 
   async function plannedOf(id: number) {
     await until(async () => !['accepted', 'planning'].includes(await harness.stateOf(id)), {
-      seconds: 60,
       what: 'the plan',
     })
     const counters: [string, { target?: number }][] = Object.entries(await harness.counters(id))

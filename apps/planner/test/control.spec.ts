@@ -17,7 +17,7 @@ describe('scheduling and control', () => {
   const accepted = async (task: number) =>
     (await harness.ledger(task)).filter((entry) => entry.accepted > 0).length
   const waitUntilAccepted = (task: number, count: number) =>
-    until(async () => (await accepted(task)) >= count, { seconds: 60, what: `${count} accepted` })
+    until(async () => (await accepted(task)) >= count, { what: `${count} accepted` })
   const waitUntilCalled = (task: number, token: string) =>
     until(async () => (await harness.ledger(task)).some((entry) => entry.token.startsWith(token)), {
       what: 'the call',
@@ -66,7 +66,7 @@ describe('scheduling and control', () => {
         ahead = Math.max(ahead, since - (300 * (performance.now() - resumed)) / 1000)
         return atPause + since === 1500
       },
-      { seconds: 60, what: 'the last device' },
+      { what: 'the last device' },
     )
     expect(ahead).toBe(0)
     await harness.finished(task)

@@ -76,7 +76,6 @@ describe('explain, count and delivery', () => {
           (channel) => channel !== null && !['vivo', 'nativepush'].includes(channel),
         )
         await until(async () => (await harness.ledger(taskId)).length >= sendable.length, {
-          seconds: 60,
           what: 'the deliveries',
         })
         const delivered = (await harness.ledger(taskId)).map(({ channel }) =>

@@ -67,7 +67,6 @@ describe('an application whose vendor does not answer', () => {
     await harness.startWorkers(['oppo'])
     const task = await harness.notify(other)
     await until(async () => (await harness.counters(task)).oppo?.sent === 1, {
-      seconds: 120,
       what: 'the push of the other application',
     })
     const batches = async () =>
@@ -82,11 +81,9 @@ describe('an application whose vendor does not answer', () => {
     // As many jobs stall as there are slots; the certificate gets no more until one of them ends.
     const isSending = ({ state }: { state: string }) => state === 'sending'
     await until(async () => (await batches()).filter(isSending).length >= 4, {
-      seconds: 120,
       what: 'a call in each slot',
     })
     await until(async () => (await batches()).some(({ state }) => state === 'ready'), {
-      seconds: 120,
       what: 'batches that were put back',
     })
     const rows = await batches()

@@ -80,23 +80,20 @@ describe('the metrics of a push', () => {
     )
     await harness.addDevices(app, [{ tokens: { oppo: 'o:accepted' }, tag: 'quota' }])
     await harness.notify(app, { audience: { kind: 'tag', tags: ['quota'] } })
-    await until(async () => ((await value('herald_governor_held_total', { cause: 'quota' })) ?? 0) >= 1, {
-      seconds: 200,
-    })
+    await until(async () => ((await value('herald_governor_held_total', { cause: 'quota' })) ?? 0) >= 1)
     // There is no oppo worker, so its batch waits. The pause after a sample is twenty times its duration.
     await until(
       async () => (await value('herald_queue_recipients', { channel: 'oppo', state: 'released' })) === 1,
-      { what: 'the next sample', seconds: 200 },
+      { what: 'the next sample' },
     )
     expect(await value('herald_queue_age_seconds', { channel: 'oppo' })).toBeGreaterThan(0)
     expect(await value('herald_queue_age_seconds', { channel: 'apns' })).toBe(0)
     await until(async () => (await value('herald_queue_jobs', { channel: 'oppo', state: 'waiting' })) === 1, {
       what: 'the job',
-      seconds: 200,
     })
     await until(
       async () => ((await value('herald_queue_recipients', { channel: 'xiaomi', state: 'later' })) ?? 0) >= 1,
-      { what: 'the batches that wait', seconds: 200 },
+      { what: 'the batches that wait' },
     )
     expect(await value('herald_tasks_open', { state: 'sending' })).toBeGreaterThanOrEqual(1)
     expect(await value('herald_certificates', { channel: 'oppo', state: 'open' })).toBe(1)

@@ -81,7 +81,6 @@ describe('the pipeline on 200,000 rows of each large table', () => {
     // A broadcast to every row: its pages are a large share of the tables, for which Postgres prefers a sequential scan.
     const everyone = await harness.notify(big)
     await until(async () => (await harness.stateOf(everyone)) === 'sending', {
-      seconds: 120,
       what: 'the plan',
     })
     await cancelTask(harness.db, { appId: big }, everyone)

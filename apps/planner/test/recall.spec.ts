@@ -93,7 +93,7 @@ describe('a recall', () => {
       Array.from({ length: 40 }, (_, i) => xiaomi(`p${i}`)),
     )
     const task = await harness.notify(app, { speed: 1 })
-    await until(async () => (await tokensOf(task)).length >= 2, { seconds: 60, what: 'two deliveries' })
+    await until(async () => (await tokensOf(task)).length >= 2, { what: 'two deliveries' })
     const id = await withdraw(app, task)
     await harness.finished(id)
     const first = (await harness.counters(task)).xiaomi!
@@ -142,7 +142,7 @@ describe('a recall', () => {
           [of],
         )
       ).rows.map(({ device_id }) => device_id)
-    await until(async () => (await inboxOf(id)).length === 2, { seconds: 60, what: 'the inboxes' })
+    await until(async () => (await inboxOf(id)).length === 2, { what: 'the inboxes' })
     expect(await inboxOf(id)).toEqual([ids[0], ids[1]])
     // The copy was deleted.
     expect(await inboxOf(task)).toEqual([ids[1]])
@@ -201,13 +201,11 @@ describe('a recall', () => {
       const waiting = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 4713 AND NOT granted
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
       await until(async () => (await pool.query(waiting)).rowCount === 1, {
-        seconds: 60,
         what: 'the second page',
       })
       await killed.stop('SIGKILL')
       // Postgres ends the session of a client that is gone within seconds.
       await until(async () => (await pool.query(waiting)).rowCount === 0, {
-        seconds: 60,
         what: 'the session of the planner to end',
       })
     } finally {

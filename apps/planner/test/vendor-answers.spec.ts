@@ -91,18 +91,15 @@ describe("after the vendor's answer", () => {
     ])
     const task = await harness.notify(app)
     await until(async () => (await certificate(app, 'huawei')).state === 'closed', {
-      seconds: 60,
       what: 'closing',
     })
     await until(async () => (await harness.counters(task)).fcm?.sent === 1, {
-      seconds: 60,
       what: 'the fallback',
     })
     harness.certificates.forget(app)
     // A task planned while it is closed uses another channel, and waits where there is none.
     const second = await harness.notify(app)
     await until(async () => (await harness.counters(second)).fcm?.sent === 1, {
-      seconds: 60,
       what: 'the fallback',
     })
     expect((await harness.counters(second)).huawei).toEqual({ target: 1 })
@@ -136,7 +133,6 @@ describe("after the vendor's answer", () => {
     ])
     const task = await harness.notify(app)
     await until(async () => (await harness.counters(task)).fcm?.sent === 1, {
-      seconds: 60,
       what: 'the fallback',
     })
     expect((await harness.counters(task)).oppo).toEqual({ target: 2, moved: 1 })
@@ -196,7 +192,6 @@ describe("after the vendor's answer", () => {
     )
     const task = await harness.notify(app)
     await until(async () => (await harness.counters(task)).fcm?.target === 20, {
-      seconds: 60,
       what: 'the fallback after the quota',
     })
     expect((await harness.counters(task)).honor).toEqual({ target: 50, sent: 30, moved: 20 })
@@ -329,7 +324,7 @@ describe("after the vendor's answer", () => {
         )
         return rows.length === 1 && rows[0].state === 'released' && rows[0].size === 2500
       },
-      { seconds: 60, what: 'the release' },
+      { what: 'the release' },
     )
     await harness.queues.remove(pushQueue('vivo'))
     await harness.startWorkers()

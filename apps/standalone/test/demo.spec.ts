@@ -52,7 +52,7 @@ async function start(): Promise<void> {
   herald = launch()
   // Once ready, the file exists and is complete.
   const readyz = `http://127.0.0.1:${port}/readyz`
-  await until(async () => (await fetch(readyz)).status === 200, { seconds: 200, what: readyz })
+  await until(async () => (await fetch(readyz)).status === 200, { what: readyz })
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 }
 
@@ -93,7 +93,7 @@ async function settled(...ids: number[]): Promise<Counters[]> {
       last = await detail(...ids)
       return last.length === ids.length && last.every(done)
     },
-    { seconds: 200, what: 'everything to be sent and received' },
+    { what: 'everything to be sent and received' },
   ).catch((error) => {
     throw new Error(`${error.message} ${JSON.stringify(last.find((counters) => !done(counters)))}`)
   })
@@ -159,18 +159,15 @@ describe('the demo of the standalone', () => {
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
     // Depth, age and certificates are read at intervals.
     let text = ''
-    await until(
-      async () => {
-        text = await scrape()
-        return (
-          text.includes('herald_queue_age_seconds{channel="apns"') &&
-          samples(text, 'herald_certificates') > 0 &&
-          // 0 for 15 seconds after a check that took longer than two on a busy machine.
-          samples(text, 'herald_dependency_up') === 2
-        )
-      },
-      { seconds: 120 },
-    )
+    await until(async () => {
+      text = await scrape()
+      return (
+        text.includes('herald_queue_age_seconds{channel="apns"') &&
+        samples(text, 'herald_certificates') > 0 &&
+        // 0 for 15 seconds after a check that took longer than two on a busy machine.
+        samples(text, 'herald_dependency_up') === 2
+      )
+    })
     for (const name of metricNames) expect(text).toMatch(new RegExp(`^# TYPE ${name} `, 'm'))
     for (const channel of vendors) {
       const label = `channel="${channel}"`
@@ -287,7 +284,7 @@ describe('the demo of the standalone', () => {
         const [counters] = await detail(taskId)
         return vendors.every((name) => counters![`${name}_sent`] === counters![`${name}_target`])
       },
-      { seconds: 200, what: 'accepted devices to be sent' },
+      { what: 'accepted devices to be sent' },
     )
     await settled(await notify('all'))
   })
@@ -302,9 +299,7 @@ describe('the demo of the standalone', () => {
       [/starting Postgres/, 1200],
     ] as const) {
       herald = launch()
-      await until(() => sign.test(herald.output()) || (delay > 0 && /is ready/.test(herald.output())), {
-        seconds: 200,
-      })
+      await until(() => sign.test(herald.output()) || (delay > 0 && /is ready/.test(herald.output())))
       await sleep(delay)
       await herald.stop('SIGKILL')
     }

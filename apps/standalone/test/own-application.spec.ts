@@ -41,7 +41,7 @@ beforeAll(async () => {
     HERALD_LOG_LEVEL: 'trace',
   })
   const readyz = `http://127.0.0.1:${port}/readyz`
-  await until(async () => (await fetch(readyz)).status === 200, { seconds: 200, what: readyz })
+  await until(async () => (await fetch(readyz)).status === 200, { what: readyz })
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 })
 
@@ -69,7 +69,6 @@ const taskOf = async (task: number) =>
   (await post('/push/task/list', { before: task + 1, limit: 1 })).list[0] as Json
 const finished = (task: number) =>
   until(async () => ((await taskOf(task)).state === 'finished' ? taskOf(task) : undefined), {
-    seconds: 200,
     what: `task ${task} to finish`,
   })
 

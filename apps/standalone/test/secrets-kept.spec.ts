@@ -37,7 +37,7 @@ beforeAll(async () => {
     HERALD_LOG_LEVEL: 'trace',
   })
   const readyz = `http://127.0.0.1:${port}/readyz`
-  await until(async () => (await fetch(readyz)).status === 200, { seconds: 120, what: readyz })
+  await until(async () => (await fetch(readyz)).status === 200, { what: readyz })
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
   db = openDatabase(findRunning(join(dataDir, 'postgres'))!)
 })
@@ -155,11 +155,11 @@ async function fullFlow(): Promise<void> {
         )
         return task && Number(rows[0].target) > 5 && Number(rows[0].done) >= Number(rows[0].target) - 3
       },
-      { seconds: 200, what: 'the deliveries' },
+      { what: 'the deliveries' },
     )
     responses.push(JSON.stringify(await call('/push/task/failures', { task_id: data.task_id })))
   }
-  await until(async () => (await db.pool.query('SELECT 1 FROM callback')).rowCount === 0, { seconds: 60 })
+  await until(async () => (await db.pool.query('SELECT 1 FROM callback')).rowCount === 0)
   for (const path of ['/metrics', '/healthz', '/readyz', '/openapi.json', '/docs', '/console/'])
     responses.push(await (await fetch(demo.base_url + path)).text())
 }

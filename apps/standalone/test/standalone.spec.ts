@@ -196,9 +196,7 @@ describeWith('redis-server')('the standalone with Redis', () => {
     const away = await freePort()
     const herald = start({ QUEUE_URL: `redis://127.0.0.1:${away}/0` })
     const waiting = async () => (await fetch(`${base}/readyz`)).json()
-    await until(async () => JSON.stringify(await waiting()) === '{"ready":false,"waiting":["queue"]}', {
-      seconds: 120,
-    })
+    await until(async () => JSON.stringify(await waiting()) === '{"ready":false,"waiting":["queue"]}')
     const redis = await testRedis(['--port', String(away)])
     await ready(herald)
     expect(await clientsOf(away)).toBeGreaterThan(1)

@@ -428,9 +428,9 @@ describe('a gateway', () => {
     const tasks: number[] = []
     // Kernel buffers take some megabytes before those of the gateway fill.
     for (let n = 0; n < 30; n++) tasks.push(await harness.notify(app, [device], { message }))
-    await until(async () => !(await harness.isOnline(device)), { seconds: 60 })
+    await until(async () => !(await harness.isOnline(device)))
     // A batch whose job was delayed is settled later; the order holds for messages that are in the inbox when the device connects.
-    await until(async () => (await harness.inboxOf(device)).length === tasks.length, { seconds: 60 })
+    await until(async () => (await harness.inboxOf(device)).length === tasks.length)
     const written = await harness.db.pool.query(
       'SELECT count(*)::int AS n FROM inbox WHERE device_id = $1 AND sent_at IS NOT NULL',
       [device.id],

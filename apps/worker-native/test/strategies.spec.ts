@@ -312,7 +312,7 @@ describe('two gateways, a planner and vendors', () => {
       [device.id],
     )
     expect(fenced.rowCount).toBe(1)
-    await until(() => harness.isOnline(device), { seconds: 60 })
+    await until(() => harness.isOnline(device))
     const task = await harness.notify(app, [device])
     await connection.gets(task)
     connection.ack(task)

@@ -112,17 +112,14 @@ describe('statements that may read every day', () => {
   it('sum the statistics of all days, and what changes in any of them', async () => {
     // Other programs of the server may have transactions that have to end first.
     const sums = (on: Database) =>
-      until(
-        async () => {
-          while (await sumStats(on));
-          const { rowCount } = await db.pool.query(
-            'SELECT 1 FROM stat_head WHERE summed > $1 AND NOT EXISTS (SELECT 1 FROM stat_change)',
-            [ids.at(-1)],
-          )
-          return rowCount === 1
-        },
-        { seconds: 180 },
-      )
+      until(async () => {
+        while (await sumStats(on));
+        const { rowCount } = await db.pool.query(
+          'SELECT 1 FROM stat_head WHERE summed > $1 AND NOT EXISTS (SELECT 1 FROM stat_change)',
+          [ids.at(-1)],
+        )
+        return rowCount === 1
+      })
     const total = async (on: Database) => {
       const query = { from: lastDay - 60 * DAY, to: lastDay + DAY, length: DAY }
       return (await readStats(on, { appId: app }, query)).total

@@ -29,14 +29,11 @@ beforeEach(async () => {
 const later = () => Date.now() + 3_600_000
 /** Until nothing is left to sum: transactions of other programs of the server may have to end first. */
 async function sumAll(): Promise<void> {
-  await until(
-    async () => {
-      while (await sumStats(db, later()));
-      const { noted, summed } = await head()
-      return summed! >= noted!
-    },
-    { seconds: 180 },
-  )
+  await until(async () => {
+    while (await sumStats(db, later()));
+    const { noted, summed } = await head()
+    return summed! >= noted!
+  })
 }
 const head = async () =>
   (await db.pool.query('SELECT noted, summed FROM stat_head')).rows[0] as Record<string, number>
@@ -183,13 +180,10 @@ describe('sums of statistics', () => {
     await settleBundle(bundle, 5)
     for (const end of [tasks[2]!, tasks[4]!]) {
       await db.pool.query('UPDATE stat_head SET noted = $1', [end])
-      await until(
-        async () => {
-          await sumStats(db, 0)
-          return (await head()).summed === end
-        },
-        { seconds: 180 },
-      )
+      await until(async () => {
+        await sumStats(db, 0)
+        return (await head()).summed === end
+      })
       expect(await shown()).toMatchObject({ target: 5, sent: 5 })
     }
     await sumAll()

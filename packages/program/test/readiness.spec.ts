@@ -19,7 +19,7 @@ const waitsFor = (port: number, ...missing: string[]) =>
       const { status, waiting } = await ask(port, '/readyz')
       return status === (missing.length === 0 ? 200 : 503) && waiting.join() === missing.join()
     },
-    { seconds: 100, what: `/readyz to wait for ${missing.join() || 'nothing'}` },
+    { what: `/readyz to wait for ${missing.join() || 'nothing'}` },
   )
 
 /** A TCP proxy to Postgres that can be cut. */

@@ -116,7 +116,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         const late = { message: expect.stringContaining('did not answer within 1000 ms') }
         expect(answers).toMatchObject(Array(4).fill({ status: 'rejected', reason: late }))
         proxy.restore()
-        await until(() => far.add(name, job(4)).then(() => true), { seconds: 120 })
+        await until(() => far.add(name, job(4)).then(() => true))
       })
 
       it('reports a worker that takes nothing while jobs wait', async () => {
@@ -132,7 +132,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         proxy.silenceOpen()
         // Two jobs: one may have been handed out in a reply that was lost.
         for (const id of [2, 3]) await queues.add(name, job(id))
-        await until(() => death, { seconds: 120, what: 'the report' })
+        await until(() => death, { what: 'the report' })
         expect(death).toBe('the worker of push-apns took nothing for 0.5 s while jobs waited')
       })
 
@@ -144,7 +144,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
         })
         await lost
         await queues.add(name, job(1))
-        await until(() => seen.length === 1, { seconds: 120 })
+        await until(() => seen.length === 1)
       })
 
       it('lets a worker recover by itself', async () => {
@@ -161,7 +161,7 @@ for (const { kind, describe: describeServer, open: openServer } of crashingServe
             await queues.add(name, job(2))
             return seen.includes(2)
           },
-          { seconds: 120, everyMs: 500 },
+          { everyMs: 500 },
         )
       })
     })

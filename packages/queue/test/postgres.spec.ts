@@ -72,7 +72,7 @@ describe('queues on Postgres', () => {
     await Promise.all(
       names.flatMap((queue) => Array.from({ length: 50 }, (_, id) => queues.add(queue, job(id)))),
     )
-    await until(() => handled === names.length * 50, { seconds: 120 })
+    await until(() => handled === names.length * 50)
     expect(await connections()).toBeLessThanOrEqual(5)
     await queues.close()
   })
@@ -230,7 +230,7 @@ describe('queues on Postgres', () => {
       handled += 1
     })
     await Promise.all(Array.from({ length: 1_000 }, (_, id) => queues.add(name, job(id))))
-    await until(() => handled === 1_000, { seconds: 120 })
+    await until(() => handled === 1_000)
     const [{ n }] = await ask('SELECT count(*)::int AS n FROM bullmq.event')
     expect(n).toBeLessThan(1_000)
     await queues.close()

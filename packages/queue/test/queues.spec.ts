@@ -78,7 +78,7 @@ for (const backend of backends) {
       queues.work(name, { concurrency: 5, onDead: alive }, handler)
       other.work(name, { concurrency: 5, onDead: alive }, handler)
       await Promise.all(Array.from({ length: 2_000 }, (_, n) => (n % 2 ? queues : other).add(name, job(n))))
-      await until(() => seen.size === 2_000, { seconds: 120 })
+      await until(() => seen.size === 2_000)
       await until(async () => (await queues.counts(name)).active === 0)
       expect([...seen.values()].every((times) => times === 1)).toBe(true)
     })
@@ -178,7 +178,7 @@ for (const backend of backends) {
         done += 1
       })
       await Promise.all(Array.from({ length: 1_500 }, (_, n) => queues.add(name, job(n))))
-      await until(() => done === 1_500, { seconds: 120 })
+      await until(() => done === 1_500)
       await until(async () => (await queues.counts(name)).completed <= 300)
       const [kept] = (await queues.bullQueues([name])[0]?.getCompleted(0, 0)) ?? []
       expect(kept?.returnvalue ?? null).toBeNull()

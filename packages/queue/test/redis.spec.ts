@@ -197,7 +197,7 @@ describeWith(
     await until(async () =>
       String(await askRedis(master.port, 'INFO', 'replication')).includes('state=online'),
     )
-    await until(async () => (await Promise.all(sentinels.map(knowsAll))).every(Boolean), { seconds: 120 })
+    await until(async () => (await Promise.all(sentinels.map(knowsAll))).every(Boolean))
 
     const hosts = sentinels.map((port) => `127.0.0.1:${port}`).join(',')
     const address = `redis-sentinel://${hosts}/primary`
@@ -216,9 +216,9 @@ describeWith(
     for (const port of sentinels)
       await askRedis(port, 'SENTINEL', 'SET', 'primary', 'down-after-milliseconds', '500')
     let id = 100
-    await until(() => hasty.add(name, job(id++)).then(() => true), { seconds: 120 })
+    await until(() => hasty.add(name, job(id++)).then(() => true))
     expect(String(await askRedis(replica.port, 'ROLE'))).toMatch(/^master/)
-    await until(() => seen.some((done) => done >= 100), { seconds: 60 })
+    await until(() => seen.some((done) => done >= 100))
   })
 
   it('works on a Cluster, each queue in one slot, and continues when a node is lost', async () => {
@@ -248,8 +248,8 @@ describeWith(
     // Its replica takes over.
     for (const { port } of nodes)
       if (port !== lost?.port) await askRedis(port, 'CONFIG', 'SET', 'cluster-node-timeout', '1500')
-    await until(() => hasty.add(name, job(6)).then(() => true), { seconds: 120 })
-    await until(() => seen.get(name)?.includes(6), { seconds: 60 })
+    await until(() => hasty.add(name, job(6)).then(() => true))
+    await until(() => seen.get(name)?.includes(6))
 
     async function holderOf(queue: string): Promise<number> {
       const port = nodes[0]?.port ?? 0
