@@ -65,6 +65,8 @@ export type Population = {
   smallTags: ReadonlyMap<string, readonly number[]>
   nativeTag: readonly [string, readonly number[]]
   owners: ReadonlyMap<string, readonly number[]>
+  /** Devices of one certificate, which get pushes that begin together. */
+  reminded: readonly number[]
   /** Herald's device id and push token by number. */
   ids: number[]
   pushTokens: string[]
@@ -153,6 +155,7 @@ async function populate(db: Database, tokens: PushTokens, appId: string, size: n
       reachable.filter((n) => n < OWNED),
       (n) => owners[n % OWNERS]!,
     ),
+    reminded: numbers.filter((n) => hasOneVendor(n) && kindOf(n).alive[0] === 'apns'),
     ids: [],
     pushTokens: [],
   }

@@ -14,6 +14,8 @@ export type NotifyRequest = {
   campaign?: string
   /** What happens to the task after it was accepted. */
   followUp?: 'pause' | 'cancel'
+  /** It begins later, together with others. */
+  isReminder?: boolean
   /** Number of identical requests sent at the same time. */
   copies: number
 }
@@ -46,6 +48,10 @@ function broadcast(random: Random, population: Population): Shape {
 
 function targeted(random: Random, population: Population): Shape {
   const variant = random()
+  if (variant < 0.2) {
+    const n = pick(random, population.reminded)
+    return { audience: { alias: [aliasOf(n)] }, devices: [n], strategy: 'ospush_only', isReminder: true }
+  }
   if (variant < 0.55) {
     const some = Array.from({ length: between(random, 1, 5) }, () => pick(random, population.numbers))
     return { audience: { alias: some.map(aliasOf) }, devices: [...new Set(some)], strategy: 'ospush_only' }
@@ -69,15 +75,25 @@ function targeted(random: Random, population: Population): Shape {
 /** Returns the `n`th request of the load: the same seed gives the same requests, whatever their timing. */
 export function nextRequest(random: Random, population: Population, n: number): NotifyRequest {
   const shape = random() < 0.08 ? broadcast(random, population) : targeted(random, population)
-  // Half of the pushes to one device have no events: those with events are not bundled.
-  const campaign = shape.devices.length > 1 || n % 2 === 0 ? DRILL_CAMPAIGN : undefined
+  // Reminders and half of the other pushes to one device have no events: those with events are not bundled.
+  const isBundled = shape.devices.length === 1 && (shape.isReminder || n % 2 === 1)
+  const campaign = isBundled ? undefined : DRILL_CAMPAIGN
   return { ...shape, requestId: `chaos ${n}`, copies: random() < 0.2 ? 3 : 1, campaign }
 }
 
-export function bodyOf({ requestId, audience, strategy, ttl, speed, campaign }: NotifyRequest): object {
+/** Reminders begin at full five seconds, at least two seconds later, so that many begin at once. */
+const nextBegin = () => Math.ceil((Date.now() / 1000 + 2) / 5) * 5
+
+export function bodyOf(request: NotifyRequest): object {
+  const { requestId, audience, strategy, ttl, speed, campaign, isReminder } = request
   return {
     audience,
     setting: { request_id: requestId, distribution_strategy: strategy, ttl, speed, campaign },
-    message: { title: 'Chaos', body: requestId, ext: { n: requestId } },
+    message: {
+      title: 'Chaos',
+      body: requestId,
+      ext: { n: requestId },
+      show_begin_time: isReminder ? nextBegin() : undefined,
+    },
   }
 }
