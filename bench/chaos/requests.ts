@@ -81,7 +81,7 @@ export function nextRequest(random: Random, population: Population, n: number): 
   return { ...shape, requestId: `chaos ${n}`, copies: random() < 0.2 ? 3 : 1, campaign }
 }
 
-/** Reminders begin at full five seconds, at least two seconds later, so that many begin at once. */
+/** The next multiple of five seconds that is at least two seconds away, so that many reminders begin at once. */
 const nextBegin = () => Math.ceil((Date.now() / 1000 + 2) / 5) * 5
 
 export function bodyOf(request: NotifyRequest): object {

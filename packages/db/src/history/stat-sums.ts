@@ -1,6 +1,6 @@
-import { type IdRange, inRange, inRangeOfBundles } from '../ledger/bundled-tasks.ts'
+import { inRangeOfBundles } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
-import { dayOfId, daysOf, inDays, textWithin, WINDOW_DAYS } from '../store/days.ts'
+import { dayOfId, daysOf, type IdRange, inDays, inRange, textWithin, WINDOW_DAYS } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from '../store/partitions.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
 

@@ -1,7 +1,6 @@
 import { type Channel, publicName } from '@herald/domain'
-import { inRange } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, textWithin } from '../store/days.ts'
+import { daysOf, inDays, inRange, textWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
 import { inTransaction, run } from '../store/statement.ts'
 import type { TaskScope } from '../tasks/tasks.ts'

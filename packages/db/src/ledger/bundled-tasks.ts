@@ -1,4 +1,4 @@
-import { dayOfId, inDays } from '../store/days.ts'
+import { dayOfId, type IdRange, inDays, inRange } from '../store/days.ts'
 import { IDS_PER_DAY } from '../store/partitions.ts'
 
 /**
@@ -19,15 +19,7 @@ export function memberSql(task: string, within = inDays('b.task_id')): string {
   ) m ON true`
 }
 
-/** The ids of tasks from `from` on, and below `upto`. */
-export type IdRange = { from: number; upto?: number }
-
-/** The condition that a column is in the range. The ids are constants, so that other days are not opened (days.ts). */
-export function inRange({ from, upto }: IdRange): (column: string) => string {
-  return (column) => `${column} >= ${from}${upto === undefined ? '' : ` AND ${column} < ${upto}`}`
-}
-
-/** The same for the bundles of these tasks: a bundle has tasks of one day, and the id of the first. */
+/** `inRange` for the bundles of these tasks: a bundle has tasks of one day, and the id of the first. */
 export function inRangeOfBundles({ from, upto }: IdRange): (column: string) => string {
   return inRange({ from: dayOfId(from) * IDS_PER_DAY, upto })
 }

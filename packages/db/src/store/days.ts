@@ -27,6 +27,14 @@ export const WINDOW_DAYS = 16
 /** The day of an id; days are numbered from that of the id 0. */
 export const dayOfId = (id: number): number => Math.floor(id / IDS_PER_DAY)
 
+/** The ids of tasks from `from` on, and below `upto`. */
+export type IdRange = { from: number; upto?: number }
+
+/** The condition that a column is in the range. The ids are constants, so that other days are not opened. */
+export function inRange({ from, upto }: IdRange): (column: string) => string {
+  return (column) => `${column} >= ${from}${upto === undefined ? '' : ` AND ${column} < ${upto}`}`
+}
+
 type Run = { from: number; to: number }
 
 /** Days in ascending order, as runs; `to` is not included. */

@@ -3,8 +3,6 @@ import { addAuditSql, type By } from '../ledger/audit-rows.ts'
 import {
   countersSql,
   finishedAtSql,
-  type IdRange,
-  inRange,
   inRangeOfBundles,
   isWaitingSql,
   memberSql,
@@ -13,7 +11,7 @@ import {
 import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
 import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
-import { byDays, dayOfId, daysOf, inDays, runWithin } from '../store/days.ts'
+import { byDays, dayOfId, daysOf, type IdRange, inDays, inRange, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { leaveBundle } from './leave-bundle.ts'
