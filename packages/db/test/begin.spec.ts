@@ -1,13 +1,15 @@
 import type { Lane, Plan } from '@herald/domain'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
+import { firstTaskIdAt } from '../src/store/partitions.ts'
 import {
   acceptTasks,
   beginTasks,
   cancelTask,
   type DueTask,
   giveBackDue,
+  listTasks,
   type PlannedTask,
   pauseTask,
   releaseBundles,
@@ -231,6 +233,19 @@ describe('a group', () => {
       expect(singleToBegin({ ...task!, laneFixed: true }, planFor(1))?.lane).toBe('normal')
       for (const change of [{ paused: true }, { speed: 5 }, { events: 2 as const }])
         expect(singleToBegin({ ...task!, ...change }, planFor(1))).toBeUndefined()
+    })
+
+    it('is listed from a time after the first task of its bundle', async () => {
+      const [first] = await schedule('listed', 10)
+      const from = Date.now() + 2
+      await until(() => Date.now() > from)
+      const later = await schedule('listed', 10)
+      expect((await beginTasks(db, toBegin((await take(100))!.tasks))).size).toBe(20)
+      expect(firstTaskIdAt(from)).toBeGreaterThan(first!)
+      const listed = await listTasks(db, { appId: 'listed' }, { limit: 100, from })
+      expect(listed.map(({ taskId, state, target }) => [taskId, state, target]).reverse()).toEqual(
+        later.map((id) => [id, 'sending', 1]),
+      )
     })
 
     it('leaves out a task that was paused or got another lane since, and names the bundle by another', async () => {
