@@ -247,6 +247,42 @@ describe('sums of statistics', () => {
     expect(await shown()).toMatchObject({ received: 1 })
   })
 
+  it('wait for a transaction that read the head while the move of it was not committed', async () => {
+    await sumAll()
+    const { taskId } = await acceptPlan(db, app, { batches: [vendor(2)] })
+    // Holds a move between its statement and its commit.
+    await db.pool.query(`CREATE FUNCTION hold_move() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END $$;
+      CREATE TRIGGER hold_move AFTER UPDATE OF noted ON stat_head FOR EACH ROW EXECUTE FUNCTION hold_move()`)
+    const [holder, client] = [await db.pool.connect(), await db.pool.connect()]
+    try {
+      await holder.query('SELECT pg_advisory_lock(77)')
+      const moving = sumStats(db, later())
+      await until(async () => {
+        const { rows } = await db.pool.query(
+          "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+        )
+        return rows.length > 0
+      })
+      await client.query('BEGIN')
+      await client.query('UPDATE counter SET received = 1 WHERE task_id = $1', [taskId])
+      await holder.query('SELECT pg_advisory_unlock(77)')
+      await moving
+      expect((await head()).noted).toBeGreaterThan(taskId)
+      for (let i = 0; i < 4; i++) await sumStats(db, later())
+      expect((await head()).summed).toBeLessThanOrEqual(taskId)
+      await client.query('COMMIT')
+    } finally {
+      await holder.query('SELECT pg_advisory_unlock_all()')
+      holder.release()
+      client.release()
+      await db.pool.query('DROP TRIGGER hold_move ON stat_head; DROP FUNCTION hold_move')
+    }
+    await sumAll()
+    expect((await head()).summed).toBeGreaterThan(taskId)
+    expect(await shown()).toMatchObject({ received: 1 })
+  })
+
   it('count a task in the period in which it begins, however early it was accepted', async () => {
     const [accepted] = await acceptTasks(db, [
       {

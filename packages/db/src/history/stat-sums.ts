@@ -24,6 +24,9 @@ const STEP_MS = 3_600_000
 const CHANGES = 20_000
 const CHANGE_DAYS = 8
 
+/** `stat_head.xid` from a move of `noted` until the transaction after it. */
+const NOT_DRAWN = "'18446744073709551615'::xid8"
+
 /** The quarter of an hour of a time. */
 export const periodSql = (time: string) =>
   `to_timestamp(floor(extract(epoch FROM ${time}) / ${SUM_SECONDS}) * ${SUM_SECONDS})`
@@ -54,25 +57,26 @@ export function countsOfSql(columns: string, range: IdRange): string {
 }
 
 /**
- * One step of summing up the counters of older tasks. First `noted` is moved: from then on triggers note each change of a counter of the
- * tasks below it. When all transactions that began before have ended, the counters of these tasks are summed, and the notes that the
- * same snapshot contains are deleted: they are in the counters already. Later notes are added to the sums. Returns whether more can be done at
- * once. One process at a time; others return false.
+ * One step of summing up the counters of older tasks. First `noted` is moved: from the commit on triggers note each change of a counter of
+ * the tasks below it. The next transaction writes its own xid: all that read the former head have a lower one. When these have ended, the
+ * counters of the tasks are summed, and the notes that the same snapshot contains are deleted: they are in the counters already. Later
+ * notes are added to the sums. Returns whether more can be done at once. One process at a time; others return false.
  */
 export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
   return inTransaction(db, async (runner) => {
-    const [head] = await run<[noted: number, summed: number, isAlone: boolean]>(
+    const [head] = await run<[noted: number, summed: number, hasMoved: boolean, isAlone: boolean]>(
       runner,
       undefined,
-      `SELECT noted, summed, xid < pg_snapshot_xmin(pg_current_snapshot()) FROM stat_head FOR UPDATE SKIP LOCKED`,
+      `SELECT noted, summed, xid = ${NOT_DRAWN}, xid < pg_snapshot_xmin(pg_current_snapshot()) FROM stat_head FOR UPDATE SKIP LOCKED`,
       [],
     )
     if (!head) return false
-    const [noted, summed, isAlone] = head
+    const [noted, summed, hasMoved, isAlone] = head
     const folded = await addChanges(runner, summed)
     // Before the next tasks are summed, other transactions have to end.
     if (summed >= noted) return (await moveNoted(runner, noted, now)) || folded
-    if (!isAlone) return folded
+    if (hasMoved) await run(runner, undefined, 'UPDATE stat_head SET xid = pg_current_xact_id()', [])
+    if (!isAlone) return hasMoved || folded
     await sumNext(runner, summed, noted)
     return true
   })
@@ -92,7 +96,7 @@ async function moveNoted(runner: Runner, noted: number, now: number): Promise<bo
   const moved = await run(
     runner,
     undefined,
-    `UPDATE stat_head SET noted = ${upto}, xid = pg_current_xact_id()
+    `UPDATE stat_head SET noted = ${upto}, xid = ${NOT_DRAWN}
      WHERE noted < ${upto} AND (${upto < end} OR EXISTS (SELECT 1 FROM task WHERE ${inRange({ from: noted, upto })('id')})) RETURNING 1`,
     [],
   )
