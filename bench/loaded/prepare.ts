@@ -51,7 +51,7 @@ export const smallSizes: Sizes = { partitions: 45, applications: 20, waiting: 1_
 const DAY_MS = 86_400_000
 /** Rows of one statement: a statement may take a minute. */
 const CHUNK = 50_000
-/** Device ids in the rows of waiting tasks. No device has them, and nothing is sent to them. */
+/** Device ids in the rows of waiting tasks. Nothing is sent to them; only those with a message in the inbox exist. */
 const FIRST_MADE_UP_DEVICE = 1_000_000_000_000
 
 /** The broadcast whose receipts are measured. */
@@ -272,11 +272,17 @@ async function addTasks(
            SELECT id, app_id, $1, certificate_id, 'high', $2, 1, ARRAY[device_id], '.', ${batch.notBefore}, deadline, at FROM made`,
           [channel, batch.state],
         )
-      if (inbox)
+      if (inbox) {
+        // The planner empties the inboxes of devices that do not exist.
+        await query(
+          `INSERT INTO device (id, app_id, guid, push_token_hash, platform, moved_at)
+           SELECT device_id, app_id, 'g' || device_id, push_token_hash('waiting-' || device_id), 'android', at FROM made`,
+        )
         await query(
           `INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
            SELECT id, device_id, app_id, deadline, at FROM made`,
         )
+      }
     })
 }
 

@@ -96,6 +96,14 @@ export async function startDeployment(options: {
     'content-type': 'application/json',
   }
   await untilPlannerLooked(db)
+  /** CPU seconds of each process since its start. */
+  function cpuTime(): Map<string, number> {
+    const seconds = new Map([...processes].map(([name, { pid }]) => [name, statOf(pid)?.seconds ?? 0]))
+    seconds.set('postgres', cpuSecondsWithChildren(postmaster))
+    if (redis) seconds.set('redis', statOf(redis.process.pid)?.seconds ?? 0)
+    return seconds
+  }
+  if (options.database) await untilStarted(cpuTime)
 
   return {
     db,
@@ -113,13 +121,7 @@ export async function startDeployment(options: {
     notify: async (body: object) => Number((await call('/push/notify', body, headers)).task_id),
     /** Resident memory of each process in MB. */
     memory: () => new Map([...processes].map(([name, { pid }]) => [name, residentMb(pid) ?? Number.NaN])),
-    /** CPU seconds of each process since its start. */
-    cpuTime() {
-      const seconds = new Map([...processes].map(([name, { pid }]) => [name, statOf(pid)?.seconds ?? 0]))
-      seconds.set('postgres', cpuSecondsWithChildren(postmaster))
-      if (redis) seconds.set('redis', statOf(redis.process.pid)?.seconds ?? 0)
-      return seconds
-    },
+    cpuTime,
     async stop() {
       await Promise.all([...processes.values()].map((process) => process.stop()))
       await db.close()
@@ -145,6 +147,19 @@ async function untilPlannerLooked(db: Database): Promise<void> {
     seconds: 300,
     everyMs: 100,
   })
+}
+
+/**
+ * Waits until the other processes have looked too: until Postgres needs less than a twentieth of a core for two seconds, at most a
+ * minute.
+ */
+async function untilStarted(cpuTime: () => Map<string, number>): Promise<void> {
+  const limit = performance.now() + 60_000
+  for (let quiet = 0; quiet < 2 && performance.now() < limit; ) {
+    const before = cpuTime().get('postgres')!
+    await sleep(1000)
+    quiet = cpuTime().get('postgres')! - before < 0.05 ? quiet + 1 : 0
+  }
 }
 
 /** Certificate settings without rate limits: benchmarks measure Herald, not the rates that vendors allow. */

@@ -35,6 +35,8 @@ const CHECK_MS = 250
 /** How often a round runs although no check woke it: while there was work lately, and while it is quiet. */
 const FALLBACK_INTERVAL_MS = 10_000
 const QUIET_INTERVAL_MS = 60_000
+/** The same for rounds that read every application with open tasks, and of which a check sees all that is due. */
+const RARE_INTERVAL_MS = 300_000
 /** It is quiet when no check found work for this long. */
 const QUIET_AFTER_MS = 30_000
 /** The same where the parts of the process note what they change. */
@@ -187,8 +189,13 @@ export const planner: Service = {
       loops: [
         { name: 'feed', idleMs, round: feed, wokenBy: (due) => due.send },
         // The check knows when the first task begins.
-        { name: 'begin', idleMs: QUIET_INTERVAL_MS, round: begin, wokenBy: (due) => due.plan },
-        { name: 'plan', idleMs, round: plan, wokenBy: (due) => due.plan },
+        { name: 'begin', idleMs: RARE_INTERVAL_MS, round: begin, wokenBy: (due) => due.plan },
+        {
+          name: 'plan',
+          idleMs: () => (loops.isQuiet() ? RARE_INTERVAL_MS : FALLBACK_INTERVAL_MS),
+          round: plan,
+          wokenBy: (due) => due.plan,
+        },
         {
           name: 'sweep',
           idleMs,

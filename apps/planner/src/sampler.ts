@@ -1,12 +1,21 @@
-import { type Backlog, readBacklog, readSystemStats, type SystemStats } from '@herald/db/readings'
+import {
+  type Backlog,
+  readBacklog,
+  readDatabaseBytes,
+  readSystemStats,
+  type SystemStats,
+} from '@herald/db/readings'
 import { type Database, leadOf } from '@herald/db/store'
 import { channels, publicName, vendorChannels } from '@herald/domain'
 import { type PushQueues, pushQueues } from '@herald/queue'
 import { gauge, type Registry } from '@herald/telemetry'
 
 export const SAMPLE_MS = 10_000
-/** Certificates, governor and database size are read with every third sample, and before a longer pause. */
+/** Certificates and governor are read with every third sample, and before a longer pause. */
 const STATS_EVERY = 3
+/** In a row of samples with longer pauses, in which nothing is due, the backlog is read with the first and every fifth. */
+const QUIET_BACKLOG_EVERY = 5
+const SIZE_MS = 600_000
 /** The pause after a sample is at least this many times its duration, so that sampling never loads Postgres. */
 const PAUSE_FACTOR = 20
 /** How long after the next sample is due another planner takes over. Longer than a sample takes. */
@@ -28,15 +37,31 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
   gauges.clear()
   const lead = leadOf(db, 'sampler')
   let samples = 0
+  let quietSamples = 0
+  let sizeAt = Number.NEGATIVE_INFINITY
+
+  /** The next sample reads everything again. */
+  function clear(): void {
+    gauges.clear()
+    samples = 0
+    quietSamples = 0
+    sizeAt = Number.NEGATIVE_INFINITY
+  }
 
   async function takeSample(pauseMs: number): Promise<number> {
     if (!(await lead.take(LEAD_SECONDS))) {
-      gauges.clear()
+      clear()
       return SAMPLE_MS
     }
     const began = performance.now()
-    gauges.showBacklog(await readBacklog(db))
-    if (samples++ % STATS_EVERY === 0 || pauseMs > SAMPLE_MS) gauges.showStats(await readSystemStats(db.pool))
+    const isQuiet = pauseMs > SAMPLE_MS
+    if (!isQuiet) quietSamples = 0
+    if (!isQuiet || quietSamples++ % QUIET_BACKLOG_EVERY === 0) gauges.showBacklog(await readBacklog(db))
+    if (samples++ % STATS_EVERY === 0 || isQuiet) gauges.showStats(await readSystemStats(db.pool))
+    if (began - sizeAt >= SIZE_MS) {
+      gauges.showSize(await readDatabaseBytes(db.pool))
+      sizeAt = began
+    }
     const pause = Math.max(pauseMs, (performance.now() - began) * PAUSE_FACTOR)
     // All at once: a queue in Postgres then counts them with one statement.
     await Promise.all(
@@ -56,7 +81,7 @@ export function createSampler(deps: { db: Database; queues: PushQueues; registry
         return await takeSample(pauseMs)
       } catch (error) {
         // Another planner may take the lead while this one cannot renew it.
-        gauges.clear()
+        clear()
         throw error
       }
     },
@@ -133,12 +158,12 @@ function createGauges(registry: Registry) {
       inDebt.set(labels, row.inDebt)
       usedToday.set(labels, row.usedToday)
     }
-    bytes.set(stats.databaseBytes)
   }
 
   return {
     showBacklog,
     showStats,
+    showSize: (size: number) => bytes.set(size),
     showJobs(channel: string, lanes: { waiting: number; active: number }[] | undefined) {
       for (const state of ['waiting', 'active'] as const) {
         const sum = lanes?.reduce((total, counts) => total + counts[state], 0)

@@ -6,7 +6,7 @@ export {
   type AuditSearch,
   listAudit,
 } from './audit-list.ts'
-export { type Backlog, readBacklog, readSystemStats, type SystemStats } from './backlog.ts'
+export { type Backlog, readBacklog, readDatabaseBytes, readSystemStats, type SystemStats } from './backlog.ts'
 export { type BalanceSize, countBalanced, findImbalances, type Imbalance } from './balance.ts'
 export { readSeries, type SentSeries, type SeriesRange, seriesRanges } from './channel-figures.ts'
 export {

@@ -288,14 +288,16 @@ const MAX_LOOKED_AT = 32
  * on: it is always included.
  */
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  const { now, first, before } = await readExtent(db.pool)
+  const last = known.get(db.pool)
+  // Later looks do not ask again from the first day on.
+  const { now, first, before } = await readExtent(db.pool, last && last.upto * IDS_PER_DAY)
   const young = firstTaskIdAt(now - MARGIN_MS)
   const today = dayOfId(young)
   const slice = await oldestSlice(db)
   const undivided = Math.min(today, Math.ceil(before / IDS_PER_DAY))
   const oldest = await oldestBefore(db, before)
   const newest = await newestDay(db, now)
-  const { upto, open, turns } = known.get(db.pool) ?? { upto: dayOfId(first), open: [], turns: 0 }
+  const { upto, open, turns } = last ?? { upto: dayOfId(first), open: [], turns: 0 }
   return onConnection(db, async (connection) => {
     const asked = new Set<number>()
     const ask = (conditions: readonly string[]) => (days: readonly number[]) => {

@@ -17,9 +17,10 @@ export type DueWork = DueBatches & {
 
 /**
  * How long a look at all open days is used, if nothing was due: there may be thirty, of scheduled tasks and inboxes, and a statement that
- * opens them costs twenty times as much as one that opens the present ones, to which new tasks are added.
+ * opens them costs twenty times as much as one that opens the present ones, to which new tasks are added. Whoever cancels, resumes or begins a
+ * task of an older day leaves a check, a change of a pause or batches in flight, which every look sees or which have a time of their own.
  */
-const LOOK_MS = 1000
+const LOOK_MS = 5000
 const NEVER = Number.POSITIVE_INFINITY
 /** The last look at all open days: until when it is used, and when something becomes due by itself, by the clock of this process. */
 const looks = new WeakMap<Database['pool'], { until: number; nextAt: number }>()
@@ -33,20 +34,17 @@ export async function findDueWork(db: Database): Promise<DueWork> {
   const now = performance.now()
   const isUsed = last !== undefined && now < Math.min(last.until, last.nextAt)
   const days = isUsed ? await presentDays(db) : await openDays(db)
-  const [ofBatches, byTime] = [await batchDays(db), await isByTime(db)]
+  const ofBatches = isUsed ? days : await batchDays(db)
+  const byTime = await isByTime(db)
   return inTransaction(
     db,
     async (runner) => {
       const batches = await findDueBatches(runner, ofBatches, byTime)
       const [row] = await runWithin<Row>(runner, days, 'due-work', dueWorkSql, [])
       const [plan, send, native, probe, change, ownMs] = row!
-      const nextMs = Math.min(ownMs ?? NEVER, isUsed ? last.nextAt - now : NEVER)
-      if (!isUsed)
-        looks.set(db.pool, {
-          until: plan || send || native ? now : now + LOOK_MS,
-          nextAt: now + nextMs,
-        })
-      const firstMs = Math.min(nextMs, batches.nextMs ?? NEVER)
+      const nextMs = Math.min(ownMs ?? NEVER, batches.nextMs ?? NEVER, isUsed ? last.nextAt - now : NEVER)
+      const isBusy = plan || send || native || batches.send || batches.wake
+      if (!isUsed) looks.set(db.pool, { until: isBusy ? now : now + LOOK_MS, nextAt: now + nextMs })
       return {
         plan: plan ?? false,
         send: send || batches.send,
@@ -54,7 +52,7 @@ export async function findDueWork(db: Database): Promise<DueWork> {
         probe: probe ?? false,
         wake: batches.wake,
         change: change ?? undefined,
-        nextMs: firstMs === NEVER ? undefined : firstMs,
+        nextMs: nextMs === NEVER ? undefined : nextMs,
       }
     },
     beginSearch,
