@@ -53,19 +53,14 @@ const suites: Record<Part, () => Promise<Metrics>> = {
 
 const file = new URL('./latest.json', import.meta.url)
 
-if (loaded) {
-  const ratios = await measureLoaded({ ...loaded, say: (line) => console.log(line) })
-  if (loaded.only === undefined && loaded.load === undefined && loaded.scale !== 'small')
-    write((before, stamp) => withRatios(before, stamp, ratios))
-} else {
-  const { metrics, failed } = await measureAll()
-  if (only === undefined) write((before, stamp) => withFigures(before, stamp, metrics))
-  if (failed.length > 0) {
-    console.error(`failed, without figures: ${failed.join(', ')}`)
-    process.exit(1)
-  }
-}
-process.exit(0)
+const { metrics, failed } = loaded
+  ? await measureLoaded({ ...loaded, say: (line) => console.log(line) })
+  : await measureAll()
+if (!loaded && only === undefined) write((before, stamp) => withFigures(before, stamp, metrics))
+if (loaded && loaded.only === undefined && loaded.load === undefined && loaded.scale !== 'small')
+  write((before, stamp) => withRatios(before, stamp, metrics))
+if (failed.length > 0) console.error(`failed, without figures: ${failed.join(', ')}`)
+process.exit(failed.length > 0 ? 1 : 0)
 
 /** Prints the help, or refuses, before anything starts. */
 function readArgs(): { quick: boolean; only?: Part; loaded?: Extract<Options, { loaded: true }> } {

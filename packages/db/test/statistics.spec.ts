@@ -39,3 +39,15 @@ it('takes the statistics of a partition of today that has grown, and only then',
   await analyzeGrown(db)
   expect([analyzed(), await known()]).toEqual([2, 100_100])
 })
+
+it('takes those of the partition of request ids, which is searched for each push', async () => {
+  await db.pool.query('ALTER TABLE request_1 SET (autovacuum_enabled = false)')
+  // As after a restore: Postgres knows that the table is empty, and a statement that is prepared now reads all of it for each request id.
+  await db.pool.query('ANALYZE request_1')
+  await db.pool.query(
+    `INSERT INTO request (period, app_id, request_id, task_id) SELECT 1, 'app', 'request-' || n, n FROM generate_series(1, 20000) n`,
+  )
+  await analyzeGrown(db)
+  const { rows } = await db.pool.query(`SELECT reltuples FROM pg_class WHERE relname = 'request_1'`)
+  expect(rows).toEqual([{ reltuples: 20_000 }])
+})

@@ -8,16 +8,18 @@ const FEW_PAGES = 32
 const GROWTH = 4
 
 /**
- * Takes the statistics of today's partitions that have grown. A day begins with empty partitions, for which Postgres plans to read all
- * rows; prepared statements keep that plan until the partition is analyzed. Autovacuum does so only after a minute, in which a busy
- * installation writes a hundred thousand rows. Costs one statement while nothing grows.
+ * Takes the statistics of today's partitions, and of those of request ids, that have grown. They begin empty, and Postgres then plans to
+ * read all rows; prepared statements keep that plan until the partition is analyzed. Autovacuum does so only after a minute, in which a
+ * busy installation writes a hundred thousand rows. Costs one statement while nothing grows.
  */
 export async function analyzeGrown(db: Database): Promise<void> {
   const grown = await run<[name: string]>(
     db.pool,
     'grown-partitions',
-    `SELECT c.oid::regclass::text FROM unnest($1::text[]) AS t (name)
-     JOIN pg_class c ON c.oid = to_regclass(t.name || '_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'))
+    `SELECT c.oid::regclass::text FROM (
+       SELECT t.name || '_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD') FROM unnest($1::text[]) AS t (name)
+       UNION ALL SELECT 'request_' || period FROM request_period
+     ) p (name) JOIN pg_class c ON c.oid = to_regclass(p.name)
      WHERE pg_relation_size(c.oid) > current_setting('block_size')::bigint * greatest(${FEW_PAGES}, ${GROWTH} * c.relpages)`,
     [partitioned],
   )
