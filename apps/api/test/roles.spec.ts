@@ -124,6 +124,14 @@ describe('the operator key', () => {
 })
 
 describe('one tenant', () => {
+  it('finds a user by name', async () => {
+    const anna = await api.user('named-anna')
+    await api.user('named-anna-maria')
+    const found = await api.client.users({ username: 'named-anna' })
+    expect(found.list.map(({ user_id }) => user_id)).toEqual([anna.userId])
+    expect((await api.client.users({ username: 'nobody' })).list).toEqual([])
+  })
+
   it('has no access to another', async () => {
     const anna = await api.user('tenant-anna', { guid: 'tenant-guid' })
     const { task_id } = await api.client.notify({ audience: 'all', message: { title: 'x' } })
@@ -135,6 +143,7 @@ describe('one tenant', () => {
       expect((await call(`/push/task/${verb}`, { task_id })).code).toBe(40401)
     expect((await call('/push/task/list', {})).data.list).toEqual([])
     expect((await call('/admin/user/list', {})).data.list).toEqual([])
+    expect((await call('/admin/user/list', { username: 'tenant-anna' })).data.list).toEqual([])
     expect((await call('/admin/user/remove', { user_id: anna.userId })).code).toBe(40401)
     expect((await call('/admin/user/password', { user_id: anna.userId, password: 'x-password' })).code).toBe(
       40401,

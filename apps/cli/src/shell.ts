@@ -50,7 +50,7 @@ export function openShell(command: Command): Shell {
       const { baseUrl, operatorKey } = access
       if (!operatorKey)
         throw new CliFailure(
-          'The operator key is missing: use --operator-key-file, set HERALD_OPERATOR_KEY, or run npm start and use its key.',
+          `The operator key is missing: use --operator-key-file, set HERALD_OPERATOR_KEY, or run npm start and use its key, which was looked for in ${dataDir}.`,
         )
       return explained(baseUrl, () => work(new HeraldOperator({ baseUrl, operatorKey })))
     },

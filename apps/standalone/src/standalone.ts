@@ -9,7 +9,7 @@ import { createLogger, createRegistry } from '@herald/telemetry'
 import { banner } from './banner.ts'
 import { StartProblem, takeDataDirectory } from './data-directory.ts'
 import { keepDemoCredentials } from './demo/credentials.ts'
-import { startSimulators } from './demo/simulators.ts'
+import { publicUrlOf, startSimulators } from './demo/simulators.ts'
 import { openDemoFile } from './demo-file.ts'
 import { openListener } from './listener.ts'
 import { keepPostgres, type OwnPostgres } from './own-postgres.ts'
@@ -99,7 +99,7 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   const listener = await openListener(given, { waiting, registry })
   opened.closings.push(listener.close)
 
-  const secured = withKeptSecrets({ ...given, publicUrl: given.publicUrl ?? listener.baseUrl }, dataDir)
+  const secured = withKeptSecrets({ ...given, publicUrl: publicUrlOf(given, listener.baseUrl) }, dataDir)
   const demo = openDemoFile(dataDir, { base_url: listener.baseUrl, operator_key: secured.operatorKey ?? '' })
   const credentials = await keepDemoCredentials(dataDir)
   const simulation = await startSimulators(secured, credentials, { acceptUnknownCredentials: true })

@@ -7,7 +7,7 @@ import { readSettings } from '@herald/settings'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { demoCertificate, keepDemoCredentials } from '../src/demo/credentials.ts'
 import { demoDevices } from '../src/demo/devices.ts'
-import { simulatedChannels, startSimulators } from '../src/demo/simulators.ts'
+import { publicUrlOf, simulatedChannels, startSimulators } from '../src/demo/simulators.ts'
 
 let dataDir: string
 beforeEach(() => {
@@ -107,6 +107,14 @@ describe('the simulators', () => {
     } finally {
       await simulation.close()
     }
+  })
+
+  it('send receipts to this machine, to which real vendors do not', () => {
+    const own = 'http://127.0.0.1:7100'
+    expect(publicUrlOf(settingsOf({}), own)).toBe(own)
+    expect(publicUrlOf(settingsOf({ HERALD_SIMULATORS: 'off' }), own)).toBeUndefined()
+    const given = { HERALD_PUBLIC_URL: 'https://push.test', HERALD_SIMULATORS: 'off' }
+    expect(publicUrlOf(settingsOf(given), own)).toBe('https://push.test')
   })
 
   it('change nothing when they are off', async () => {

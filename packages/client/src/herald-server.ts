@@ -322,7 +322,7 @@ export class HeraldServer {
     return this.call('POST', '/admin/user', user)
   }
 
-  users(options: PageOptions = {}): Promise<Page<UserView>> {
+  users(options: PageOptions & { username?: string } = {}): Promise<Page<UserView>> {
     return this.call('POST', '/admin/user/list', options)
   }
 

@@ -59,7 +59,7 @@ export const settingsTable = {
     web,
     {
       fallback: undefined,
-      fallbackText: 'receipts are not requested; the standalone uses its own address',
+      fallbackText: 'receipts are not requested; with simulators the standalone uses its own address',
     },
   ),
   operatorKey: text(

@@ -148,7 +148,7 @@ export const gauges = {
     labels: ['state'],
   },
   herald_webhook_backlog_age_seconds: {
-    help: 'Age of the oldest event that a webhook which does not rest has not got.',
+    help: 'Age of the oldest event that is not yet delivered to an active webhook.',
     labels: [],
   },
   herald_outbox_age_seconds: {

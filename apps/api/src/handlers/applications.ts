@@ -68,7 +68,7 @@ export const renewSecret = route({
   input: z.strictObject({
     app_id: required(name(32)),
     keep_old_seconds: optional(integer(0, 86_400)).describe(
-      'For how long the old secret stays good too (default 0).',
+      'For how long the old secret stays valid too (default 0).',
     ),
   }),
   answer: z.object({ app_id: z.string(), app_secret: z.string() }),

@@ -16,7 +16,12 @@ const MAX_LIST = 1000
 const tagList = z.array(z.string().max(limits.tag)).max(100)
 /** Only documents what `readDevice` accepts: checking a batch with it would take as long as writing it. */
 const documented = z.strictObject({
-  device_guid: z.string().max(limits.guid).describe('ID of the installation, chosen by you.'),
+  device_guid: z
+    .string()
+    .max(limits.guid)
+    .describe(
+      'ID of the installation: a random UUID that the app creates and stores. It must be unguessable.',
+    ),
   platform: platform.nullish().describe('If it is unknown, it follows from the bindings.'),
   user_id: z
     .unknown()
@@ -72,7 +77,7 @@ const written = z.object({
 })
 
 const rules =
-  'A field that is absent stays as it is; null or a blank value clears it. A vendor token that is bound to another device moves to this one.'
+  'A field that is absent stays as it is; null or a blank value clears it (`bindings`: only null). A vendor token that is bound to another device moves to this one.'
 
 const examples = {
   phone: {

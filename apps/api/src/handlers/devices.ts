@@ -101,7 +101,7 @@ export const replaceToken = route({
   access: 'admin',
   summary: 'Replace the push token of a device',
   description:
-    'The old push token stops working at once, and a connection that uses it is closed (4401) within 3 seconds. The app gets the new one at its next login with the device_guid.',
+    'The old push token stops working at once, and a connection that uses it is closed (4401) within 3 seconds. The response contains the new one, and so does PUT /admin/device later; an app that logs in gets it at its next login with the device_guid.',
   example: { device_guid: 'example-phone' },
   input: z.strictObject({ device_guid: required(deviceGuid) }),
   answer: z.object({ push_token: z.string() }),
@@ -133,7 +133,7 @@ export const bindToken = route({
         `The topic, for ${topicVendors} certificates with several topics.`,
       ),
       region: optional(region).describe(
-        `Region of the certificate that sends to the token, for ${vendorsWithRegions}; default: the only one with a certificate, or cn. Tokens that tell their region are not asked for it.`,
+        `Region of the certificate that sends to the token, for ${vendorsWithRegions}; default: the only one with a certificate, or cn. Not needed for tokens that contain their region.`,
       ),
     })
     .superRefine(({ provider, platform }, context) => {

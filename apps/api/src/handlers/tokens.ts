@@ -18,15 +18,21 @@ import { route } from '../route.ts'
 
 const password = required(text(1024))
 const device = optional(deviceGuid).describe(
-  'Device ID; if set, the response contains the push token of the device.',
+  'ID of the installation, unguessable. If set, the user becomes the owner of the device, and the response contains its push token.',
 )
 
 const adminRecord = z.object({
-  access_key_secret: z.string().describe('File key: 32 random bytes in hex, new for each login.'),
+  access_key_secret: z
+    .string()
+    .describe(
+      'File key: 32 random bytes in hex, new for each login. For other services of your own; Herald does not use it.',
+    ),
   encrypt_type: z.int().describe('Whether an encrypted connection is enabled; always 0.'),
   expire: timestamp.describe('Expiry of the token, Unix time in seconds.'),
   public_key: z.string().describe('PEM of the key that verifies `token`.'),
-  store_token: z.string().describe('File token: a JWT with the audience `store`.'),
+  store_token: z
+    .string()
+    .describe('File token: a JWT with the audience `store`, for other services of your own.'),
   token: z.string().describe('Access token: the value of the header `access-token` on later calls.'),
 })
 const userRecord = adminRecord.extend({

@@ -51,12 +51,17 @@ export const userList = route({
   access: 'admin',
   summary: 'List users',
   example: { limit: 10 },
-  input: z.strictObject({ ...page }),
+  input: z.strictObject({
+    username: optional(name(128)).describe(
+      'Only the user with this name, for example after a lost response.',
+    ),
+    ...page,
+  }),
   answer: pageOf(userRecord),
   handler: (context, input) =>
     readPage(
       input,
-      (page) => listUsers(context.deps.db, scopeOf(context), page),
+      (page) => listUsers(context.deps.db, scopeOf(context), page, input.username),
       (user) => user.userId,
       showUser,
     ),

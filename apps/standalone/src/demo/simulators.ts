@@ -23,6 +23,14 @@ export function simulatedChannels({ simulators, givenVendorUrls }: Settings): Ve
   return vendorChannels.filter((channel) => !Object.keys(cardOf(channel).addresses).some(isGiven))
 }
 
+/**
+ * Where vendors send receipts: to the address of this machine, if one of them is simulated on it and no other address is given. A real
+ * vendor cannot reach it. Pure.
+ */
+export function publicUrlOf(settings: Settings, ownUrl: string): string | undefined {
+  return settings.publicUrl ?? (simulatedChannels(settings).length > 0 ? ownUrl : undefined)
+}
+
 /** Starts a simulator per vendor on a free port of this machine. Their state is empty at every start. */
 export async function startSimulators(
   given: Settings,

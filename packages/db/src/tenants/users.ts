@@ -131,11 +131,13 @@ export async function listUsers(
   db: Database,
   scope: UserScope,
   page: { after?: bigint; limit: number },
+  username?: string,
 ): Promise<User[]> {
   const rows = await db.prisma.appUser.findMany({
     where: {
       appId: scope.appId,
       id: { gt: page.after },
+      username,
       memberships: scope.groupId === undefined ? undefined : { some: { groupId: scope.groupId } },
     },
     omit: { appId: true, passwordHash: true, tokenVersion: true },
