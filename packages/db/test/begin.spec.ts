@@ -121,7 +121,7 @@ describe('due tasks', () => {
     await db.pool.query('ANALYZE task')
     const due = { lane: 'normal' as const, after: '', max: 64, except: [] }
     const blocksOfDue = async () =>
-      (await blocksRead(db, (counted) => takeDueTasks(counted, due)))['take-due']!
+      (await blocksRead(db, (counted) => takeDueTasks(counted, due)))['take-due-by-turn']!
     const copy = (count: number) =>
       db.pool.query(
         `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
@@ -136,21 +136,31 @@ describe('due tasks', () => {
     expect(await blocksOfDue()).toBeLessThan(few + 50)
   })
 
-  it('are found behind many applications that have only future tasks, and before many due ones', async () => {
-    for (let n = 0; n < 200; n++) await schedule(`app${String(n).padStart(3, '0')}`, 1, { inSeconds: 3600 })
-    await schedule('app100', 150, { inSeconds: -600 })
-    const [last] = await schedule('zzz', 1)
-    const seen = new Set<number>()
-    let after = ''
-    for (let groups = 0; groups < 5 && !seen.has(last!); groups++) {
-      const due = await takeDueTasks(db, { lane: 'normal', after, max: 64, except: [] })
-      for (const id of idsOf(due?.tasks)) seen.add(id)
-      expect(seen.size).toBeGreaterThan(0)
-      after = due!.after
-      await giveBackDue(db, due!.lease)
-    }
-    expect(seen.has(last!)).toBe(true)
-  })
+  it.each([
+    ['with', true],
+    ['until there is', false],
+  ])(
+    'are found behind many applications that have only future tasks, and before many due ones, %s an index of due turns',
+    async (_, isBuilt) => {
+      // A process that has not looked yet which indexes are built.
+      const fresh = { ...db, pool: new Proxy(db.pool, {}) }
+      if (!isBuilt) await db.pool.query("INSERT INTO late_index VALUES ('task_due_turn', 'task', '')")
+      for (let n = 0; n < 200; n++) await schedule(`app${String(n).padStart(3, '0')}`, 1, { inSeconds: 3600 })
+      await schedule('app100', 150, { inSeconds: -600 })
+      const [last] = await schedule('zzz', 1)
+      const seen = new Set<number>()
+      let after = ''
+      for (let groups = 0; groups < 5 && !seen.has(last!); groups++) {
+        const due = await takeDueTasks(fresh, { lane: 'normal', after, max: 64, except: [] })
+        for (const id of idsOf(due?.tasks)) seen.add(id)
+        expect(seen.size).toBeGreaterThan(0)
+        after = due!.after
+        await giveBackDue(db, due!.lease)
+      }
+      expect(seen.has(last!)).toBe(true)
+      await db.pool.query("DELETE FROM late_index WHERE name = 'task_due_turn'")
+    },
+  )
 })
 
 describe('a group', () => {

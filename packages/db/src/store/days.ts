@@ -177,7 +177,10 @@ export function runWithin<Row extends unknown[]>(
  * expects that reading and sorting all of them costs the same, and does so until the next ANALYZE, however many there are by then. The
  * same holds for a sequential scan of a day that was empty, and for a bitmap of all ids of a day. Begins a transaction without these.
  */
-export const beginSearch = `BEGIN; SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`
+export const beginSearch = ['sort', 'incremental_sort', 'seqscan', 'bitmapscan'].reduce(
+  (sql, plan) => `${sql}; SET LOCAL enable_${plan} = off`,
+  'BEGIN',
+)
 
 /** Runs a statement whose text has `inDays` and that searches the first rows in the order of an index. Costs two more round trips. */
 export function searchWithin<Row extends unknown[]>(

@@ -11,6 +11,7 @@ import {
 import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, noteBatchesOf, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { areBuilt } from '../store/late-indexes.ts'
 import { run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
 import { bundlesOf, insertBundlesSql, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
@@ -24,6 +25,9 @@ const FIRST_WIDTH = 16_000
 const BEGIN_LEASE_SECONDS = 15
 /** Applications and oldest due tasks that a planner looks at per group. */
 const MAX_LOOKED_AT = 64
+/** Applications and begin times that it looks at, once the index of these is built, and applications of the walk then. */
+const MAX_TURNS = 32
+const WALKED_BESIDE = 8
 
 export type DueTurn = {
   lane: Lane
@@ -53,7 +57,10 @@ export type DueTasks = {
 export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTasks | undefined> {
   const { lane } = turn
   const days = await openDays(db)
-  const rows = await searchWithin(db, days, 'take-due', takeDueSql, [lane, turn.after, turn.except, turn.max])
+  const [name, text] = (await areBuilt(db, ['task_due_turn']))
+    ? (['take-due-by-turn', takeDueByTurnSql] as const)
+    : (['take-due', takeDueSql] as const)
+  const rows = await searchWithin(db, days, name, text, [lane, turn.after, turn.except, turn.max])
   if (rows.length === 0) return undefined
   const [until, after] = rows[0]!.slice(-2) as [string, string | null]
   const tasks: DueTask[] = []
@@ -72,6 +79,10 @@ export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTask
   return { tasks, failed, lease: { lane, appIds: [...appIds], until }, after: after ?? '' }
 }
 
+/** Compared and sorted as rows: otherwise Postgres may use task_due_turn, and read the due tasks of all applications to find those of one. */
+const dueOf = (app: string) =>
+  `(t.app_id, t.begin_at) >= (${app}, '-infinity'::timestamptz) AND (t.app_id, t.begin_at) <= (${app}, now())`
+
 const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t.id <> ALL($3::bigint[])`
 
 // walk: the next applications with waiting tasks, one descent of the index task_turn each. oldest: those of the tasks that are due
@@ -79,18 +90,14 @@ const waiting = `t.state = 'accepted' AND t.lane = $1 AND NOT t.cancelling AND t
 // tasks wait or how many applications have some. candidates: not with EXISTS, for which Postgres may read all due tasks and join them.
 // If there are fewer places than applications with due tasks, the next turn begins with the first that got none. Every application that
 // is leased gets a task: without one it would wait for the end of the lease.
-const takeDueSql = `
-WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest AS (
-  SELECT t.app_id FROM task t
-  WHERE ${inDays('t.id')} AND t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
-  ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
-), apps AS MATERIALIZED (
-  SELECT app_id, min(nth) AS nth FROM (
-    SELECT app_id, nth FROM walk UNION ALL SELECT app_id, ${MAX_LOOKED_AT} + 1 FROM oldest
-  ) a GROUP BY app_id
-), candidates AS MATERIALIZED (
-  SELECT c.app_id, c.nth FROM apps c
-  CROSS JOIN LATERAL (SELECT FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND t.app_id = c.app_id AND t.begin_at <= now() LIMIT 1) due
+function takeSql(oldest: string, walked: number): string {
+  return `
+WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, walked)}, ${oldest}, candidates AS MATERIALIZED (
+  SELECT c.app_id, c.nth FROM (
+    SELECT app_id, min(nth) AS nth FROM (
+      SELECT app_id, nth FROM walk UNION ALL SELECT app_id, ${walked} + 1 FROM oldest
+    ) a GROUP BY app_id
+  ) c CROSS JOIN LATERAL (SELECT FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND ${dueOf('c.app_id')} ORDER BY t.app_id, t.begin_at LIMIT 1) due
   WHERE NOT EXISTS (SELECT 1 FROM begin_lease l WHERE l.app_id = c.app_id AND l.lane = $1 AND l.until > now())
   ORDER BY c.nth LIMIT $4
 ), leased AS (
@@ -100,17 +107,44 @@ WITH RECURSIVE ${applicationsInTurnSql('walk', waiting, MAX_LOOKED_AT)}, oldest 
   RETURNING app_id, until
 )
 SELECT ${Object.keys(taskColumns)
-  .map((name) => `t."${name}"`)
-  .join(', ')}, t.lane_fixed, t.paused, leased.until::text, (
-    SELECT CASE WHEN count(*) < $4 THEN (SELECT w.app_id FROM walk w WHERE w.nth = ${MAX_LOOKED_AT})
-      ELSE max(c.app_id) FILTER (WHERE c.nth <= ${MAX_LOOKED_AT}) END FROM candidates c)
+    .map((name) => `t."${name}"`)
+    .join(', ')}, t.lane_fixed, t.paused, leased.until::text, (
+    SELECT CASE WHEN count(*) < $4 THEN (SELECT w.app_id FROM walk w WHERE w.nth = ${walked})
+      ELSE max(c.app_id) FILTER (WHERE c.nth <= ${walked}) END FROM candidates c)
 FROM leased CROSS JOIN LATERAL (
   SELECT ${Object.entries(taskColumns)
     .map(([name, sql]) => `${sql} AS "${name}"`)
     .join(', ')}, t.lane_fixed, t.paused
-  FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND t.app_id = leased.app_id AND t.begin_at <= now()
-  ORDER BY t.begin_at LIMIT (SELECT $4 / NULLIF(count(*), 0) FROM leased)
+  FROM task t WHERE ${inDays('t.id')} AND ${waiting} AND ${dueOf('leased.app_id')}
+  ORDER BY t.app_id, t.begin_at LIMIT (SELECT $4 / NULLIF(count(*), 0) FROM leased)
 ) t`
+}
+
+/** Until the index task_due_turn is built: those of one application may hide others, which only the walk finds. */
+const takeDueSql = takeSql(
+  `oldest AS (
+  SELECT t.app_id FROM task t
+  WHERE ${inDays('t.id')} AND t.state = 'accepted' AND t.begin_at <= now() AND NOT t.cancelling AND t.id <> ALL($3::bigint[])
+  ORDER BY t.begin_at LIMIT ${MAX_LOOKED_AT}
+)`,
+  MAX_LOOKED_AT,
+)
+const due = `${inDays('t.id')} AND ${waiting} AND t.begin_at <= now()`
+/**
+ * The applications of the first begin times, one descent of the index task_due_turn for each pair, however many tasks begin then. So the
+ * walk is needed only for applications behind tasks of many different times.
+ */
+const takeDueByTurnSql = takeSql(
+  `oldest AS (
+  (SELECT t.begin_at, t.app_id, 1 AS nth FROM task t WHERE ${due} ORDER BY t.begin_at, t.app_id LIMIT 1)
+  UNION ALL
+  SELECT n.begin_at, n.app_id, o.nth + 1 FROM oldest o CROSS JOIN LATERAL (
+    SELECT t.begin_at, t.app_id FROM task t WHERE ${due} AND (t.begin_at, t.app_id) > (o.begin_at, o.app_id)
+    ORDER BY t.begin_at, t.app_id LIMIT 1
+  ) n WHERE o.nth < ${MAX_TURNS}
+)`,
+  WALKED_BESIDE,
+)
 
 /** Other planners may take the due tasks of these applications again. */
 export async function giveBackDue(db: Database, { lane, appIds, until }: DueTasks['lease']): Promise<void> {
