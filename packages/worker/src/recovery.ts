@@ -166,7 +166,9 @@ export async function noteAnswers(
   if (evidence.kind === 'answer') {
     deps.silence.answered(id, address)
     if (evidence.trusted && stored.refusedAt !== undefined) await retrying(() => forgetRefusal(db, id))
-    if (openFor === undefined || !(await retrying(() => closeBreaker(db, id)))) return
+    // It may have been opened while this request was on its way; if nothing is left to send, no probe would close it.
+    const isOpen = openFor !== undefined || (await hasBreaker(deps, id))
+    if (!isOpen || !(await retrying(() => closeBreaker(db, id)))) return
     deps.certificates.forget(application)
     deps.log.info({ certificateId: id, openFor }, 'the vendor answers again')
     return
@@ -194,14 +196,25 @@ export async function noteAnswers(
       claimedAt: Math.min(...sent.map(({ batch }) => batch.claimedAt)),
     }),
   )
+  // Before the next question: an answer that comes after it finds the breaker.
   deps.certificates.forget(application)
   if (!opened) return
+  if (deps.silence.wasAnswered(id, address, await count())) {
+    await retrying(() => closeBreaker(db, id))
+    deps.certificates.forget(application)
+    return
+  }
   deps.metrics?.breakerOpened(channel)
   // No warning: a vendor that is down opens the breakers of all its certificates.
   deps.log.info(
     { certificateId: id, reason },
     'the breaker is open; batches of the certificate wait for a probe',
   )
+}
+
+async function hasBreaker({ certificates }: RecoveryDeps, id: number): Promise<boolean> {
+  const now = await certificates.byId(id)
+  return 'breaker' in now && now.breaker !== undefined
 }
 
 const tasksOf = (attempts: readonly Attempt[]) => attempts.map(({ batch }) => batch.taskId)

@@ -287,6 +287,28 @@ describe('a certificate whose requests are refused', () => {
 })
 
 describe('a vendor that does not answer', () => {
+  it('answers a request that was sent before the breaker was opened: it is closed, though nothing is left to send', async () => {
+    let answer!: () => void
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const vendor: Vendor = { outcome: silent }
+    const a = await tenant(vendor)
+    const worker = a.worker({ wait: async () => {} })
+    vendor.send = async (_, recipients, context) => {
+      await answered
+      for (const index of recipients.keys()) context.report(index, { kind: 'accepted' })
+    }
+    const running = worker.run(await a.batch())
+    await until(() => a.seen.sends === 1, { what: 'the request' })
+    vendor.send = undefined
+    for (let n = 0; n < 3; n++) await worker.run(await a.batch())
+    expect(await a.breaker()).toBeDefined()
+    answer()
+    await running
+    expect(await a.breaker()).toBeUndefined()
+  })
+
   it('opens the breaker after three jobs in a row; an answer in between starts again', async () => {
     const vendor: Vendor = { outcome: silent }
     const a = await tenant(vendor)
