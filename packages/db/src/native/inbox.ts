@@ -25,17 +25,31 @@ export async function waitingInbox(
     db.pool,
     await openDays(db),
     'waiting-inbox',
-    `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i
-     JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
-     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
-       AND d.moved_at <= i.planned_at AND d.enabled`,
+    `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i JOIN device d ON d.id = i.device_id
+     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND i.expires_at > now() AND d.moved_at <= i.planned_at AND d.enabled`,
     [deviceIds],
   )
-  const waiting = rows.map(([deviceId, taskId, sent]): WaitingMessage => ({ deviceId, taskId, sent }))
+  const sendable = await sendableTasks(db, [...new Set(rows.map(([, taskId]) => taskId))])
+  const waiting = rows
+    .filter(([, taskId]) => sendable.has(taskId))
+    .map(([deviceId, taskId, sent]): WaitingMessage => ({ deviceId, taskId, sent }))
   waiting.sort((a, b) => a.deviceId - b.deviceId || a.taskId - b.taskId)
   const counts = new Map<number, number>()
   for (const { deviceId } of waiting) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1)
   return { waiting, full: [...counts].filter(([, count]) => count > inboxSize).map(([deviceId]) => deviceId) }
+}
+
+/** Not joined with the messages: of most devices there are none, and a statement that opens tasks and inboxes of all open days takes twice as long. */
+async function sendableTasks(db: Database, taskIds: readonly number[]): Promise<Set<number>> {
+  if (taskIds.length === 0) return new Set()
+  const rows = await runWithin<[number]>(
+    db.pool,
+    daysOf(taskIds),
+    'sendable-tasks',
+    `SELECT id FROM task WHERE id = ANY($1::bigint[]) AND ${inDays('id')} AND NOT paused AND NOT cancelling`,
+    [taskIds],
+  )
+  return new Set(rows.map(([id]) => id))
 }
 
 /**
