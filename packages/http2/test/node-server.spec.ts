@@ -179,7 +179,7 @@ describe('node:http2', () => {
 
   it('keeps an idle connection, pings it and uses it again', async () => {
     const { origin, sessions } = await startNode(accept)
-    const pool = pools.pool({ origin, tls: { ca }, pingEveryMs: 50 })
+    const pool = pools.pool({ origin, tls: { ca }, pingEveryMs: 50, maxConnections: 1 })
     await multicast(pool, { count: 10 })
     await until('a ping came back', () => pool.stats().connections[0]?.roundTripMs !== undefined)
     await multicast(pool, { count: 10 })

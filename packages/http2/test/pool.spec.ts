@@ -37,7 +37,7 @@ const echo = {
 describe('a pool', () => {
   it('connects at the first request only, and resolves immediately for a count of 0', async () => {
     const server = pools.keep(await startRawServer(echo))
-    const pool = pools.pool({ origin: server.origin })
+    const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
     expect((await multicast(pool, { count: 0 })).reported).toBe(0)
     expect(server.connections).toHaveLength(0)
     expect((await multicast(pool, { count: 5 })).tally()).toEqual({ 200: 5 })
@@ -46,7 +46,7 @@ describe('a pool', () => {
 
   it('keeps nothing of a finished request while its connection is idle', async () => {
     const server = pools.keep(await startRawServer(echo))
-    const pool = pools.pool({ origin: server.origin })
+    const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
     const sendMessage = async () => {
       const message = { text: 'a message' }
       const textOf = () => message.text
