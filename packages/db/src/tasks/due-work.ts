@@ -17,8 +17,8 @@ export type DueWork = DueBatches & {
 
 /**
  * How long a look at all open days is used, if nothing was due: there may be thirty, of scheduled tasks and inboxes, and a statement that
- * opens them costs twenty times as much as one that opens the present ones, to which new tasks are added. Whoever cancels, resumes or begins a
- * task of an older day leaves a check, a change of a pause or batches in flight, which every look sees or which have a time of their own.
+ * opens them costs twenty times as much as one that opens the present ones, to which new tasks are added. A call that cancels or resumes a
+ * task of an older day leaves a check or a change of a pause, which every look sees.
  */
 const LOOK_MS = 5000
 const NEVER = Number.POSITIVE_INFINITY
