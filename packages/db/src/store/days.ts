@@ -1,6 +1,14 @@
 import type { Database } from './database.ts'
 import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from './partitions.ts'
-import { type Connection, inTransaction, onConnection, type Runner, run, transaction } from './statement.ts'
+import {
+  beginWithout,
+  type Connection,
+  inTransaction,
+  onConnection,
+  type Runner,
+  run,
+  transaction,
+} from './statement.ts'
 
 /**
  * Days of task ids that a statement reads. They are written into its text as constants, once per day and connection, instead of being
@@ -177,10 +185,7 @@ export function runWithin<Row extends unknown[]>(
  * expects that reading and sorting all of them costs the same, and does so until the next ANALYZE, however many there are by then. The
  * same holds for a sequential scan of a day that was empty, and for a bitmap of all ids of a day. Begins a transaction without these.
  */
-export const beginSearch = ['sort', 'incremental_sort', 'seqscan', 'bitmapscan'].reduce(
-  (sql, plan) => `${sql}; SET LOCAL enable_${plan} = off`,
-  'BEGIN',
-)
+export const beginSearch = beginWithout('sort', 'incremental_sort', 'seqscan', 'bitmapscan')
 
 /** Runs a statement whose text has `inDays` and that searches the first rows in the order of an index. Costs two more round trips. */
 export function searchWithin<Row extends unknown[]>(

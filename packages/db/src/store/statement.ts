@@ -43,10 +43,12 @@ export function keyIs(columns: readonly string[], values: readonly string[]): st
  * Begins a transaction whose statements find rows by an index, once for each line of their parameters. A prepared statement keeps
  * its plan: one that was planned while the table was small would read the whole table for ever, or until the next ANALYZE.
  */
-export const indexesOnly = ['seqscan', 'hashjoin', 'mergejoin', 'material'].reduce(
-  (sql, plan) => `${sql}; SET LOCAL enable_${plan} = off`,
-  'BEGIN',
-)
+export const indexesOnly = beginWithout('seqscan', 'hashjoin', 'mergejoin', 'material')
+
+/** Begins a transaction in which Postgres avoids these plans. */
+export function beginWithout(...plans: string[]): string {
+  return plans.reduce((sql, plan) => `${sql}; SET LOCAL enable_${plan} = off`, 'BEGIN')
+}
 
 /** A connection of the pool. With `close` it is not returned to the pool. */
 export type Connection = { client: pg.PoolClient; close?: Error | true }
