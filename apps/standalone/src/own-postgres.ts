@@ -5,19 +5,20 @@ import type { Logger } from '@herald/telemetry'
 
 export type OwnPostgres = { url: string; isUp(): boolean; stop(): Promise<void> }
 
-/** Runs the embedded Postgres of this data directory and restarts it on the same port when it ends. */
+/** Runs the embedded Postgres of this data directory and restarts it on the same port when it ends. `signal` ends the first start. */
 export async function keepPostgres(
   dataDir: string,
   log: Logger,
   say: (sentence: string) => void,
+  signal: AbortSignal,
 ): Promise<OwnPostgres> {
   const dir = join(dataDir, 'postgres')
   let current: Postgres | undefined
   let stopping = false
   let restarting: Promise<void> | undefined
 
-  const start = async (port?: number) => {
-    current = await startPostgres({ dir, ...(port && { port }), log: say, onExit })
+  const start = async (given: { port?: number; signal?: AbortSignal }) => {
+    current = await startPostgres({ dir, log: say, onExit, ...given })
   }
   const onExit = (sentence: string) => {
     const port = current?.port
@@ -29,7 +30,7 @@ export async function keepPostgres(
   const restart = async (port: number | undefined) => {
     while (!stopping && !current) {
       try {
-        await start(port)
+        await start(port ? { port } : {})
         log.info('Postgres has been restarted')
       } catch (error) {
         log.error({ err: error }, 'Postgres could not be restarted; trying again')
@@ -38,7 +39,7 @@ export async function keepPostgres(
     }
   }
 
-  await start()
+  await start({ signal })
   return {
     url: current!.url,
     isUp: () => current !== undefined,

@@ -28,13 +28,14 @@ export async function runStandalone(): Promise<void> {
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
 
+  const stopping = new AbortController()
   const opened: Opened = { closings: [], ending: new Set() }
-  const started = start(settings, opened)
+  const started = start(settings, opened, stopping.signal)
   const shutdown = createShutdown({
     say,
     exit: process.exit,
     async drain() {
-      opened.stopping = true
+      stopping.abort()
       opened.directory?.markStopping()
       // A start in progress would open things that closeAll does not see.
       await started.catch(() => {})
@@ -48,6 +49,8 @@ export async function runStandalone(): Promise<void> {
   try {
     await started
   } catch (error) {
+    // The drain closes everything and ends the process.
+    if (stopping.signal.aborted) return
     await closeAll(opened)
     if (!isExplained(error)) throw error
     process.stderr.write(`${error.message}\n`)
@@ -57,7 +60,6 @@ export async function runStandalone(): Promise<void> {
 
 /** Everything that is opened adds a function that closes it. They run in reverse order, also after a failed start. */
 type Opened = {
-  stopping?: true
   directory?: ProcessLock
   closings: (() => Promise<void> | void)[]
   /** Services that are stopping. */
@@ -70,7 +72,7 @@ async function closeAll({ closings }: Opened): Promise<void> {
   for (let close = closings.pop(); close; close = closings.pop()) await close()
 }
 
-async function start(given: Settings, opened: Opened): Promise<void> {
+async function start(given: Settings, opened: Opened, stopping: AbortSignal): Promise<void> {
   const dataDir = resolve(given.dataDir)
   const directory = await takeDataDirectory(dataDir, say)
   opened.closings.push(directory.release)
@@ -107,13 +109,13 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   let { settings } = simulation
   if (!settings.databaseUrl) {
     say('starting Postgres')
-    const postgres = await keepPostgres(dataDir, log, say)
+    const postgres = await keepPostgres(dataDir, log, say, stopping)
     opened.postgres = postgres
     opened.closings.push(postgres.stop)
     settings = { ...settings, databaseUrl: postgres.url }
   }
   const context = {
-    ...(await openContext({ settings, log, registry, connections: poolSizes.standalone })),
+    ...(await openContext({ settings, log, registry, connections: poolSizes.standalone, signal: stopping })),
     activity: createActivity({ isAlone: opened.postgres !== undefined }),
   }
   opened.queue = context.queues
@@ -131,12 +133,12 @@ async function start(given: Settings, opened: Opened): Promise<void> {
   const api = supervise(first, context)
   services.push(api)
   // The queue may contain work of an earlier run, which a simulator rejects until its receipt URL is registered.
-  while (!opened.stopping && (await api.waiting())) await sleep(20)
-  if (opened.stopping) return
+  while (!stopping.aborted && (await api.waiting())) await sleep(20)
+  stopping.throwIfAborted()
   services.push(...others.map((part) => supervise(part, context)))
   open = true
-  while (!opened.stopping && (await missing()).length > 0) await sleep(20)
-  if (opened.stopping) return
+  while (!stopping.aborted && (await missing()).length > 0) await sleep(20)
+  stopping.throwIfAborted()
   demo.write()
   announced = true
   process.stdout.write(banner(demo.content(), dataDir))

@@ -27,7 +27,7 @@ beforeAll(async () => {
   symlinkSync(dataDir, join(folder, '.herald'))
   const script = `"${process.execPath}" "${join(root, 'apps/cli/src/herald.ts')}"`
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, scripts: { herald: script } }))
-  await herald.prints(/Herald is ready at/, 200)
+  await herald.prints(/Herald is ready at/)
   demo = readDemo(dataDir)!
 })
 afterAll(async () => {

@@ -115,9 +115,12 @@ describe('the standalone', () => {
     await (await ready(start())).stop('SIGINT')
   })
 
-  it('stops during its start', async () => {
+  it.each([
+    ['the creation of the database', /starting Postgres/],
+    ['migrations', /applying \d+ migrations/],
+  ])('stops during %s', async (_, printed) => {
     const herald = start()
-    await herald.prints(/starting Postgres/)
+    await herald.prints(printed)
     expect(await herald.stop('SIGINT')).toEqual({ code: 0, signal: null })
     const data = join(dataDir, 'postgres/data/postmaster.pid')
     expect(existsSync(data)).toBe(false)

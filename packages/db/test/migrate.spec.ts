@@ -51,6 +51,23 @@ describe('migrate', () => {
     expect(await query('SELECT count(*)::int AS n FROM task')).toEqual([{ n: 0 }])
   })
 
+  it('ends before the next migration when it is stopped, and continues there later', async () => {
+    write('1_first', 'SELECT pg_advisory_xact_lock(1); CREATE TABLE a (n int)')
+    write('2_second', 'ALTER TABLE a ADD m int')
+    const holder = new pg.Client(database.url)
+    await holder.connect()
+    await holder.query('SELECT pg_advisory_lock(1)')
+    const stopping = new AbortController()
+    const stopped = migrate(database.url, { folder, signal: stopping.signal })
+    await until(async () => (await query('SELECT FROM pg_locks WHERE NOT granted')).length > 0)
+    stopping.abort(new Error('no longer needed'))
+    await holder.end()
+    await expect(stopped).rejects.toThrow('no longer needed')
+    expect(await finished()).toEqual([{ name: '1_first' }])
+    expect(await migrated()).toEqual(['applying 1 migration'])
+    expect(await finished()).toEqual([{ name: '1_first' }, { name: '2_second' }])
+  })
+
   it('applies new migrations in order', async () => {
     write('1_first', 'CREATE TABLE a (n int)')
     expect(await migrationState(database.url, folder)).toEqual({ applied: [], pending: ['1_first'] })

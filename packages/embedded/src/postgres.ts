@@ -24,6 +24,8 @@ export type PostgresOptions = {
   log?: (sentence: string) => void
   /** Called when the server ends without `stop()`. */
   onExit?: (sentence: string) => void
+  /** Ends a start in progress: the server is stopped, and the start rejects with the reason of the signal. */
+  signal?: AbortSignal
 }
 
 export type Postgres = {
@@ -39,7 +41,7 @@ export type Postgres = {
  * group, so Ctrl-C does not stop it before Herald has drained; after a kill -9 the next start stops it.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { dir: folder, durable = true, settings, log = () => {} } = options
+  const { dir: folder, durable = true, settings, log = () => {}, signal } = options
   const user = serverUser(dataDirOf(folder))
   const binaries = findBinaries(user)
   await removeUnfinished(folder)
@@ -47,14 +49,18 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   await stopOrphans(cluster.dataDir, log)
 
   const launch = async (): Promise<Postgres> => {
+    signal?.throwIfAborted()
     const port = options.port ?? (await freePort())
     const server = launchServer({ cluster, binaries, user, port, durable, settings })
-    const failure = await server.ready(() => accepts(cluster, port))
+    const failure = await server.ready(() => accepts(cluster, port), signal)
     if (failure !== undefined) throw new PostgresProblem(`Postgres did not start in ${folder}: ${failure}`)
-    await createDatabase(cluster, port).catch(async (error) => {
+    try {
+      signal?.throwIfAborted()
+      await createDatabase(cluster, port)
+    } catch (error) {
       await server.stop()
       throw error
-    })
+    }
     server.onUnexpectedExit((sentence) => options.onExit?.(sentence))
     return { url: urlOf(cluster, port, userName), port, pid: server.pid, stop: server.stop }
   }

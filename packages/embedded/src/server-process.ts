@@ -8,8 +8,11 @@ import type { ServerUser } from './server-user.ts'
 
 export type ServerProcess = {
   pid: number
-  /** Resolves with undefined when it accepts connections, otherwise with why it ended. Crash recovery may take minutes. */
-  ready(accepts: () => Promise<boolean>): Promise<string | undefined>
+  /**
+   * Resolves with undefined when it accepts connections or the signal is aborted, otherwise with why it ended. Crash recovery may
+   * take minutes.
+   */
+  ready(accepts: () => Promise<boolean>, signal?: AbortSignal): Promise<string | undefined>
   onUnexpectedExit(report: (sentence: string) => void): void
   stop(): Promise<void>
 }
@@ -46,13 +49,13 @@ export function launchServer(options: {
 
   return {
     pid: child.pid ?? 0,
-    async ready(accepts) {
+    async ready(accepts, signal) {
       let over = false
       void ended.then(() => {
         over = true
       })
       while (!over) {
-        if (await accepts()) return undefined
+        if (signal?.aborted || (await accepts())) return undefined
         await Promise.race([ended, sleep(25)])
       }
       return errorLines(readFileSync(cluster.logFile, 'utf8').slice(logStart)) || cause

@@ -173,6 +173,15 @@ describe('startPostgres', () => {
     await stopLeftBehind(dir)
   })
 
+  it('stops the server when the start is ended before it accepts connections', async () => {
+    const stopping = new AbortController()
+    const starting = start({ settings: { listen_addresses: '' }, signal: stopping.signal })
+    while (findRunning(dir) === undefined) await sleep(5)
+    stopping.abort(new Error('no longer needed'))
+    await expect(starting).rejects.toThrow('no longer needed')
+    expect(serversOf(join(dir, 'data'))).toEqual([])
+  })
+
   it('refuses data of another PostgreSQL version', async () => {
     await (await start()).stop()
     writeFileSync(join(dir, 'data', 'PG_VERSION'), '17\n')

@@ -21,11 +21,13 @@ export async function openContext(options: {
   /** How long a statement waits for a Postgres connection, if not as long as in a program. */
   waitMs?: number
   certificateAdapters?: typeof adapters
+  /** Ends migrations in progress. */
+  signal?: AbortSignal
 }): Promise<OpenContext> {
   const { settings, log, registry, die = fail } = options
   const databaseUrl = requireSetting(settings, 'databaseUrl')
   const sealer = createSealer(requireSetting(settings, 'masterKey'), settings.otherMasterKeys)
-  await migrate(databaseUrl, { log: (sentence) => log.info(sentence) })
+  await migrate(databaseUrl, { log: (sentence) => log.info(sentence), signal: options.signal })
   const db = openDatabase(databaseUrl, {
     max: settings.databaseConnections ?? options.connections,
     prepare: settings.databasePrepare,

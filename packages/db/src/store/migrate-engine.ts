@@ -19,6 +19,8 @@ type Work = {
   migrations: readonly Migration[]
   /** Owns the advisory lock. Scripts run on it, so that the lock outlives a killed caller until its script has ended. */
   client: pg.Client
+  /** Ends the work before the next script. */
+  signal: AbortSignal | undefined
 }
 
 /**
@@ -26,7 +28,8 @@ type Work = {
  * format, its checksums and the order are what `prisma migrate deploy` and later versions of Prisma expect, and both tools can be
  * used on the same database. The engine is the WebAssembly build, because the native one would have to be downloaded.
  */
-export async function applyWithPrisma({ databaseUrl, folder, migrations, client }: Work): Promise<void> {
+export async function applyWithPrisma(work: Work): Promise<void> {
+  const { databaseUrl, folder, migrations, client, signal } = work
   loaded ??= loadEngine()
   const { SchemaEngine } = await loaded
   let failure: unknown
@@ -35,6 +38,7 @@ export async function applyWithPrisma({ databaseUrl, folder, migrations, client 
   const prisma = new PrismaPg(pool, { disposeExternalPool: false })
   const { factory, close } = withScripts(prisma, async (script) => {
     try {
+      signal?.throwIfAborted()
       await runScript(client, migrations, script)
     } catch (error) {
       failure = error
@@ -61,6 +65,7 @@ export async function applyWithPrisma({ databaseUrl, folder, migrations, client 
       filters: { externalTables: [], externalEnums: [] },
     })
   } catch (error) {
+    signal?.throwIfAborted()
     throw new MigrationError(`The database could not be migrated: ${((failure ?? error) as Error).message}.`)
   } finally {
     engine.free()

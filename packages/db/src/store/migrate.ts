@@ -9,6 +9,8 @@ export type MigrateOptions = {
   log?: (sentence: string) => void
   /** Folder with the schema and the migrations (default: the project's own). */
   folder?: string
+  /** Ends the call before the next migration. */
+  signal?: AbortSignal
 }
 
 const prismaFolder = join(import.meta.dirname, '../../../../prisma')
@@ -31,7 +33,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
     const before = await compare(client, migrations)
     if (before.missing.length === 0) return
     await requireOwnSession(client, before.missing.length)
-    await lock(client)
+    await lock(client, options.signal)
     const { missing, unfinished } = await compare(client, migrations)
     if (missing.length === 0) return
     options.log?.(`applying ${missing.length} migration${missing.length === 1 ? '' : 's'}`)
@@ -42,7 +44,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
         unfinished,
       ])
     }
-    await applyWithPrisma({ databaseUrl, folder, migrations, client })
+    await applyWithPrisma({ databaseUrl, folder, migrations, client, signal: options.signal })
   } finally {
     await client.end().catch(() => {})
   }
@@ -116,8 +118,9 @@ async function requireVersion(client: pg.Client): Promise<void> {
  * Asks again and again instead of waiting in one statement, which would keep its snapshot: CREATE INDEX CONCURRENTLY of the process
  * that has the lock waits for all older snapshots, so the two would deadlock.
  */
-async function lock(client: pg.Client): Promise<void> {
+async function lock(client: pg.Client, signal: AbortSignal | undefined): Promise<void> {
   for (const end = performance.now() + LOCK_WAIT_MS; performance.now() < end; await sleep(LOCK_PAUSE_MS)) {
+    signal?.throwIfAborted()
     const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS locked', [lockKey])
     if (rows[0].locked) return
   }
