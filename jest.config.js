@@ -1,3 +1,5 @@
+import { specSeconds } from './packages/testkit/src/spec-limit.ts'
+
 // Sources are ESM TypeScript that Node 24 runs directly, so jest transforms nothing.
 export default {
   runner: '<rootDir>/packages/testkit/src/jest/spec-processes.ts',
@@ -12,5 +14,5 @@ export default {
     '<rootDir>/apps/console/dist',
     '<rootDir>/packages/client/dist',
   ],
-  testTimeout: 240_000,
+  testTimeout: specSeconds * 1000,
 }

@@ -92,7 +92,7 @@ beforeAll(async () => {
   }
   expect(callbacks).toHaveLength(6)
   await refill(0)
-}, 300_000)
+}, 600_000)
 afterAll(() => api.close())
 
 /** Creates resources that generated calls can refer to. Calls remove them, so this is repeated. */

@@ -28,7 +28,7 @@ beforeAll(async () => {
     HERALD_PORT: String(await freePort()),
     HERALD_DATA_DIR: dataDir,
   })
-  await herald.prints(/Herald is ready at/, 200)
+  await herald.prints(/Herald is ready at/)
 })
 afterAll(async () => {
   await herald.stop()

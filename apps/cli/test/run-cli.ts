@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { waitSeconds } from '@herald/testkit'
 
 export type Ran = { code: number; stdout: string; stderr: string }
 
@@ -20,7 +21,7 @@ export function runCli(
       ...options.env,
     },
     // A command that hangs must not outlive the spec.
-    timeout: 200_000,
+    timeout: waitSeconds * 1000,
   })
   let stdout = ''
   let stderr = ''

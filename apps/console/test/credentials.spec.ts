@@ -190,7 +190,7 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     await open('/certificates')
     // It comes after the page and moves what is below it.
     const alert = page.locator('[data-alert="held"]')
-    await alert.waitFor({ timeout: 200_000 })
+    await alert.waitFor()
     const oppo = card('OPPO, Mainland China')
     await oppo.getByText('part refused', { exact: true }).waitFor()
     await oppo.getByText('class service', { exact: true }).waitFor()
@@ -216,11 +216,11 @@ describeWith('chromium')('credentials and devices in a browser', () => {
 
     await open('')
     // The API keeps figures longer the longer it takes to read them.
-    await page.getByText('Refused parts: class service').waitFor({ timeout: 200_000 })
+    await page.getByText('Refused parts: class service').waitFor()
 
     await setFaults('oppo', {})
     await open('/certificates')
-    await alert.waitFor({ timeout: 200_000 })
+    await alert.waitFor()
     await oppo.getByRole('button', { name: 'Check now' }).click()
     await oppo.getByText('working', { exact: true }).waitFor()
     expect(await oppo.getByText('class service', { exact: true }).count()).toBe(0)

@@ -77,7 +77,7 @@ describeWith('chromium')('the day of an operator', () => {
 
     // The bar leads to the credentials; the vendor is asked again.
     const alert = page.locator('[data-alert="closed"]')
-    await alert.waitFor({ timeout: 200_000 })
+    await alert.waitFor()
     await hand.press(alert.getByRole('link'))
     await heading(t.nav.certificates).waitFor()
     const honor = page.getByRole('region', { name: t === zh ? '荣耀' : 'Honor', exact: true })
@@ -87,7 +87,7 @@ describeWith('chromium')('the day of an operator', () => {
     await hand.press(honor.getByRole('button', { name: t.certificates.check }))
     await honor.getByText(t.certificateState.sending, { exact: true }).waitFor()
     // It would move what is pressed next.
-    await alert.waitFor({ state: 'detached', timeout: 200_000 })
+    await alert.waitFor({ state: 'detached' })
 
     // A push is written, looked at and sent. It cannot end before it is stopped.
     await setFaults('vivo', { throttle: 1 })
@@ -116,8 +116,8 @@ describeWith('chromium')('the day of an operator', () => {
     await hand.press(button(t.task.cancel))
     await dialog.waitFor()
     await hand.press(dialog.getByRole('button', { name: t.task.cancelButton, exact: true }))
-    await state(t.taskState.cancelled).waitFor({ timeout: 200_000 })
-    await page.locator('tr[data-fate="cancelled"]').waitFor({ timeout: 200_000 })
+    await state(t.taskState.cancelled).waitFor()
+    await page.locator('tr[data-fate="cancelled"]').waitFor()
     await setFaults('vivo', {})
     expect(await englishTextsIn(page, t)).toEqual([])
 

@@ -50,13 +50,13 @@ describeWith('chromium')('the figures of the console', () => {
     // It cannot end before the page shows that it goes on.
     await button('Pause').waitFor()
     await setFaults('vivo', {})
-    await state('finished').waitFor({ timeout: 200_000 })
+    await state('finished').waitFor()
   })
 
   step('shows every counter by channel, and received only of channels that report', async () => {
     await until(async () => (await taskNow(taskId))?.received === 9)
     const received = page.locator('[data-step="received"]')
-    await received.getByText('100% of 9 sent through channels that report').waitFor({ timeout: 200_000 })
+    await received.getByText('100% of 9 sent through channels that report').waitFor()
     await page.getByText(/^Devices not reported: 3\. APNs and FCM /).waitFor()
     await until(
       async () => (await page.locator('[data-step] .figure').allTextContents()).join() === '12,12,9,0',
@@ -116,10 +116,10 @@ describeWith('chromium')('the figures of the console', () => {
     await herald.call('/admin/device/batch', { list })
     failing = await push({ audience: { tag: ['figures'] }, message: { title: 'Nobody answers' } })
     await open(`/tasks/${failing}`)
-    await page.locator('[data-left="stalled"]').waitFor({ timeout: 200_000 })
+    await page.locator('[data-left="stalled"]').waitFor()
     await part('pending').getByText('40').waitFor()
     const vivo = page.getByRole('table', { name: 'Why devices wait' }).getByRole('row', { name: /^vivo/ })
-    await vivo.getByText('Next attempt').first().waitFor({ timeout: 200_000 })
+    await vivo.getByText('Next attempt').first().waitFor()
     await vivo.getByRole('cell', { name: '40', exact: true }).waitFor()
     expect(await page.getByText(/left$/).count()).toBe(0)
   })
@@ -129,7 +129,7 @@ describeWith('chromium')('the figures of the console', () => {
     async () => {
       await open('')
       const vivo = page.locator('tr[data-channel="vivo"][data-state="failing"]')
-      await vivo.waitFor({ timeout: 200_000 })
+      await vivo.waitFor()
       expect(await page.locator('tr[data-state]').first().getAttribute('data-channel')).toBe('vivo')
       await vivo.locator('.mark-bad').first().waitFor()
       await vivo.getByText(/of attempts not processed by the vendor \(10 min\)$/).waitFor()
@@ -143,7 +143,7 @@ describeWith('chromium')('the figures of the console', () => {
       expect(await accessibilityProblems(page)).toEqual([])
       // The operator sees the same over all applications.
       await page.getByLabel('Application', { exact: true }).selectOption({ label: 'All applications' })
-      await page.locator('tr[data-channel="vivo"][data-state="failing"]').waitFor({ timeout: 200_000 })
+      await page.locator('tr[data-channel="vivo"][data-state="failing"]').waitFor()
     },
   )
 
@@ -176,8 +176,8 @@ describeWith('chromium')('the figures of the console', () => {
     await page.getByRole('combobox', { name: 'Channel', exact: true }).selectOption({ label: 'vivo' })
     await setFaults('vivo', {})
     await until(async () => (await taskNow(failing))?.state === 'finished')
-    await page.locator('tr[data-channel="vivo"][data-state="working"]').waitFor({ timeout: 150_000 })
-    await page.getByText('Nothing waits.').waitFor({ timeout: 200_000 })
+    await page.locator('tr[data-channel="vivo"][data-state="working"]').waitFor()
+    await page.getByText('Nothing waits.').waitFor()
   })
 
   step('shows cancelled devices as cancelled, in one line', async () => {
@@ -194,21 +194,21 @@ describeWith('chromium')('the figures of the console', () => {
     await open(`/tasks/${id}`)
     await button('Cancel').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
-    await state('cancelled').waitFor({ timeout: 200_000 })
+    await state('cancelled').waitFor()
     await setFaults('vivo', {})
     await part('cancelled').waitFor()
     expect(await region('Progress').getByText('100%', { exact: true }).count()).toBe(0)
     const bar = region('Progress').locator('[data-bar]')
     expect(await bar.getAttribute('data-bar')).toContain('cancelled')
     const cancelled = page.locator('tr[data-fate="cancelled"]')
-    await cancelled.getByText('The task was cancelled').waitFor({ timeout: 200_000 })
+    await cancelled.getByText('The task was cancelled').waitFor()
     expect(await cancelled.count()).toBe(1)
   })
 
   step('has states of their own for tasks without devices, inboxes and a later start', async () => {
     const nobody = await push({ audience: { tag: ['mistyped'] }, message: { title: 'To nobody' } })
     await open(`/tasks/${nobody}`)
-    await state('no device matched').waitFor({ timeout: 200_000 })
+    await state('no device matched').waitFor()
     await page.getByText('No device matched the audience. Nothing was sent.').waitFor()
     expect(await region('Delivery by channel').count()).toBe(0)
 
@@ -218,14 +218,11 @@ describeWith('chromium')('the figures of the console', () => {
       message: { title: 'To an inbox' },
     })
     await open(`/tasks/${offline}`)
-    await state('waiting for devices').waitFor({ timeout: 200_000 })
+    await state('waiting for devices').waitFor()
     await page.getByText(/^Offline devices: \d+\. The message waits in their inboxes\.$/).waitFor()
     // It is no open work.
     await open('')
-    await page
-      .locator('[data-card="openTasks"]')
-      .getByText('0', { exact: true })
-      .waitFor({ timeout: 200_000 })
+    await page.locator('[data-card="openTasks"]').getByText('0', { exact: true }).waitFor()
 
     const later = await push({
       audience: 'all',
@@ -308,7 +305,7 @@ describeWith('chromium')('the figures of the console', () => {
     })
     await open(`/tasks/${id}`)
     const failed = page.getByRole('table', { name: 'Not sent, by reason' }).locator('tr[data-fate="failed"]')
-    await failed.getByText('failed', { exact: true }).waitFor({ timeout: 200_000 })
+    await failed.getByText('failed', { exact: true }).waitFor()
     await failed.getByRole('link', { name: 'demo-oppo' }).waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
   })
@@ -332,7 +329,7 @@ describeWith('chromium')('the figures of the console', () => {
       message: { title: 'Moved on' },
     })
     await open(`/tasks/${id}`)
-    await state('finished').waitFor({ timeout: 200_000 })
+    await state('finished').waitFor()
     const cell = (channel: string, kind: string) =>
       page.locator(`tr[data-channel="${channel}"] td[data-kind="${kind}"]`).textContent()
     const shown = () =>
@@ -364,7 +361,7 @@ describeWith('chromium')('the figures of the console', () => {
     await dialog.getByLabel('New title').fill('Corrected')
     await dialog.getByRole('button', { name: 'Recall push' }).click()
     // The token of demo-oppo is dead since the push above.
-    await page.getByText(/^Recall \d+: 11 of 12 devices\./).waitFor({ timeout: 200_000 })
+    await page.getByText(/^Recall \d+: 11 of 12 devices\./).waitFor()
     await page.getByRole('link', { name: 'View recall' }).click()
     await page.getByRole('heading', { name: 'Corrected' }).waitFor()
     await page.getByText('This task recalls an earlier push.').waitFor()

@@ -55,15 +55,15 @@ describeWith('chromium')('the history in the console', () => {
     await native.getByRole('link', { name: 'walked-native' }).waitFor()
     // vivo has refused an attempt and will be asked again.
     const vivo = why.getByRole('row', { name: /^vivo/ })
-    await vivo.getByText(/Next attempt: .*\d\d:\d\d/).waitFor({ timeout: 200_000 })
+    await vivo.getByText(/Next attempt: .*\d\d:\d\d/).waitFor()
     await vivo.getByRole('link', { name: 'walked-vivo' }).waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
 
     await button('Pause').click()
-    await vivo.getByText('The task is paused').waitFor({ timeout: 200_000 })
+    await vivo.getByText('The task is paused').waitFor()
     await setFaults('vivo', {})
     await button('Resume').click()
-    await page.getByText('waiting for devices', { exact: true }).waitFor({ timeout: 200_000 })
+    await page.getByText('waiting for devices', { exact: true }).waitFor()
     await page.getByText('Offline devices: 1. The message waits in their inboxes.').waitFor()
     await native.waitFor()
     await vivo.waitFor({ state: 'detached' })
@@ -76,7 +76,7 @@ describeWith('chromium')('the history in the console', () => {
     await page.keyboard.press('Enter')
     const vivo = find.getByRole('article').filter({ hasText: 'walked-vivo' })
     await vivo.getByText('sent', { exact: true }).waitFor()
-    await vivo.getByText('Received', { exact: true }).waitFor({ timeout: 200_000 })
+    await vivo.getByText('Received', { exact: true }).waitFor()
     const native = find.getByRole('article').filter({ hasText: 'walked-native' })
     await native.getByText('The device is offline, so the message waits in its inbox').waitFor()
     // The focus stays in the form, for the next search.
@@ -118,7 +118,7 @@ describeWith('chromium')('the history in the console', () => {
     })
     await open(`/tasks/${spring}`)
     const stepOf = (kind: string) => page.locator(`[data-step="${kind}"]`)
-    await stepOf('clicked').getByText('1', { exact: true }).waitFor({ timeout: 200_000 })
+    await stepOf('clicked').getByText('1', { exact: true }).waitFor()
     await stepOf('clicked').getByText('11.1% of received').waitFor()
     await stepOf('received').getByText('100% of 9 sent through channels that report').waitFor()
     await stepOf('sent').getByText('100% of target').waitFor()
@@ -279,17 +279,17 @@ describeWith('chromium')('the history in the console', () => {
     await send()
     await until(() => sink.types.length === 2, { what: 'the events' })
     expect(sink.types.splice(0).sort()).toEqual(['device.sent', 'task.finished'])
-    await card.getByText(/^HTTP 204/).waitFor({ timeout: 200_000 })
+    await card.getByText(/^HTTP 204/).waitFor()
 
     sink.answerWith(503)
     await send()
-    await card.getByText('failing', { exact: true }).waitFor({ timeout: 200_000 })
+    await card.getByText('failing', { exact: true }).waitFor()
     await card.getByText(/^Requests have failed since .* Next try at /).waitFor()
     await card.getByText(/^HTTP 503/).waitFor()
-    await card.getByText('Events: 2').waitFor({ timeout: 200_000 })
+    await card.getByText('Events: 2').waitFor()
     sink.answerWith(410)
     // At the next try; the pauses double while the steps above take their time.
-    await card.getByText('resting', { exact: true }).waitFor({ timeout: 300_000 })
+    await card.getByText('resting', { exact: true }).waitFor()
     await card.getByText(/Nothing is sent until the webhook is saved/).waitFor()
     sink.answerWith(204)
 
@@ -299,9 +299,9 @@ describeWith('chromium')('the history in the console', () => {
     await dialog.getByLabel('Events since').waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Replay' }).click()
-    await card.getByText('active', { exact: true }).waitFor({ timeout: 200_000 })
+    await card.getByText('active', { exact: true }).waitFor()
     await until(() => sink.types.length >= 4, { what: 'the replayed events' })
-    await card.getByText('Events: 0').waitFor({ timeout: 200_000 })
+    await card.getByText('Events: 0').waitFor()
   })
 
   step('edits a webhook, and removes it after a question', async () => {
@@ -341,13 +341,11 @@ describeWith('chromium')('the history in the console', () => {
       message: { title: 'Too late', body: 'x' },
     })
     await open(`/tasks/${id}`)
-    await page
-      .getByText('Offline devices: 2. The message waits in their inboxes.')
-      .waitFor({ timeout: 200_000 })
+    await page.getByText('Offline devices: 2. The message waits in their inboxes.').waitFor()
     await button('Cancel').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
-    await page.getByText('cancelled', { exact: true }).first().waitFor({ timeout: 200_000 })
-    await page.getByText('The task was cancelled').waitFor({ timeout: 200_000 })
+    await page.getByText('cancelled', { exact: true }).first().waitFor()
+    await page.getByText('The task was cancelled').waitFor()
     expect(await button('Cancel').count()).toBe(0)
   })
 

@@ -229,7 +229,6 @@ describeWith('chromium')('the frame of the console in a browser', () => {
 
   step('shows on every page that a channel is refused', async () => {
     // The API keeps figures longer the longer it takes to read them.
-    const timeout = 200_000
     await setFaults('oppo', { refuseAuth: true })
     await herald.call('/push/notify', {
       audience: { tag: ['demo'] },
@@ -244,22 +243,22 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     const alert = page.locator('[data-alert="closed"]', { hasText: 'OPPO' })
     for (const path of ['/tasks', '/devices', '/settings']) {
       await page.goto(herald.appUrl(path))
-      await alert.waitFor({ timeout })
+      await alert.waitFor()
     }
     expect(await accessibilityProblems(page)).toEqual([])
     // The operator sees whose channel it is.
     await page.goto(herald.url('/all'))
-    await alert.getByText(/OPPO \(Herald demo\)/).waitFor({ timeout })
+    await alert.getByText(/OPPO \(Herald demo\)/).waitFor()
     await alert.getByRole('link').click()
     await until(() => page.url() === herald.appUrl('/certificates'))
     const oppo = page.getByRole('region', { name: 'OPPO, Mainland China' })
     await oppo.getByText('refused by the vendor', { exact: true }).waitFor()
     // The vendor's code is told in words.
     await oppo.getByText(/^The vendor refuses the credentials/).waitFor()
-    await alert.waitFor({ timeout })
+    await alert.waitFor()
     await setFaults('oppo', {})
     await herald.call('/admin/push/certificate/check', { provider: 6 })
-    await alert.waitFor({ state: 'detached', timeout })
+    await alert.waitFor({ state: 'detached' })
   })
 
   step('changes settings of the application, and how its users sign in', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { fillDataDirectory, freePort, startApp, until } from '@herald/testkit'
+import { fillDataDirectory, freePort, startApp, until, waitSeconds } from '@herald/testkit'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /** A browser tab and the errors of its page. */
@@ -81,7 +81,7 @@ async function openTab(browser: Browser, options?: BrowserContextOptions): Promi
     ...options,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(120_000)
+  page.setDefaultTimeout(waitSeconds * 1000)
   const errors: string[] = []
   const failedRequests: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))

@@ -212,7 +212,7 @@ describe('a broadcast in progress', () => {
       what: 'the plans',
     })
     answer()
-    for (const task of [targeted, neighbour, broadcast]) await harness.finished(task, 200)
+    for (const task of [targeted, neighbour, broadcast]) await harness.finished(task)
     expect(await harness.counters(broadcast)).toEqual({ oppo: { target: 60_001, sent: 60_001 } })
     expect([await sent(targeted), await sent(neighbour)]).toEqual([1, 2500])
     // In the order in which the vendor got them.

@@ -32,7 +32,7 @@ describe('an application that sends more than the workers take', () => {
     const single = await harness.notify(other, { audience: { kind: 'alias', aliases: ['other0'] } })
     await harness.startPlanner()
     await harness.startWorkers(['oppo'])
-    for (const task of [...broadcasts, single]) await harness.finished(task, 240)
+    for (const task of [...broadcasts, single]) await harness.finished(task)
     await until(
       async () =>
         (
@@ -40,7 +40,7 @@ describe('an application that sends more than the workers take', () => {
             `SELECT state FROM batch WHERE state <> 'settled' UNION ALL SELECT state FROM bundle WHERE state <> 'settled' LIMIT 1`,
           )
         ).rowCount === 0,
-      { seconds: 240, what: 'the end of the flood' },
+      { what: 'the end of the flood' },
     )
     // In the order in which the vendor got them.
     const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
@@ -90,7 +90,7 @@ describe('an application whose vendor does not answer', () => {
     expect(rows.filter(isSending)).toHaveLength(4)
     expect(rows.filter(({ state, attempts }) => state !== 'sending' && attempts > 0)).toEqual([])
     await harness.stub.close()
-  }, 300_000)
+  }, 600_000)
 })
 
 describe('a batch that no worker can read', () => {
@@ -145,7 +145,7 @@ describe('a batch that no worker can read', () => {
     const { rows } = await harness.db.pool.query('SELECT reason FROM failure WHERE task_id = $1', [poisoned])
     expect(rows).toEqual([{ reason: 'herald.attempts_lost' }])
     expect(await harness.imbalances()).toEqual([])
-  }, 300_000)
+  }, 600_000)
 })
 
 describe('a job that the queue lost', () => {
@@ -202,5 +202,5 @@ describe('a job that the queue lost', () => {
     expect(handled).not.toContain(lost.task)
     stopped.resolve()
     await worker.drain()
-  }, 300_000)
+  }, 600_000)
 })

@@ -204,14 +204,14 @@ export async function startHarness(
       db.pool.query(`UPDATE batch SET deadline = now() WHERE task_id = ANY($1) AND state <> 'settled'`, [
         taskIds,
       ]),
-    finished: (taskId: number, seconds = 120) =>
+    finished: (taskId: number) =>
       until(
         async () =>
           ['finished', 'cancelled'].includes(
             (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
               ?.state,
           ),
-        { seconds, what: `the end of task ${taskId}` },
+        { what: `the end of task ${taskId}` },
       ),
     ledger: async (taskId: number): Promise<StubEntry[]> =>
       (await fetch(`${stub.url}/ledger?task=${taskId}`)).json() as Promise<StubEntry[]>,

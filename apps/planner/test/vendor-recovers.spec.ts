@@ -12,7 +12,6 @@ import { type Harness, startHarness } from './harness.ts'
 
 /** As in production, in fractions of a second instead of minutes. */
 const pauses: RecoveryPauses = { probe: [0.1, 0.2, 0.5], check: 0.1, breaker: { first: 0.1, max: 0.5 } }
-const LONG = { seconds: 60 }
 const DEVICES = 20
 const PUSHES = 8
 
@@ -151,7 +150,7 @@ describe('a vendor that refuses valid credentials for a while', () => {
   /** Every device got every push once, nothing failed, and the channel is as before. */
   async function expectDelivered(channel: VendorChannel, tasks: number[], devices: number): Promise<void> {
     for (const task of tasks) {
-      await harness.finished(task, LONG.seconds)
+      await harness.finished(task)
       expect(await harness.counters(task)).toEqual({ [channel]: { target: devices, sent: devices } })
       expect(vendors[channel].simulator.ledger(task)).toEqual({
         accepted: devices,
@@ -164,7 +163,7 @@ describe('a vendor that refuses valid credentials for a while', () => {
         const { state, suspected, breaker } = await stateOf(channel)
         return state === 'open' && !suspected && !breaker
       },
-      { ...LONG, what: `the certificate of ${channel} in its usual state` },
+      { what: `the certificate of ${channel} in its usual state` },
     )
     expect(await harness.imbalances()).toEqual([])
   }
@@ -178,13 +177,12 @@ describe('a vendor that refuses valid credentials for a while', () => {
       simulator.setFaults({ refuseAuth: true })
       const tasks = [await notify(channel), await notify(channel)]
       await until(async () => (await stateOf(channel)).state === 'closed', {
-        ...LONG,
         what: `closing ${channel}`,
       })
       // Accepted while the channel is closed.
       tasks.push(await notify(channel))
       const probed = simulator.requests()
-      await until(() => simulator.requests() > probed + 2, { ...LONG, what: 'probes' })
+      await until(() => simulator.requests() > probed + 2, { what: 'probes' })
       expect((await stateOf(channel)).state).toBe('closed')
       for (const task of tasks) expect(simulator.ledger(task).accepted).toBe(0)
       simulator.setFaults({})
@@ -239,7 +237,6 @@ describe('a vendor that refuses valid credentials for a while', () => {
       simulator.setFaults({ htmlForbidden: 1 })
       const tasks = [await notify(channel), await notify(channel), await notify(channel)]
       await until(async () => (await stateOf(channel)).breaker, {
-        ...LONG,
         what: `the breaker of ${channel}`,
       })
       simulator.setFaults({})

@@ -18,7 +18,7 @@ describeWith('redis-server')('the comparison with a loaded database', () => {
       'receipts, round 1, empty …',
       'receipts, round 1, loaded …',
     ])
-  }, 300_000)
+  }, 600_000)
 
   it('names a suite that does not exist', async () => {
     const unknown = measureLoaded({ scale: 'small', only: 'nothing', say: () => {} })

@@ -52,7 +52,7 @@ describe('statements that may read every day', () => {
       `INSERT INTO counter (task_id, channel, target, ranged, sent) SELECT id, 'fcm', 1, 1, 1 FROM unnest($1::bigint[]) AS t (id)`,
       [ids],
     )
-  }, 120_000)
+  })
 
   async function daysLocked(work: (db: Database) => Promise<unknown>): Promise<number> {
     const locks = Object.values(await locksTaken(db, work))

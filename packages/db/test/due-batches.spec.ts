@@ -259,24 +259,20 @@ describe('work that waits', () => {
     await settleOrphans(on, 20, async () => [])
   }
 
-  it.each([false, true])(
-    'is not read by an idle planner (prepared: %s)',
-    async (prepared) => {
-      await joinNode(db, 'there', 3600)
-      await addWaiting(10)
-      const few = await blocksRead(db, idle, { prepared })
-      await addWaiting(3000)
-      expect(await look()).toEqual(nothing)
-      const many = await blocksRead(db, idle, { prepared })
-      const more = Object.entries(many).filter(([name, blocks]) => blocks > few[name]! + 40)
-      expect(more.map(([name, blocks]) => [name, few[name], blocks])).toEqual([])
-      // A walk looks at every certificate.
-      const walked = await blocksRead(db, async (on) => [
-        await readyCertificates(on, 0),
-        await certificatesToWake(on, 0),
-      ])
-      expect(walked['ready-certificates']).toBeGreaterThan(many['due-certificates']! + 500)
-    },
-    120_000,
-  )
+  it.each([false, true])('is not read by an idle planner (prepared: %s)', async (prepared) => {
+    await joinNode(db, 'there', 3600)
+    await addWaiting(10)
+    const few = await blocksRead(db, idle, { prepared })
+    await addWaiting(3000)
+    expect(await look()).toEqual(nothing)
+    const many = await blocksRead(db, idle, { prepared })
+    const more = Object.entries(many).filter(([name, blocks]) => blocks > few[name]! + 40)
+    expect(more.map(([name, blocks]) => [name, few[name], blocks])).toEqual([])
+    // A walk looks at every certificate.
+    const walked = await blocksRead(db, async (on) => [
+      await readyCertificates(on, 0),
+      await certificatesToWake(on, 0),
+    ])
+    expect(walked['ready-certificates']).toBeGreaterThan(many['due-certificates']! + 500)
+  })
 })

@@ -240,5 +240,5 @@ describe('a database with partitions for many days', () => {
       ),
     )
     expect(plans.filter((row) => / on (batch|task)_\d{8}/.test(row['QUERY PLAN']))).toHaveLength(2)
-  }, 120_000)
+  })
 })

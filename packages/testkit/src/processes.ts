@@ -55,9 +55,9 @@ export function startProcess(command: string, args: string[], options: StartOpti
     pid: child.pid ?? 0,
     output: () => output,
     exited,
-    async prints(pattern, seconds = 120) {
+    async prints(pattern, seconds) {
       const match = await until(() => pattern.exec(output) ?? (ended ? 'ended' : undefined), {
-        seconds,
+        ...(seconds && { seconds }),
         what: `${pattern}`,
       }).catch((error) => {
         throw new Error(`${error.message} It printed:\n${output}`)
