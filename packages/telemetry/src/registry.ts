@@ -1,14 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { counters, gauges, histograms } from './catalogue.ts'
 
 export type { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** The registry of a program, with metrics of memory, event loop and garbage collection. */
+/** Precision of the event loop's lag, which is included in the values. The default of 10 ms wakes an idle process 100 times per second. */
+const LAG_MS = 100
+
+/**
+ * Adds the metrics of memory, event loop and garbage collection at the first scrape: sampling the event loop is most of what an idle
+ * standalone does, and nobody may ever read it.
+ */
+class ScrapedRegistry extends Registry {
+  private hasDefaults: Promise<void> | undefined
+
+  override async metrics(): Promise<string> {
+    this.hasDefaults ??= this.addDefaults()
+    await this.hasDefaults
+    return super.metrics()
+  }
+
+  private async addDefaults(): Promise<void> {
+    collectDefaultMetrics({ register: this, eventLoopMonitoringPrecision: LAG_MS })
+    // Until the second sample, the lag has no value.
+    await sleep(2.5 * LAG_MS)
+  }
+}
+
+/** The registry of a program. */
 export function createRegistry(program: string): Registry {
-  const registry = new Registry()
+  const registry = new ScrapedRegistry()
   registry.setDefaultLabels({ program })
-  // The default of 10 ms wakes an idle process a hundred times per second. The lag that is shown includes the precision.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
   return registry
 }
 
