@@ -15,6 +15,8 @@ export type QueueCounts = {
 /** The part that differs between Redis and Postgres. */
 export type Backend = {
   kind: 'redis' | 'postgres'
+  /** Up to this number, jobs that are added together are cheaper one by one. */
+  addedSingly: number
   /** Does not wait for the server; an unreachable one fails the later calls, within the caller's limit. */
   openQueue(name: string): BullQueue
   /** Counts that may be a second old if `isApproximate`. Unset: BullMQ counts. */

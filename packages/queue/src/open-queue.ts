@@ -69,8 +69,9 @@ export async function openQueues(options: {
 
   function openHandle(name: string) {
     const queue = backend.openQueue(name)
+    const addOne = ({ name: job, data, opts }: StoredJob) => queue.add(job, data, opts)
     const store = (jobs: StoredJob[]) =>
-      jobs[0] && jobs.length === 1 ? addOne(queue, jobs[0]) : queue.addBulk(jobs)
+      jobs.length <= backend.addedSingly ? Promise.all(jobs.map(addOne)) : queue.addBulk(jobs)
     return { queue, add: createJobWriter<StoredJob>({ label: `the queue ${name}`, limitMs, store }) }
   }
 
@@ -167,11 +168,6 @@ type StoredJob = {
   name: string
   data: unknown
   opts: { jobId: string; attempts: 1; stackTraceLimit: 0; timestamp?: number; priority?: number }
-}
-
-/** On Postgres a bulk add builds temporary tables, which is slow for one job. */
-function addOne(queue: BullQueue, { name, data, opts }: StoredJob) {
-  return queue.add(name, data, opts)
 }
 
 /**

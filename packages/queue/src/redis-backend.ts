@@ -53,6 +53,7 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
 
   return {
     kind: 'redis',
+    addedSingly: 1,
     openQueue: (name) => {
       const queue = new Queue(name, {
         ...shared(name),

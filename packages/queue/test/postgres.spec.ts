@@ -77,6 +77,21 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
+  it('creates temporary tables for many jobs only', async () => {
+    const queues = await open()
+    // Postgres creates the schema with the first temporary table of a session.
+    const temporary = async () =>
+      (await ask(`SELECT FROM pg_namespace WHERE nspname LIKE 'pg_temp_%'`)).length
+    const add = (count: number) =>
+      Promise.all(Array.from({ length: count }, (_, id) => queues.add(name, job(id))))
+    await add(16)
+    expect([await queues.depth(name), await temporary()]).toEqual([16, 0])
+    await add(100)
+    expect(await queues.depth(name)).toBe(116)
+    expect(await temporary()).toBeGreaterThan(0)
+    await queues.close()
+  })
+
   it('counts the jobs of each queue, and those of many queues with one statement', async () => {
     const queues = await open()
     const other = pushQueue('apns')
