@@ -62,7 +62,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     max: options.max ?? poolSizes.program,
     // Without a minimum, loops that overlap now and then would open a connection each time, at 10 ms of CPU.
     min: 3,
-    // A connection keeps the statements that were prepared for each day (days.ts).
+    // A connection keeps the statements that were prepared for each day (days.ts). A new one prepares them again, which costs as much CPU time
+    // as hundreds of pushes, so those of a burst are kept for the next one.
+    idleTimeoutMillis: 60_000,
     maxLifetimeSeconds: 3600,
     application_name: options.name ?? 'herald',
     types: typeParsers,
