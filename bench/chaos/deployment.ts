@@ -95,8 +95,7 @@ export async function startDeployment(
   const flooder = await createFlooder(db, sealer, credentials, tenant.population)
 
   processes.start({ ...vendors.env, HERALD_SEND_TIMEOUT_SECONDS: String(options.sendTimeout) }, links.envOf)
-  for (const base of processes.apis)
-    await until(async () => (await fetch(`${base}/readyz`)).ok, { what: `the API at ${base}`, seconds: 120 })
+  await untilReady(processes.apis)
   const { nativeTag, ids, pushTokens } = tenant.population
   const [, native] = nativeTag
   const devices = await startNativeDevices({
@@ -120,4 +119,9 @@ export async function startDeployment(
   })
   await devices.startUnrest()
   return { db, postgres, queue, vendors, processes, links, tenant, flooder, devices, sink }
+}
+
+export async function untilReady(apis: readonly string[]): Promise<void> {
+  for (const base of apis)
+    await until(async () => (await fetch(`${base}/readyz`)).ok, { what: `the API at ${base}`, seconds: 120 })
 }

@@ -7,7 +7,7 @@ import { openCaller } from './caller.ts'
 import { untilAllOpen, watchCertificates } from './certificate-watch.ts'
 import { compare, countUnheard } from './compare.ts'
 import { compareEvents } from './compare-events.ts'
-import { type DeploymentOptions, startDeployment } from './deployment.ts'
+import { type DeploymentOptions, startDeployment, untilReady } from './deployment.ts'
 import { startErasing } from './erasing.ts'
 import type { SinkRecords } from './event-sink.ts'
 import { type Fairness, fairnessOf, findUnfairness } from './fairness.ts'
@@ -211,6 +211,11 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
       },
     )
     const own: Accepted[] = []
+    if (options.fairness > 0) {
+      // While an API starts or the events of the load are sent, pushes would wait for these and not for the flood.
+      const settled = untilReady(processes.apis).then(() => untilAllTold(db, TOLD_SECONDS))
+      await settled.catch((error: Error) => onBroken(error.message))
+    }
     const fairnessRun =
       options.fairness > 0
         ? await withPriority([process.pid, vendors.pid], () =>
