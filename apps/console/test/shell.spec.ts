@@ -475,7 +475,12 @@ describeWith('chromium')('the frame of the console in a browser', () => {
       await page.getByRole('menuitem', { name: 'Sign out' }).click()
       await heading('Sign in to Herald').waitFor()
     }
+    // The page polls; without the session the API would answer with 401.
+    const poll = await hold('/console/overview')
+    await poll.asked
     await signOut('Operator')
+    poll.release()
+    expect(await page.getByRole('alert').count()).toBe(0)
     await page.goto(herald.url('/tasks'))
     await page.getByText('Application', { exact: true }).click()
     await page.getByLabel('Application ID').fill(herald.demo.app_id)

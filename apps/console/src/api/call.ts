@@ -11,6 +11,19 @@ export type Call = {
   signal?: AbortSignal
 }
 
+/** The calls that read, open and end a session. */
+export const SESSION_PATH = '/console/session'
+
+/** Of all other calls; aborted from a sign-out until the next sign-in. */
+let pageCalls = new AbortController()
+
+/** Ends the calls in progress and refuses further ones: without the session the API would answer them with 401. */
+export const stopPageCalls = () => pageCalls.abort()
+
+export function allowPageCalls(): void {
+  if (pageCalls.signal.aborted) pageCalls = new AbortController()
+}
+
 /** Sends the session cookie. Resolves with `data`, or rejects with the API's code and message. */
 export async function call<Data>(method: Method, path: string, options: Call = {}): Promise<Data> {
   return readEnvelope<Data>(await send(method, path, options))
@@ -25,9 +38,10 @@ export async function stream(path: string, options: Call): Promise<ReadableStrea
 
 async function send(method: Method, path: string, options: Call): Promise<Response> {
   const text = options.text ?? (options.body === undefined ? undefined : toJson(options.body))
+  const signals = [path === SESSION_PATH ? undefined : pageCalls.signal, options.signal]
   return fetch(path, {
     method,
-    signal: options.signal,
+    signal: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
     credentials: 'same-origin',
     headers: {
       'x-herald-console': '1',

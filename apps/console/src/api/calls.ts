@@ -34,14 +34,14 @@ import type {
   WebhookTest,
   WebhookView,
 } from '@herald/client'
-import { call } from './call.ts'
+import { call, SESSION_PATH } from './call.ts'
 import type { Application, Credentials, Overview, SentSeries, Session } from './records.ts'
 
 /** Every API call of the console. `appId` is undefined for all applications, which only the operator may read. */
 
-export const readSession = () => call<Session>('GET', '/console/session')
-export const signIn = (body: Credentials) => call<Session>('POST', '/console/session', { body })
-export const signOut = () => call<unknown>('DELETE', '/console/session')
+export const readSession = () => call<Session>('GET', SESSION_PATH)
+export const signIn = (body: Credentials) => call<Session>('POST', SESSION_PATH, { body })
+export const signOut = () => call<unknown>('DELETE', SESSION_PATH)
 export const readOverview = (appId?: string) => call<Overview>('GET', '/console/overview', { appId })
 export const readSeries = (appId: string | undefined, range: string) =>
   call<SentSeries>('GET', `/console/series?range=${range}`, { appId })

@@ -40,7 +40,7 @@ export function AccountMenu() {
         <Menu.Label>{t('app.theme')}</Menu.Label>
         <ThemeItems />
         <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => signOut()}>
           {t('app.signOut')}
         </Menu.Item>
       </Menu.Dropdown>

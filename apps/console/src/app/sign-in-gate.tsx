@@ -18,6 +18,7 @@ import {
   SessionContext,
   setSession,
   useApplicationsQuery,
+  useIsSigningOut,
   useSessionQuery,
   useSignOut,
   wasSignedIn,
@@ -32,7 +33,8 @@ const Shell = lazy(() => import('./shell.tsx'))
 export function SignInGate() {
   const session = useSessionQuery()
   const ended = useSessionEnd(session.data)
-  if (session.isPending) return <Waiting />
+  const isSigningOut = useIsSigningOut()
+  if (session.isPending || isSigningOut) return <Waiting />
   if (session.isError)
     return (
       <Waiting>

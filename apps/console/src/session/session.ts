@@ -1,6 +1,6 @@
-import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext } from 'react'
-import { isSignedOut } from '../api/call.ts'
+import { allowPageCalls, isSignedOut, stopPageCalls } from '../api/call.ts'
 import { listApplications, readSession, signOut } from '../api/calls.ts'
 import type { Application, Session } from '../api/records.ts'
 import { runSignOutTasks } from './sign-out-tasks.ts'
@@ -12,7 +12,7 @@ export type CurrentSession = {
   appId: string | undefined
   applicationName: string
   applications: readonly Application[]
-  signOut(): Promise<void>
+  signOut(): void
 }
 
 export const SessionContext = createContext<CurrentSession | undefined>(undefined)
@@ -55,8 +55,10 @@ export function useSessionQuery() {
 
 /** Removes all cached data: it belongs to the previous session. */
 export function setSession(queries: QueryClient, session: Session | null): void {
-  if (session) localStorage.setItem(STORAGE_KEY, '1')
-  else localStorage.removeItem(STORAGE_KEY)
+  if (session) {
+    localStorage.setItem(STORAGE_KEY, '1')
+    allowPageCalls()
+  } else localStorage.removeItem(STORAGE_KEY)
   queries.setQueryData(['session'], session)
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
 }
@@ -69,12 +71,21 @@ export function useApplicationsQuery(session: Session | null | undefined) {
   })
 }
 
-export function useSignOut(): () => Promise<void> {
+const signOutKey = ['sign-out']
+
+export function useSignOut(): () => void {
   const queries = useQueryClient()
-  return async () => {
-    // The pages are hidden even if the request fails.
-    await signOut().catch(() => {})
-    runSignOutTasks()
-    setSession(queries, null)
-  }
+  const leaving = useMutation({
+    mutationKey: signOutKey,
+    mutationFn: async () => {
+      stopPageCalls()
+      // The pages are hidden even if the request fails.
+      await signOut().catch(() => {})
+      runSignOutTasks()
+      setSession(queries, null)
+    },
+  })
+  return leaving.mutate
 }
+
+export const useIsSigningOut = () => useIsMutating({ mutationKey: signOutKey }) > 0
