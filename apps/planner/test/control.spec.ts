@@ -185,7 +185,11 @@ describe('scheduling and control', () => {
 describe('a broadcast in progress', () => {
   let harness: Harness
   beforeAll(async () => {
-    harness = await startHarness({ stub: { latencyMs: 250 } })
+    // No call ends while the vendor is held, however long that takes here: it would make room for more of the broadcast.
+    harness = await startHarness({
+      stub: { latencyMs: 250 },
+      settings: { HERALD_SEND_TIMEOUT_SECONDS: '300' },
+    })
     await harness.startPlanner()
     await harness.startWorkers(['oppo'])
   })
