@@ -20,6 +20,7 @@ export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate
     provider: providerNumber(vendor),
     environment: flags.environment === 'development' ? 0 : 1,
     name: flags.name,
+    check: flags.check,
     extra:
       flags.extra === undefined && flags.region === undefined
         ? undefined

@@ -12,7 +12,7 @@ export type MessageFlags = {
   ext?: Record<string, unknown>
   begin?: number
   end?: number
-  url?: string
+  link?: string
   collapseKey?: string
   foreground?: Message['foreground']
   urgent?: true
@@ -69,7 +69,7 @@ export function messageOf(flags: MessageFlags, file: Record<string, unknown> = {
       ext: flags.ext,
       show_begin_time: flags.begin,
       show_end_time: flags.end,
-      ...(flags.url !== undefined && { click_action: 'url' as const, url: flags.url }),
+      ...(flags.link !== undefined && { click_action: 'url' as const, url: flags.link }),
       collapse_key: flags.collapseKey,
       foreground: flags.foreground,
       urgent: flags.urgent,

@@ -399,6 +399,40 @@ describe('certificates', () => {
     expect(both).toMatchObject({ code: 2, stderr: '--team-id and --passphrase cannot be used together.\n' })
   })
 
+  it('stay as they are if the vendor refuses the new ones', async () => {
+    const { app_id, app_secret } = (await json('app', 'create', 'Renewed')).records[0]
+    const as = ['--app', app_id, '--secret', app_secret]
+    const set = (...more: string[]) =>
+      run(
+        'certificate',
+        'set',
+        'vivo',
+        '--app-id',
+        '1',
+        '--app-key',
+        '2',
+        '--app-secret',
+        's',
+        ...more,
+        ...as,
+      )
+    await set('--name', 'first')
+    const setFaults = (faults: object) =>
+      fetch(`${demo().simulators.vivo}/_sim/faults`, { method: 'POST', body: JSON.stringify(faults) })
+    await setFaults({ refuseAuth: true })
+    const refused = await set('--name', 'second', '--check')
+    await setFaults({})
+    expect(refused.code).toBe(1)
+    expect(refused.stdout).toMatch(/^bad {3}vivo \(answered by a simulator\): .*\nNothing was saved\.\n$/)
+    const names = async () => (await json('certificate', 'list', ...as)).records.map(({ name }) => name)
+    expect(await names()).toEqual(['first'])
+    expect(await set('--name', 'second', '--check')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^ok .*\nThe production certificate of vivo is saved\.\n/),
+    })
+    expect(await names()).toEqual(['second'])
+  })
+
   it('are verified with the vendors', async () => {
     const { code, records: checks } = await json('certificate', 'check')
     expect(code).toBe(0)
@@ -575,8 +609,19 @@ describe('a push', () => {
   })
 
   it('is paused, resumed and cancelled before its start time', async () => {
-    const scheduled = await json('notify', '--all', '--title', 'Later', '--begin', '+1h')
+    const scheduled = await json(
+      'notify',
+      '--all',
+      '--title',
+      'Later',
+      '--begin',
+      '+1h',
+      '--link',
+      'shop://7',
+    )
     const id = String(scheduled.records[0].task_id)
+    const { message } = (await json('task', 'request', id)).records[0]
+    expect(message).toMatchObject({ click_action: 'url', url: 'shop://7' })
     expect((await run('task', 'pause', id)).stdout).toBe(`The task ${id} is paused.\n`)
     expect((await json('task', 'list', '--limit', '1')).records[0].state).toBe('paused')
     expect((await json('task', 'resume', id)).records).toEqual([

@@ -1,8 +1,24 @@
 import { toJson } from '@herald/domain'
 import { describe, expect, it, jest } from '@jest/globals'
+import type { Command } from 'commander'
 import { type WhoFlags, whoOf } from '../src/commands/task-history.ts'
 import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
 import { gather, oneOf, orDefault, readId, readObject, readTime, seconds, wholeNumber } from '../src/parse.ts'
+import { createProgram } from '../src/program.ts'
+
+describe('the flags of a command', () => {
+  it('are not also flags of the program, which would read them first', () => {
+    const program = createProgram()
+    const own = new Set(program.options.map(({ long }) => long))
+    const below = (command: Command): Command[] => [command, ...command.commands.flatMap(below)]
+    const twice = program.commands
+      .flatMap(below)
+      .flatMap((command) =>
+        command.options.filter(({ long }) => own.has(long)).map(({ long }) => `${command.name()} ${long}`),
+      )
+    expect(twice).toEqual([])
+  })
+})
 
 describe('the audience of a push', () => {
   it.each<[AudienceFlags, unknown]>([
@@ -43,15 +59,15 @@ describe('the body of a push', () => {
         message_class: 'service',
       },
     })
-    expect(messageOf({ url: 'myapp://7', collapseKey: 'order-7', foreground: 'hide', urgent: true })).toEqual(
-      {
-        click_action: 'url',
-        url: 'myapp://7',
-        collapse_key: 'order-7',
-        foreground: 'hide',
-        urgent: true,
-      },
-    )
+    expect(
+      messageOf({ link: 'myapp://7', collapseKey: 'order-7', foreground: 'hide', urgent: true }),
+    ).toEqual({
+      click_action: 'url',
+      url: 'myapp://7',
+      collapse_key: 'order-7',
+      foreground: 'hide',
+      urgent: true,
+    })
     expect(notificationOf({ all: true, title: 'T' })).toEqual({ audience: 'all', message: { title: 'T' } })
     expect(settingOf({ ttl: 0 })).toEqual({ ttl: 0 })
   })

@@ -67,22 +67,21 @@ function addSet(set: Command, vendor: VendorChannel): void {
     .option('--name <text>', 'display name')
     .addOption(environment())
     .option('--extra <json>', 'additional fields as a JSON object, or @file')
-    .option('--check', 'verify the credentials with the vendor afterwards')
+    .option('--check', 'ask the vendor first, and save nothing if it does not accept them')
     .addHelpText('after', examples(...lines))
     .action(async (flags: SetFlags) => {
       const { io, asAdmin } = openShell(command)
       const record = recordOf(vendor, flags)
       await asAdmin(async (server) => {
         const saved = await server.putCertificate(record)
-        const check =
-          flags.check &&
-          (await server.checkCertificate(record.provider, record.environment, saved.region ?? undefined))
-        io.record({ ...saved, ...(check && { check }) })
+        io.record(saved)
+        const accepted = saved.check === null || printCheck(io, title, saved.check)
+        if (!saved.saved) io.say('Nothing was saved.')
+        if (!accepted) throw new SilentFailure()
         io.say(`The ${placeName(flags.environment, saved.region)} certificate of ${title} is saved.`)
         if (saved.expires_at) io.say(`It expires on ${timestamp(saved.expires_at)}.`)
         if (saved.callback_url) io.say(`Receipt URL: ${saved.callback_url}`)
         for (const warning of saved.warnings) io.say(`${io.paint('yellow', 'warning')}: ${warning}`)
-        if (check && !printCheck(io, title, check)) throw new SilentFailure()
       })
     })
 }

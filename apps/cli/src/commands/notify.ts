@@ -140,7 +140,7 @@ function addMessageOptions(command: Command): void {
     .option('--ext <json>', 'JSON object for the app', readObject)
     .option('--begin <time>', 'start time: Unix seconds, 2027-01-31T08:00Z, or +30m', readTime)
     .option('--end <time>', 'end time', readTime)
-    .option('--url <url>', 'https address or deep link that a tap opens')
+    .option('--link <url>', 'https address or deep link that a tap opens')
     .option('--collapse-key <key>', 'replaces the notification on the screen with the same key')
     .addOption(
       new Option('--foreground <name>', 'whether it is shown while the app is in front').choices([
