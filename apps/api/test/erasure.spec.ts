@@ -196,6 +196,59 @@ describe('POST /admin/erase', () => {
     })
   })
 
+  it('leaves nothing of pushes to the Live Activities that only the person had, also of those that ended', async () => {
+    await import_(line('olga-phone', 'usr_olga'), line('pete-phone', 'usr_pete'))
+    const [olga, pete] = [await idOf('olga-phone'), await idOf('pete-phone')]
+    const add = (deviceId: number, name: string) =>
+      query(
+        `INSERT INTO activity (device_id, kind, name, app_id, token) VALUES ($1, 'activity', $2, $3, $4)`,
+        [deviceId, name, api.appId, `${name}${deviceId}`],
+      )
+    for (const name of ['order-olga', 'ride-olga', 'game']) await add(olga, name)
+    await add(pete, 'game')
+    const update = async (activity: string[], who: string) => {
+      const message = { ios: { live_activity: { event: 'update', content_state: { who } } } }
+      return (await api.call('/push/notify', { body: { audience: { activity }, message } })).data.task_id
+    }
+    /** As if the update had been sent to these devices. */
+    const sentTo = async (taskId: number, ids: number[]) => {
+      await query(
+        `INSERT INTO batch (task_id, app_id, channel, lane, state, size, recipients, status, deadline, settled_at)
+         VALUES ($1, $2, 'apns', 'high', 'settled', cardinality($3::bigint[]), $3, repeat('s', cardinality($3::bigint[])), now(), now())`,
+        [taskId, api.appId, ids],
+      )
+      await query(
+        `INSERT INTO counter (task_id, channel, target, ranged, sent) VALUES ($1, 'apns', $2, $2, $2)`,
+        [taskId, ids.length],
+      )
+    }
+    const running = await update(['order-olga'], 'Olga W.')
+    const some = await update(['order-olga', 'game'], 'some')
+    const ended = await update(['ride-olga'], 'Olga again')
+    await sentTo(ended, [olga])
+    const shared = await update(['game'], 'everybody')
+    await sentTo(shared, [olga, pete])
+    await query(`DELETE FROM activity WHERE name = 'ride-olga'`)
+
+    expect(await erase({ device_guid: 'olga-phone' })).toEqual({ devices: 1 })
+
+    const dump = await dumpOf(api.context.db)
+    for (const value of ['Olga', '-olga']) expect(dump).not.toContain(value)
+    for (const task of [running, ended])
+      expect(await taskOf(task)).toMatchObject({
+        audience: { activities: [] },
+        message: { title: '[erased]' },
+      })
+    for (const [task, who] of [
+      [some, 'some'],
+      [shared, 'everybody'],
+    ] as const) {
+      const { audience, message } = await taskOf(task)
+      expect(audience).toMatchObject({ activities: ['game'] })
+      expect(message).toMatchObject({ ios: { liveActivity: { content_state: JSON.stringify({ who }) } } })
+    }
+  })
+
   it('can be repeated, and the person can come back', async () => {
     await import_(line('erin-phone', 'usr_erin'))
     const before = await pushTokenOf('erin-phone')

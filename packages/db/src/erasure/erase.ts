@@ -11,7 +11,7 @@ import {
   type ErasedDevice,
   eraseDevices,
   firstCreated,
-  unusedAliases,
+  unusedNames,
 } from './person-devices.ts'
 import { newestTask, type PersonTraces, type TaskSelection, tasksAfter, tracesIn } from './task-traces.ts'
 import { eraseUser } from './user.ts'
@@ -56,7 +56,7 @@ export async function erase(
 
 const guidsOf = (person: Person) => ('guid' in person ? [person.guid] : [])
 
-/** What names the person in tasks. An alias counts as the person's name if no other device has it. */
+/** What names the person in tasks. An alias or a Live Activity counts as the person's name if no other device has it. */
 async function tracesOf(
   db: Database,
   tokens: PushTokens,
@@ -71,8 +71,15 @@ async function tracesOf(
     appId,
     aliases: [
       ...('alias' in person ? [person.alias] : []),
-      ...(await unusedAliases(db, appId, [...aliases], ids)),
+      ...(await unusedNames(db, 'alias', appId, [...aliases], ids)),
     ],
+    activities: await unusedNames(
+      db,
+      'activity',
+      appId,
+      [...new Set(devices.flatMap(({ activities }) => activities))],
+      ids,
+    ),
     userIds: 'userId' in person ? [String(person.userId)] : [],
     hashes: devices.map(({ key }) => key),
     pushTokens: devices.flatMap((device) => tokens.tokenOf(device) ?? []),

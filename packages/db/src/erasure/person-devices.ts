@@ -16,8 +16,10 @@ export type ErasedDevice = TokenRow & {
   createdAt: number
   /** The hash of its push token, as audiences have it. */
   key: string
-  /** Its present and its retired ones. */
+  /** Its present and its retired ones, and those of its Live Activities. */
   vendorTokens: string[]
+  /** The names of its Live Activities. */
+  activities: string[]
 }
 
 /** Devices per transaction, so that no device stays locked for long. */
@@ -43,7 +45,9 @@ async function readDevices(
     `SELECT d.id, d.alias, ${tokenColumns('d')}, (extract(epoch FROM d.created_at) * 1000)::float8 AS "createdAt",
        ${tokenKeySql('d')}::text AS key,
        ARRAY(SELECT token FROM binding b WHERE b.device_id = d.id
-         UNION SELECT token FROM retired_token r WHERE r.device_id = d.id) AS "vendorTokens"
+         UNION SELECT token FROM retired_token r WHERE r.device_id = d.id
+         UNION SELECT token FROM activity a WHERE a.device_id = d.id) AS "vendorTokens",
+       ARRAY(SELECT name FROM activity a WHERE a.device_id = d.id AND a.kind = 'activity') AS activities
      FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT $4 ${lock ? 'FOR UPDATE OF d' : ''}`,
     [appId, value, after, limit],
   )
@@ -118,18 +122,23 @@ async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<v
   )
 }
 
-/** Returns the aliases that no device has, except these devices. */
-export async function unusedAliases(
+/** Of the names of a kind those that no device has, except these devices. */
+export async function unusedNames(
   db: Database,
+  kind: keyof typeof namedSql,
   appId: string,
-  aliases: readonly string[],
+  names: readonly string[],
   deviceIds: readonly number[],
 ): Promise<string[]> {
-  if (aliases.length === 0) return []
-  const { rows } = await db.pool.query<{ alias: string }>(
-    `SELECT a.alias FROM unnest($2::text[]) AS a (alias) WHERE NOT EXISTS (
-       SELECT 1 FROM device d WHERE d.app_id = $1 AND d.alias = a.alias AND d.id <> ALL($3::bigint[]))`,
-    [appId, aliases, deviceIds],
+  if (names.length === 0) return []
+  const { rows } = await db.pool.query<{ name: string }>(
+    `SELECT n.name FROM unnest($2::text[]) AS n (name) WHERE NOT EXISTS (${namedSql[kind]} <> ALL($3::bigint[]))`,
+    [appId, names, deviceIds],
   )
-  return rows.map(({ alias }) => alias)
+  return rows.map(({ name }) => name)
+}
+
+const namedSql = {
+  alias: 'SELECT 1 FROM device d WHERE d.app_id = $1 AND d.alias = n.name AND d.id',
+  activity: `SELECT 1 FROM activity a WHERE a.app_id = $1 AND a.kind = 'activity' AND a.name = n.name AND a.device_id`,
 }

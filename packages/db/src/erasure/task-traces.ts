@@ -10,6 +10,7 @@ import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 export type PersonTraces = {
   appId: string
   aliases: string[]
+  activities: string[]
   userIds: string[]
   /** Of push tokens. */
   hashes: string[]
@@ -88,11 +89,18 @@ export async function tracesIn(
   traces: PersonTraces,
   taskIds: readonly number[],
 ): Promise<void> {
-  const { appId, aliases, userIds, hashes, pushTokens, deviceIds, vendorTokens } = traces
+  const { appId, aliases, activities, userIds, hashes, pushTokens, deviceIds, vendorTokens } = traces
   const change = (name: string, text: string, values: unknown[], ids = taskIds) =>
     retrying(() => runWithin(db.pool, daysOf(ids), name, text, [ids, ...values]))
   if (aliases.length + userIds.length + hashes.length > 0)
-    await change('erase-audiences', eraseAudiencesSql, [aliases, userIds, hashes, pushTokens, deviceIds])
+    await change('erase-audiences', eraseAudiencesSql, [
+      aliases,
+      userIds,
+      hashes,
+      pushTokens,
+      deviceIds,
+      activities,
+    ])
   const recalls = await recallsOfErased(db, appId, taskIds)
   if (recalls.length > 0) await change('erase-recalls', eraseRecallsSql, [], recalls)
   if (userIds.length > 0) await change('erase-actors', eraseActorsSql, [userIds])
@@ -134,9 +142,9 @@ const DAY_MS = 86_400_000
 export const firstTaskOf = (ms: number) => firstTaskIdAt(ms - DAY_MS)
 
 const erased = `CASE t.audience ->> 'kind' WHEN 'alias' THEN $2::text[] WHEN 'user_id' THEN $3::text[]
-  WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] END`
+  WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] WHEN 'activity' THEN $7::text[] END`
 const listName = `CASE t.audience ->> 'kind' WHEN 'alias' THEN 'aliases' WHEN 'user_id' THEN 'userIds'
-  WHEN 'push_token_hash' THEN 'hashes' WHEN 'push_token' THEN 'pushTokens' END`
+  WHEN 'push_token_hash' THEN 'hashes' WHEN 'push_token' THEN 'pushTokens' WHEN 'activity' THEN 'activities' END`
 
 // The audience is one push token, and the device had it: the token may have been replaced since, and then its hash is not known.
 const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_length(t.audience -> 'hashes') = 1 AND (
@@ -144,6 +152,13 @@ const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_l
     OR EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
     OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND ${inDays('r.task_id')} AND r.device_id = ANY ($6::bigint[]))
     OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND ${inDays('f.task_id')} AND f.samples && $6::bigint[])))`
+
+// The audience is one Live Activity, and only devices of the person had it: it may have ended since, and then its name is not known.
+const formerActivity = `(t.audience ->> 'kind' = 'activity' AND json_array_length(t.audience -> 'activities') = 1 AND (
+    EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
+    OR (EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')}) AND NOT EXISTS (
+      SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND NOT b.recipients <@ $6::bigint[]))))`
+const formerName = `(${formerToken} OR ${formerActivity})`
 
 /** The message of the task without what a person may have written into it. Its objects must stay objects, because payloads read them. */
 function erasedMessageSql(task: string): string {
@@ -166,10 +181,10 @@ WITH changed AS (UPDATE task t SET (audience, message, cancelling) = (
     CASE WHEN l.rest <> '[]' THEN t.message ELSE ${erasedMessageSql('t')} END,
     t.cancelling OR (l.rest = '[]' AND t.state IN ('accepted', 'planning'))
   FROM (SELECT coalesce(jsonb_agg(v), '[]') AS rest FROM jsonb_array_elements_text(t.audience::jsonb -> ${listName}) v
-    WHERE v <> ALL (${erased}) AND NOT ${formerToken}) l
+    WHERE v <> ALL (${erased}) AND NOT ${formerName}) l
 )
-WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token')
-  AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerToken})
+WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token', 'activity')
+  AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerName})
 RETURNING t.id AS task_id)
 ${addChecksSql('SELECT task_id FROM changed')}`
 
