@@ -132,6 +132,17 @@ describe('POST /push/notify/batch', () => {
       { task_id: other.task_id, repeated: true },
     ])
     expect(await tasksOf('list-new')).toHaveLength(1)
+    // Of one list too, but not if the first was refused for its time.
+    const twice = await batch([
+      push('first', 'list-twice'),
+      { ...push('late', 'list-twice'), message: { title: 'late', show_end_time: 1 } },
+      { ...push('refused', 'list-refused'), message: { title: 'refused', show_end_time: 1 } },
+      push('good', 'list-refused'),
+    ])
+    const [kept, again2, refused, good] = twice.data.list
+    expect(again2).toEqual({ task_id: kept.task_id, repeated: true })
+    expect(refused.code).toBe(40002)
+    expect(good).toEqual({ task_id: expect.any(Number) })
   })
 
   it('keeps order, request ids and ext over the parts of a long list', async () => {

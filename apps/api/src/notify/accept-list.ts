@@ -48,9 +48,9 @@ export async function acceptList(
   const read = reader(context, exts)
   let before: Promise<void> | undefined
   for (let from = 0; from < entries.length; from += PER_PART) {
-    const part = await read(entries.slice(from, from + PER_PART))
+    const entriesRead = await read(entries.slice(from, from + PER_PART))
     await before
-    before = acceptPart(list, part)
+    before = acceptParts(list, entriesRead)
     // Its error is thrown above or below.
     before.catch(() => {})
   }
@@ -73,7 +73,23 @@ type List = {
   errors: Map<unknown, number>
 }
 
-/** Appends the results of the next entries. */
+/** Appends the results of the next entries. A request id is looked up before the checks of its entry, so each is once in a part. */
+async function acceptParts(list: List, read: readonly (NewTask | Failure)[]): Promise<void> {
+  let part: (NewTask | Failure)[] = []
+  let ids = new Set<string>()
+  for (const entry of read) {
+    const id = entry instanceof Failure ? undefined : entry.requestId
+    if (id !== undefined && ids.has(id)) {
+      await acceptPart(list, part)
+      part = []
+      ids = new Set()
+    }
+    if (id !== undefined) ids.add(id)
+    part.push(entry)
+  }
+  await acceptPart(list, part)
+}
+
 async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Promise<void> {
   const results: (ListResult | undefined)[] = read.map((one) => (one instanceof Failure ? one : undefined))
   const waiting = () =>
@@ -101,7 +117,7 @@ async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Pro
     })
   })
 
-  // Of entries with the same request id the first one counts. In one commit either of them could be the one that is written.
+  // Of entries with the same request id the first one counts.
   const start = list.results.length
   const repeats: { at: number; of: number }[] = []
   const fresh = waiting().filter(({ at, task: { requestId } }) => {
@@ -120,8 +136,7 @@ async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Pro
       list.errors.set(outcome.reason, (list.errors.get(outcome.reason) ?? 0) + 1)
     }
   })
-  for (const { at, of } of repeats)
-    results[at] = repeatOf(of < start ? list.results[of]! : results[of - start]!)
+  for (const { at, of } of repeats) results[at] = repeatOf(list.results[of]!)
   list.results.push(...(results as ListResult[]))
 }
 
